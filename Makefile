@@ -1,0 +1,35 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test test-deep lint bench docs clean
+
+# One environment for every command: made on first use, remade when the requirements change.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,report]"
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/softecm demo
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest
+
+test-deep: lint
+	SOFTECM_DEEP=1 $(BIN)/python -m pytest
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/vectors.py
+
+docs: $(STAMP)
+	$(BIN)/python docs/build.py
+
+clean:
+	rm -rf $(VENV) dist build out docs/_site

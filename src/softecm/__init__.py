@@ -1,0 +1,1 @@
+"""Evidential clustering."""
