@@ -1,1 +1,27 @@
-"""."""
+"""Mass functions on sets of clusters: which sets, what follows from the masses, and the credal partition."""
+
+from softecm.belief.focal import FocalSets
+from softecm.belief.partition import CredalPartition
+from softecm.belief.transforms import (
+    belief,
+    commonality,
+    decisions,
+    normalise,
+    pignistic,
+    plausibility,
+    plausibility_transform,
+    set_decisions,
+)
+
+__all__ = [
+    "CredalPartition",
+    "FocalSets",
+    "belief",
+    "commonality",
+    "decisions",
+    "normalise",
+    "pignistic",
+    "plausibility",
+    "plausibility_transform",
+    "set_decisions",
+]

@@ -1,0 +1,399 @@
+"""Which sets of clusters may receive mass."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FocalSets"]
+
+ClusterSet = tuple[int, ...]
+
+# Beyond this many sets a mass matrix of a few thousand objects no longer fits into memory.
+MOST_SETS = 2**16 - 1
+
+
+@dataclass(frozen=True)
+class FocalSets:
+    r"""The non-empty sets of clusters that may receive mass, in one fixed order.
+
+    A mass function on the frame :math:`\Omega = \{\omega_1, \dots, \omega_c\}` puts mass on subsets of it.
+    With all :math:`2^c` subsets a fit becomes slow and hard to read, so most work with few: the clusters
+    themselves, the pairs, perhaps :math:`\Omega`. The empty set is always there and never listed; it is
+    column 0 of every mass matrix, and the sets below are the columns after it.
+
+    The order is by cardinality, then lexicographic, whatever order the sets were given in. Every single
+    cluster is a focal set, so columns 1 to c of a mass matrix are the clusters.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters c, at least 1.
+    sets : iterable of tuples of int
+        Sets of clusters, numbered from 0. Every single cluster must be among them; repeats are dropped, and
+        so is an empty set.
+
+    Examples
+    --------
+    >>> focal = FocalSets.up_to(3, max_cardinality=2)
+    >>> focal.sets
+    ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
+    >>> focal.labels()
+    ('∅', 'ω1', 'ω2', 'ω3', 'ω1∪ω2', 'ω1∪ω3', 'ω2∪ω3')
+    >>> focal.index((0, 2))
+    5
+    >>> FocalSets.of(2, [(1, 0), (1,), (0,)]) == FocalSets.full(2)
+    True
+    """
+
+    n_clusters: int
+    sets: tuple[ClusterSet, ...]
+
+    def __post_init__(self) -> None:
+        n_clusters = _cluster_count(self.n_clusters)
+        object.__setattr__(self, "n_clusters", n_clusters)
+        object.__setattr__(self, "sets", _canonical(n_clusters, self.sets))
+
+    # ------------------------------------------------------------------ constructors
+
+    @classmethod
+    def full(cls, n_clusters: int) -> FocalSets:
+        """All subsets of the clusters.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters, from 1 to 16.
+
+        Examples
+        --------
+        >>> len(FocalSets.full(4))  # the empty set is not counted
+        15
+        """
+        return cls.up_to(n_clusters, max_cardinality=None)
+
+    @classmethod
+    def up_to(cls, n_clusters: int, max_cardinality: int | None = 2, omega: bool = False) -> FocalSets:
+        """All sets of at most `max_cardinality` clusters.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters, at least 1.
+        max_cardinality : int or None, default 2
+            Size of the largest set, at least 1; more than `n_clusters` means all sets, as does None.
+        omega : bool, default False
+            Add the set of all clusters.
+
+        Examples
+        --------
+        >>> FocalSets.up_to(3, max_cardinality=1, omega=True).sets
+        ((0,), (1,), (2,), (0, 1, 2))
+        """
+        c = _cluster_count(n_clusters)
+        largest = c if max_cardinality is None else min(_cardinality(max_cardinality), c)
+        count = sum(comb(c, size) for size in range(1, largest + 1))
+        if count > MOST_SETS:
+            asked = "all subsets" if largest == c else f"all sets of up to {largest} clusters"
+            raise ValueError(
+                f"max_cardinality must keep the number of focal sets at or below {MOST_SETS}; got {asked} of "
+                f"{c} clusters, {count} sets. Use max_cardinality=2 or focal_sets='simple'."
+            )
+        sizes = range(1, largest + 1)
+        sets = list(chain.from_iterable(combinations(range(c), size) for size in sizes))
+        return cls(c, tuple(sets + [tuple(range(c))] * omega))
+
+    @classmethod
+    def simple(cls, n_clusters: int) -> FocalSets:
+        """The single clusters and the set of all of them: the cheapest choice for many clusters.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters, at least 1.
+
+        Examples
+        --------
+        >>> FocalSets.simple(3).labels()
+        ('∅', 'ω1', 'ω2', 'ω3', 'Ω')
+        """
+        return cls.up_to(n_clusters, max_cardinality=1, omega=True)
+
+    @classmethod
+    def pairs(
+        cls, n_clusters: int, pairs: Iterable[Iterable[int]] | None = None, omega: bool = True
+    ) -> FocalSets:
+        """The single clusters, all or chosen pairs of them, and by default the set of all.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters, at least 1.
+        pairs : iterable of pairs of int, optional
+            The pairs to keep, clusters numbered from 0; all by default.
+        omega : bool, default True
+            Add the set of all clusters.
+
+        Examples
+        --------
+        >>> FocalSets.pairs(4, [(0, 1), (3, 1)], omega=False).sets
+        ((0,), (1,), (2,), (3,), (0, 1), (1, 3))
+        """
+        c = _cluster_count(n_clusters)
+        if pairs is None:
+            return cls.up_to(c, max_cardinality=2, omega=omega)
+        chosen = [_cluster_set(pair, c) for pair in pairs]
+        for pair in chosen:
+            if len(pair) != 2:
+                raise ValueError(
+                    f"pairs must hold two different clusters each; got {pair}. Use FocalSets.of for other "
+                    f"sets."
+                )
+        singletons = [(k,) for k in range(c)]
+        return cls(c, tuple(singletons + chosen + [tuple(range(c))] * omega))
+
+    @classmethod
+    def of(cls, n_clusters: int, sets: Iterable[Iterable[int]]) -> FocalSets:
+        """Any sets of your choice, in any order.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters, at least 1.
+        sets : iterable of iterables of int
+            The sets, clusters numbered from 0. Every single cluster must be among them. Repeats and an
+            explicit empty set are dropped.
+
+        Examples
+        --------
+        >>> FocalSets.of(3, [(2, 0), (), (0,), (1,), (2,), (0, 2)]).sets
+        ((0,), (1,), (2,), (0, 2))
+        """
+        return cls(n_clusters, sets)  # type: ignore[arg-type]  # __post_init__ makes them tuples
+
+    @classmethod
+    def make(
+        cls,
+        n_clusters: int,
+        max_cardinality: int | None = 2,
+        focal_sets: FocalSets | str | Iterable[Iterable[int]] | None = None,
+    ) -> FocalSets:
+        """The focal sets that an estimator's parameters ask for.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters, at least 1.
+        max_cardinality : int or None, default 2
+            Size of the largest set (None: all sets); used when `focal_sets` is None.
+        focal_sets : None, "simple", "full", "pairs", list of tuples, or FocalSets
+            Overrides `max_cardinality`.
+
+        Examples
+        --------
+        >>> FocalSets.make(3, 2, "simple") == FocalSets.simple(3)
+        True
+        >>> FocalSets.make(3, 2, None) == FocalSets.up_to(3, 2)
+        True
+        """
+        if focal_sets is None:
+            return cls.up_to(n_clusters, max_cardinality)
+        if isinstance(focal_sets, FocalSets):
+            if focal_sets.n_clusters != _cluster_count(n_clusters):
+                raise ValueError(
+                    f"focal_sets must be made for the same number of clusters as n_clusters={n_clusters}; "
+                    f"got focal sets of {focal_sets.n_clusters} clusters. Make n_clusters and focal_sets "
+                    f"agree."
+                )
+            return focal_sets
+        if isinstance(focal_sets, str):
+            named = {"simple": cls.simple, "full": cls.full, "pairs": cls.pairs}
+            if focal_sets not in named:
+                raise ValueError(
+                    f"focal_sets must be 'simple', 'full', 'pairs', a list of tuples or FocalSets; got "
+                    f"{focal_sets!r}. Leave it None to take all sets of up to max_cardinality clusters."
+                )
+            return named[focal_sets](n_clusters)
+        return cls.of(n_clusters, focal_sets)
+
+    # ------------------------------------------------------------------ as a sequence
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def __iter__(self) -> Iterator[ClusterSet]:
+        return iter(self.sets)
+
+    @property
+    def n_sets(self) -> int:
+        """Number of non-empty focal sets, f; a mass matrix has f + 1 columns."""
+        return len(self.sets)
+
+    def index(self, clusters: Iterable[int]) -> int:
+        """Column of a set in a mass matrix; the empty set has column 0.
+
+        Parameters
+        ----------
+        clusters : iterable of int
+            Clusters numbered from 0, in any order.
+
+        Examples
+        --------
+        >>> focal = FocalSets.full(3)
+        >>> focal.index(()), focal.index((0,)), focal.index((2, 1))
+        (0, 1, 6)
+        """
+        wanted = _cluster_set(clusters, self.n_clusters)
+        if wanted not in self._columns:
+            raise ValueError(
+                f"clusters must be one of the focal sets; got {wanted}, which can hold no mass here. "
+                f"Focal sets are listed in .sets; belief_of and plausibility_of take any set."
+            )
+        return self._columns[wanted]
+
+    def labels(self, names: Sequence[str] | None = None, *, ascii: bool = False) -> tuple[str, ...]:
+        """Readable names of the columns of a mass matrix, the empty set first.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the clusters; "ω1", "ω2", … by default (counted from 1, as in the literature).
+        ascii : bool, default False
+            Avoid Greek letters: "empty", "w1", "w1+w2", "Omega".
+
+        Examples
+        --------
+        >>> FocalSets.full(2).labels()
+        ('∅', 'ω1', 'ω2', 'Ω')
+        >>> FocalSets.pairs(3, [(0, 2)], omega=False).labels(["cat", "dog", "owl"])
+        ('∅', 'cat', 'dog', 'owl', 'cat∪owl')
+        >>> FocalSets.full(2).labels(ascii=True)
+        ('empty', 'w1', 'w2', 'Omega')
+        """
+        empty, letter, union, everything = ("empty", "w", "+", "Omega") if ascii else ("∅", "ω", "∪", "Ω")
+        if names is None:
+            names = [f"{letter}{k + 1}" for k in range(self.n_clusters)]
+        elif len(names) != self.n_clusters:
+            raise ValueError(
+                f"names must have one entry for each of the {self.n_clusters} clusters; got {len(names)}."
+            )
+        whole = self.n_clusters if self.n_clusters > 1 else 0  # a single cluster goes by its own name
+        readable = (
+            everything if len(members) == whole else union.join(str(names[k]) for k in members)
+            for members in self.sets
+        )
+        return (empty, *readable)
+
+    # ------------------------------------------------------------------ as arrays (read-only)
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of clusters in each non-empty set, (f,)."""
+        return _readonly(np.array([len(members) for members in self.sets], dtype=np.int64))
+
+    @cached_property
+    def with_empty(self) -> NDArray[np.float64]:
+        """Membership of the clusters in the sets, ∅ first: 0/1 of shape (f + 1, c)."""
+        member = np.zeros((len(self.sets) + 1, self.n_clusters))
+        rows = np.repeat(np.arange(1, len(self.sets) + 1), self.cardinalities)
+        member[rows, np.fromiter(chain.from_iterable(self.sets), dtype=np.intp)] = 1.0
+        return _readonly(member)
+
+    @property
+    def membership(self) -> NDArray[np.float64]:
+        """Membership of the clusters in the non-empty sets: the 0/1 matrix S of shape (f, c)."""
+        return self.with_empty[1:]
+
+    @cached_property
+    def intersects(self) -> NDArray[np.bool_]:
+        """Whether two sets share a cluster, ∅ first: (f + 1, f + 1)."""
+        member = self.with_empty.astype(np.float32)
+        return _readonly(member @ member.T > 0)
+
+    @cached_property
+    def singletons(self) -> NDArray[np.intp]:
+        """Columns of the single clusters in a mass matrix, (c,)."""
+        return _readonly(np.arange(1, self.n_clusters + 1, dtype=np.intp))
+
+    @property
+    def omega(self) -> int | None:
+        """Column of the set of all clusters in a mass matrix; None if it is no focal set."""
+        return len(self.sets) if len(self.sets[-1]) == self.n_clusters else None
+
+    @cached_property
+    def _columns(self) -> dict[ClusterSet, int]:
+        return {members: column for column, members in enumerate(((), *self.sets))}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Pickled arrays come back writable, so derived ones are made anew instead.
+        return {"n_clusters": self.n_clusters, "sets": self.sets}
+
+
+def _canonical(n_clusters: int, sets: Iterable[Iterable[int]]) -> tuple[ClusterSet, ...]:
+    """Sets without repeats and without ∅, by cardinality and then lexicographic."""
+    if isinstance(sets, str) or not isinstance(sets, Iterable):
+        raise TypeError(
+            f"focal_sets must be a list of tuples of cluster numbers; got {sets!r}. An example for two "
+            f"clusters: [(0,), (1,), (0, 1)]."
+        )
+    distinct = {_cluster_set(members, n_clusters) for members in sets} - {()}
+    found = {members[0] for members in distinct if len(members) == 1}
+    if len(found) < n_clusters:
+        missing = next(k for k in range(n_clusters) if k not in found)
+        raise ValueError(
+            f"focal_sets must contain every single cluster; ({missing},) is missing among the "
+            f"{len(distinct)} sets received. Add ({missing},)."
+        )
+    return tuple(sorted(distinct, key=lambda members: (len(members), members)))
+
+
+def _cluster_set(members: Iterable[int], n_clusters: int) -> ClusterSet:
+    """One set as a sorted tuple of plain ints, each a cluster."""
+    try:
+        numbers = {operator.index(k) for k in members}
+    except TypeError:
+        raise TypeError(
+            f"a focal set must be a tuple of cluster numbers; got {members!r}. Write (0,) for the first "
+            f"cluster alone and (0, 1) for the first two."
+        ) from None
+    for k in sorted(numbers):
+        if not 0 <= k < n_clusters:
+            raise ValueError(
+                f"a focal set must hold cluster numbers from 0 to {n_clusters - 1}; got {k} in "
+                f"{tuple(sorted(numbers))}. Clusters are counted from 0."
+            )
+    return tuple(sorted(numbers))
+
+
+def _cluster_count(n_clusters: int) -> int:
+    return _positive("n_clusters", n_clusters, "Use 2 or more to find groups.")
+
+
+def _cardinality(max_cardinality: int) -> int:
+    remedy = "2 is usual: clusters and the pairs between them; None takes all sets."
+    return _positive("max_cardinality", max_cardinality, remedy)
+
+
+def _positive(name: str, value: int, remedy: str) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer of at least 1; got {value!r}. {remedy}")
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1; got {number}. {remedy}")
+    return number
+
+
+def _readonly(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,804 @@
+"""The credal partition: for every object a mass on every considered set of clusters."""
+
+from __future__ import annotations
+
+import html
+import json
+import numbers
+import operator
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softecm.belief import transforms
+from softecm.belief.focal import ClusterSet, FocalSets, _cluster_set
+from softecm.belief.transforms import FloatArray, LabelRule, Normalisation, SetRule, _check_choice
+
+__all__ = ["CredalPartition"]
+
+IntArray = NDArray[np.intp]
+
+SUM_TOLERANCE = 1e-6  # what float32 masses keep to
+NEGATIVE_TOLERANCE = 1e-12
+FORMAT = "softecm.credal-partition"
+FORMAT_VERSION = 1
+ROWS_IN_HTML = 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CredalPartition:
+    r"""Which cluster, or between which, or none: a mass function for each of n objects.
+
+    Row i holds :math:`m_i(\emptyset)`, then :math:`m_i(A)` for every focal set A, adding up to 1. Mass on a
+    single cluster says "this one", mass on a set "one of these, I can't tell which", mass on the empty set
+    "none of them". Hard and fuzzy partitions are special cases. A partition is a value: its arrays are
+    read-only.
+
+    Parameters
+    ----------
+    masses : array-like of shape (n, f + 1)
+        Mass functions, the empty set in column 0. Not negative; rows add up to 1 (to 1e-6).
+    focal_sets : FocalSets
+        The sets of the columns after the first.
+
+    Examples
+    --------
+    Four objects: one in each of two clusters, one between them, one in neither.
+
+    >>> p = CredalPartition(
+    ...     [[0.0, 0.9, 0.0, 0.1], [0.0, 0.1, 0.8, 0.1], [0.1, 0.1, 0.1, 0.7], [0.8, 0.1, 0.0, 0.1]],
+    ...     FocalSets.full(2),
+    ... )
+    >>> p
+    CredalPartition(4 objects, 2 clusters, 3 focal sets and ∅)
+    >>> p.labels()
+    array([0, 1, 0, 0])
+    >>> p.sets().tolist()
+    [(0,), (1,), (0, 1), ()]
+    >>> p.outliers()
+    array([3])
+    >>> round(p.nonspecificity(), 3)
+    0.25
+
+    References
+    ----------
+    M.-H. Masson and T. Denœux, "ECM: an evidential version of the fuzzy c-means algorithm", Pattern
+    Recognition 41, 2008.
+    """
+
+    masses: FloatArray
+    focal_sets: FocalSets
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.focal_sets, FocalSets):
+            raise TypeError(
+                f"focal_sets must be FocalSets; got {type(self.focal_sets).__name__}. "
+                f"Make them with FocalSets.of(n_clusters, sets)."
+            )
+        masses = transforms._matrix(_numbers("masses", self.masses), self.focal_sets)
+        object.__setattr__(self, "masses", _frozen(_valid(masses)))
+
+    # ------------------------------------------------------------------ other partitions as credal ones
+
+    @classmethod
+    def from_hard(cls, labels: ArrayLike, n_clusters: int | None = None) -> CredalPartition:
+        """A hard partition as a credal one: all mass on one cluster, or on the empty set.
+
+        Parameters
+        ----------
+        labels : array-like of int of shape (n,)
+            Clusters numbered from 0; -1 is an outlier.
+        n_clusters : int, optional
+            Number of clusters; by default the largest label plus 1.
+
+        Examples
+        --------
+        >>> CredalPartition.from_hard([0, 1, -1]).masses
+        array([[0., 1., 0.],
+               [0., 0., 1.],
+               [1., 0., 0.]])
+        """
+        columns = _hard_labels(labels) + 1
+        largest = int(columns.max(initial=0))
+        focal = FocalSets.up_to(max(largest, 1) if n_clusters is None else n_clusters, 1)
+        if largest > focal.n_clusters:
+            raise ValueError(
+                f"labels must be below n_clusters={focal.n_clusters}; got {largest - 1}. Clusters are "
+                f"counted from 0: use n_clusters={largest} or leave it out."
+            )
+        masses = np.zeros((len(columns), len(focal) + 1))
+        masses[np.arange(len(columns)), columns] = 1.0
+        return cls._trusted(masses, focal)
+
+    @classmethod
+    def from_fuzzy(cls, memberships: ArrayLike) -> CredalPartition:
+        """A fuzzy partition (or class probabilities) as a credal one: mass on single clusters only.
+
+        Parameters
+        ----------
+        memberships : array-like of shape (n, c)
+            Not negative; rows add up to 1.
+
+        Examples
+        --------
+        >>> CredalPartition.from_fuzzy([[0.7, 0.3]]).masses
+        array([[0. , 0.7, 0.3]])
+        """
+        shares = _numbers("memberships", memberships)
+        if shares.ndim != 2 or shares.shape[1] == 0:
+            raise ValueError(
+                f"memberships must have one row an object and one column a cluster; got shape {shares.shape}."
+            )
+        masses = np.column_stack([np.zeros(len(shares)), _valid(shares, "memberships")])
+        return cls._trusted(masses, FocalSets.up_to(shares.shape[1], 1))
+
+    @classmethod
+    def _trusted(cls, masses: FloatArray, focal_sets: FocalSets) -> CredalPartition:
+        """From an array that is valid and ours to keep."""
+        masses.flags.writeable = False
+        partition = object.__new__(cls)
+        object.__setattr__(partition, "masses", masses)
+        object.__setattr__(partition, "focal_sets", focal_sets)
+        return partition
+
+    # ------------------------------------------------------------------ as a value
+
+    @property
+    def n_objects(self) -> int:
+        """Number of objects n."""
+        return len(self.masses)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters c."""
+        return self.focal_sets.n_clusters
+
+    def __len__(self) -> int:
+        return len(self.masses)
+
+    def __getitem__(self, index: int | slice | Sequence[int] | NDArray[Any]) -> CredalPartition:
+        """The partition of some objects: by number, slice, index array or mask."""
+        if not isinstance(index, slice):
+            chosen = np.asarray(index)
+            if chosen.size == 0 and chosen.dtype.kind == "f":  # the empty list
+                chosen = chosen.astype(np.intp)
+            if isinstance(index, tuple) or chosen.ndim > 1 or chosen.dtype.kind not in "biu":
+                raise TypeError(
+                    f"objects must be chosen by a number, a slice, a list of numbers or a mask; got "
+                    f"{index!r}. Columns are in .masses."
+                )
+            return self._trusted(self.masses[np.atleast_1d(chosen)], self.focal_sets)
+        return self._trusted(self.masses[index], self.focal_sets)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CredalPartition):
+            return NotImplemented
+        return self.focal_sets == other.focal_sets and np.array_equal(self.masses, other.masses)
+
+    __hash__ = None  # type: ignore[assignment]  # hashing would read every mass
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.masses, self.focal_sets)
+
+    def __repr__(self) -> str:
+        return (
+            f"CredalPartition({_count(self.n_objects, 'object')}, {_count(self.n_clusters, 'cluster')}, "
+            f"{_count(len(self.focal_sets), 'focal set')} and ∅)"
+        )
+
+    # ------------------------------------------------------------------ what the masses say
+
+    def belief(self, normalise: Normalisation = "dempster") -> FloatArray:
+        """Belief in each cluster, (n, c): what points to it alone.
+
+        Parameters
+        ----------
+        normalise : {"dempster", "yager", None}, default "dempster"
+            Divide by 1 - m(∅), move m(∅) to Ω, or leave it. An object with all mass on ∅ counts as vacuous
+            under "dempster": belief 0, plausibility 1, uniform probability.
+
+        Examples
+        --------
+        >>> CredalPartition([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2)).belief()
+        array([[0.5, 0. ]])
+        """
+        return transforms.belief(self.masses, self.focal_sets, normalise)
+
+    def plausibility(self, normalise: Normalisation = "dempster") -> FloatArray:
+        """Plausibility of each cluster, (n, c): what does not speak against it.
+
+        Parameters
+        ----------
+        normalise : {"dempster", "yager", None}, default "dempster"
+            As for :meth:`belief`.
+
+        Examples
+        --------
+        >>> CredalPartition([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2)).plausibility(normalise=None)
+        array([[0.8, 0.4]])
+        """
+        return transforms.plausibility(self.masses, self.focal_sets, normalise)
+
+    def pignistic(self, normalise: Normalisation = "dempster") -> FloatArray:
+        """Probability of each cluster, (n, c), a set sharing its mass equally among its clusters.
+
+        Parameters
+        ----------
+        normalise : {"dempster", "yager", None}, default "dempster"
+            As for :meth:`belief`.
+
+        Examples
+        --------
+        >>> CredalPartition([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2)).pignistic()
+        array([[0.75, 0.25]])
+        """
+        return transforms.pignistic(self.masses, self.focal_sets, normalise)
+
+    def commonality(self, normalise: Normalisation = "dempster") -> FloatArray:
+        """Commonality of ∅ and each focal set, (n, f + 1): the mass of the sets that contain it.
+
+        Parameters
+        ----------
+        normalise : {"dempster", "yager", None}, default "dempster"
+            As for :meth:`belief`.
+
+        Examples
+        --------
+        >>> CredalPartition([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2)).commonality()
+        array([[1. , 1. , 0.5, 0.5]])
+        """
+        return transforms.commonality(self.masses, self.focal_sets, normalise)
+
+    def plausibility_transform(self) -> FloatArray:
+        """Plausibilities scaled so that each row adds up to 1, (n, c).
+
+        Examples
+        --------
+        >>> CredalPartition([[0.0, 0.0, 0.5, 0.5]], FocalSets.full(2)).plausibility_transform().round(3)
+        array([[0.333, 0.667]])
+        """
+        return transforms.plausibility_transform(self.masses, self.focal_sets)
+
+    def belief_of(self, clusters: Iterable[int], normalise: Normalisation = "dempster") -> FloatArray:
+        r"""Belief in a set of clusters, (n,): :math:`\sum_{\emptyset \ne B \subseteq A} m(B)`.
+
+        Parameters
+        ----------
+        clusters : iterable of int
+            Any set of clusters, numbered from 0; it need not be a focal set.
+        normalise : {"dempster", "yager", None}, default "dempster"
+            As for :meth:`belief`.
+
+        Examples
+        --------
+        >>> CredalPartition([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2)).belief_of((0, 1))
+        array([1.])
+        """
+        asked = self._indicator(clusters)
+        inside = self.focal_sets.with_empty @ (1 - asked) == 0  # no cluster outside
+        inside[0] = False
+        return self._functional(inside, normalise, omega_value=float(asked.all()))
+
+    def plausibility_of(self, clusters: Iterable[int], normalise: Normalisation = "dempster") -> FloatArray:
+        r"""Plausibility of a set of clusters, (n,): :math:`\sum_{B \cap A \ne \emptyset} m(B)`.
+
+        Parameters
+        ----------
+        clusters : iterable of int
+            Any set of clusters, numbered from 0; it need not be a focal set.
+        normalise : {"dempster", "yager", None}, default "dempster"
+            As for :meth:`belief`.
+
+        Examples
+        --------
+        >>> CredalPartition([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2)).plausibility_of((1,))
+        array([0.5])
+        """
+        asked = self._indicator(clusters)
+        return self._functional(self.focal_sets.with_empty @ asked > 0, normalise, float(asked.any()))
+
+    def normalise(self, how: Normalisation = "dempster") -> CredalPartition:
+        """The partition without mass on the empty set.
+
+        Parameters
+        ----------
+        how : {"dempster", "yager", None}, default "dempster"
+            Divide by 1 - m(∅), or move m(∅) to Ω. Ω joins the focal sets where it has to: always for "yager",
+            for "dempster" when an object has all its mass on ∅.
+
+        Examples
+        --------
+        >>> CredalPartition([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2)).normalise().masses
+        array([[0. , 0.5, 0. , 0.5]])
+        """
+        return self._trusted(*transforms.normalise(self.masses, self.focal_sets, how))
+
+    def _indicator(self, clusters: Iterable[int]) -> FloatArray:
+        asked = np.zeros(self.n_clusters)
+        asked[list(_cluster_set(clusters, self.n_clusters))] = 1.0
+        return asked
+
+    def _functional(self, columns: NDArray[np.bool_], how: Normalisation, omega_value: float) -> FloatArray:
+        values = (self.masses @ columns.astype(np.float64))[:, None]
+        return transforms._normalised(values, self.masses, how, omega_value)[:, 0]
+
+    # ------------------------------------------------------------------ decisions
+
+    def labels(self, rule: LabelRule = "pignistic") -> IntArray:
+        """One cluster for each object, numbered from 0, (n,); outliers get one too, never -1.
+
+        Parameters
+        ----------
+        rule : {"pignistic", "plausibility", "mass"}, default "pignistic"
+            What is maximal: pignistic probability, plausibility, or the mass of the single cluster (the
+            belief).
+
+        Examples
+        --------
+        >>> CredalPartition([[0.0, 0.1, 0.2, 0.7], [1, 0, 0, 0]], FocalSets.full(2)).labels()
+        array([1, 0])
+        """
+        return transforms.decisions(self.masses, self.focal_sets, rule)
+
+    def set_indicators(self, rule: SetRule = "mass") -> NDArray[np.bool_]:
+        """The set of clusters of each object as a row of booleans, (n, c); :meth:`sets` has them as tuples.
+
+        Parameters
+        ----------
+        rule : {"mass", "interval"}, default "mass"
+            As for :meth:`sets`.
+
+        Examples
+        --------
+        >>> CredalPartition([[0.0, 0.1, 0.2, 0.7]], FocalSets.full(2)).set_indicators()
+        array([[ True,  True]])
+        """
+        return transforms.set_decisions(self.masses, self.focal_sets, rule)
+
+    def sets(self, rule: SetRule = "mass") -> NDArray[np.object_]:
+        """The set of clusters each object is assigned to, as tuples, (n,).
+
+        Parameters
+        ----------
+        rule : {"mass", "interval"}, default "mass"
+            "mass": the focal set with the largest mass, ``()`` for outliers. "interval": all clusters whose
+            plausibility reaches the largest belief; never empty.
+
+        Returns
+        -------
+        ndarray of tuples
+
+        Examples
+        --------
+        >>> p = CredalPartition([[0.0, 0.5, 0.1, 0.4], [0.9, 0.1, 0.0, 0.0]], FocalSets.full(2))
+        >>> p.sets().tolist()
+        [(0,), ()]
+        >>> p.sets("interval").tolist()
+        [(0, 1), (0,)]
+        """
+        if rule == "mass":
+            return _pick([(), *self.focal_sets.sets], self.masses.argmax(1))
+        distinct, position = _distinct_rows(self.set_indicators(rule))
+        return _pick([tuple(np.flatnonzero(row).tolist()) for row in distinct], position)
+
+    def lower(self, k: int, rule: SetRule = "mass") -> IntArray:
+        """Objects that belong to cluster k and no other.
+
+        Parameters
+        ----------
+        k : int
+            Cluster, numbered from 0.
+        rule : {"mass", "interval"}, default "mass"
+            As for :meth:`sets`.
+
+        Examples
+        --------
+        >>> p = CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
+        >>> p.lower(0), p.upper(0), p.boundary(0)
+        (array([0]), array([0, 1]), array([1]))
+        """
+        inside, alone = self._rough(k, rule)
+        return np.flatnonzero(inside & alone)
+
+    def upper(self, k: int, rule: SetRule = "mass") -> IntArray:
+        """Objects that may belong to cluster k: it is in their set.
+
+        Parameters
+        ----------
+        k : int
+            Cluster, numbered from 0.
+        rule : {"mass", "interval"}, default "mass"
+            As for :meth:`sets`.
+
+        Examples
+        --------
+        >>> CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1]], FocalSets.full(2)).upper(1)
+        array([1])
+        """
+        return np.flatnonzero(self._rough(k, rule)[0])
+
+    def boundary(self, k: int, rule: SetRule = "mass") -> IntArray:
+        """Objects that may belong to cluster k and to another: the upper without the lower approximation.
+
+        Parameters
+        ----------
+        k : int
+            Cluster, numbered from 0.
+        rule : {"mass", "interval"}, default "mass"
+            As for :meth:`sets`.
+
+        Examples
+        --------
+        >>> CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1]], FocalSets.full(2)).boundary(0)
+        array([1])
+        """
+        inside, alone = self._rough(k, rule)
+        return np.flatnonzero(inside & ~alone)
+
+    def _rough(self, k: int, rule: SetRule) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether k is in each object's set, and whether that set is a single cluster."""
+        try:
+            cluster = operator.index(k)
+        except TypeError:
+            cluster = -1
+        if not 0 <= cluster < self.n_clusters:
+            raise ValueError(f"k must be a cluster from 0 to {self.n_clusters - 1}; got {k!r}.")
+        if rule == "mass":
+            best = self.masses.argmax(1)
+            member = self.focal_sets.with_empty
+            return (member[:, cluster] > 0)[best], (member.sum(1) == 1)[best]
+        indicators = self.set_indicators(rule)
+        return indicators[:, cluster], indicators.sum(1) == 1
+
+    def outliers(self, threshold: float | None = None) -> IntArray:
+        """Objects that belong to no cluster.
+
+        Parameters
+        ----------
+        threshold : float in [0, 1], optional
+            Objects with more mass than this on the empty set. By default those where the empty set has the
+            largest mass of all sets.
+
+        Examples
+        --------
+        >>> p = CredalPartition([[0.4, 0.3, 0.3], [0.4, 0.6, 0.0]], FocalSets.up_to(2, 1))
+        >>> p.outliers(), p.outliers(threshold=0.3)
+        (array([0]), array([0, 1]))
+        """
+        if threshold is None:
+            return np.flatnonzero(self.masses.argmax(1) == 0)
+        if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not 0 <= threshold <= 1:
+            raise ValueError(
+                f"threshold must be a mass from 0 to 1; got {threshold!r}. "
+                f"Leave it out to take objects with their largest mass on the empty set."
+            )
+        return np.flatnonzero(self.masses[:, 0] > float(threshold))
+
+    # ------------------------------------------------------------------ uncertainty
+
+    def nonspecificity(self, empty: bool = False) -> float:
+        r"""How far the masses lie on large sets, from 0 (single clusters) to 1 (nothing known).
+
+        .. math:: N^* = \frac{1}{n \log_2 c} \sum_i \sum_{A \ne \emptyset} m_i(A) \log_2 |A|
+
+        Parameters
+        ----------
+        empty : bool, default False
+            Count the empty set as Ω, adding :math:`m_i(\emptyset) \log_2 c`, as Masson and Denœux and R's
+            evclust do. The default is eq. 9 of the Soft-ECM paper, which leaves it out: there, mass on the
+            empty set makes a partition look more specific.
+
+        Returns
+        -------
+        float
+            0 for a single cluster.
+
+        Examples
+        --------
+        >>> p = CredalPartition([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]], FocalSets.full(2))
+        >>> p.nonspecificity(), p.nonspecificity(empty=True)
+        (0.25, 0.5)
+        """
+        if not len(self):
+            raise ValueError("nonspecificity must be taken of at least one object; got a partition of none.")
+        if self.n_clusters == 1:
+            return 0.0
+        whole = np.log2(self.n_clusters)
+        bits = np.concatenate([[whole if empty else 0.0], np.log2(self.focal_sets.cardinalities)])
+        return float((self.masses @ (bits / whole)).mean())
+
+    def entropy(self) -> FloatArray:
+        """Entropy of each object's pignistic probability in bits, (n,): 0 when sure, log2(c) when uniform.
+
+        Examples
+        --------
+        >>> CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1]], FocalSets.full(2)).entropy()
+        array([0., 1.])
+        """
+        probability = self.pignistic()
+        bits = np.log2(probability, where=probability > 0, out=np.zeros_like(probability))
+        bits *= probability
+        total: FloatArray = np.abs(bits.sum(1))  # not minus zero
+        return total
+
+    # ------------------------------------------------------------------ tables and files
+
+    def to_frame(self, backend: str | None = None, ids: ArrayLike | None = None) -> Any:
+        """A data frame with a row for each object.
+
+        Columns: ``id`` (where given), ``label`` (cluster numbered from 0), ``set`` (name of the set with the
+        largest mass), ``bel(ω1)`` … and ``pl(ω1)`` … (normalised), ``m(∅)``, ``m(ω1)`` … ω1 is the cluster
+        numbered 0.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", None}, default None
+            None takes whichever is installed, pandas first.
+        ids : array-like of shape (n,), optional
+            Names of the objects.
+
+        Examples
+        --------
+        >>> p = CredalPartition([[0.0, 0.75, 0.0, 0.25], [1, 0, 0, 0]], FocalSets.full(2))
+        >>> p.to_frame("pandas", ids=["a", "b"])[["id", "label", "set", "bel(ω1)", "pl(ω2)", "m(Ω)"]]
+          id  label set  bel(ω1)  pl(ω2)  m(Ω)
+        0  a      0  ω1     0.75    0.25  0.25
+        1  b      0   ∅     0.00    1.00  0.00
+        """
+        library = _frame_library(backend)
+        sets = self.focal_sets.labels()
+        clusters = [f"ω{k + 1}" for k in range(self.n_clusters)]
+        leading: dict[str, Any] = {}
+        if ids is not None:
+            leading["id"] = np.asarray(ids)
+            if leading["id"].shape != (len(self),):
+                raise ValueError(
+                    f"ids must have one entry for each of the {len(self)} objects; got shape "
+                    f"{leading['id'].shape}."
+                )
+        leading["label"] = self.labels()
+        leading["set"] = np.array(sets, dtype=object)[self.masses.argmax(1)]
+        names = [f"bel({k})" for k in clusters] + [f"pl({k})" for k in clusters] + [f"m({a})" for a in sets]
+        # A column a row of this array: frames keep columns contiguous, so they can take it as it is.
+        values = np.concatenate([self.belief().T, self.plausibility().T, self.masses.T])
+        if library.__name__ == "polars":
+            return library.DataFrame({**leading, **dict(zip(names, values, strict=True))})
+        frame = library.DataFrame(values.T, columns=names, copy=False)
+        for position, (name, column) in enumerate(leading.items()):
+            frame.insert(position, name, column)
+        return frame
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the partition to a file (safetensors, masses and focal sets only).
+
+        The file appears in one step: whoever reads the path sees the old file or the whole new one.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; an existing file is replaced. ``.safetensors`` is the usual ending.
+
+        Examples
+        --------
+        >>> import tempfile, os
+        >>> p = CredalPartition.from_hard([0, 1, -1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     p.save(os.path.join(folder, "partition.safetensors"))
+        ...     CredalPartition.load(os.path.join(folder, "partition.safetensors")) == p
+        True
+        """
+        from safetensors.numpy import save_file
+
+        about = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "n_clusters": self.n_clusters,
+            "sets": self.focal_sets.sets,
+        }
+        target = os.fspath(path)
+        temporary = f"{target}.{secrets.token_hex(4)}.tmp"
+        try:
+            with open(temporary, "xb") as handle:  # made here for the usual permissions; save_file's are 0600
+                mode = os.fstat(handle.fileno()).st_mode & 0o777
+            masses = np.ascontiguousarray(self.masses)
+            save_file({"masses": masses}, temporary, metadata={"softecm": json.dumps(about)})
+            os.chmod(temporary, mode)
+            os.replace(temporary, target)
+        finally:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> CredalPartition:
+        """Read a partition that :meth:`save` wrote. Runs no code from the file.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged or holds something else.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        name = os.fspath(path)
+        with open(name, "rb"):  # the usual errors for a missing file, a folder, or one we may not read
+            pass
+        try:
+            with safe_open(name, framework="numpy") as file:
+                about = (file.metadata() or {}).get("softecm")
+                masses = file.get_tensor("masses") if "masses" in file.keys() else None  # noqa: SIM118
+        except (SafetensorError, OSError, TypeError, ValueError, KeyError, AttributeError) as error:
+            raise _unreadable(name, f"it is cut short, damaged or of another kind ({error})") from None
+        if about is None or masses is None:
+            raise _unreadable(name, "it holds something else")
+        focal = _saved_focal_sets(name, about, masses)
+        try:
+            return cls(masses, focal)
+        except ValueError as error:
+            raise _unreadable(name, str(error)) from None
+
+    def _repr_html_(self) -> str:
+        counts = np.bincount(self.masses.argmax(1), minlength=len(self.focal_sets) + 1)
+        named = list(zip(self.focal_sets.labels(), counts.tolist(), strict=True))
+        if len(named) > ROWS_IN_HTML:  # the clusters may be many, the sets many more: keep the largest
+            named.sort(key=lambda row: -row[1])
+            rest = named[ROWS_IN_HTML - 1 :]
+            named = [*named[: ROWS_IN_HTML - 1], (f"{len(rest)} others", sum(count for _, count in rest))]
+        rows = "".join(f"<tr><td>{html.escape(a)}</td><td>{count}</td></tr>" for a, count in named)
+        return (
+            f"<table><caption>{html.escape(repr(self))}</caption>"
+            f"<thead><tr><th>set of largest "
+            f"mass</th><th>objects</th></tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+
+def _restored(masses: FloatArray, focal_sets: FocalSets) -> CredalPartition:
+    """Unpickle: arrays come back writable, and are ours alone."""
+    return CredalPartition._trusted(masses, focal_sets)
+
+
+def _numbers(name: str, values: ArrayLike) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be a table of numbers with rows of equal length; got {type(values).__name__} that "
+            f"is not one."
+        ) from None
+
+
+def _valid(masses: FloatArray, name: str = "masses") -> FloatArray:
+    """Masses as they are, or without rounding below zero; an error where they are no mass functions."""
+    with np.errstate(all="ignore"):
+        sums = masses @ np.ones(masses.shape[1])
+        wrong = ~(np.abs(sums - 1.0) <= SUM_TOLERANCE)  # catches NaN, too
+    lowest = masses.min(initial=0.0)
+    if not wrong.any() and lowest >= -NEGATIVE_TOLERANCE:
+        return np.maximum(masses, 0.0) if lowest < 0 else masses
+    if not np.isfinite(masses).all():
+        row, column = np.argwhere(~np.isfinite(masses))[0]
+        raise ValueError(
+            f"{name} must be finite; got {masses[row, column]} in row {row}, column {column}. "
+            f"Look for missing or infinite values in the data they come from."
+        )
+    if lowest < -NEGATIVE_TOLERANCE:
+        row, column = np.unravel_index(masses.argmin(), masses.shape)
+        raise ValueError(
+            f"{name} must not be negative; got {lowest} in row {row}, column {column}. "
+            f"Clip rounding errors to 0 and divide rows by their sums."
+        )
+    row = int(wrong.argmax())
+    raise ValueError(
+        f"{name} must add up to 1 in every row; got {float(sums[row])} in row {row}. Divide each row by its "
+        f"sum, or add what is missing to the empty set."
+    )
+
+
+def _frozen(masses: FloatArray) -> FloatArray:
+    """A read-only array nobody else can write to; copied unless it is one already."""
+    owner: Any = masses
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        if owner.base is None:
+            return masses
+        owner = owner.base
+    own = np.array(masses, order="C")
+    own.flags.writeable = False
+    return own
+
+
+def _hard_labels(labels: ArrayLike) -> IntArray:
+    values = np.asarray(labels)
+    if values.ndim != 1:
+        raise ValueError(f"labels must be a flat list, one for each object; got shape {values.shape}.")
+    remedy = "Turn names into numbers with np.unique(labels, return_inverse=True)[1]."
+    if values.size and values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"labels must be integers; got {values.dtype} values such as {values[0]!r}. {remedy}"
+        )
+    odd = ~(np.isfinite(values) & (values == np.round(values))) if values.dtype.kind == "f" else values < -1
+    if odd.any():
+        raise ValueError(f"labels must be integers of at least -1; got {values[odd][0]}. {remedy}")
+    whole = values.astype(np.intp)
+    if whole.min(initial=0) < -1:
+        raise ValueError(f"labels must be at least -1, which marks outliers; got {whole.min()}. {remedy}")
+    return whole
+
+
+def _distinct_rows(indicators: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], IntArray]:
+    """Distinct rows, and which of them each row is."""
+    packed = np.packbits(indicators, axis=1)
+    if packed.shape[1] <= 8:  # sorting one number a row is much faster than sorting rows
+        bytes_of_row = np.zeros((len(packed), 8), dtype=np.uint8)
+        bytes_of_row[:, : packed.shape[1]] = packed
+        _, first, position = np.unique(
+            bytes_of_row.view(np.uint64)[:, 0], return_index=True, return_inverse=True
+        )
+    else:
+        _, first, position = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    return indicators[first], position.reshape(-1)
+
+
+def _pick(sets: Sequence[ClusterSet], position: IntArray) -> NDArray[np.object_]:
+    table = np.empty(len(sets), dtype=object)
+    for row, members in enumerate(sets):  # one by one: NumPy takes equal lengths for a second axis
+        table[row] = members
+    chosen: NDArray[np.object_] = table[position]
+    return chosen
+
+
+def _frame_library(backend: str | None) -> Any:
+    _check_choice("backend", backend, ("pandas", "polars", None))
+    for name in [backend] if backend else ["pandas", "polars"]:
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    raise ImportError(
+        f"to_frame needs {backend or 'pandas or polars'}, which is not installed. "
+        f"Install it with: pip install {backend or 'pandas'}"
+    )
+
+
+def _saved_focal_sets(name: str, about: str, masses: NDArray[Any]) -> FocalSets:
+    """The focal sets a saved file names, if they are sound and fit its masses."""
+    try:
+        found = json.loads(about)
+        form, version, count, listed = (found[key] for key in ("format", "version", "n_clusters", "sets"))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise _unreadable(name, "its description is damaged") from None
+    if form != FORMAT:
+        raise _unreadable(name, f"it says it holds {form!r}")
+    if version != FORMAT_VERSION:
+        raise _unreadable(name, f"it has version {version!r} and this release reads {FORMAT_VERSION}")
+    # Every cluster is a set of its own, so the table bounds the count before anything is made of that size.
+    fits = masses.ndim == 2 and isinstance(listed, list) and masses.shape[1] == len(listed) + 1
+    if not (fits and masses.dtype.kind == "f" and isinstance(count, int) and 1 <= count <= len(listed)):
+        raise _unreadable(name, "its masses and its focal sets don't fit together")
+    try:
+        focal = FocalSets.of(count, listed)
+    except (ValueError, TypeError) as error:
+        raise _unreadable(name, str(error)) from None
+    if list(focal.sets) != [tuple(members) for members in listed]:
+        raise _unreadable(name, "its focal sets repeat or are out of order")
+    return focal
+
+
+def _unreadable(name: str, reason: str) -> ValueError:
+    return ValueError(
+        f"{name} must be a credal partition saved by softecm; {reason}. Write it again with "
+        f"CredalPartition.save."
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,356 @@
+r"""What mass functions say about single clusters: beliefs, plausibilities, probabilities, decisions.
+
+Pure functions on a mass matrix of shape (n, f + 1): a row an object, column 0 the empty set, the columns
+after it the sets of a :class:`~softecm.belief.FocalSets`. Each is one matrix product, so a million objects
+take seconds.
+
+With :math:`K = m(\emptyset)`, three ways to treat the mass of the empty set:
+
+``"dempster"``
+    divide by :math:`1 - K`, as if it had never been there. Undefined at :math:`K = 1`, where an object
+    belongs nowhere: it then counts as *vacuous* (all mass on Ω: belief 0, plausibility 1, the uniform
+    probability).
+``"yager"``
+    move K to Ω: "none of these" becomes "could be any".
+``None``
+    leave it; beliefs and probabilities of an object then add up to less than 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softecm.belief.focal import FocalSets
+
+__all__ = [
+    "belief",
+    "commonality",
+    "decisions",
+    "normalise",
+    "pignistic",
+    "plausibility",
+    "plausibility_transform",
+    "set_decisions",
+]
+
+FloatArray = NDArray[np.float64]
+Normalisation = Literal["dempster", "yager"] | None
+LabelRule = Literal["pignistic", "plausibility", "mass"]
+SetRule = Literal["mass", "interval"]
+
+# Below this, what is left outside ∅ is rounding; dividing by it would give noise.
+SMALLEST_TOTAL = 1e-300
+# Entries of the largest set-by-set matrix made at once (128 MiB).
+BLOCK_ENTRIES = 2**24
+
+
+def belief(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "dempster") -> FloatArray:
+    r"""Belief in each cluster, :math:`\mathrm{Bel}(\omega_k) = m(\{\omega_k\})`: what points to it alone.
+
+    Parameters
+    ----------
+    masses : array-like of shape (n, f + 1)
+        Mass functions, the empty set first.
+    focal : FocalSets
+        The sets of the other columns.
+    normalise : {"dempster", "yager", None}, default "dempster"
+        What becomes of the mass of the empty set.
+
+    Returns
+    -------
+    ndarray of shape (n, c)
+
+    Examples
+    --------
+    >>> belief([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2))
+    array([[0.5, 0. ]])
+    """
+    m = _matrix(masses, focal)
+    return _normalised(m[:, 1 : focal.n_clusters + 1], m, normalise, omega_value=float(focal.n_clusters == 1))
+
+
+def plausibility(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "dempster") -> FloatArray:
+    r"""Plausibility of each cluster, :math:`\mathrm{Pl}(\omega_k) = \sum_{A \ni \omega_k} m(A)`.
+
+    What does not speak against the cluster. Never below the belief, nor below the pignistic probability.
+
+    Parameters
+    ----------
+    masses : array-like of shape (n, f + 1)
+        Mass functions, the empty set first.
+    focal : FocalSets
+        The sets of the other columns.
+    normalise : {"dempster", "yager", None}, default "dempster"
+        What becomes of the mass of the empty set.
+
+    Returns
+    -------
+    ndarray of shape (n, c)
+
+    Examples
+    --------
+    >>> plausibility([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2))
+    array([[1. , 0.5]])
+    """
+    m = _matrix(masses, focal)
+    return _normalised(m @ focal.with_empty, m, normalise, omega_value=1.0)  # (n, f+1) @ (f+1, c)
+
+
+def pignistic(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "dempster") -> FloatArray:
+    r"""Pignistic probability: each set shares its mass equally among its clusters.
+
+    .. math:: \mathrm{BetP}(\omega_k) = \sum_{A \ni \omega_k} \frac{m(A)}{|A|\,(1 - m(\emptyset))}
+
+    Parameters
+    ----------
+    masses : array-like of shape (n, f + 1)
+        Mass functions, the empty set first.
+    focal : FocalSets
+        The sets of the other columns.
+    normalise : {"dempster", "yager", None}, default "dempster"
+        What becomes of the mass of the empty set.
+
+    Returns
+    -------
+    ndarray of shape (n, c)
+        Rows add up to 1, or to 1 - m(∅) with ``normalise=None``.
+
+    References
+    ----------
+    P. Smets and R. Kennes, "The transferable belief model", Artificial Intelligence 66, 1994.
+
+    Examples
+    --------
+    >>> pignistic([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2))
+    array([[0.75, 0.25]])
+    """
+    m = _matrix(masses, focal)
+    return _normalised(m @ _shares(focal), m, normalise, omega_value=1 / focal.n_clusters)
+
+
+def commonality(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "dempster") -> FloatArray:
+    r"""Commonality of each focal set, :math:`q(A) = \sum_{B \supseteq A} m(B)`.
+
+    Parameters
+    ----------
+    masses : array-like of shape (n, f + 1)
+        Mass functions, the empty set first.
+    focal : FocalSets
+        The sets of the other columns.
+    normalise : {"dempster", "yager", None}, default "dempster"
+        What becomes of the mass of the empty set.
+
+    Returns
+    -------
+    ndarray of shape (n, f + 1)
+        Column 0, the empty set, is 1: every set contains it.
+
+    Examples
+    --------
+    >>> commonality([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2))
+    array([[1. , 1. , 0.5, 0.5]])
+    """
+    m = _matrix(masses, focal)
+    member = focal.with_empty
+    raw = np.empty_like(m)
+    step = max(1, BLOCK_ENTRIES // len(member))
+    for start in range(0, len(member), step):
+        block = member[start : start + step]
+        contains = member @ block.T == block.sum(1)  # B contains A when |A and B| = |A|
+        raw[:, start : start + step] = m @ contains.astype(np.float64)
+    common = _normalised(raw, m, normalise, omega_value=1.0)
+    if normalise is not None:
+        common[:, 0] = 1.0
+    return common
+
+
+def plausibility_transform(masses: ArrayLike, focal: FocalSets) -> FloatArray:
+    r"""Plausibilities scaled to a probability, :math:`\mathrm{Pl}(\omega_k) / \sum_l \mathrm{Pl}(\omega_l)`.
+
+    Parameters
+    ----------
+    masses : array-like of shape (n, f + 1)
+        Mass functions, the empty set first.
+    focal : FocalSets
+        The sets of the other columns.
+
+    Returns
+    -------
+    ndarray of shape (n, c)
+        Rows add up to 1; uniform where all mass is on the empty set.
+
+    Examples
+    --------
+    >>> plausibility_transform([[0.2, 0.4, 0.0, 0.4], [1, 0, 0, 0]], FocalSets.full(2)).round(3)
+    array([[0.667, 0.333],
+           [0.5  , 0.5  ]])
+    """
+    m = _matrix(masses, focal)
+    values = m @ focal.with_empty
+    return _divided(values, values.sum(1), 1 / focal.n_clusters)
+
+
+def normalise(
+    masses: ArrayLike, focal: FocalSets, how: Normalisation = "dempster"
+) -> tuple[FloatArray, FocalSets]:
+    """Mass functions without mass on the empty set, with the focal sets they are on.
+
+    Parameters
+    ----------
+    masses : array-like of shape (n, f + 1)
+        Mass functions, the empty set first.
+    focal : FocalSets
+        The sets of the other columns.
+    how : {"dempster", "yager", None}, default "dempster"
+        Divide by 1 - m(∅); move m(∅) to Ω; or leave it.
+
+    Returns
+    -------
+    masses : ndarray of shape (n, g + 1)
+        New masses; column 0 stays and is zero.
+    focal : FocalSets
+        The same sets, with Ω added where mass had to go there: always for "yager", for "dempster" only when
+        an object has all its mass on the empty set.
+
+    Examples
+    --------
+    >>> m, sets = normalise([[0.2, 0.4, 0.4]], FocalSets.up_to(2, 1), "yager")
+    >>> m
+    array([[0. , 0.4, 0.4, 0.2]])
+    >>> sets.labels()
+    ('∅', 'ω1', 'ω2', 'Ω')
+    """
+    m = _matrix(masses, focal)
+    _check_choice("normalise", how, ("dempster", "yager", None))
+    if how is None:
+        return m.copy(), focal
+    nowhere = _total(m) <= SMALLEST_TOTAL
+    if focal.omega is None and (how == "yager" or nowhere.any()):
+        # Ω is the largest set, so its column is the last and the others stay where they are.
+        focal = FocalSets(focal.n_clusters, (*focal.sets, tuple(range(focal.n_clusters))))
+        m = np.column_stack([m, np.zeros(len(m))])
+    column = cast(int, focal.omega)
+    if how == "yager":
+        out = m.copy()
+        out[:, column] += out[:, 0]
+    else:
+        out = _divided(m, _total(m), 0.0)
+        out[nowhere, column] = 1.0
+    out[:, 0] = 0.0
+    return out, focal
+
+
+def decisions(masses: ArrayLike, focal: FocalSets, rule: LabelRule = "pignistic") -> NDArray[np.intp]:
+    """One cluster for every object, also for those with most mass on the empty set.
+
+    Parameters
+    ----------
+    masses : array-like of shape (n, f + 1)
+        Mass functions, the empty set first.
+    focal : FocalSets
+        The sets of the other columns.
+    rule : {"pignistic", "plausibility", "mass"}, default "pignistic"
+        What is maximal: the pignistic probability, the plausibility, or the mass of the single cluster (that
+        is, the belief). Of equal clusters the first is taken.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Clusters numbered from 0.
+
+    Examples
+    --------
+    >>> decisions([[0.0, 0.1, 0.2, 0.7], [0.9, 0.1, 0.0, 0.0]], FocalSets.full(2))
+    array([1, 0])
+    """
+    m = _matrix(masses, focal)
+    _check_choice("rule", rule, ("pignistic", "plausibility", "mass"))
+    # Normalising scales a row, which does not move its maximum.
+    if rule == "mass":
+        support = m[:, 1 : focal.n_clusters + 1]
+    else:
+        support = m @ (_shares(focal) if rule == "pignistic" else focal.with_empty)
+    return cast(NDArray[np.intp], support.argmax(1))
+
+
+def set_decisions(masses: ArrayLike, focal: FocalSets, rule: SetRule = "mass") -> NDArray[np.bool_]:
+    r"""A set of clusters for every object, as indicators.
+
+    Parameters
+    ----------
+    masses : array-like of shape (n, f + 1)
+        Mass functions, the empty set first.
+    focal : FocalSets
+        The sets of the other columns.
+    rule : {"mass", "interval"}, default "mass"
+        "mass": the focal set with the largest mass (of equal ones the first), the empty set for outliers.
+        "interval": the clusters no other one dominates, :math:`\{k : \mathrm{Pl}_k \ge \max_l
+        \mathrm{Bel}_l\}`; never empty, and all clusters when all mass is on the empty set.
+
+    Returns
+    -------
+    ndarray of bool of shape (n, c)
+
+    Examples
+    --------
+    >>> set_decisions([[0.0, 0.1, 0.2, 0.7], [0.9, 0.1, 0.0, 0.0]], FocalSets.full(2))
+    array([[ True,  True],
+           [False, False]])
+    """
+    m = _matrix(masses, focal)
+    _check_choice("rule", rule, ("mass", "interval"))
+    if rule == "mass":
+        return cast(NDArray[np.bool_], (focal.with_empty > 0)[m.argmax(1)])
+    largest_belief = m[:, 1 : focal.n_clusters + 1].max(1)
+    return cast(NDArray[np.bool_], m @ focal.with_empty >= largest_belief[:, None])
+
+
+def _normalised(values: FloatArray, m: FloatArray, how: Normalisation, omega_value: float) -> FloatArray:
+    """Normalise a linear function of the masses that is `omega_value` where all mass is on Ω."""
+    _check_choice("normalise", how, ("dempster", "yager", None))
+    if how == "dempster":
+        return _divided(values, _total(m), omega_value)
+    return values + m[:, :1] * omega_value if how == "yager" else values.copy()
+
+
+def _divided(values: FloatArray, total: FloatArray, fallback: float) -> FloatArray:
+    """Rows over their totals; `fallback` where nothing is left to divide by."""
+    nowhere = total <= SMALLEST_TOTAL
+    out: FloatArray = values / np.where(nowhere, 1.0, total)[:, None]
+    out[nowhere] = fallback
+    return out
+
+
+def _total(m: FloatArray) -> FloatArray:
+    """Mass outside the empty set. More accurate than 1 - m(∅) when that is close to 1."""
+    weights = np.ones(m.shape[1])
+    weights[0] = 0.0
+    return m @ weights
+
+
+def _shares(focal: FocalSets) -> FloatArray:
+    """Part of a set's mass that each cluster gets, (f + 1, c)."""
+    shares = focal.with_empty.copy()
+    shares[1:] /= focal.cardinalities[:, None]
+    return shares
+
+
+def _matrix(masses: ArrayLike, focal: FocalSets) -> FloatArray:
+    m = np.asarray(masses, dtype=np.float64)
+    if m.ndim != 2 or m.shape[1] != len(focal) + 1:
+        raise ValueError(
+            f"masses must have one row an object and {len(focal) + 1} columns, the empty set and then the "
+            f"{len(focal)} focal sets; got shape {m.shape}. Put the empty set's masses, or zeros, into "
+            f"column 0."
+        )
+    return m
+
+
+def _check_choice(name: str, value: object, allowed: Collection[str | None]) -> None:
+    if not (value is None or isinstance(value, str)) or value not in allowed:
+        options = ", ".join(repr(option) for option in allowed)
+        raise ValueError(f"{name} must be one of {options}; got {value!r}.")

@@ -1,0 +1,109 @@
+"""What a semi-metric owes, and what it may add."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from softecm.spaces.base import Space
+from softecm.spaces.real import RealVectors
+
+
+class Sums(NamedTuple):
+    """A quadratic in the prototypes: ``sum_l curvature_l u_l^2 - 2 moment_l u_l`` plus a constant."""
+
+    curvature: Tensor  # (k, *shape), or anything that broadcasts to it
+    moment: Tensor  # (k, *shape)
+
+
+class FusedRound(NamedTuple):
+    """What one pass over the objects gives to a batch of runs."""
+
+    cost: Tensor  # (runs,)
+    curvature: Tensor  # (runs, f, *shape), or broadcastable
+    moment: Tensor  # (runs, f, *shape)
+    change: Tensor  # (runs,)
+
+
+class SemiMetric(ABC):
+    r"""A way to compare two objects: symmetric, never negative, zero between equal ones.
+
+    A semi-metric owes one method, ``pairwise``, differentiable in its second argument, and the ``space`` it measures.
+    The triangle inequality is not asked for. Everything else has a default: a metric that knows more (a closed form for
+    its barycentres, a quadratic bound, a compiled pass) says so by overriding a method, and is then solved faster.
+
+    Examples
+    --------
+    >>> import torch
+    >>> class Chebyshev(SemiMetric):
+    ...     def pairwise(self, x, v):
+    ...         return (x[:, None] - v).abs().amax(-1)
+    >>> Chebyshev().pairwise(torch.zeros(1, 2), torch.tensor([[3.0, -4.0]]))
+    tensor([[4.]])
+    """
+
+    name: ClassVar[str] = ""
+    space: ClassVar[type[Space]] = RealVectors
+    #: Weighted barycentres are weighted means, coordinate by coordinate, and ``sums`` does not depend on ``v``.
+    quadratic: ClassVar[bool] = False
+
+    @abstractmethod
+    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+        """Distances of every object to every prototype: encoded objects (n), (k, *shape) -> (n, k)."""
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """Distances between rows of the same number: (k, *shape), (k, *shape) -> (k,)."""
+        parts = [
+            self.pairwise(a[i : i + 16], b[i : i + 16]).diagonal() for i in range(0, len(a), 16)
+        ]  # a few needless pairs cost less than a call a pair
+        return torch.cat(parts) if parts else a.new_zeros(0)
+
+    def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:
+        """The metric with everything it learns from data filled in."""
+        return self
+
+    def make_space(self) -> Space:
+        """The space, not yet fitted, with whatever options of the metric concern it."""
+        return self.space()
+
+    def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums | None:
+        """A quadratic that bounds ``u -> sum_i weights[i, k] d(x_i, u)`` from above and touches it at ``v[k]``."""
+        return None
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
+        """Minimisers (..., k, *shape) of ``sum_i weights[k, i] d(x_i, u)`` for x (..., n, *shape), differentiable.
+
+        None where there is no closed form. ``x`` may carry leading dimensions, one problem each.
+        """
+        return None
+
+    def terms(self, x: Any, v: Tensor) -> Tensor | None:
+        """What each attribute adds to each distance (n, k, attributes); None where distances don't add up so."""
+        return None
+
+    def fused(
+        self,
+        x: Any,
+        v: Tensor,
+        previous: Tensor | None,
+        *,
+        factors: Tensor,
+        beta: Tensor,
+        delta2: Tensor,
+        weights: Tensor | None,
+        tol: float,
+    ) -> FusedRound | None:
+        """One compiled pass for a batch of runs ``v`` (runs, f, *shape); None where there is none for this input."""
+        return None
+
+    def fused_masses(self, x: Any, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
+        """Masses (n, f + 1) for one run's prototypes in one compiled pass; None where there is none for this input."""
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        """Plain values from which ``type(self)(**parameters)`` builds the metric again."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}

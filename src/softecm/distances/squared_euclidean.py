@@ -1,0 +1,104 @@
+"""Squared Euclidean distance between real vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softecm.distances.base import FusedRound, SemiMetric, Sums
+
+
+def squared_differences(x: Tensor, v: Tensor) -> Tensor:
+    """``||x_i - v_k||^2`` from differences, so that nothing cancels: (n, p), (k, p) -> (n, k)."""
+    return (x[:, None] - v).square().sum(-1)
+
+
+def weighted_sums(x: Tensor, weights: Tensor) -> Sums:
+    """Sums of weights (k, 1) and of weighted objects (k, p), for weights (n, k)."""
+    return Sums(weights.sum(0)[:, None], weights.T @ x)
+
+
+def weighted_means(x: Tensor, weights: Tensor) -> Tensor:
+    """Means of ``x`` (n, p) under each row of ``weights`` (k, n)."""
+    return weights @ x / weights.sum(1, keepdim=True)
+
+
+def fused_vectors(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+    """The compiled pass over CPU tensors: x (n, p), v (runs, f, p)."""
+    if x.is_cuda or x.ndim != 2:
+        return None
+    from softecm.kernels import quadratic
+
+    weights = cost["weights"]
+    values = quadratic.run_round(
+        x.numpy(),
+        None if weights is None else weights.double().numpy(),
+        v.double().numpy(),
+        None if previous is None else previous.double().numpy(),
+        cost["factors"].double().numpy(),
+        cost["beta"].double().numpy(),
+        cost["delta2"].double().numpy(),
+        cost["tol"],
+    )
+    total, mass, moment, change = (torch.from_numpy(np.ascontiguousarray(value)) for value in values)
+    return FusedRound(total, mass[..., None].to(v.dtype), moment.to(v.dtype), change)
+
+
+def fused_vector_masses(x: Tensor, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
+    """Masses of CPU tensors x (n, p) for prototypes v (f, p), compiled."""
+    if x.is_cuda or x.ndim != 2:
+        return None
+    from softecm.kernels import quadratic
+
+    values = quadratic.masses(x.numpy(), v.double().numpy(), factors.double().numpy(), beta, delta2)
+    return torch.from_numpy(values)
+
+
+@dataclass(frozen=True)
+class SquaredEuclidean(SemiMetric):
+    r"""Squared length of the difference, :math:`d(x, y) = \|x - y\|^2`.
+
+    With it, ``relaxation="exact"`` is the evidential c-means of Masson and Denœux. Columns in large units dominate:
+    scale them first, or use :class:`Mahalanobis` or :class:`Mixed`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> SquaredEuclidean().pairwise(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    tensor([[25.,  0.]])
+    """
+
+    name = "sqeuclidean"
+    quadratic = True
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """Squared lengths of all differences."""
+        return squared_differences(x, v)
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """Squared lengths of the differences of matching rows."""
+        return (a - b).square().sum(-1)
+
+    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
+        """Exact: the cost is itself a quadratic."""
+        return weighted_sums(x, weights)
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
+        """Weighted means."""
+        return weighted_means(x, weights)
+
+    def terms(self, x: Tensor, v: Tensor) -> Tensor:
+        """Squared differences, one a column."""
+        return (x[:, None] - v).square()
+
+    def fused(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+        """The compiled pass."""
+        return fused_vectors(x, v, previous, **cost)
+
+    def fused_masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
+        """The compiled pass."""
+        return fused_vector_masses(x, v, **cost)

@@ -1,0 +1,357 @@
+"""One round of evidential c-means on vectors in a single pass over cache-sized blocks of objects.
+
+For squared Euclidean distance a round needs, of every object, its distances to all prototypes, its masses (eq. 7), and
+what it adds to the objective and to the weighted sums of the prototype step (eq. 8). Written as tensor operations this is
+a dozen passes over an n x f matrix, and memory bandwidth decides. Here a block of objects stays in cache from its
+distances to its sums, and the n x f matrix never exists.
+
+With D the distances times |A|^alpha and q the smallest of them and delta^2, put r = q / D <= 1 and u = r^(1/(beta-1)).
+Nothing over- or underflows, whatever the unit of the data, and
+
+    m_A = u_A / S,    S = sum of all u (the empty set's too),    cost of the object = q S^(1-beta),
+    |A|^alpha m_A^beta = |A|^alpha (u_A / S) r_A S^(1-beta)
+
+so that one power a mass is enough, and none at beta = 2 or 1.5.
+
+Objects are cut into chunks whose number does not depend on the number of threads, and chunks are summed in order: the
+same data give the same bits on any number of cores.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.kernels.vector_math import exp2, log2
+
+BLOCK = 128  # objects that stay in cache together
+CHUNKS = 64  # parts that are summed apart
+
+_jit = nb.njit(
+    cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"}, boundscheck=False
+)
+_jit_parallel = nb.njit(
+    cache=True,
+    nogil=True,
+    parallel=True,
+    error_model="numpy",
+    fastmath={"contract", "reassoc", "nsz", "arcp"},
+    boundscheck=False,
+)
+
+
+@_jit
+def _load(x: Any, start: int, size: int, xt: Any) -> None:
+    """Copy a block of objects with objects along the contiguous axis."""
+    for b in range(size):
+        for l in range(x.shape[1]):
+            xt[l, b] = x[start + b, l]
+
+
+@_jit
+def _distances(xt: Any, v: Any, size: int, d: Any) -> None:
+    """Squared distances of a block to each prototype, from differences: no cancellation far from the origin."""
+    p = xt.shape[0]
+    for a in range(v.shape[0]):
+        row = d[a, :size]
+        row[:] = 0.0
+        l = 0
+        while l + 4 <= p:
+            v0, v1, v2, v3 = v[a, l], v[a, l + 1], v[a, l + 2], v[a, l + 3]
+            x0, x1, x2, x3 = xt[l, :size], xt[l + 1, :size], xt[l + 2, :size], xt[l + 3, :size]
+            for b in range(size):
+                t0, t1, t2, t3 = x0[b] - v0, x1[b] - v1, x2[b] - v2, x3[b] - v3
+                row[b] += (t0 * t0 + t1 * t1) + (t2 * t2 + t3 * t3)
+            l += 4
+        while l < p:
+            v0 = v[a, l]
+            x0 = xt[l, :size]
+            for b in range(size):
+                t0 = x0[b] - v0
+                row[b] += t0 * t0
+            l += 1
+
+
+@_jit
+def shares(
+    d: Any, size: int, factors: Any, beta: float, delta2: float, u: Any, total: Any, least: Any, cost: Any
+) -> None:
+    """From distances to unnormalised masses, in place.
+
+    ``d`` comes in as distances (f, block) and leaves as r; ``u`` as above; ``total`` is S, ``cost`` the object's part of
+    the objective. Where prototypes sit on the object, they share its mass and ``u``, ``r`` hold m and m^(beta-1).
+    """
+    f = d.shape[0]
+    e = 1.0 / (beta - 1.0)
+    least[:size] = delta2
+    for a in range(f):
+        row = d[a, :size]
+        c = factors[a]
+        for b in range(size):
+            value = row[b] * c
+            row[b] = value
+            least[b] = min(least[b], value)
+    for b in range(size):
+        ratio = least[b] / delta2  # 0 where there is no empty set (delta2 = inf)
+        cost[b] = ratio
+    if e == 1.0:
+        total[:size] = cost[:size]
+    elif e == 2.0:
+        for b in range(size):
+            total[b] = cost[b] * cost[b]
+    else:
+        for b in range(size):
+            total[b] = exp2(e * log2(cost[b])) if cost[b] > 0.0 else 0.0
+    for a in range(f):
+        row = d[a, :size]
+        out = u[a, :size]
+        if e == 1.0:
+            for b in range(size):
+                r = least[b] / row[b]
+                row[b] = r
+                out[b] = r
+                total[b] += r
+        elif e == 2.0:
+            for b in range(size):
+                r = least[b] / row[b]
+                row[b] = r
+                out[b] = r * r
+                total[b] += r * r
+        else:
+            for b in range(size):
+                r = least[b] / row[b]
+                row[b] = r
+                power = exp2(e * log2(r))
+                out[b] = power
+                total[b] += power
+    if e == 1.0:
+        for b in range(size):
+            cost[b] = 1.0 / total[b]
+    else:
+        for b in range(size):
+            cost[b] = exp2((1.0 - beta) * log2(total[b]))
+    for b in range(size):
+        if least[b] == 0.0:
+            _share_among_coinciding(d, b, factors, beta, u)
+            total[b] = 1.0
+            cost[b] = 1.0
+
+
+@_jit
+def _share_among_coinciding(d: Any, b: int, factors: Any, beta: float, u: Any) -> None:
+    """All mass to the prototypes at distance 0, in proportion to |A|^(-alpha/(beta-1))."""
+    e = 1.0 / (beta - 1.0)
+    smallest = np.inf
+    for a in range(d.shape[0]):
+        if np.isnan(d[a, b]):  # 0 / 0 marks a prototype at distance 0
+            smallest = min(smallest, factors[a])
+    s = 0.0
+    for a in range(d.shape[0]):
+        u[a, b] = (smallest / factors[a]) ** e if np.isnan(d[a, b]) else 0.0
+        s += u[a, b]
+    for a in range(d.shape[0]):
+        u[a, b] /= s
+        d[a, b] = u[a, b] ** (beta - 1.0)
+
+
+@_jit
+def _largest_change(u: Any, total: Any, u2: Any, total2: Any, size: int) -> float:
+    """Largest difference of two sets of masses over a block; the empty set's is what the others leave."""
+    largest = 0.0
+    for b in range(size):
+        empty = 0.0
+        for a in range(u.shape[0]):
+            change = u[a, b] / total[b] - u2[a, b] / total2[b]
+            empty += change
+            largest = max(largest, abs(change))
+        largest = max(largest, abs(empty))
+    return largest
+
+
+@_jit
+def _add_sums(xt: Any, size: int, w: Any, mass: Any, moment: Any) -> None:
+    """Add the block to sum of weights (f,) and weighted sum of objects (f, p)."""
+    p = xt.shape[0]
+    for a in range(w.shape[0]):
+        row = w[a, :size]
+        s = 0.0
+        for b in range(size):
+            s += row[b]
+        mass[a] += s
+        l = 0
+        while l + 4 <= p:
+            x0, x1, x2, x3 = xt[l, :size], xt[l + 1, :size], xt[l + 2, :size], xt[l + 3, :size]
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            for b in range(size):
+                s0 += row[b] * x0[b]
+                s1 += row[b] * x1[b]
+                s2 += row[b] * x2[b]
+                s3 += row[b] * x3[b]
+            moment[a, l] += s0
+            moment[a, l + 1] += s1
+            moment[a, l + 2] += s2
+            moment[a, l + 3] += s3
+            l += 4
+        while l < p:
+            x0 = xt[l, :size]
+            s0 = 0.0
+            for b in range(size):
+                s0 += row[b] * x0[b]
+            moment[a, l] += s0
+            l += 1
+
+
+@_jit_parallel
+def _round(
+    x: Any,
+    weights: Any,
+    v: Any,
+    previous: Any,
+    factors: Any,
+    beta: Any,
+    delta2: Any,
+    tol: float,
+    chunk: int,
+    costs: Any,
+    mass: Any,
+    moment: Any,
+    changes: Any,
+) -> None:
+    n, p = x.shape
+    runs, f, _ = v.shape
+    n_chunks = costs.shape[1]
+    for task in nb.prange(runs * n_chunks):
+        run = task // n_chunks
+        part = task % n_chunks
+        xt = np.empty((p, BLOCK))
+        d = np.empty((f, BLOCK))
+        u = np.empty((f, BLOCK))
+        d2 = np.empty((f, BLOCK))
+        u2 = np.empty((f, BLOCK))
+        total = np.empty(BLOCK)
+        total2 = np.empty(BLOCK)
+        least = np.empty(BLOCK)
+        cost = np.empty(BLOCK)
+        least2 = np.empty(BLOCK)
+        cost2 = np.empty(BLOCK)
+        largest = 0.0
+        compared = previous.shape[0] == runs
+        objective = 0.0
+        for start in range(part * chunk, min((part + 1) * chunk, n), BLOCK):
+            size = min(BLOCK, n - start)
+            _load(x, start, size, xt)
+            _distances(xt, v[run], size, d)
+            shares(d, size, factors[run], beta[run], delta2[run], u, total, least, cost)
+            if compared:
+                # Only until one difference above the tolerance is found: then the run goes on anyway.
+                _distances(xt, previous[run], size, d2)
+                shares(d2, size, factors[run], beta[run], delta2[run], u2, total2, least2, cost2)
+                largest = max(largest, _largest_change(u, total, u2, total2, size))
+                compared = largest <= tol
+            for b in range(size):
+                w = weights[start + b] if weights.shape[0] > 0 else 1.0
+                objective += w * least[b] * cost[b]
+                total[b] = w * cost[b] / total[b]
+            for a in range(f):
+                c = factors[run, a]
+                row, share = d[a, :size], u[a, :size]
+                for b in range(size):
+                    row[b] *= c * share[b] * total[b]
+            _add_sums(xt, size, d, mass[run, part], moment[run, part])
+        costs[run, part] = objective
+        changes[run, part] = largest
+
+
+@_jit_parallel
+def _masses(x: Any, v: Any, factors: Any, beta: float, delta2: float, out: Any) -> None:
+    n, p = x.shape
+    f = v.shape[0]
+    for block in nb.prange((n + BLOCK - 1) // BLOCK):
+        start = block * BLOCK
+        size = min(BLOCK, n - start)
+        xt = np.empty((p, BLOCK))
+        d = np.empty((f, BLOCK))
+        u = np.empty((f, BLOCK))
+        total = np.empty(BLOCK)
+        least = np.empty(BLOCK)
+        cost = np.empty(BLOCK)
+        e = 1.0 / (beta - 1.0)
+        _load(x, start, size, xt)
+        _distances(xt, v, size, d)
+        shares(d, size, factors, beta, delta2, u, total, least, cost)
+        for b in range(size):
+            out[start + b, 0] = (least[b] / delta2) ** e / total[b]
+            for a in range(f):
+                out[start + b, a + 1] = u[a, b] / total[b]
+
+
+def run_round(
+    x: NDArray[np.floating[Any]],
+    weights: NDArray[np.float64] | None,
+    prototypes: NDArray[np.float64],
+    previous: NDArray[np.float64] | None,
+    factors: NDArray[np.float64],
+    beta: NDArray[np.float64],
+    delta2: NDArray[np.float64],
+    tol: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Masses, objective and sums of a batch of runs over all objects.
+
+    Parameters
+    ----------
+    x : (n, p)
+    weights : (n,) or None
+    prototypes, previous : (runs, f, p); ``previous`` None on the first round
+    factors : (runs, f), the values of |A|^alpha
+    beta, delta2 : (runs,); delta2 is inf where the empty set is switched off
+    tol : how far the masses may move in a converged run
+
+    Returns
+    -------
+    costs : (runs,), sum over objects of the minimised cost
+    mass : (runs, f), sums of w |A|^alpha m^beta
+    moment : (runs, f, p), the same sums of w |A|^alpha m^beta x
+    changes : (runs,), largest change of a mass; a lower bound of it where it is above ``tol``; inf without ``previous``
+    """
+    runs, f, p = prototypes.shape
+    n = x.shape[0]
+    n_chunks = max(1, min(CHUNKS, n // 1024))
+    chunk = -(-n // (n_chunks * BLOCK)) * BLOCK
+    costs = np.zeros((runs, n_chunks))
+    mass = np.zeros((runs, n_chunks, f))
+    moment = np.zeros((runs, n_chunks, f, p))
+    changes = np.zeros((runs, n_chunks))
+    _round(
+        x,
+        np.empty(0) if weights is None else weights,
+        prototypes,
+        np.empty((0, f, p)) if previous is None else previous,
+        factors,
+        beta,
+        delta2,
+        tol,
+        chunk,
+        costs,
+        mass,
+        moment,
+        changes,
+    )
+    if previous is None:
+        changes[:] = np.inf
+    return costs.sum(1), mass.sum(1), moment.sum(1), changes.max(1)
+
+
+def masses(
+    x: NDArray[np.floating[Any]],
+    prototypes: NDArray[np.float64],
+    factors: NDArray[np.float64],
+    beta: float,
+    delta2: float,
+) -> NDArray[np.float64]:
+    """The masses (n, f + 1) of all objects for one set of prototypes (f, p), the empty set first."""
+    out = np.empty((x.shape[0], prototypes.shape[0] + 1))
+    _masses(x, prototypes, factors, beta, delta2, out)
+    return out

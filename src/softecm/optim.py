@@ -1,0 +1,314 @@
+"""Minimise over prototypes: exact steps where the metric has them, a monotone descent where it has not.
+
+A solver moves a batch of runs from one state to the next and never raises an objective. ``Closed`` solves one small linear
+system a run. ``Descent`` is a quasi-Newton method (limited memory, preconditioned by the metric's quadratic bound where
+it has one) on the objective with the masses minimised out; each step is accepted only if it lowers the objective enough.
+``GradientDescent`` is the paper's Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from softecm.objective import Evaluation
+
+
+def dot(a: Tensor, b: Tensor) -> Tensor:
+    """Inner products run by run: (runs, ...), (runs, ...) -> (runs,)."""
+    return (a * b).flatten(1).sum(1)
+
+
+def along(values: Tensor, like: Tensor) -> Tensor:
+    """One value a run, shaped to multiply a tensor of runs."""
+    return values.reshape(-1, *(1,) * (like.ndim - 1))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The last few steps and changes of gradient of each run, newest last; invalid pairs have a zero product."""
+
+    steps: tuple[Tensor, ...] = ()
+    changes: tuple[Tensor, ...] = ()
+
+    def select(self, runs: Tensor) -> Memory:
+        """The same for some of the runs."""
+        return Memory(tuple(s[runs] for s in self.steps), tuple(c[runs] for c in self.changes))
+
+    def add(self, step: Tensor, change: Tensor, size: int) -> Memory:
+        """Remember one more pair; pairs without positive curvature are blanked out."""
+        good = along(dot(step, change) > 1e-12 * (dot(step, step) * dot(change, change)).sqrt(), step)
+        step, change = torch.where(good, step, 0.0), torch.where(good, change, 0.0)
+        return Memory((*self.steps, step)[-size:], (*self.changes, change)[-size:])
+
+    def direction(self, gradient: Tensor, scale: Tensor | None) -> Tensor:
+        """Minus the inverse Hessian's estimate times the gradient; ``scale`` is a first estimate of it (diagonal)."""
+        q = gradient
+        kept: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        for s, y in zip(reversed(self.steps), reversed(self.changes), strict=True):
+            product = dot(s, y)
+            rho = torch.where(product > 0, 1.0 / product, 0.0)
+            a = rho * dot(s, q)
+            q = q - along(a, q) * y
+            kept.append((s, y, rho, a))
+        if scale is not None:
+            q = q * scale
+        elif self.steps:
+            s, y = self.steps[-1], self.changes[-1]
+            ratio = dot(s, y) / dot(y, y)
+            q = q * along(torch.where(torch.isfinite(ratio) & (ratio > 0), ratio, 1.0), q)
+        for s, y, rho, a in reversed(kept):
+            q = q + along(a - rho * dot(y, q), q) * s
+        return -q
+
+
+@dataclass(frozen=True)
+class State:
+    """A batch of runs between two rounds."""
+
+    free: Tensor  # (runs, q, *shape)
+    prototypes: Tensor  # (runs, f, *shape)
+    evaluation: Evaluation
+    objective: Tensor  # (runs,)
+    gradient: Tensor  # of the objective, in the free prototypes
+    scale: Tensor | None  # inverse curvature of a quadratic bound, in the free prototypes
+    inner: Tensor | None  # barycentres behind the gap
+    memory: Memory = field(default_factory=Memory)
+
+    def select(self, runs: Tensor) -> State:
+        """The same for some of the runs."""
+        return State(
+            self.free[runs],
+            self.prototypes[runs],
+            self.evaluation.select(runs),
+            self.objective[runs],
+            self.gradient[runs],
+            None if self.scale is None else self.scale[runs],
+            None if self.inner is None else self.inner[runs],
+            self.memory.select(runs),
+        )
+
+    def merged(self, other: State, take: Tensor) -> State:
+        """This, with the runs ``take`` (a mask) replaced by the other's; the memory stays."""
+
+        def pick(old: Tensor | None, new: Tensor | None) -> Tensor | None:
+            return None if old is None or new is None else torch.where(along(take, old), new, old)
+
+        return State(
+            pick(self.free, other.free),  # type: ignore[arg-type]
+            pick(self.prototypes, other.prototypes),  # type: ignore[arg-type]
+            self.evaluation.merged(other.evaluation, take),
+            pick(self.objective, other.objective),  # type: ignore[arg-type]
+            pick(self.gradient, other.gradient),  # type: ignore[arg-type]
+            pick(self.scale, other.scale),
+            pick(self.inner, other.inner),
+            self.memory,
+        )
+
+
+class Problem(Protocol):
+    """What a solver sees of the clustering problem."""
+
+    def at(self, free: Tensor, before: State | None) -> State:
+        """Evaluate prototypes; ``before`` is the state the masses' change is measured from."""
+
+    def solve(self, state: State) -> Tensor:
+        """The free prototypes that minimise the quadratic of the state's sums, constraint included."""
+
+    def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+        """Objective (runs,) and gradient as functions of the free prototypes, the state's masses held fixed."""
+
+    def select(self, runs: Tensor) -> Problem:
+        """The same for some of the runs."""
+
+
+class Solver(Protocol):
+    """Moves a batch of runs one round further without raising any objective."""
+
+    patience: int  # rounds in a row with still masses that make a run converged
+
+    def step(self, problem: Problem, state: State) -> State:
+        """One round."""
+
+
+@dataclass(frozen=True)
+class Closed:
+    """The exact prototype step (eq. 8 solved): one linear system a run."""
+
+    patience = 1
+
+    def step(self, problem: Problem, state: State) -> State:
+        """Solve, then measure."""
+        return problem.at(problem.solve(state), state)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Quasi-Newton descent on the objective with the masses minimised out; no rate to choose.
+
+    Parameters
+    ----------
+    memory : int, default=8
+        How many past steps shape the next one.
+    sufficient : float, default=1e-4
+        A step must bring at least this part of the decrease its slope promises.
+    backtracks : int, default=30
+        How often a step is shortened before the run counts as unable to descend.
+    """
+
+    memory: int = 8
+    sufficient: float = 1e-4
+    backtracks: int = 30
+    patience = 2
+
+    def step(self, problem: Problem, state: State) -> State:
+        """Try the quasi-Newton step; shorten it where it brings too little."""
+        direction = state.memory.direction(state.gradient, state.scale)
+        slope = dot(direction, state.gradient)
+        plain = -state.gradient * (1.0 if state.scale is None else state.scale)
+        uphill = along(~(slope < 0), direction)
+        direction = torch.where(uphill, plain, direction)
+        if state.scale is None and not state.memory.steps:
+            direction = direction * along(self._first_length(problem, state), direction)
+        slope = dot(direction, state.gradient)
+        current = state
+        length = torch.ones_like(slope)
+        pending = slope < 0
+        for _ in range(self.backtracks):
+            if not bool(pending.any()):
+                break
+            index = pending.nonzero()[:, 0]
+            part = state.select(index)
+            reach = length[index]
+            trial = problem.select(index).at(part.free + along(reach, part.free) * direction[index], part)
+            good = trial.objective <= part.objective + self.sufficient * reach * slope[index]
+            good &= torch.isfinite(trial.objective)
+            taken = torch.zeros_like(pending)
+            taken[index[good]] = True
+            current = current.merged(scatter_like(current, trial, index), taken)
+            # Minimum of the parabola through value, slope and trial, kept within a tenth and a half of the step.
+            rise = trial.objective - part.objective - reach * slope[index]
+            ideal = torch.nan_to_num(-slope[index] * reach / (2.0 * rise), nan=0.1)
+            length[index] = reach * ideal.clamp(0.1, 0.5)
+            pending &= ~taken
+        stalled = state.evaluation.change.new_zeros(())
+        moved = current.objective < state.objective
+        change = torch.where(moved, current.evaluation.change, stalled)
+        current = replace(current, evaluation=replace(current.evaluation, change=change))
+        memory = state.memory.add(current.free - state.free, current.gradient - state.gradient, self.memory)
+        return replace(current, memory=memory)
+
+    @staticmethod
+    def _first_length(problem: Problem, state: State) -> Tensor:
+        """A first step as long as a tenth of the prototypes' own spread, for want of anything better."""
+        spread = (state.free - state.free.mean(1, keepdim=True)).flatten(1).norm(dim=1)
+        size = state.free.flatten(1).norm(dim=1)
+        steep = state.gradient.flatten(1).norm(dim=1).clamp_min(torch.finfo(state.free.dtype).tiny)
+        return 0.1 * torch.where(spread > 0, spread, torch.where(size > 0, size, 1.0)) / steep
+
+
+def scatter_like(full: State, part: State, index: Tensor) -> State:
+    """A state of all runs in which the runs ``index`` are ``part``'s and the others ``full``'s."""
+    back = torch.full((len(full.objective),), 0, dtype=torch.int64, device=index.device)
+    back[index] = torch.arange(len(index), device=index.device)
+    take = torch.zeros(len(full.objective), dtype=torch.bool, device=index.device)
+    take[index] = True
+    return full.merged(part.select(back), take)
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    r"""The paper's Algorithm 1: plain gradient steps with the masses held fixed.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.01
+        The rate :math:`\rho`. Where a step would raise the cost it is halved until it does not.
+    inner_tol : float, default=1e-3
+        :math:`\xi`: the inner loop ends when no prototype moves further than this.
+    inner_steps : int, default=100
+        At most this many steps a round.
+
+    Examples
+    --------
+    >>> from softecm.optim import GradientDescent
+    >>> GradientDescent(learning_rate=0.05, inner_steps=1)
+    GradientDescent(learning_rate=0.05, inner_tol=0.001, inner_steps=1)
+    """
+
+    learning_rate: float = 0.01
+    inner_tol: float = 1e-3
+    inner_steps: int = 100
+    patience = 1
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "inner_tol", "inner_steps"):
+            value = getattr(self, name)
+            if not value > 0:
+                raise ValueError(f"{name} must be greater than 0; got {value!r}. The default is {type(self).__dict__[name]}.")
+
+    def step(self, problem: Problem, state: State) -> State:
+        """Steps down the cost of eq. 8 for the present masses, then new masses."""
+        cost = problem.fixed(state)
+        free = state.free
+        value, gradient = cost(free)
+        rate = torch.full_like(value, self.learning_rate)
+        active = torch.ones_like(value, dtype=torch.bool)
+        for _ in range(self.inner_steps):
+            trial = free - along(rate * active, free) * gradient
+            new_value, new_gradient = cost(trial)
+            worse = active & ~(new_value <= value)
+            rate = torch.where(worse, rate / 2.0, rate)
+            good = active & ~worse
+            moved = (trial - free).flatten(1).norm(dim=1)
+            free = torch.where(along(good, free), trial, free)
+            gradient = torch.where(along(good, free), new_gradient, gradient)
+            value = torch.where(good, new_value, value)
+            active = active & ~(good & (moved < self.inner_tol)) & (rate > 1e-12 * self.learning_rate)
+            if not bool(active.any()):
+                break
+        return problem.at(free, state)
+
+
+def minimise_small(cost: Callable[[Tensor], Tensor], start: Tensor, *, steps: int = 200, tol: float = 1e-14) -> Tensor:
+    """Minimise a cheap differentiable cost of each run, (runs, ...) -> (runs,), by quasi-Newton steps."""
+
+    def value_and_gradient(u: Tensor) -> tuple[Tensor, Tensor]:
+        leaf = u.detach().requires_grad_()
+        with torch.enable_grad():
+            value = cost(leaf)
+            (gradient,) = torch.autograd.grad(value.sum(), leaf)
+        return value.detach(), gradient
+
+    u = start.detach()
+    value, gradient = value_and_gradient(u)
+    memory = Memory()
+    active = torch.ones_like(value, dtype=torch.bool)
+    for _ in range(steps):
+        direction = memory.direction(gradient, None)
+        direction = torch.where(along(dot(direction, gradient) < 0, u), direction, -gradient)
+        slope = dot(direction, gradient)
+        length = torch.ones_like(value)
+        new_u, new_value, new_gradient = u, value, gradient
+        pending = active & (slope < 0)
+        for _ in range(30):
+            trial = u + along(length * pending, u) * direction
+            trial_value, trial_gradient = value_and_gradient(trial)
+            good = pending & (trial_value <= value + 1e-4 * length * slope)
+            new_u = torch.where(along(good, u), trial, new_u)
+            new_value = torch.where(good, trial_value, new_value)
+            new_gradient = torch.where(along(good, u), trial_gradient, new_gradient)
+            pending = pending & ~good
+            if not bool(pending.any()):
+                break
+            length = torch.where(pending, length * 0.3, length)
+        memory = memory.add(new_u - u, new_gradient - gradient, 8)
+        active = active & (value - new_value > tol * value.abs())
+        u, value, gradient = new_u, new_value, new_gradient
+        if not bool(active.any()):
+            break
+    return u

@@ -1,0 +1,179 @@
+"""How the constraint of eq. 4 is kept: "a set's prototype is the barycentre of its clusters' prototypes".
+
+A relaxation says which prototypes are free, what the constraint costs, and, for metrics whose barycentres are means, the
+matrix of that cost, with which the prototype step is one linear system.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from softecm.belief.focal import FocalSets
+from softecm.distances.base import SemiMetric
+from softecm.objective import inertia, links
+from softecm.optim import minimise_small
+
+
+class Tie(NamedTuple):
+    """The price of the constraint at given prototypes, and its derivative."""
+
+    cost: Tensor  # (runs,)
+    gradient: Tensor  # (runs, f, *shape)
+    inner: Tensor | None  # (runs, sets, *shape): barycentres found on the way, a start for the next round
+
+
+@dataclass(frozen=True)
+class Relaxation(ABC):
+    """One way to keep the constraint. ``lam`` is (runs,)."""
+
+    metric: SemiMetric
+    focal: FocalSets
+    lam: Tensor
+
+    @property
+    def n_free(self) -> int:
+        """How many prototypes are free: all of them, or the clusters' alone."""
+        return len(self.focal)
+
+    def expand(self, free: Tensor) -> Tensor:
+        """All prototypes (runs, f, *shape) from the free ones."""
+        return free
+
+    @abstractmethod
+    def tie(self, prototypes: Tensor, inner: Tensor | None = None) -> Tie:
+        """Price and derivative of the constraint."""
+
+    @abstractmethod
+    def matrix(self) -> Tensor:
+        """Price of the constraint as a quadratic form (runs, f, f), for metrics whose barycentres are means."""
+
+    def select(self, runs: Tensor) -> Relaxation:
+        """The same for some of the runs."""
+        return type(self)(self.metric, self.focal, self.lam[runs])
+
+    def membership(self) -> Tensor:
+        """Which cluster (column) is in which set (row): (f, c)."""
+        return torch.as_tensor(self.focal.membership.copy(), dtype=self.lam.dtype, device=self.lam.device)
+
+    def means(self) -> Tensor:
+        """Row A averages the clusters of A: (f, c)."""
+        s = self.membership()
+        return s / s.sum(1, keepdim=True)
+
+
+class Penalty(Relaxation):
+    """The paper's eq. 6: lambda times the inertia of the clusters' prototypes about their set's.
+
+    It pulls the clusters together as well: a large lambda merges all prototypes into one point.
+    """
+
+    def tie(self, prototypes: Tensor, inner: Tensor | None = None) -> Tie:
+        """Inertia and its gradient."""
+        leaf = prototypes.detach().requires_grad_()
+        with torch.enable_grad():
+            cost = self.lam * inertia(self.metric, leaf, *links(self.focal))
+        return Tie(cost.detach(), _gradient(cost, leaf), None)
+
+    def matrix(self) -> Tensor:
+        """lambda sum over linked (k, A) of (v_k - v_A)^2."""
+        clusters, sets = links(self.focal)
+        arms = torch.zeros(len(clusters), len(self.focal), dtype=self.lam.dtype, device=self.lam.device)
+        rows = torch.arange(len(clusters))
+        arms[rows, clusters] = 1.0
+        arms[rows, sets] = -1.0
+        return self.lam[:, None, None] * (arms.T @ arms)
+
+
+class Gap(Relaxation):
+    """Lambda times what the inertia exceeds its own minimum by: zero exactly where the constraint holds.
+
+    Merging the clusters gains nothing, and lambda -> inf is the hard constraint.
+    """
+
+    def tie(self, prototypes: Tensor, inner: Tensor | None = None) -> Tie:
+        """The gap, and its gradient with the inner minimiser held fixed (envelope theorem)."""
+        clusters, sets = links(self.focal)
+        if len(sets) == 0:
+            return Tie(prototypes.new_zeros(len(prototypes)), torch.zeros_like(prototypes), None)
+        best = self._inner(prototypes.detach(), inner)
+        leaf = prototypes.detach().requires_grad_()
+        with torch.enable_grad():
+            arms = leaf[:, clusters].flatten(0, 1)
+            least = self.metric.paired(arms, best[:, sets - self.focal.n_clusters].flatten(0, 1))
+            gap = inertia(self.metric, leaf, clusters, sets) - least.reshape(len(leaf), -1).sum(1)
+            cost = self.lam * gap
+        return Tie(cost.detach().clamp_min(0.0), _gradient(cost, leaf), best)
+
+    def _inner(self, prototypes: Tensor, start: Tensor | None) -> Tensor:
+        """Barycentres (runs, sets, *shape) of the clusters of each larger set."""
+        return set_barycenters(self.metric, self.focal, prototypes[:, : self.focal.n_clusters], start)
+
+    def matrix(self) -> Tensor:
+        """lambda sum over sets of |A| (v_A - mean)^2."""
+        c = self.focal.n_clusters
+        arms = torch.eye(len(self.focal), dtype=self.lam.dtype, device=self.lam.device)
+        arms[:, :c] -= self.means()
+        sizes = self.membership().sum(1)
+        return self.lam[:, None, None] * (arms.T * sizes @ arms)
+
+
+class Exact(Relaxation):
+    """The hard constraint: only the clusters' prototypes are free, the sets' follow from them."""
+
+    @property
+    def n_free(self) -> int:
+        """The clusters'."""
+        return self.focal.n_clusters
+
+    def expand(self, free: Tensor) -> Tensor:
+        """Append the sets' barycentres; differentiable."""
+        if len(self.focal) == self.n_free:
+            return free
+        return torch.cat([free, set_barycenters(self.metric, self.focal, free, None)], 1)
+
+    def tie(self, prototypes: Tensor, inner: Tensor | None = None) -> Tie:
+        """Nothing to pay: the constraint holds."""
+        return Tie(prototypes.new_zeros(len(prototypes)), torch.zeros_like(prototypes), None)
+
+    def matrix(self) -> Tensor:
+        """Nothing to pay."""
+        f = len(self.focal)
+        return self.lam.new_zeros(len(self.lam), f, f)
+
+
+def _gradient(cost: Tensor, leaf: Tensor) -> Tensor:
+    if not cost.requires_grad:
+        return torch.zeros_like(leaf)
+    (gradient,) = torch.autograd.grad(cost.sum(), leaf)
+    return gradient
+
+
+def has_barycenters(metric: SemiMetric, like: Tensor) -> bool:
+    """Whether the metric has a closed form for barycentres, tried on prototypes of its own shape (1, *shape)."""
+    return metric.barycenters(like, like.new_ones(1, len(like))) is not None
+
+
+def set_barycenters(metric: SemiMetric, focal: FocalSets, clusters: Tensor, start: Tensor | None) -> Tensor:
+    """Barycentres of the clusters of each set with several, (runs, c, *shape) -> (runs, f - c, *shape)."""
+    runs, c = clusters.shape[:2]
+    s = torch.as_tensor(focal.membership[c:].copy(), dtype=clusters.dtype, device=clusters.device)
+    closed = metric.barycenters(clusters, s)
+    if closed is not None:
+        return closed
+    from_clusters, sets = links(focal)
+    arms = clusters[:, from_clusters].flatten(0, 1)
+    if start is None:
+        means = s / s.sum(1, keepdim=True)
+        start = torch.einsum("ac,rc...->ra...", means, clusters)
+
+    def cost(candidates: Tensor) -> Tensor:
+        ends = candidates[:, sets - c].flatten(0, 1)
+        d = metric.paired(arms, ends).reshape(runs, -1)
+        return d.sum(1)
+
+    return minimise_small(cost, start)

@@ -1,0 +1,88 @@
+"""What a space is: raw data on one side, tensors on the other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+class Encoded(Protocol):
+    """Objects as the distances see them: a plain tensor, or a small value that can be cut into blocks like one."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any) -> Any: ...
+
+
+class Space(ABC):
+    """Where objects live: turns raw data into tensors and prototypes back into something a person can read.
+
+    A space is fitted once (it may learn columns, categories, scales) and then encodes any number of tables of the same
+    kind. Prototypes are always one plain tensor ``(k, *shape)``.
+    """
+
+    @abstractmethod
+    def fit(self, X: Any, *, dtype: torch.dtype) -> Self:
+        """Learn what is needed to encode ``X`` and later data of the same kind; returns the fitted space."""
+
+    @abstractmethod
+    def encode(self, X: Any) -> Any:
+        """Raw data to an ``Encoded`` value on the CPU."""
+
+    @abstractmethod
+    def decode(self, prototypes: Tensor) -> Any:
+        """Prototypes (k, *shape) as people know them."""
+
+    @abstractmethod
+    def encode_prototypes(self, prototypes: Any) -> Tensor:
+        """The inverse of ``decode``: prototypes given by a user, as a tensor (k, *shape)."""
+
+    @abstractmethod
+    def starts(self, x: Any, rows: Tensor) -> Tensor:
+        """Prototypes (k, *shape) placed on the objects ``rows``."""
+
+    @property
+    @abstractmethod
+    def attributes(self) -> Sequence[str]:
+        """Names for the last axis of ``explain``."""
+
+    def keys(self, x: Any) -> NDArray[np.uint64]:
+        """One number per object that depends on its content alone: the order in which seeding draws."""
+        return content_keys(np.asarray(x.reshape(len(x), -1)))
+
+    def to_metadata(self) -> dict[str, Any]:
+        """What ``from_metadata`` needs to build the fitted space again: plain JSON values."""
+        return {}
+
+    @classmethod
+    def from_metadata(cls, data: dict[str, Any]) -> Self:
+        """Build a fitted space from ``to_metadata``'s answer."""
+        return cls(**data)
+
+    @classmethod
+    @abstractmethod
+    def samples(cls, generator: torch.Generator, n: int) -> Any:
+        """Random encoded objects, for the contract tests."""
+
+
+def content_keys(rows: NDArray[Any]) -> NDArray[np.uint64]:
+    """Mix the bits of each row (n, q) into one 64-bit number.
+
+    Seeding walks through the objects in this order, so that neither the order of rows nor the way equal rows are
+    written (twice, or once with weight 2) changes a draw.
+    """
+    bits = (np.ascontiguousarray(rows, dtype=np.float64) + 0.0).view(np.uint64)  # + 0.0: -0.0 and 0.0 are equal
+    key = np.full(len(bits), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for column in bits.T:
+        key ^= column
+        key *= np.uint64(0xBF58476D1CE4E5B9)
+        key ^= key >> np.uint64(29)
+        key *= np.uint64(0x94D049BB133111EB)
+        key ^= key >> np.uint64(32)
+    return key

@@ -1,0 +1,79 @@
+"""Real vectors: an object is a row of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.spaces.base import Space
+
+LARGEST = 1e150  # squares of larger numbers, and sums of them, leave the range of float64
+
+
+@dataclass(frozen=True)
+class RealVectors(Space):
+    """Rows of numbers, encoded as they are."""
+
+    n_features: int = 0
+    names: tuple[str, ...] = ()
+    dtype: torch.dtype = field(default=torch.float64)
+
+    def fit(self, X: NDArray[np.floating[Any]], *, dtype: torch.dtype) -> RealVectors:
+        """Remember the number of columns."""
+        return replace(self, n_features=X.shape[1], dtype=dtype)
+
+    def encode(self, X: NDArray[np.floating[Any]]) -> Tensor:
+        """Rows as a tensor (n, p); shares memory with ``X`` where the type allows."""
+        largest = float(np.max(np.abs(X), initial=0.0))
+        if largest > LARGEST:
+            raise ValueError(
+                f"X must hold numbers of at most {LARGEST:g} in size; got {largest:g}. "
+                "Squares of larger ones overflow: divide the columns by a constant first."
+            )
+        numpy_dtype = np.float32 if self.dtype == torch.float32 else np.float64
+        rows = np.ascontiguousarray(X, dtype=numpy_dtype)
+        # torch refuses to promise not to write into a read-only array; nothing here ever does.
+        return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
+
+    def decode(self, prototypes: Tensor) -> NDArray[np.floating[Any]]:
+        """Prototypes as an array (k, p)."""
+        return prototypes.cpu().numpy()
+
+    def encode_prototypes(self, prototypes: Any) -> Tensor:
+        """Prototypes given as (k, p) numbers."""
+        rows = np.asarray(prototypes, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise ValueError(
+                f"init must have shape (n_clusters, {self.n_features}), one row a cluster; got shape {rows.shape}. "
+                "Give as many columns as X has."
+            )
+        return torch.as_tensor(rows, dtype=self.dtype)
+
+    def starts(self, x: Tensor, rows: Tensor) -> Tensor:
+        """Copies of the chosen objects."""
+        return x[rows].clone()
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """Column names, or x0, x1, ... where the data had none."""
+        return self.names or [f"x{j}" for j in range(self.n_features)]
+
+    def to_metadata(self) -> dict[str, Any]:
+        """Number and names of the columns."""
+        return {"n_features": self.n_features, "names": list(self.names), "dtype": str(self.dtype).split(".")[-1]}
+
+    @classmethod
+    def from_metadata(cls, data: dict[str, Any]) -> RealVectors:
+        """The space those columns describe."""
+        return cls(int(data["n_features"]), tuple(map(str, data["names"])), getattr(torch, str(data["dtype"])))
+
+    @classmethod
+    def samples(cls, generator: torch.Generator, n: int) -> Tensor:
+        """Gaussian rows in four dimensions."""
+        return torch.randn((n, 4), generator=generator, dtype=torch.float64)
