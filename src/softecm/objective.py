@@ -52,7 +52,7 @@ def share(distances: Tensor, factors: Tensor, beta: Tensor, delta2: Tensor) -> S
     overflows. Prototypes at distance 0 share all of the object's mass.
     """
     priced = distances * factors
-    beta, delta2 = beta[..., None], delta2[..., None].expand(priced.shape[:-1] + (1,))
+    beta, delta2 = beta[..., None], delta2[..., None].expand((*priced.shape[:-1], 1))
     least = torch.minimum(priced.amin(-1, keepdim=True), delta2)
     exponent = 1.0 / (beta - 1.0)
     on_prototype = least == 0
@@ -69,9 +69,7 @@ def share(distances: Tensor, factors: Tensor, beta: Tensor, delta2: Tensor) -> S
     return Shares(masses, factors * masses[..., 1:] * raised, (least * scale)[..., 0])
 
 
-def update_masses(
-    distances: Tensor, focal: FocalSets, alpha: float, beta: float, delta: float | None
-) -> Tensor:
+def update_masses(distances: Tensor, focal: FocalSets, alpha: float, beta: float, delta: float | None) -> Tensor:
     """The masses (n, f + 1) of eq. 7 for distances (n, f); ``delta`` None switches the empty set off.
 
     Examples

@@ -208,7 +208,8 @@ class Descent:
         spread = (state.free - state.free.mean(1, keepdim=True)).flatten(1).norm(dim=1)
         size = state.free.flatten(1).norm(dim=1)
         steep = state.gradient.flatten(1).norm(dim=1).clamp_min(torch.finfo(state.free.dtype).tiny)
-        return 0.1 * torch.where(spread > 0, spread, torch.where(size > 0, size, 1.0)) / steep
+        length: Tensor = 0.1 * torch.where(spread > 0, spread, torch.where(size > 0, size, 1.0)) / steep
+        return length
 
 
 def scatter_like(full: State, part: State, index: Tensor) -> State:
@@ -249,7 +250,9 @@ class GradientDescent:
         for name in ("learning_rate", "inner_tol", "inner_steps"):
             value = getattr(self, name)
             if not value > 0:
-                raise ValueError(f"{name} must be greater than 0; got {value!r}. The default is {type(self).__dict__[name]}.")
+                raise ValueError(
+                    f"{name} must be greater than 0; got {value!r}. The default is {type(self).__dict__[name]}."
+                )
 
     def step(self, problem: Problem, state: State) -> State:
         """Steps down the cost of eq. 8 for the present masses, then new masses."""

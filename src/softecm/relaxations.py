@@ -80,7 +80,7 @@ class Penalty(Relaxation):
         return Tie(cost.detach(), _gradient(cost, leaf), None)
 
     def matrix(self) -> Tensor:
-        """lambda sum over linked (k, A) of (v_k - v_A)^2."""
+        """Lambda sum over linked (k, A) of (v_k - v_A)^2."""
         clusters, sets = links(self.focal)
         arms = torch.zeros(len(clusters), len(self.focal), dtype=self.lam.dtype, device=self.lam.device)
         rows = torch.arange(len(clusters))
@@ -114,7 +114,7 @@ class Gap(Relaxation):
         return set_barycenters(self.metric, self.focal, prototypes[:, : self.focal.n_clusters], start)
 
     def matrix(self) -> Tensor:
-        """lambda sum over sets of |A| (v_A - mean)^2."""
+        """Lambda sum over sets of |A| (v_A - mean)^2."""
         c = self.focal.n_clusters
         arms = torch.eye(len(self.focal), dtype=self.lam.dtype, device=self.lam.device)
         arms[:, :c] -= self.means()

@@ -3,8 +3,7 @@
 Three families, by what they compare:
 
 - hard labels with true classes: :func:`rand_index`, :func:`adjusted_rand_index`, :func:`accuracy`,
-:func:`purity`.
-  A credal partition is taken by its labels of largest pignistic probability;
+  :func:`purity`. A credal partition is taken by its labels of largest pignistic probability;
 - a credal partition with true classes, without forcing a decision on doubtful objects:
   :func:`evidential_precision`, :func:`evidential_recall`, :func:`evidential_rand_index`;
 - two credal partitions: :func:`credal_rand_index`, through what each says of every pair of objects
@@ -167,9 +166,7 @@ def purity(labels_true: Labels, labels_pred: Labels) -> float:
 # ---------------------------------------------------------------------- a credal partition and the truth
 
 
-def evidential_precision(
-    labels_true: ArrayLike, partition: CredalPartition, *, undefined: float = math.nan
-) -> float:
+def evidential_precision(labels_true: ArrayLike, partition: CredalPartition, *, undefined: float = math.nan) -> float:
     """Of the pairs a credal partition puts into one cluster, the share that belongs together.
 
     Each object goes to its set of largest mass. Two objects are together when that is the same *single*
@@ -192,8 +189,8 @@ def evidential_precision(
 
     References
     ----------
-    K. Zhou, A. Martin, Q. Pan and Z. Liu, "ECMdd: evidential c-medoids clustering with multiple prototypes",
-    Pattern Recognition 60, 2016.
+    Used for evidential c-medoids by K. Zhou, A. Martin, Q. Pan and Z. Liu (2016); defined here as in a public
+    implementation, which was not checked against their text.
 
     Examples
     --------
@@ -205,9 +202,7 @@ def evidential_precision(
     return pairs.both / pairs.second if pairs.second else undefined
 
 
-def evidential_recall(
-    labels_true: ArrayLike, partition: CredalPartition, *, undefined: float = math.nan
-) -> float:
+def evidential_recall(labels_true: ArrayLike, partition: CredalPartition, *, undefined: float = math.nan) -> float:
     """Of the pairs that belong together, the share a credal partition puts into one single cluster.
 
     Parameters
@@ -338,6 +333,11 @@ class PairwiseMasses:
         In different clusters, :math:`m_{ij}(\{\neg s\})`.
     unknown : ndarray
         Either, :math:`m_{ij}(\Theta)`.
+
+    Examples
+    --------
+    >>> pairwise_masses(CredalPartition.from_hard([0, 0, 1])).different
+    array([0., 1., 1.])
     """
 
     empty: FloatArray
@@ -447,9 +447,7 @@ def credal_rand_index(p: Labels, q: Labels, kind: CredalKind = "consistency") ->
     return _similarity(first, second, kind)
 
 
-def jousselme_distance(
-    p: CredalPartition | PairwiseMasses, q: CredalPartition | PairwiseMasses
-) -> FloatArray:
+def jousselme_distance(p: CredalPartition | PairwiseMasses, q: CredalPartition | PairwiseMasses) -> FloatArray:
     r"""Jousselme distance between mass functions, object by object (or pair by pair).
 
     .. math:: d_J(m, m') = \sqrt{\tfrac12 (m - m')^\top J (m - m')}, \qquad J_{AB} = |A \cap B| / |A \cup B|

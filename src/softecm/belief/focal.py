@@ -128,9 +128,7 @@ class FocalSets:
         return cls.up_to(n_clusters, max_cardinality=1, omega=True)
 
     @classmethod
-    def pairs(
-        cls, n_clusters: int, pairs: Iterable[Iterable[int]] | None = None, omega: bool = True
-    ) -> FocalSets:
+    def pairs(cls, n_clusters: int, pairs: Iterable[Iterable[int]] | None = None, omega: bool = True) -> FocalSets:
         """The single clusters, all or chosen pairs of them, and by default the set of all.
 
         Parameters
@@ -154,8 +152,7 @@ class FocalSets:
         for pair in chosen:
             if len(pair) != 2:
                 raise ValueError(
-                    f"pairs must hold two different clusters each; got {pair}. Use FocalSets.of for other "
-                    f"sets."
+                    f"pairs must hold two different clusters each; got {pair}. Use FocalSets.of for other sets."
                 )
         singletons = [(k,) for k in range(c)]
         return cls(c, tuple(singletons + chosen + [tuple(range(c))] * omega))
@@ -282,13 +279,10 @@ class FocalSets:
         if names is None:
             names = [f"{letter}{k + 1}" for k in range(self.n_clusters)]
         elif len(names) != self.n_clusters:
-            raise ValueError(
-                f"names must have one entry for each of the {self.n_clusters} clusters; got {len(names)}."
-            )
+            raise ValueError(f"names must have one entry for each of the {self.n_clusters} clusters; got {len(names)}.")
         whole = self.n_clusters if self.n_clusters > 1 else 0  # a single cluster goes by its own name
         readable = (
-            everything if len(members) == whole else union.join(str(names[k]) for k in members)
-            for members in self.sets
+            everything if len(members) == whole else union.join(str(names[k]) for k in members) for members in self.sets
         )
         return (empty, *readable)
 

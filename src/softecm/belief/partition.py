@@ -559,8 +559,7 @@ class CredalPartition:
             leading["id"] = np.asarray(ids)
             if leading["id"].shape != (len(self),):
                 raise ValueError(
-                    f"ids must have one entry for each of the {len(self)} objects; got shape "
-                    f"{leading['id'].shape}."
+                    f"ids must have one entry for each of the {len(self)} objects; got shape {leading['id'].shape}."
                 )
         leading["label"] = self.labels()
         leading["set"] = np.array(sets, dtype=object)[self.masses.argmax(1)]
@@ -627,6 +626,14 @@ class CredalPartition:
         ------
         ValueError
             If the file is damaged or holds something else.
+
+        Examples
+        --------
+        >>> import tempfile, os
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     CredalPartition.from_hard([0, 1, 1]).save(os.path.join(folder, "p.safetensors"))
+        ...     CredalPartition.load(os.path.join(folder, "p.safetensors"))
+        CredalPartition(3 objects, 2 clusters, 2 focal sets and ∅)
         """
         from safetensors import SafetensorError, safe_open
 
@@ -672,8 +679,7 @@ def _numbers(name: str, values: ArrayLike) -> FloatArray:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"{name} must be a table of numbers with rows of equal length; got {type(values).__name__} that "
-            f"is not one."
+            f"{name} must be a table of numbers with rows of equal length; got {type(values).__name__} that is not one."
         ) from None
 
 
@@ -699,7 +705,7 @@ def _valid(masses: FloatArray, name: str = "masses") -> FloatArray:
         )
     row = int(wrong.argmax())
     raise ValueError(
-        f"{name} must add up to 1 in every row; got {float(sums[row])} in row {row}. Divide each row by its "
+        f"{name} must add up to 1 in every row; got {sums[row]:.9g} in row {row}. Divide each row by its "
         f"sum, or add what is missing to the empty set."
     )
 
@@ -722,9 +728,7 @@ def _hard_labels(labels: ArrayLike) -> IntArray:
         raise ValueError(f"labels must be a flat list, one for each object; got shape {values.shape}.")
     remedy = "Turn names into numbers with np.unique(labels, return_inverse=True)[1]."
     if values.size and values.dtype.kind not in "biuf":
-        raise ValueError(
-            f"labels must be integers; got {values.dtype} values such as {values[0]!r}. {remedy}"
-        )
+        raise ValueError(f"labels must be integers; got {values.dtype} values such as {values[0]!r}. {remedy}")
     odd = ~(np.isfinite(values) & (values == np.round(values))) if values.dtype.kind == "f" else values < -1
     if odd.any():
         raise ValueError(f"labels must be integers of at least -1; got {values[odd][0]}. {remedy}")
@@ -740,9 +744,7 @@ def _distinct_rows(indicators: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], In
     if packed.shape[1] <= 8:  # sorting one number a row is much faster than sorting rows
         bytes_of_row = np.zeros((len(packed), 8), dtype=np.uint8)
         bytes_of_row[:, : packed.shape[1]] = packed
-        _, first, position = np.unique(
-            bytes_of_row.view(np.uint64)[:, 0], return_index=True, return_inverse=True
-        )
+        _, first, position = np.unique(bytes_of_row.view(np.uint64)[:, 0], return_index=True, return_inverse=True)
     else:
         _, first, position = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     return indicators[first], position.reshape(-1)
@@ -795,8 +797,7 @@ def _saved_focal_sets(name: str, about: str, masses: NDArray[Any]) -> FocalSets:
 
 def _unreadable(name: str, reason: str) -> ValueError:
     return ValueError(
-        f"{name} must be a credal partition saved by softecm; {reason}. Write it again with "
-        f"CredalPartition.save."
+        f"{name} must be a credal partition saved by softecm; {reason}. Write it again with CredalPartition.save."
     )
 
 

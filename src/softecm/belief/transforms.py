@@ -194,9 +194,7 @@ def plausibility_transform(masses: ArrayLike, focal: FocalSets) -> FloatArray:
     return _divided(values, values.sum(1), 1 / focal.n_clusters)
 
 
-def normalise(
-    masses: ArrayLike, focal: FocalSets, how: Normalisation = "dempster"
-) -> tuple[FloatArray, FocalSets]:
+def normalise(masses: ArrayLike, focal: FocalSets, how: Normalisation = "dempster") -> tuple[FloatArray, FocalSets]:
     """Mass functions without mass on the empty set, with the focal sets they are on.
 
     Parameters

@@ -31,7 +31,11 @@ BLOCK = 128  # objects that stay in cache together
 CHUNKS = 64  # parts that are summed apart
 
 _jit = nb.njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"}, boundscheck=False
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+    fastmath={"contract", "reassoc", "nsz", "arcp"},
+    boundscheck=False,
 )
 _jit_parallel = nb.njit(
     cache=True,

@@ -11,7 +11,6 @@ from typing import Any
 
 import numba as nb
 from numba import types
-from numba.core import cgutils  # noqa: F401  (numba asks for it to be importable where intrinsics are compiled)
 from numba.extending import intrinsic
 
 # Rounds a double in |x| < 2**51 to the nearest integer when added, and leaves that integer in its low bits.
@@ -22,7 +21,11 @@ _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 _ONE_BITS = 0x3FF0000000000000
 
 
-@intrinsic  # type: ignore[misc]
+# No re-association here, whatever the caller allows: adding and taking off _ROUND is what rounds.
+_jit = nb.njit(fastmath={"contract", "nsz"}, error_model="numpy")
+
+
+@intrinsic
 def to_bits(typingctx: Any, value: Any) -> Any:
     """The 64 bits of a double as an integer."""
 
@@ -32,7 +35,7 @@ def to_bits(typingctx: Any, value: Any) -> Any:
     return types.int64(types.float64), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def from_bits(typingctx: Any, value: Any) -> Any:
     """The double that has these 64 bits."""
 
@@ -42,7 +45,7 @@ def from_bits(typingctx: Any, value: Any) -> Any:
     return types.float64(types.int64), codegen
 
 
-@nb.njit(inline="always")
+@_jit
 def exp2(x: float) -> float:
     """``2**x`` for x <= 0 (0 below -1020: what is that small is nothing beside the largest term)."""
     clipped = max(x, -1020.0)
@@ -68,7 +71,7 @@ def exp2(x: float) -> float:
     return p * scale if x > -1020.0 else 0.0
 
 
-@nb.njit(inline="always")
+@_jit
 def log2(x: float) -> float:
     """Binary logarithm of a positive normal number."""
     bits = to_bits(x)
@@ -91,4 +94,5 @@ def log2(x: float) -> float:
     p = p * z + 1.0 / 5.0
     p = p * z + 1.0 / 3.0
     p = p * z
-    return float(exponent) + (2.0 * _INV_LN2) * (s + s * p)
+    result: float = float(exponent) + (2.0 * _INV_LN2) * (s + s * p)
+    return result

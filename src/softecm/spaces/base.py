@@ -27,6 +27,10 @@ class Space(ABC):
     kind. Prototypes are always one plain tensor ``(k, *shape)``.
     """
 
+    def check(self, estimator: Any, X: Any, *, reset: bool) -> Any:
+        """Refuse what can't be encoded, with the remedy; sets the estimator's ``n_features_in_`` where ``reset``."""
+        return X
+
     @abstractmethod
     def fit(self, X: Any, *, dtype: torch.dtype) -> Self:
         """Learn what is needed to encode ``X`` and later data of the same kind; returns the fitted space."""
@@ -77,12 +81,14 @@ def content_keys(rows: NDArray[Any]) -> NDArray[np.uint64]:
     Seeding walks through the objects in this order, so that neither the order of rows nor the way equal rows are
     written (twice, or once with weight 2) changes a draw.
     """
-    bits = (np.ascontiguousarray(rows, dtype=np.float64) + 0.0).view(np.uint64)  # + 0.0: -0.0 and 0.0 are equal
-    key = np.full(len(bits), 0x9E3779B97F4A7C15, dtype=np.uint64)
-    for column in bits.T:
-        key ^= column
-        key *= np.uint64(0xBF58476D1CE4E5B9)
-        key ^= key >> np.uint64(29)
-        key *= np.uint64(0x94D049BB133111EB)
-        key ^= key >> np.uint64(32)
-    return key
+    keys = np.full(len(rows), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for start in range(0, len(rows), 1 << 16):
+        key = keys[start : start + (1 << 16)]
+        block = np.ascontiguousarray(rows[start : start + (1 << 16)], dtype=np.float64)
+        for column in (block + 0.0).view(np.uint64).T:  # + 0.0: -0.0 and 0.0 are equal
+            key ^= column
+            key *= np.uint64(0xBF58476D1CE4E5B9)
+            key ^= key >> np.uint64(29)
+            key *= np.uint64(0x94D049BB133111EB)
+            key ^= key >> np.uint64(32)
+    return keys

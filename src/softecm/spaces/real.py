@@ -24,6 +24,15 @@ class RealVectors(Space):
     names: tuple[str, ...] = ()
     dtype: torch.dtype = field(default=torch.float64)
 
+    def check(self, estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating[Any]]:
+        """A finite matrix of numbers, as scikit-learn checks it."""
+        from sklearn.utils.validation import validate_data
+
+        rows: NDArray[np.floating[Any]] = validate_data(
+            estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False
+        )
+        return rows
+
     def fit(self, X: NDArray[np.floating[Any]], *, dtype: torch.dtype) -> RealVectors:
         """Remember the number of columns."""
         return replace(self, n_features=X.shape[1], dtype=dtype)
@@ -66,7 +75,11 @@ class RealVectors(Space):
 
     def to_metadata(self) -> dict[str, Any]:
         """Number and names of the columns."""
-        return {"n_features": self.n_features, "names": list(self.names), "dtype": str(self.dtype).split(".")[-1]}
+        return {
+            "n_features": self.n_features,
+            "names": list(self.names),
+            "dtype": str(self.dtype).split(".")[-1],
+        }
 
     @classmethod
     def from_metadata(cls, data: dict[str, Any]) -> RealVectors:

@@ -1,0 +1,32 @@
+"""Checks of parameters: every message names the parameter, the rule, the value received and what to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+
+def check_number(name: str, value: Any, *, above: float | None = None, least: float | None = None, hint: str) -> float:
+    """A finite number greater than ``above`` or at least ``least``."""
+    rule = f"greater than {above:g}" if above is not None else f"at least {least:g}" if least is not None else "finite"
+    number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or (above is not None and not value > above) or (least is not None and not value >= least):
+        raise ValueError(f"{name} must be {'a number ' if not number else ''}{rule}; got {value!r}. {hint}")
+    return float(value)
+
+
+def check_count(name: str, value: Any, *, least: int = 1, hint: str) -> int:
+    """A whole number of at least ``least``."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}. {hint}")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Collection[str], hint: str = "") -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(c) for c in choices)
+        raise ValueError(f"{name} must be one of {listed}; got {value!r}.{' ' + hint if hint else ''}")
+    return value

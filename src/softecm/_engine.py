@@ -1,0 +1,67 @@
+"""Devices, number types and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from softecm._checks import check_choice
+
+LARGE_WORK = 2e8  # distances times coordinates a round; below it a GPU's start-up costs more than it saves
+
+
+def choose_device(device: Any, work: float) -> torch.device:
+    """The device asked for; "auto" takes a GPU where there is one and the work is large enough."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() and work >= LARGE_WORK else "cpu")
+    try:
+        chosen = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(
+            f"device must be 'auto', 'cpu' or a torch device such as 'cuda:0'; got {device!r}. Use 'auto'."
+        ) from error
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            f"device must be one that is there; got {device!r}, and torch finds no GPU. Use device='cpu', or install a "
+            "torch build with CUDA and a driver for the card."
+        )
+    return chosen
+
+
+def choose_dtype(dtype: Any) -> torch.dtype:
+    """float64, or float32 where speed matters more."""
+    name = str(dtype).rsplit(".", 1)[-1]
+    check_choice(
+        "dtype",
+        name,
+        ("float64", "float32"),
+        "float64 is exact to the last digits, float32 needs half the room.",
+    )
+    return torch.float32 if name == "float32" else torch.float64
+
+
+@contextmanager
+def threads(n_jobs: int | None) -> Iterator[None]:
+    """Use so many threads inside; None leaves the libraries' own choice, -1 takes all."""
+    if n_jobs is None:
+        yield
+        return
+    import os
+
+    import numba
+
+    if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or a whole number other than 0; got {n_jobs!r}. -1 uses all cores.")
+    available = os.cpu_count() or 1
+    wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+    before = torch.get_num_threads(), numba.get_num_threads()
+    torch.set_num_threads(wanted)
+    numba.set_num_threads(min(wanted, numba.config.NUMBA_NUM_THREADS))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        numba.set_num_threads(before[1])

@@ -1,0 +1,11 @@
+"""Warnings with a type of their own, so that they can be caught or silenced one by one."""
+
+from __future__ import annotations
+
+
+class CollapseWarning(UserWarning):
+    """Prototypes of different clusters have merged: the partition says nothing about groups."""
+
+
+class EmptyClusterWarning(UserWarning):
+    """A cluster has lost all its mass: fewer clusters were found than asked for."""

@@ -1,0 +1,160 @@
+"""The relaxed problem of eq. 6 for a batch of runs, as solvers see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric
+from softecm.objective import MassCost, Previous, blocks, evaluate, links, share
+from softecm.optim import State
+from softecm.relaxations import Relaxation
+
+
+@dataclass(frozen=True)
+class SoftECMProblem:
+    """The relaxed problem of eq. 6 for a batch of runs, as solvers see it."""
+
+    metric: SemiMetric
+    x: Any
+    cost: MassCost
+    relaxation: Relaxation
+    tol: float
+
+    def at(self, free: Tensor, before: State | None = None) -> State:
+        """Masses (eq. 7) and objective at the given prototypes."""
+        leaf = free.detach().requires_grad_()
+        with torch.enable_grad():
+            expanded = self.relaxation.expand(leaf)
+        prototypes = expanded.detach()
+        previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
+        evaluation = evaluate(self.metric, self.x, prototypes, self.cost, previous=previous, tol=self.tol)
+        tie = self.relaxation.tie(prototypes, None if before is None else before.inner)
+        gradient = self._pull_back(evaluation.gradient + tie.gradient, leaf, expanded)
+        return State(
+            free.detach(),
+            prototypes,
+            evaluation,
+            evaluation.cost + tie.cost,
+            gradient,
+            self._scale(evaluation.curvature, prototypes),
+            tie.inner,
+        )
+
+    @staticmethod
+    def _pull_back(gradient: Tensor, leaf: Tensor, expanded: Tensor) -> Tensor:
+        """Derivative in the free prototypes from the one in all of them."""
+        if expanded is leaf:
+            return gradient
+        (pulled,) = torch.autograd.grad(expanded, leaf, gradient)
+        return pulled
+
+    def _scale(self, curvature: Tensor | None, prototypes: Tensor) -> Tensor | None:
+        """Inverse curvature of a bound of the objective, coordinate by coordinate: the barycentre step's length."""
+        if curvature is None:
+            return None
+        clusters, sets = links(self.relaxation.focal)
+        c = self.relaxation.focal.n_clusters
+        if self.relaxation.n_free < len(self.relaxation.focal):
+            folded = curvature[:, :c].clone()
+            shares = self.relaxation.means()[c:]  # |mean of steps|^2 <= mean of |step|^2
+            folded += torch.einsum("ac,ra...->rc...", shares, curvature[:, c:])
+        else:
+            ties = torch.zeros(len(self.relaxation.focal), dtype=curvature.dtype, device=curvature.device)
+            ones = torch.ones(len(sets), dtype=curvature.dtype, device=curvature.device)
+            ties.index_add_(0, sets.to(ties.device), ones).index_add_(0, clusters.to(ties.device), ones)
+            # |a - b|^2 <= 2 |a|^2 + 2 |b|^2: both ends of a tie move at once.
+            per_unit = curvature / self._total_weights(curvature)
+            tail = (1,) * (curvature.ndim - 2)
+            folded = curvature + 2.0 * (self.relaxation.lam[:, None] * ties).reshape(-1, len(ties), *tail) * per_unit
+        smallest = folded.amax(dim=tuple(range(1, folded.ndim)), keepdim=True) * 1e-9
+        return 0.5 / torch.maximum(folded, smallest).clamp_min(torch.finfo(folded.dtype).tiny).expand(
+            *folded.shape[:2], *prototypes.shape[2:]
+        )
+
+    def _total_weights(self, curvature: Tensor) -> float:
+        """Scale of the objects' weights, to turn a sum of curvatures into that of one object."""
+        n = float(len(self.x)) if self.cost.weights is None else float(self.cost.weights.sum())
+        return max(1.0, n / curvature.shape[1])
+
+    def solve(self, state: State) -> Tensor:
+        """Eq. 8 for metrics whose barycentres are means: one symmetric system of the size of the free prototypes."""
+        curvature, moment = state.evaluation.curvature, state.evaluation.moment
+        assert curvature is not None and moment is not None  # noqa: PT018 -- Closed goes with quadratic metrics
+        runs, f = moment.shape[:2]
+        w = curvature.reshape(runs, f, -1).transpose(1, 2).double()  # (runs, 1 or q, f)
+        y = moment.reshape(runs, f, -1).transpose(1, 2).double()[..., None]  # (runs, q, f, 1)
+        old = state.free.reshape(runs, state.free.shape[1], -1).transpose(1, 2).double()[..., None]
+        matrix = torch.diag_embed(w) + self.relaxation.matrix().double()[:, None]
+        if self.relaxation.n_free < f:
+            p = self.relaxation.means().double()
+            matrix, y = p.T @ matrix @ p, p.T @ y
+        # A proximal ridge: a cluster without mass stays where it is, and a fixed point stays fixed.
+        ridge = 1e-13 * w.mean(-1)[..., None, None] + 1e-280
+        matrix = matrix + ridge * torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+        rhs = y + ridge * old
+        if matrix.shape[1] == 1:  # one matrix for all coordinates
+            solved = torch.linalg.solve(matrix[:, 0], rhs[..., 0].transpose(1, 2))
+        else:
+            solved = torch.linalg.solve(matrix, rhs)[..., 0].transpose(1, 2)
+        result: Tensor = solved.reshape(state.free.shape).to(state.free.dtype)
+        return result
+
+    def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+        """Eq. 8 as a function of the free prototypes: the masses are the state's."""
+        data = self._quadratic(state) if self.metric.quadratic else self._weighted(state)
+
+        def cost(free: Tensor) -> tuple[Tensor, Tensor]:
+            leaf = free.detach().requires_grad_()
+            with torch.enable_grad():
+                expanded = self.relaxation.expand(leaf)
+            value, gradient = data(expanded.detach())
+            tie = self.relaxation.tie(expanded.detach(), state.inner)
+            return value + tie.cost, self._pull_back(gradient + tie.gradient, leaf, expanded)
+
+        return cost
+
+    @staticmethod
+    def _quadratic(state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+        curvature, moment = state.evaluation.curvature, state.evaluation.moment
+        assert curvature is not None and moment is not None  # noqa: PT018 -- as in solve
+
+        def cost(v: Tensor) -> tuple[Tensor, Tensor]:
+            shift = v - state.prototypes  # relative to the start, so that no large constant hides a small decrease
+            slope = curvature * state.prototypes - moment
+            return ((curvature * shift + 2.0 * slope) * shift).flatten(1).sum(1), 2.0 * (curvature * shift + slope)
+
+        return cost
+
+    def _weighted(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+        runs, f = state.prototypes.shape[:2]
+        flat = state.prototypes.flatten(0, 1)
+        weights = []
+        for rows in blocks(len(self.x), flat):
+            d = self.metric.pairwise(self.x[rows], flat).detach().clamp_min(0.0).reshape(-1, runs, f)
+            w = share(d, self.cost.factors, self.cost.beta, self.cost.delta2).weights
+            if self.cost.weights is not None:
+                w = w * self.cost.weights[rows, None, None]
+            weights.append(w.reshape(-1, runs * f))
+
+        def cost(v: Tensor) -> tuple[Tensor, Tensor]:
+            leaf = v.detach().flatten(0, 1).requires_grad_()
+            value = v.new_zeros(runs)
+            gradient = torch.zeros_like(leaf)
+            for rows, w in zip(blocks(len(self.x), leaf), weights, strict=True):
+                with torch.enable_grad():
+                    d = self.metric.pairwise(self.x[rows], leaf)
+                    terms = d * w
+                value += terms.detach().reshape(-1, runs, f).sum((0, 2))
+                gradient += torch.autograd.grad(terms.sum(), leaf)[0]
+            return value, gradient.reshape(v.shape)
+
+        return cost
+
+    def select(self, runs: Tensor) -> SoftECMProblem:
+        """The same for some of the runs."""
+        return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs))

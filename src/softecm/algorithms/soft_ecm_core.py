@@ -1,0 +1,189 @@
+"""Soft-ECM: evidential c-means with free prototypes for the sets (the paper's Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softecm.algorithms.problem import SoftECMProblem
+from softecm.algorithms.solution import Progress, Solution
+from softecm.belief.focal import FocalSets
+from softecm.distances.base import SemiMetric
+from softecm.objective import inertia, links, mass_cost
+from softecm.optim import Closed, Descent, GradientDescent, Solver
+from softecm.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
+
+RELAXATIONS: dict[str, type[Relaxation]] = {"penalty": Penalty, "gap": Gap, "exact": Exact}
+RISE = 1e-9  # an objective may not rise by more than this part of itself
+
+
+def make_solver(solver: str | GradientDescent, metric: SemiMetric) -> Solver:
+    """The solver a name stands for: the exact step where the metric has one, else the descent."""
+    if isinstance(solver, GradientDescent | Descent | Closed):
+        return solver
+    if solver == "gradient":
+        return GradientDescent()
+    if solver == "descent":
+        return Descent()
+    return Closed() if metric.quadratic else Descent()
+
+
+def soft_ecm(
+    x: Any,
+    metric: SemiMetric,
+    focal: FocalSets,
+    init: Tensor,
+    *,
+    alpha: Any = 1.0,
+    beta: Any = 1.2,
+    delta: Any = None,
+    lam: Any = 1.0,
+    relaxation: str = "penalty",
+    solver: str | GradientDescent = "auto",
+    weights: Tensor | None = None,
+    max_iter: int = 200,
+    tol: float = 1e-4,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Solution:
+    """Cluster encoded objects from each of several starts at once.
+
+    Parameters
+    ----------
+    x : encoded objects
+    init : Tensor (runs, c, *shape) or (runs, f, *shape)
+        The clusters' starting prototypes, or all of them.
+    alpha, beta, delta, lam : float, or one number a run
+    relaxation : {"penalty", "gap", "exact"}
+    weights : Tensor (n,), optional
+        How much each object counts.
+    callback : callable, optional
+        Called with a ``Progress`` after each round; a true answer ends all runs where they are.
+    """
+    runs = len(init)
+    options: dict[str, Any] = {"dtype": init.dtype, "device": init.device}
+    strength = torch.as_tensor(np.asarray(lam, dtype=np.float64), **options).expand(runs).contiguous()
+    kind = RELAXATIONS[relaxation]
+    if kind is Exact and len(focal) > focal.n_clusters and not has_barycenters(metric, init[0, :1]):
+        return _raise_lambda(
+            x, metric, focal, init, alpha=alpha, beta=beta, delta=delta, lam=strength, solver=solver,
+            weights=weights, max_iter=max_iter, tol=tol, callback=callback,
+        )  # fmt: skip
+    cost = mass_cost(focal, alpha, beta, delta, like=init, runs=runs, weights=weights)
+    problem = SoftECMProblem(metric, x, cost, kind(metric, focal, strength), tol)
+    return _iterate(problem, _with_sets(metric, focal, init, problem.relaxation.n_free), solver, max_iter, callback)
+
+
+def _with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:
+    """Complete the clusters' starts with the sets': barycentres where cheap, else means (Algorithm 1)."""
+    if init.shape[1] >= n_free:
+        return init[:, :n_free]
+    if has_barycenters(metric, init[0, :1]):
+        return torch.cat([init, set_barycenters(metric, focal, init, None)], 1)
+    means = torch.as_tensor(focal.membership[focal.n_clusters :].copy(), dtype=init.dtype, device=init.device)
+    means = means / means.sum(1, keepdim=True)
+    return torch.cat([init, torch.einsum("ac,rc...->ra...", means, init)], 1)
+
+
+def _iterate(
+    problem: SoftECMProblem,
+    start: Tensor,
+    solver: str | GradientDescent,
+    max_iter: int,
+    callback: Callable[[Progress], Any] | None,
+) -> Solution:
+    """Alternate masses and prototypes until the masses stand still; runs leave the batch as they finish."""
+    step = make_solver(solver, problem.metric)
+    runs = len(start)
+    state = problem.at(start)
+    active = torch.arange(runs)
+    prototypes = state.prototypes.clone()
+    objective = state.objective.double().cpu().numpy().copy()
+    tie = (state.objective - state.evaluation.cost).double().cpu().numpy().copy()
+    history: list[list[float]] = [[float(v)] for v in objective]
+    n_iter = np.zeros(runs, dtype=np.int64)
+    converged = np.zeros(runs, dtype=bool)
+    still = torch.zeros(runs, dtype=torch.int64)
+    for iteration in range(1, max_iter + 1):
+        moved = step.step(problem, state)
+        # Descent is checked, not hoped for: a step that would raise the objective beyond rounding is not taken.
+        rose = ~(moved.objective <= state.objective + RISE * state.objective.abs())
+        if bool(rose.any()):
+            stuck = state.evaluation.change.clone()
+            moved = moved.merged(state, rose)
+            stuck = torch.where(rose, torch.zeros_like(stuck), moved.evaluation.change)
+            moved = replace(moved, evaluation=replace(moved.evaluation, change=stuck))
+        state = moved
+        change = state.evaluation.change.cpu()
+        index = active.numpy()
+        prototypes[active] = state.prototypes
+        objective[index] = state.objective.double().cpu().numpy()
+        tie[index] = (state.objective - state.evaluation.cost).double().cpu().numpy()
+        n_iter[index] = iteration
+        for run, value in zip(index, objective[index], strict=True):
+            history[run].append(float(value))
+        still = torch.where(change <= problem.tol, still + 1, 0)
+        done = still >= step.patience
+        converged[index] = done.numpy()
+        stop = callback is not None and callback(
+            Progress(iteration, max_iter, objective.copy(), int((~done).sum()), float(change.max()))
+        )
+        if stop or bool(done.all()):
+            break
+        if bool(done.any()):
+            going = (~done).nonzero()[:, 0]
+            active, still = active[going], still[going]
+            going = going.to(start.device)
+            state, problem = state.select(going), problem.select(going)
+    return Solution(prototypes, objective, tie, tuple(np.asarray(h) for h in history), n_iter, converged)
+
+
+def _raise_lambda(
+    x: Any,
+    metric: SemiMetric,
+    focal: FocalSets,
+    init: Tensor,
+    *,
+    lam: Tensor,
+    tolerance: float = 1e-3,
+    **options: Any,
+) -> Solution:
+    """The hard constraint where barycentres have no closed form: the gap with lambda raised until it holds."""
+    strength = torch.where(lam > 0, lam, torch.ones_like(lam))
+    start = init
+    histories: list[list[float]] = [[] for _ in range(len(init))]
+    n_iter = np.zeros(len(init), dtype=np.int64)
+    for _ in range(8):
+        solution = soft_ecm(x, metric, focal, start, lam=strength.cpu().numpy(), relaxation="gap", **options)
+        n_iter += solution.n_iter
+        for kept, new in zip(histories, solution.history, strict=True):
+            kept.extend(new.tolist())
+        residual = constraint_residual(metric, focal, solution.prototypes)
+        if bool((residual <= tolerance).all()):
+            break
+        start = solution.prototypes
+        strength = torch.where(residual.to(strength.device) > tolerance, strength * 10.0, strength)
+    return replace(
+        solution,
+        objective=solution.objective - solution.tie,
+        n_iter=n_iter,
+        residual=residual.cpu().numpy(),
+        converged=solution.converged & (residual.cpu().numpy() <= tolerance),
+    )
+
+
+def constraint_residual(metric: SemiMetric, focal: FocalSets, prototypes: Tensor) -> Tensor:
+    """How much of the sets' inertia the best barycentres would save, run by run: 0 where eq. 4 holds."""
+    clusters, sets = links(focal)
+    if len(sets) == 0:
+        return prototypes.new_zeros(len(prototypes))
+    c = focal.n_clusters
+    with torch.no_grad():
+        best = set_barycenters(metric, focal, prototypes[:, :c], None)
+        now = inertia(metric, prototypes, clusters, sets)
+        least = inertia(metric, torch.cat([prototypes[:, :c], best], 1), clusters, sets)
+    return ((now - least) / now.clamp_min(torch.finfo(now.dtype).tiny)).clamp_min(0.0)

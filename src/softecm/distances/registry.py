@@ -1,0 +1,68 @@
+"""From what a user writes as ``metric=`` to a semi-metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric
+
+
+@dataclass(frozen=True)
+class FunctionMetric(SemiMetric):
+    """A torch function ``d(x, v) -> (n, k)`` as a semi-metric on rows of numbers."""
+
+    function: Callable[[Any, Tensor], Tensor]
+    name = "function"
+
+    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+        """Whatever the function returns."""
+        d = self.function(x, v)
+        if not isinstance(d, Tensor):
+            raise TypeError(
+                f"metric must return a torch tensor of shape (n, f); got {type(d).__name__}. "
+                "Write it with torch operations on its arguments."
+            )
+        return d
+
+
+def resolve_metric(metric: Any, X: Any) -> SemiMetric:
+    """The semi-metric for ``metric=``: a name, an instance, a torch function, or "auto", which looks at the data."""
+    from softecm.distances import SEMI_METRICS
+
+    if isinstance(metric, SemiMetric):
+        return metric
+    if isinstance(metric, str):
+        name = choose(X) if metric == "auto" else metric
+        if name in SEMI_METRICS:
+            return SEMI_METRICS[name]()
+        names = ", ".join(repr(n) for n in ("auto", *SEMI_METRICS, "precomputed"))
+        raise ValueError(f"metric must be one of {names}, a SemiMetric or a torch function; got {metric!r}.")
+    if isinstance(metric, type) and issubclass(metric, SemiMetric):
+        raise ValueError(f"metric must be an instance; got the class {metric.__name__}. Write {metric.__name__}().")
+    if callable(metric):
+        return FunctionMetric(metric)
+    raise ValueError(
+        f"metric must be a name, a SemiMetric or a torch function d(x, v); got {metric!r}. 'auto' looks at the data."
+    )
+
+
+def choose(X: Any) -> str:
+    """The metric that fits the look of the data."""
+    if isinstance(X, list | tuple) and len(X) and all(getattr(row, "ndim", 0) == 2 for row in X):
+        return "softdtw"
+    if getattr(X, "ndim", 2) == 3:
+        return "softdtw"
+    return "mixed" if has_categories(X) else "sqeuclidean"
+
+
+def has_categories(X: Any) -> bool:
+    """Whether a data frame has text, category, boolean or date columns."""
+    import narwhals.stable.v1 as nw
+    from narwhals.stable.v1 import selectors as cs
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return isinstance(frame, nw.DataFrame) and len(frame.select(~cs.numeric()).columns) > 0
