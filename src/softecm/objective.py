@@ -162,7 +162,7 @@ def evaluate(
         tol=tol,
     )
     if fused is not None:
-        gradient = 2.0 * (fused.curvature * prototypes - fused.moment)
+        gradient = 2.0 * metric.tensor(fused.curvature * prototypes - fused.moment)
         return Evaluation(fused.cost, gradient, fused.curvature, fused.moment, fused.change, None)
     return _evaluate_in_blocks(metric, x, prototypes, cost, previous)
 
@@ -220,7 +220,8 @@ def _evaluate_in_blocks(
         shape = prototypes.shape[:2]
         curvature = curvature.reshape(*shape, *curvature.shape[1:])
         moment = moment.reshape(prototypes.shape)
-        return Evaluation(total, 2.0 * (curvature * prototypes - moment), curvature, moment, change, masses)
+        gradient = 2.0 * metric.tensor(curvature * prototypes - moment)
+        return Evaluation(total, gradient, curvature, moment, change, masses)
     return Evaluation(total, gradient.reshape(prototypes.shape), None, None, change, masses)
 
 

@@ -118,15 +118,15 @@ class SoftECMProblem:
 
         return cost
 
-    @staticmethod
-    def _quadratic(state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    def _quadratic(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         curvature, moment = state.evaluation.curvature, state.evaluation.moment
         assert curvature is not None and moment is not None  # noqa: PT018 -- as in solve
 
         def cost(v: Tensor) -> tuple[Tensor, Tensor]:
             shift = v - state.prototypes  # relative to the start, so that no large constant hides a small decrease
             slope = curvature * state.prototypes - moment
-            return ((curvature * shift + 2.0 * slope) * shift).flatten(1).sum(1), 2.0 * (curvature * shift + slope)
+            value = ((curvature * shift + 2.0 * slope) * self.metric.tensor(shift)).flatten(1).sum(1)
+            return value, 2.0 * self.metric.tensor(curvature * shift + slope)
 
         return cost
 

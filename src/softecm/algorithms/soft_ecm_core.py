@@ -22,7 +22,7 @@ RELAXATIONS: dict[str, type[Relaxation]] = {"penalty": Penalty, "gap": Gap, "exa
 RISE = 1e-9  # an objective may not rise by more than this part of itself
 
 
-def make_solver(solver: str | GradientDescent, metric: SemiMetric) -> Solver:
+def make_solver(solver: str | GradientDescent | Closed, metric: SemiMetric) -> Solver:
     """The solver a name stands for: the exact step where the metric has one, else the descent."""
     if isinstance(solver, GradientDescent | Descent | Closed):
         return solver
@@ -75,10 +75,10 @@ def soft_ecm(
         )  # fmt: skip
     cost = mass_cost(focal, alpha, beta, delta, like=init, runs=runs, weights=weights)
     problem = SoftECMProblem(metric, x, cost, kind(metric, focal, strength), tol)
-    return _iterate(problem, _with_sets(metric, focal, init, problem.relaxation.n_free), solver, max_iter, callback)
+    return iterate(problem, with_sets(metric, focal, init, problem.relaxation.n_free), solver, max_iter, callback)
 
 
-def _with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:
+def with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:
     """Complete the clusters' starts with the sets': barycentres where cheap, else means (Algorithm 1)."""
     if init.shape[1] >= n_free:
         return init[:, :n_free]
@@ -89,19 +89,26 @@ def _with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) 
     return torch.cat([init, torch.einsum("ac,rc...->ra...", means, init)], 1)
 
 
-def _iterate(
-    problem: SoftECMProblem,
+def iterate(
+    problem: Any,
     start: Tensor,
-    solver: str | GradientDescent,
+    solver: str | GradientDescent | Closed,
     max_iter: int,
     callback: Callable[[Progress], Any] | None,
+    *,
+    keep_masses: bool = False,
 ) -> Solution:
-    """Alternate masses and prototypes until the masses stand still; runs leave the batch as they finish."""
+    """Alternate masses and prototypes until the masses stand still; runs leave the batch as they finish.
+
+    ``problem`` is an ``optim.Problem`` with a ``metric`` and a ``tol``. ``keep_masses`` where its masses do not follow from
+    the prototypes alone.
+    """
     step = make_solver(solver, problem.metric)
     runs = len(start)
     state = problem.at(start)
     active = torch.arange(runs)
     prototypes = state.prototypes.clone()
+    masses = state.evaluation.masses.clone() if keep_masses else None
     objective = state.objective.double().cpu().numpy().copy()
     tie = (state.objective - state.evaluation.cost).double().cpu().numpy().copy()
     history: list[list[float]] = [[float(v)] for v in objective]
@@ -121,6 +128,8 @@ def _iterate(
         change = state.evaluation.change.cpu()
         index = active.numpy()
         prototypes[active] = state.prototypes
+        if masses is not None:
+            masses[active] = state.evaluation.masses
         objective[index] = state.objective.double().cpu().numpy()
         tie[index] = (state.objective - state.evaluation.cost).double().cpu().numpy()
         n_iter[index] = iteration
@@ -139,7 +148,8 @@ def _iterate(
             active, still = active[going], still[going]
             going = going.to(start.device)
             state, problem = state.select(going), problem.select(going)
-    return Solution(prototypes, objective, tie, tuple(np.asarray(h) for h in history), n_iter, converged)
+    histories = tuple(np.asarray(h) for h in history)
+    return Solution(prototypes, objective, tie, histories, n_iter, converged, masses=masses)
 
 
 def _raise_lambda(

@@ -23,6 +23,7 @@ class Solution:
     converged : (runs,)
     residual : (runs,), how far the sets' prototypes are from the barycentres of their clusters', relative to the spread
         of the clusters; only where the constraint was approached, not solved
+    masses : Tensor (runs, m, f + 1), only where masses do not follow from the prototypes alone (linked objects)
     """
 
     prototypes: Tensor
@@ -32,6 +33,7 @@ class Solution:
     n_iter: NDArray[np.int64]
     converged: NDArray[np.bool_]
     residual: NDArray[np.float64] | None = None
+    masses: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from softecm.distances.base import FusedRound, SemiMetric, Sums
+from softecm.distances.cosine import Cosine
+from softecm.distances.euclidean import Euclidean
+from softecm.distances.mahalanobis import Mahalanobis
+from softecm.distances.manhattan import Manhattan
 from softecm.distances.registry import FunctionMetric, resolve_metric
 from softecm.distances.squared_euclidean import SquaredEuclidean
 
 #: Every metric that has a name for ``metric=``; the tests, the command line and the docs read this table.
-SEMI_METRICS: dict[str, type[SemiMetric]] = {m.name: m for m in (SquaredEuclidean,)}
+SEMI_METRICS: dict[str, type[SemiMetric]] = {
+    m.name: m for m in (SquaredEuclidean, Euclidean, Manhattan, Cosine, Mahalanobis)
+}
 
 __all__ = [
     "SEMI_METRICS",
+    "Cosine",
+    "Euclidean",
     "FunctionMetric",
     "FusedRound",
+    "Mahalanobis",
+    "Manhattan",
     "SemiMetric",
     "SquaredEuclidean",
     "Sums",

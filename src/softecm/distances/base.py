@@ -14,7 +14,7 @@ from softecm.spaces.real import RealVectors
 
 
 class Sums(NamedTuple):
-    """A quadratic in the prototypes: ``sum_l curvature_l u_l^2 - 2 moment_l u_l`` plus a constant."""
+    """A quadratic in the prototypes: ``<curvature u - 2 moment, u>`` plus a constant, in ``SemiMetric.tensor``'s product."""
 
     curvature: Tensor  # (k, *shape), or anything that broadcasts to it
     moment: Tensor  # (k, *shape)
@@ -73,6 +73,10 @@ class SemiMetric(ABC):
     def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums | None:
         """A quadratic that bounds ``u -> sum_i weights[i, k] d(x_i, u)`` from above and touches it at ``v[k]``."""
         return None
+
+    def tensor(self, u: Tensor) -> Tensor:
+        """Apply the matrix of the quadratic that ``sums`` describes; the identity unless coordinates are mixed."""
+        return u
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
         """Minimisers (..., k, *shape) of ``sum_i weights[k, i] d(x_i, u)`` for x (..., n, *shape), differentiable.

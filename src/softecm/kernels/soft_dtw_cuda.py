@@ -1,9 +1,9 @@
 """Soft-DTW on an NVIDIA GPU: values and prototype gradients of many pairs at once.
 
-The kernel is CUDA C++ (``cuda/soft_dtw.cu``, which explains the algorithm), compiled at run time by NVRTC for the
-card at hand and for the shape asked for; no ``nvcc`` is needed. Compiled code is kept in a cache folder
-(``SOFTECM_CACHE``, else the user's cache). Work is queued on torch's current stream. Results are equal from run to
-run: every pair writes sums of its own, and these are added in a fixed order.
+The kernel is CUDA C++ (``cuda/soft_dtw.cu``, which explains the algorithm), compiled at run time by NVRTC for
+the card at hand and for the shape asked for; no ``nvcc`` is needed. Compiled code is kept in a cache folder
+(``SOFTECM_CACHE``, else the user's cache). Work is queued on torch's current stream. Results are equal from run
+to run: every pair writes sums of its own, and these are added in a fixed order.
 
 ``softecm.kernels.soft_dtw`` is the public door; this module is what it opens when the tensors live on a GPU.
 """
@@ -17,6 +17,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,7 +32,7 @@ Pairs = tuple[Tensor, Tensor] | None
 
 _GROUP = 8  # channels handled in one go; more go through the table in groups of this many
 _STEP_LAG = 40  # LAG in the CUDA source
-_SHARED_LIMIT = 47 * 1024  # of a block; what every card gives without being asked
+_LN2 = math.log(2.0)
 _PARTIAL_BYTES = 1 << 29  # the pairs' own gradient sums, per chunk; fixed, so that the order of addition is
 _INSTALL = (
     "Soft-DTW on the GPU is compiled when it is first used and needs cuda-core (or CuPy) and NVRTC: "
@@ -86,8 +87,8 @@ def forward_backward(
     """Soft-DTW values, and what the gradient for the prototypes is made of.
 
     With E the expected alignment of a pair, ``W[g, t]`` is the sum over the pairs of prototype g of
-    weight · Σ_s E[s, t] and ``Y[g, t]`` that of weight · Σ_s E[s, t] x[s]; the gradient of Σ weight · value with
-    respect to y is ``2 (W[..., None] * y - Y)``.
+    weight · Σ_s E[s, t] and ``Y[g, t]`` that of weight · Σ_s E[s, t] x[s]; the gradient of Σ weight · value in y
+    is ``2 (W[..., None] * y - Y)``.
 
     Parameters
     ----------
@@ -115,54 +116,7 @@ def available() -> str | None:
     return None
 
 
-# ------------------------------------------------------------------------------------------------------ launching
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """How a table is spread over threads, and what the kernel is compiled for."""
-
-    rows: int  # of the prototype, in one thread
-    warps: int  # a block, that is a pair
-    strips: int
-    depth: int  # steps the backward pass fetches ahead
-
-    def shared(self, cell: int, real: int, gradient: bool) -> int:
-        """Bytes of shared memory a block needs: fetched steps, rings, sums."""
-        fetched = self.depth * self.rows * 32 * cell if gradient else 0
-        return self.warps * (fetched + 32 * real + 8)
-
-
-@lru_cache(maxsize=1024)
-def _plan(rows: int, columns: int, pairs: int, channels: int, wide: bool, processors: int) -> _Plan:
-    """Rows a thread and warps a pair with the least estimated time.
-
-    Few pairs want many warps each (the wait of one cell for the next is what counts then), many pairs want few (less
-    time in which a part of the wavefront has nothing to do). Cycles below are rough measurements on an H200.
-    """
-    best, best_time = None, math.inf
-    for height in (1, 2) if wide else (1, 2, 4, 8) if channels <= 2 else (1, 2, 4):
-        bands = -(-rows // (32 * height))
-        for warps in range(1, min(bands, 16) + 1):
-            strips = -(-bands // warps)
-            if strips > 1 and warps < 4:
-                continue
-            resident = max(1, 20 // warps)
-            blocks = min(pairs, processors * resident)
-            crowd = max(1.0, blocks * warps / (4 * processors))  # warps that share a scheduler
-            forward = max(height * 85 + 70 + 8 * channels, crowd * (height * (42 + 2 * channels) + 30))
-            backward = max(height * 14 + 80, crowd * (height * (16 + channels) + 40))
-            steps = strips * (columns + 31 + (warps - 1) * _STEP_LAG)
-            waves = max(1.0, pairs / blocks)
-            time = (waves if waves > 6 else math.ceil(waves)) * steps * (forward + backward)
-            if time < best_time:
-                cell_bytes = 512 if wide else 128
-                depth = 16
-                while depth > 4 and warps * depth * height * cell_bytes > _SHARED_LIMIT - 4096:
-                    depth //= 2
-                best, best_time = _Plan(height, warps, strips, depth), time
-    assert best is not None
-    return best
+# ---------------------------------------------------------------------------------------------------- launching
 
 
 class _Job:
@@ -180,11 +134,10 @@ class _Job:
     ) -> None:
         if x.dtype not in (torch.float32, torch.float64) or y.dtype != x.dtype:
             raise TypeError(
-                f"x and y must both be float32 or both float64; got {x.dtype} and {y.dtype}. Convert one of them."
+                f"x and y must both be float32 or both be float64; got {x.dtype} and {y.dtype}. Convert one of them."
             )
         self.x, self.y = x.contiguous(), y.contiguous()
-        self.x_lengths = None if x_lengths is None else x_lengths.contiguous()
-        self.y_lengths = None if y_lengths is None else y_lengths.contiguous()
+        self.lengths = tuple(None if t is None else t.contiguous() for t in (x_lengths, y_lengths))
         self.pairs = None if pairs is None else (pairs[0].contiguous(), pairs[1].contiguous())
         self.gamma, self.band = float(gamma), -1 if band is None else int(band)
         self.n, self.x_steps, self.d = x.shape
@@ -193,126 +146,114 @@ class _Job:
         self.shape = (self.n, self.f) if pairs is None else (self.count,)
         self.wide = x.dtype == torch.float64
         self.device = x.device.index
+        self.stream = torch.cuda.current_stream(x.device).cuda_stream
 
     def values(self) -> Tensor:
-        with torch.cuda.device(self.device):
+        with _on(self.device):
             values = torch.empty(self.shape, dtype=self.x.dtype, device=self.x.device)
             if self.count:
-                self._align(values, None, None, 0, self.count)
+                launch, slots, work = self._room(self.count, False, 0)
+                self._align(launch, slots, work, 0, values, None, 0, self.count)
             return values
 
     def values_and_sums(self, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        x = self.x
-        width = self.y_steps * (self.d + 1)
-        with torch.cuda.device(self.device):
+        x, f, width = self.x, self.f, self.y_steps * (self.d + 1)
+        with _on(self.device):
             values = torch.empty(self.shape, dtype=x.dtype, device=x.device)
             if self.count == 0:
-                sums = torch.zeros((self.f, self.y_steps, self.d + 1), dtype=x.dtype, device=x.device)
+                sums = torch.zeros((f, self.y_steps, self.d + 1), dtype=x.dtype, device=x.device)
                 return values, sums[..., 0], sums[..., 1:]
-            sums = torch.empty((self.f, self.y_steps, self.d + 1), dtype=x.dtype, device=x.device)
-            weights = weights.to(dtype=x.dtype, device=x.device).contiguous()
-            whole = self.f if self.pairs is None else 1  # a chunk holds whole rows of the (n, f) grid
-            chunk = max(1, _PARTIAL_BYTES // (width * x.element_size() * whole)) * whole
-            chunk = min(chunk, self.count)
-            partial = torch.empty((chunk, width), dtype=x.dtype, device=x.device)
+            sums = torch.empty((f, self.y_steps, self.d + 1), dtype=x.dtype, device=x.device)
+            if weights.dtype != x.dtype or weights.device != x.device or not weights.is_contiguous():
+                weights = weights.to(dtype=x.dtype, device=x.device).contiguous()
+            row = width * x.element_size()
+            whole = 1 if self.pairs is not None else f  # a chunk holds whole rows of the (n, f) grid
+            chunk = min(self.count, max(1, _PARTIAL_BYTES // (row * whole)) * whole)
+            launch, slots, work = self._room(chunk, True, -(-chunk * row // 256) * 256)
+            partial = work.data_ptr()
             for first in range(0, self.count, chunk):
                 number = min(chunk, self.count - first)
-                self._align(values, weights, partial, first, number)
+                self._align(launch, slots, work, partial, values, weights, first, number)
                 self._add_up(partial, sums, first, number, width)
-            return values, sums[..., 0], sums[..., 1:]
+            return values, sums.select(2, 0), sums.narrow(2, 1, self.d)
 
-    def _align(self, values: Tensor, weights: Tensor | None, partial: Tensor | None, first: int, number: int) -> None:
+    def _room(self, number: int, gradient: bool, partial: int) -> tuple[_Launch, int, Tensor]:
+        """Scratch memory: the pairs' sums, then tables for as many pairs in flight as what is free allows."""
+        launch = _prepare(self.device, self.y_steps, self.x_steps, number, self.d, self.wide, gradient, self.band >= 0)
+        slots, each = launch.slots, launch.table + launch.edge
+        while True:
+            try:
+                return launch, slots, torch.empty(partial + slots * each, dtype=torch.uint8, device=self.x.device)
+            except torch.OutOfMemoryError:
+                if slots == 1:
+                    raise MemoryError(
+                        f"one pair of {self.y_steps} by {self.x_steps} steps needs {each / 2**30:.1f} GiB of GPU "
+                        f"memory (and the sums {partial / 2**30:.1f}), more than is free. Shorten the series "
+                        "(resample them), free memory on the card, use float32, or use device='cpu'."
+                    ) from None
+                slots = (slots + 1) // 2
+
+    def _align(
+        self,
+        launch: _Launch,
+        slots: int,
+        work: Tensor,
+        partial: int,
+        values: Tensor,
+        weights: Tensor | None,
+        first: int,
+        number: int,
+    ) -> None:
         """Values, and each pair's sums, of pairs `first` to `first + number`."""
-        gradient, more = weights is not None, self.d > _GROUP
-        card = _card(self.device)
-        plan = _plan(self.y_steps, self.x_steps, number, min(self.d, _GROUP), self.wide, card.processors)
-        real, cell = (8, 16) if self.wide else (4, 4)
-        kernel = _kernel(
-            self.device,
-            "soft_dtw",
-            (
-                ("REAL64", int(self.wide)),
-                ("H", plan.rows),
-                ("D", min(self.d, _GROUP)),
-                ("MORE", int(more)),
-                ("GRAD", int(gradient)),
-                ("BAND", int(self.band >= 0)),
-                ("DEPTH", plan.depth),
-                ("UNROLL", 2 if self.d <= 2 else 1),
-                ("MAXT", 128 if plan.warps <= 4 else 512),
-            ),
-        )
-        shared = plan.shared(cell, real, gradient)
-        threads = 32 * plan.warps
-        cells = plan.strips * plan.warps * (self.x_steps + 31) * plan.rows * 32 if gradient or more else 0
-        slots = min(number, card.processors * kernel.resident(threads, shared))
-        table, edge = self._scratch(slots, cells * cell, self.x_steps * real if plan.strips > 1 else 0)
-        if table is not None:
-            slots = table.shape[0]
+        end = work.data_ptr() + work.numel()
+        table = end - slots * (launch.table + launch.edge)
         ix, iy = (0, 0) if self.pairs is None else (self.pairs[0].data_ptr(), self.pairs[1].data_ptr())
-        kernel.launch(
-            (slots, 1, 1),
-            (threads, 1, 1),
-            shared,
+        x_lengths, y_lengths = self.lengths
+        launch.kernel.start(
+            self.stream,
+            (min(slots, number), 1, 1),
+            (32 * launch.plan.warps, 1, 1),
+            launch.shared,
             self.x.data_ptr(),
-            0 if self.x_lengths is None else self.x_lengths.data_ptr(),
+            0 if x_lengths is None else x_lengths.data_ptr(),
             self.y.data_ptr(),
-            0 if self.y_lengths is None else self.y_lengths.data_ptr(),
+            0 if y_lengths is None else y_lengths.data_ptr(),
             ix,
             iy,
             0 if weights is None else weights.data_ptr(),
             values.data_ptr(),
-            0 if partial is None else partial.data_ptr(),
-            0 if table is None else table.data_ptr(),
-            0 if edge is None else edge.data_ptr(),
+            partial,
+            table,
+            table + slots * launch.table,
             self.f,
             self.x_steps,
             self.y_steps,
             self.d,
             first,
             number,
-            cells,
+            launch.cells,
             self.band,
-            1.0 / (self.gamma * math.log(2.0)),
-            self.gamma * math.log(2.0),
+            1.0 / (self.gamma * _LN2),
+            self.gamma * _LN2,
         )
 
-    def _scratch(self, slots: int, table: int, edge: int) -> tuple[Tensor | None, Tensor | None]:
-        """Room for as many pairs in flight as the memory that is free allows."""
-        if table == 0 and edge == 0:
-            return None, None
-        while True:
-            try:
-                return (
-                    torch.empty((slots, max(table, 1)), dtype=torch.uint8, device=self.x.device),
-                    torch.empty((slots, edge), dtype=torch.uint8, device=self.x.device) if edge else None,
-                )
-            except torch.OutOfMemoryError:
-                if slots == 1:
-                    raise MemoryError(
-                        f"one pair of {self.y_steps} by {self.x_steps} steps needs {(table + edge) / 2**30:.1f} GiB "
-                        "of GPU memory, more than is free. Shorten the series (resample them), free memory on the "
-                        "card, use float32, or use device='cpu'."
-                    ) from None
-                slots = (slots + 1) // 2
-
-    def _add_up(self, partial: Tensor, sums: Tensor, first: int, number: int, width: int) -> None:
+    def _add_up(self, partial: int, sums: Tensor, first: int, number: int, width: int) -> None:
         """Add the pairs' sums up by prototype, in a fixed order."""
         order = start = None
         if self.pairs is not None:
-            ids = self.pairs[1][first : first + number]
-            ids, order = torch.sort(ids, stable=True)
+            ids, order = torch.sort(self.pairs[1][first : first + number], stable=True)
             start = torch.searchsorted(ids, torch.arange(self.f + 1, device=ids.device))
         members = -(-number // self.f)
         parts = min(64, members // 1024) if members >= 4096 else 1
-        add = _kernel(self.device, "sum_by_prototype", (("REAL64", int(self.wide)),))
         columns = -(-width // 32)
-        into = sums if parts == 1 else partial.new_empty((parts, self.f, width))
-        add.launch(
+        add = _kernel(self.device, "sum_by_prototype", (("REAL64", int(self.wide)),))
+        into = sums if parts == 1 else sums.new_empty((parts, self.f, width))
+        add.start(
+            self.stream,
             (columns, self.f, parts),
             (32, 16, 1),
             0,
-            partial.data_ptr(),
+            partial,
             0 if order is None else order.data_ptr(),
             0 if start is None else start.data_ptr(),
             into.data_ptr(),
@@ -322,50 +263,137 @@ class _Job:
             int(first > 0 and parts == 1),
         )
         if parts > 1:
-            add.launch(
-                (columns, self.f, 1),
-                (32, 16, 1),
-                0,
-                into.data_ptr(),
-                0,
-                0,
-                sums.data_ptr(),
-                self.f,
-                parts,
-                width,
-                int(first > 0),
-            )
+            again = (into.data_ptr(), 0, 0, sums.data_ptr(), self.f, parts, width, int(first > 0))
+            add.start(self.stream, (columns, self.f, 1), (32, 16, 1), 0, *again)
+
+
+def _on(device: int) -> AbstractContextManager[Any]:
+    return nullcontext() if torch.cuda.current_device() == device else torch.cuda.device(device)
+
+
+# ---------------------------------------------------------------------------------------------------- planning
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a table is spread over threads."""
+
+    rows: int  # of the prototype, in one thread
+    warps: int  # a block, that is a pair
+    strips: int  # blocks of rows, one after the other
+    stages: int  # blocks of 8 steps the backward pass holds in shared memory
+
+    def shared(self, wide: bool, gradient: bool) -> int:
+        """Bytes of shared memory a block needs: fetched steps, rings, sums."""
+        cell, real = (16, 8) if wide else (4, 4)
+        fetched = self.stages * 8 * self.rows * 32 * cell if gradient else 0
+        return self.warps * (fetched + 32 * real + 8) + 32 * real
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """A plan, its kernel, and the memory it wants (bytes a pair in flight)."""
+
+    plan: _Plan
+    kernel: _Kernel
+    shared: int
+    cells: int
+    table: int
+    edge: int
+    slots: int  # pairs in flight that fill the card
+
+
+@lru_cache(maxsize=1024)
+def _plan(rows: int, columns: int, pairs: int, channels: int, wide: bool, card: _Card) -> _Plan:
+    """Rows a thread and warps a pair with the least estimated time.
+
+    Few pairs want many warps each (then the wait of one cell for the next is what counts), many pairs want few
+    (less time in which a part of the wavefront has nothing to do). The cycles are rough fits to an H200.
+    """
+    best, best_time = None, math.inf
+    for height in (1, 2) if wide else (1, 2, 4, 8) if channels <= 2 else (1, 2, 4):
+        groups = -(-rows // (32 * height))
+        for warps in range(1, min(groups, 16) + 1):
+            strips = -(-groups // warps)
+            plan = _Plan(height, warps, strips, 0 if wide else 2)
+            shared = plan.shared(wide, True)
+            if (strips > 1 and warps < min(groups, 4)) or shared > card.shared:
+                continue
+            blocks = min(pairs, card.processors * max(1, min(24 // warps, 220 * 1024 // (shared + 1024))))
+            crowd = max(1.0, blocks * warps / (4 * card.processors))  # warps that share a scheduler
+            forward = max(height * 85 + 60 + 4 * channels, crowd * (height * (40 + 2 * channels) + 15))
+            backward = max(height * 20 + 60, crowd * (height * (12 + channels) + 15))
+            steps = strips * (columns + 31 + (warps - 1) * _STEP_LAG)
+            waves = max(1.0, pairs / blocks)
+            time = (waves if waves > 6 else math.ceil(waves)) * steps * (forward + backward)
+            if time < best_time:
+                best, best_time = plan, time
+    assert best is not None
+    return best
+
+
+@lru_cache(maxsize=1024)
+def _prepare(
+    device: int, rows: int, columns: int, pairs: int, channels: int, wide: bool, gradient: bool, band: bool
+) -> _Launch:
+    card, inside = _card(device), min(channels, _GROUP)
+    plan = _plan(rows, columns, pairs, inside, wide, card)
+    kernel = _kernel(
+        device,
+        "soft_dtw",
+        (
+            ("REAL64", int(wide)),
+            ("H", plan.rows),
+            ("D", inside),
+            ("MORE", int(channels > _GROUP)),
+            ("GRAD", int(gradient)),
+            ("BAND", int(band)),
+            ("STAGES", plan.stages),
+            ("UNROLL", 4 if inside <= 2 else 2),
+            ("MAXT", 128 if plan.warps <= 4 else 512),
+        ),
+    )
+    shared, threads = plan.shared(wide, gradient), 32 * plan.warps
+    cells = plan.strips * plan.warps * (columns + 31) * plan.rows * 32 if gradient or channels > _GROUP else 0
+    slots = min(pairs, card.processors * kernel.resident(threads, shared))
+    table, edge = cells * (16 if wide else 4), columns * (8 if wide else 4) if plan.strips > 1 else 0
+    return _Launch(plan, kernel, shared, cells, table, edge, slots)
 
 
 @dataclass(frozen=True)
 class _Card:
     processors: int
+    shared: int  # bytes a block may have
     arch: str
 
 
 @lru_cache(maxsize=64)
 def _card(device: int) -> _Card:
     found = torch.cuda.get_device_properties(device)
-    return _Card(found.multi_processor_count, f"sm_{found.major}{found.minor}")
+    shared = getattr(found, "shared_memory_per_block_optin", 48 * 1024)
+    return _Card(found.multi_processor_count, min(shared, 100 * 1024), f"sm_{found.major}{found.minor}")
 
 
-# ------------------------------------------------------------------------------------------------------ compiling
+# ---------------------------------------------------------------------------------------------------- compiling
 
 
 class _Kernel:
     """A compiled function on one device, and how to start it."""
 
-    def __init__(self, start: Callable[..., None], occupancy: Callable[[int, int], int]) -> None:
-        self.launch = start
+    def __init__(
+        self, start: Callable[..., None], occupancy: Callable[[int, int], int], allow_shared: Callable[[int], None]
+    ) -> None:
+        self.start = start  # (stream, grid, block, bytes of shared memory, *arguments)
         self._occupancy = occupancy
-        self._resident: dict[tuple[int, int], int] = {}
+        self._allow_shared = allow_shared
+        self._allowed = 48 * 1024  # what every block may have without being asked
 
     def resident(self, threads: int, shared: int) -> int:
-        """Blocks that one multiprocessor holds at a time."""
-        key = (threads, shared)
-        if key not in self._resident:
-            self._resident[key] = max(1, self._occupancy(threads, shared))
-        return self._resident[key]
+        """Blocks of this size that one multiprocessor holds at a time."""
+        if shared > self._allowed:
+            self._allow_shared(shared)
+            self._allowed = shared
+        return max(1, self._occupancy(threads, shared))
 
 
 @lru_cache(maxsize=256)
@@ -399,17 +427,24 @@ def _with_cuda_core(core: Any, device: int, name: str, source: str, defines: tup
         kernel = core.ObjectCode.from_cubin(binary).get_kernel(name)
     except Exception as error:
         raise RuntimeError(
-            f"The compiled Soft-DTW kernel could not be loaded ({error}). The NVIDIA driver is probably older than "
-            "the installed NVRTC: update the driver, or install cuda-core and NVRTC for the driver's CUDA version."
+            f"The compiled Soft-DTW kernel could not be loaded ({error}). The NVIDIA driver is probably older "
+            "than the installed NVRTC: update the driver, or install cuda-core and NVRTC for its CUDA version."
         ) from error
     config = lru_cache(maxsize=4096)(core.LaunchConfig)
     stream = lru_cache(maxsize=256)(core.Stream.from_handle)
+    run = core.launch
 
-    def start(grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
-        current = torch.cuda.current_stream(device).cuda_stream
-        core.launch(stream(current), config(grid=grid, block=block, shmem_size=shared), kernel, *args)
+    def start(handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
+        run(stream(handle), config(grid, None, block, shared), kernel, *args)
 
-    return _Kernel(start, kernel.occupancy.max_active_blocks_per_multiprocessor)
+    def allow_shared(shared: int) -> None:
+        driver = importlib.import_module("cuda.bindings.driver")
+        which = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        (status,) = driver.cuKernelSetAttribute(which, shared, kernel.handle, driver.CUdevice(device))
+        if status != driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"The card refused {shared} bytes of shared memory a block ({status}).")
+
+    return _Kernel(start, kernel.occupancy.max_active_blocks_per_multiprocessor, allow_shared)
 
 
 def _compiled(core: Any, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
@@ -426,7 +461,10 @@ def _compiled(core: Any, arch: str, source: str, defines: tuple[tuple[str, int],
     except OSError:
         pass
     options = core.ProgramOptions(
-        arch=arch, std="c++17", define_macro=[(macro, str(value)) for macro, value in defines]
+        arch=arch,
+        std="c++17",
+        device_as_default_execution_space=True,
+        define_macro=[(macro, str(value)) for macro, value in defines],
     )
     binary = bytes(core.Program(source, "c++", options=options).compile("cubin").code)
     try:  # a read-only home costs a compilation a process, nothing else
@@ -440,20 +478,23 @@ def _compiled(core: Any, arch: str, source: str, defines: tuple[tuple[str, int],
 
 
 def _with_cupy(cupy: Any, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]) -> _Kernel:
-    options = ("-std=c++17", *(f"-D{macro}={value}" for macro, value in defines))
+    options = ("-std=c++17", "-default-device", *(f"-D{macro}={value}" for macro, value in defines))
     with cupy.cuda.Device(device):
         function = cupy.RawModule(code=source, options=options).get_function(name)
     stream = lru_cache(maxsize=256)(cupy.cuda.ExternalStream)
 
-    def start(grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
-        with cupy.cuda.Device(device), stream(torch.cuda.current_stream(device).cuda_stream):
+    def start(handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
+        with cupy.cuda.Device(device), stream(handle):
             function(grid, block, args, shared_mem=shared)
 
     def resident(threads: int, shared: int) -> int:
-        registers = 65536 // (max(32, function.num_regs + 7 & ~7) * threads)
+        registers = 65536 // (max(32, (function.num_regs + 7) // 8 * 8) * threads)
         return int(min(32, 2048 // threads, registers, 220 * 1024 // (shared + 1024)))
 
-    return _Kernel(start, resident)
+    def allow_shared(shared: int) -> None:
+        function.max_dynamic_shared_size_bytes = shared
+
+    return _Kernel(start, resident, allow_shared)
 
 
 def cache_folder() -> Path:

@@ -1,0 +1,240 @@
+"""What is known about pairs of objects: "these two belong together" (must-link), "these two do not" (cannot-link).
+
+``CECM`` and ``SoftECM`` take such pairs in ``fit(X, must_link=..., cannot_link=...)``. Here they are checked, sampled from
+known labels, and completed: if 1 goes with 2 and 2 with 3, then 1 goes with 3.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softecm._checks import check_count
+
+__all__ = ["Constraints", "check_constraints", "close_constraints", "kept", "sample_constraints"]
+
+Pairs = NDArray[np.int64]
+
+
+class Constraints(NamedTuple):
+    """Pairs of objects, each (m, 2): every pair once, the smaller number first, in order."""
+
+    must_link: Pairs
+    cannot_link: Pairs
+
+
+def check_constraints(must_link: Any, cannot_link: Any, n_objects: int) -> Constraints:
+    """Pairs in one order without repeats; refuses numbers out of range and pairs that contradict each other.
+
+    Parameters
+    ----------
+    must_link, cannot_link : array-like of shape (m, 2), or None
+        Numbers of objects, counted from 0.
+    n_objects : int
+
+    Examples
+    --------
+    >>> check_constraints([(2, 0), (0, 2)], None, 3).must_link
+    array([[0, 2]])
+    >>> check_constraints([(0, 1), (1, 2)], [(2, 0)], 3)
+    Traceback (most recent call last):
+        ...
+    ValueError: cannot_link must not contradict must_link; got the pair (0, 2), and must_link joins 0 - 1 - 2. Remove the
+    cannot-link or one of the must-links (0, 1), (1, 2).
+    """
+    must = _pairs("must_link", must_link, n_objects)
+    cannot = _pairs("cannot_link", cannot_link, n_objects)
+    must = must[must[:, 0] != must[:, 1]]  # an object is always together with itself
+    same = cannot[:, 0] == cannot[:, 1]
+    if same.any():
+        i = int(cannot[same][0, 0])
+        raise ValueError(
+            f"cannot_link must join two different objects; got ({i}, {i}): no object is apart from itself. Remove it."
+        )
+    group = _groups(must, n_objects)
+    broken = cannot[group[cannot[:, 0]] == group[cannot[:, 1]]]
+    if len(broken):
+        i, j = (int(v) for v in broken[0])
+        chain = _chain(must, i, j)
+        links = ", ".join(f"({min(a, b)}, {max(a, b)})" for a, b in zip(chain, chain[1:], strict=False))
+        raise ValueError(
+            f"cannot_link must not contradict must_link; got the pair ({i}, {j}), and must_link joins "
+            f"{' - '.join(map(str, chain))}. Remove the cannot-link or one of the must-links {links}."
+        )
+    return Constraints(must, cannot)
+
+
+def close_constraints(must_link: Any, cannot_link: Any, n_objects: int) -> Constraints:
+    """Add all pairs that follow from the given ones.
+
+    Must-links are transitive; a cannot-link between two objects holds for all objects must-linked to either. The result
+    grows with the square of the groups that must-links join.
+
+    Parameters
+    ----------
+    must_link, cannot_link : array-like of shape (m, 2), or None
+    n_objects : int
+
+    Examples
+    --------
+    >>> closed = close_constraints([(0, 1), (1, 2)], [(2, 3)], 5)
+    >>> closed.must_link.tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    >>> closed.cannot_link.tolist()
+    [[0, 3], [1, 3], [2, 3]]
+    """
+    must, cannot = check_constraints(must_link, cannot_link, n_objects)
+    group = _groups(must, n_objects)
+    members = _members(group)
+    together = [_all_pairs(rows) for rows in members.values() if len(rows) > 1]
+    between = {(int(a), int(b)) for a, b in np.sort(group[cannot], axis=1)}
+    apart = [np.stack(np.meshgrid(members[a], members[b], indexing="ij"), -1).reshape(-1, 2) for a, b in between]
+    return Constraints(_distinct(together), _distinct(apart))
+
+
+def sample_constraints(labels: ArrayLike, n_pairs: int, *, random_state: Any = None) -> Constraints:
+    """Draw pairs of objects with known labels: must-links where the labels agree, cannot-links where they differ.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        Known groups. Numbers below 0 mean "not known"; such objects are not drawn.
+    n_pairs : int
+        How many different pairs to draw, all pairs being equally likely.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    constraints : Constraints
+
+    Examples
+    --------
+    >>> pairs = sample_constraints([0, 0, 1, -1], 3, random_state=0)
+    >>> pairs.must_link.tolist(), pairs.cannot_link.tolist()
+    ([[0, 1]], [[0, 2], [1, 2]])
+    """
+    from sklearn.utils import check_random_state
+
+    given = np.asarray(labels)
+    if given.ndim != 1:
+        raise ValueError(f"labels must have one entry an object; got shape {given.shape}. Give a list of labels.")
+    known = np.flatnonzero(given >= 0) if given.dtype.kind in "iuf" else np.arange(len(given))
+    count = check_count("n_pairs", n_pairs, least=0, hint="Give the number of pairs to draw.")
+    available = len(known) * (len(known) - 1) // 2
+    if count > available:
+        raise ValueError(
+            f"n_pairs must be at most {available}, the number of pairs of objects with known labels; got {count}. "
+            "Draw fewer pairs."
+        )
+    rng = check_random_state(random_state)
+    chosen: set[tuple[int, int]] = set()
+    if 2 * count > available:  # few pairs in all: number them and draw without replacement
+        every = _all_pairs(known)
+        chosen = {(int(a), int(b)) for a, b in every[rng.permutation(len(every))[:count]]}
+    while len(chosen) < count:
+        a, b = sorted(rng.choice(len(known), 2, replace=False))
+        chosen.add((int(known[a]), int(known[b])))
+    pairs = np.array(sorted(chosen), dtype=np.int64).reshape(-1, 2)
+    agree = given[pairs[:, 0]] == given[pairs[:, 1]]
+    return Constraints(pairs[agree], pairs[~agree])
+
+
+def kept(labels: ArrayLike, must_link: Any = None, cannot_link: Any = None) -> float:
+    """The share of constraints that a hard labelling keeps; 1 where there is none.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+    must_link, cannot_link : array-like of shape (m, 2), or None
+
+    Examples
+    --------
+    >>> kept([0, 0, 1], must_link=[(0, 1), (0, 2)], cannot_link=[(1, 2)])
+    0.6666666666666666
+    """
+    given = np.asarray(labels)
+    must = _pairs("must_link", must_link, len(given))
+    cannot = _pairs("cannot_link", cannot_link, len(given))
+    good = (given[must[:, 0]] == given[must[:, 1]]).sum() + (given[cannot[:, 0]] != given[cannot[:, 1]]).sum()
+    total = len(must) + len(cannot)
+    return float(good / total) if total else 1.0
+
+
+def _pairs(name: str, pairs: Any, n_objects: int) -> Pairs:
+    """Distinct pairs (m, 2) of object numbers, the smaller first."""
+    if pairs is None:
+        return np.empty((0, 2), dtype=np.int64)
+    if not hasattr(pairs, "__array__"):
+        pairs = list(pairs)
+    try:
+        table = np.asarray(pairs)
+    except ValueError:
+        table = np.empty(0, dtype=object)
+    if table.size == 0 and table.dtype.kind != "O":
+        return np.empty((0, 2), dtype=np.int64)
+    if table.ndim != 2 or table.shape[1] != 2:
+        raise ValueError(
+            f"{name} must be a list of pairs of objects; got shape {table.shape}. Write [(0, 5), (2, 3)], for example."
+        )
+    whole = table.dtype.kind in "iu" or (table.dtype.kind == "f" and bool((table == np.floor(table)).all()))
+    if not whole:
+        raise ValueError(f"{name} must hold whole numbers; got {table.dtype}. Count objects from 0.")
+    numbers = table.astype(np.int64)
+    outside = ((numbers < 0) | (numbers >= n_objects)).any(1)
+    if outside.any():
+        a, b = numbers[outside][0]
+        raise ValueError(
+            f"{name} must name objects from 0 to {n_objects - 1}; got the pair ({a}, {b}) for {n_objects} objects. "
+            "Objects are rows of X, counted from 0."
+        )
+    return _distinct([np.sort(numbers, axis=1)])
+
+
+def _distinct(parts: list[Pairs]) -> Pairs:
+    """All parts in one table, sorted, each pair once, the smaller number first."""
+    if not parts:
+        return np.empty((0, 2), dtype=np.int64)
+    return np.unique(np.sort(np.concatenate(parts), axis=1), axis=0)
+
+
+def _groups(must: Pairs, n_objects: int) -> NDArray[np.int64]:
+    """For every object the group that must-links put it in."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    joined = coo_array((np.ones(len(must)), (must[:, 0], must[:, 1])), shape=(n_objects, n_objects))
+    return np.asarray(connected_components(joined, directed=False)[1], dtype=np.int64)
+
+
+def _members(group: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
+    order = np.argsort(group, kind="stable")
+    cuts = np.flatnonzero(np.diff(group[order])) + 1
+    return {int(group[rows[0]]): rows for rows in np.split(order, cuts) if len(rows)}
+
+
+def _all_pairs(rows: NDArray[np.int64]) -> Pairs:
+    first, second = np.triu_indices(len(rows), 1)
+    return np.stack([rows[first], rows[second]], axis=1)
+
+
+def _chain(must: Pairs, start: int, end: int) -> list[int]:
+    """The shortest way from one object to another along must-links."""
+    neighbours: dict[int, list[int]] = {}
+    for a, b in must.tolist():
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    came_from = {start: start}
+    queue = deque([start])
+    while queue and end not in came_from:
+        here = queue.popleft()
+        for there in neighbours.get(here, []):
+            if there not in came_from:
+                came_from[there] = here
+                queue.append(there)
+    chain = [end]
+    while chain[-1] != start:
+        chain.append(came_from[chain[-1]])
+    return chain[::-1]

@@ -1,0 +1,68 @@
+"""Euclidean distance between real vectors, smoothed at zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric, Sums
+from softecm.distances.squared_euclidean import squared_differences, weighted_means
+
+STEPS = 60  # rounds of reweighted means for a barycentre of a few points
+
+
+@dataclass(frozen=True)
+class Euclidean(SemiMetric):
+    r"""Length of the difference, :math:`d(x, y) = \sqrt{\|x - y\|^2 + \epsilon^2} - \epsilon`.
+
+    Less moved by far objects than its square: a barycentre is a geometric median. The small :math:`\epsilon` makes it
+    differentiable where two points meet; it is still zero there.
+
+    Parameters
+    ----------
+    epsilon : float, default=1e-6
+        Rounds the tip of the cone, in the unit of the data.
+
+    Examples
+    --------
+    >>> import torch
+    >>> Euclidean().pairwise(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]])).round(decimals=4)
+    tensor([[5.]])
+    """
+
+    epsilon: float = 1e-6
+    name = "euclidean"
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """Lengths of all differences."""
+        return self._root(squared_differences(x, v))
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """Lengths of the differences of matching rows."""
+        return self._root((a - b).square().sum(-1))
+
+    def _root(self, squares: Tensor) -> Tensor:
+        # (q + e^2)^(1/2) - e without its cancellation near zero
+        return squares / ((squares + self.epsilon**2).sqrt() + self.epsilon)
+
+    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
+        """Weiszfeld's bound: a root lies below its tangent in the square."""
+        w = weights / (2.0 * (squared_differences(x, v) + self.epsilon**2).sqrt())
+        return Sums(w.sum(0)[:, None], w.T @ x)
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
+        """Geometric medians by reweighted means; of two points the midpoint."""
+        u = weighted_means(x, weights)
+        if bool((weights > 0).sum(-1).le(2).all()) and bool((weights.amax(-1) == _least_positive(weights)).all()):
+            return u  # every point between two is a minimiser: the one of least squares
+        for _ in range(STEPS):
+            squares = (u[..., :, None, :] - x[..., None, :, :]).square().sum(-1)  # (..., k, n)
+            w = weights / (squares + self.epsilon**2).sqrt()
+            u = w @ x / w.sum(-1, keepdim=True)
+        return u
+
+
+def _least_positive(weights: Tensor) -> Tensor:
+    return torch.where(weights > 0, weights, torch.inf).amin(-1)

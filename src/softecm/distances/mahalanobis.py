@@ -1,0 +1,120 @@
+"""Squared Mahalanobis distance between real vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softecm.distances.base import FusedRound, SemiMetric, Sums
+from softecm.distances.squared_euclidean import (
+    fused_vector_masses,
+    fused_vectors,
+    squared_differences,
+    weighted_means,
+    weighted_sums,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Mahalanobis(SemiMetric):
+    r"""Squared length in units of the data's own spread, :math:`(x - y)^\top \Sigma^{-1} (x - y)`.
+
+    Correlated and differently scaled columns count once. The covariance is that of all objects unless one is given; for
+    one matrix a cluster, see :class:`softecm.ECMPlus`.
+
+    Parameters
+    ----------
+    covariance : array of shape (p, p), optional
+        Positive definite. By default estimated from the data given to ``fit``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> Mahalanobis([[4.0, 0.0], [0.0, 1.0]]).pairwise(torch.zeros(1, 2), torch.tensor([[2.0, 1.0]]))
+    tensor([[2.]], dtype=torch.float64)
+    """
+
+    covariance: Any = None
+    name = "mahalanobis"
+    quadratic = True
+
+    def __post_init__(self) -> None:
+        if self.covariance is None:
+            return
+        matrix = np.asarray(self.covariance, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T):
+            raise ValueError(
+                f"covariance must be a symmetric (p, p) matrix; got shape {matrix.shape}. np.cov(X, rowvar=False) is one."
+            )
+        if np.linalg.eigvalsh(matrix)[0] <= 0:
+            raise ValueError(
+                f"covariance must be positive definite; got the eigenvalue {np.linalg.eigvalsh(matrix)[0]:g}. Drop columns "
+                "that are sums of others, or add a little to its diagonal."
+            )
+        object.__setattr__(self, "covariance", matrix)
+
+    def fitted(self, x: Tensor, weights: Tensor | None) -> Mahalanobis:
+        """Estimate the covariance where none was given; constant directions are given unit spread."""
+        if self.covariance is not None:
+            if len(self.covariance) != x.shape[1]:
+                raise ValueError(
+                    f"covariance must have one row a column of X, {x.shape[1]}; got {len(self.covariance)}. Give the "
+                    "covariance of the same columns."
+                )
+            return self
+        rows = x.double().numpy()
+        covariance = np.atleast_2d(
+            np.cov(rows, rowvar=False, aweights=None if weights is None else weights.numpy(), ddof=0)
+        )
+        values, vectors = np.linalg.eigh(covariance)
+        floor = 1e-10 * max(float(values[-1]), np.finfo(float).tiny)
+        values = np.where(values > floor, values, max(float(values[-1]), 1.0))  # no spread along these directions
+        return replace(self, covariance=(vectors * values) @ vectors.T)
+
+    def _whitening(self, like: Tensor) -> Tensor:
+        """A matrix L with L L' the inverse covariance: distances are plain ones between rows times L."""
+        if self.covariance is None:
+            raise ValueError("metric Mahalanobis() needs a covariance before use: fit an estimator, or give one.")
+        inverse = np.linalg.inv(self.covariance)
+        return torch.as_tensor(np.linalg.cholesky(inverse), device=like.device)
+
+    def _white(self, x: Tensor) -> Tensor:
+        return x.double() @ self._whitening(x)
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """Squared lengths of all differences in whitened columns."""
+        return squared_differences(self._white(x), self._white(v))
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """The same for matching rows."""
+        return self._white(a - b).square().sum(-1)
+
+    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
+        """One matrix for all pairs drops out of the prototype step: barycentres are means."""
+        return weighted_sums(x, weights.to(x.dtype))
+
+    def tensor(self, u: Tensor) -> Tensor:
+        """The inverse covariance."""
+        half = self._whitening(u)
+        return (u.double() @ half @ half.T).to(u.dtype)
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
+        """Weighted means."""
+        return weighted_means(x, weights)
+
+    def fused(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+        """The compiled pass over whitened columns; sums are turned back."""
+        white = None if previous is None else self._white(previous)
+        found = fused_vectors(self._white(x), self._white(v), white, **cost)
+        if found is None:
+            return None
+        back = torch.linalg.inv(self._whitening(x))
+        return found._replace(moment=(found.moment @ back).to(v.dtype), curvature=found.curvature.to(v.dtype))
+
+    def fused_masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
+        """The compiled pass over whitened columns."""
+        return fused_vector_masses(self._white(x), self._white(v), **cost)

@@ -1,0 +1,70 @@
+"""Manhattan distance between real vectors, smoothed at zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric, Sums
+from softecm.distances.squared_euclidean import weighted_means
+
+STEPS = 60
+
+
+@dataclass(frozen=True)
+class Manhattan(SemiMetric):
+    r"""Sum of absolute differences, each rounded off at zero: :math:`\sum_l \sqrt{(x_l - y_l)^2 + \epsilon^2} - \epsilon`.
+
+    A barycentre is a median, column by column: few columns that are far off do not move it.
+
+    Parameters
+    ----------
+    epsilon : float, default=1e-6
+        Rounds off the kink at zero, in the unit of the data.
+
+    Examples
+    --------
+    >>> import torch
+    >>> Manhattan().pairwise(torch.zeros(1, 2), torch.tensor([[3.0, -4.0]])).round(decimals=4)
+    tensor([[7.]])
+    """
+
+    epsilon: float = 1e-6
+    name = "manhattan"
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """Sums of absolute differences of all pairs."""
+        return self.terms(x, v).sum(-1)
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """Sums of absolute differences of matching rows."""
+        return self._absolute(a - b).sum(-1)
+
+    def terms(self, x: Tensor, v: Tensor) -> Tensor:
+        """Absolute differences, one a column."""
+        return self._absolute(x[:, None] - v)
+
+    def _absolute(self, difference: Tensor) -> Tensor:
+        squares = difference.square()
+        return squares / ((squares + self.epsilon**2).sqrt() + self.epsilon)
+
+    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
+        """Weiszfeld's bound, column by column."""
+        w = weights[..., None] / (2.0 * ((x[:, None] - v).square() + self.epsilon**2).sqrt())  # (n, k, p)
+        return Sums(w.sum(0), (w * x[:, None]).sum(0))
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
+        """Of two equally heavy points the midpoint, of more their weighted medians."""
+        heavy = weights > 0
+        if bool(heavy.sum(-1).le(2).all()) and bool(
+            (weights.amax(-1) == torch.where(heavy, weights, torch.inf).amin(-1)).all()
+        ):
+            return weighted_means(x, weights)
+        u = weighted_means(x, weights)
+        for _ in range(STEPS):
+            apart = (u[..., :, None, :] - x[..., None, :, :]).square()  # (..., k, n, p)
+            w = weights[..., None] / (apart + self.epsilon**2).sqrt()
+            u = (w * x[..., None, :, :]).sum(-2) / w.sum(-2)
+        return u
