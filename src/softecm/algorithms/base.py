@@ -228,15 +228,16 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
 def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     """Weights (n,): not negative, not all zero."""
-    weights: NDArray[np.float64] = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
-    if (weights < 0).any():
+    weights: NDArray[np.float64] = np.asarray(sample_weight, dtype=np.float64)
+    if weights.size and (weights < 0).any():
         raise ValueError(
             f"sample_weight must not be negative; got {weights.min():g} for object {int(weights.argmin())}. "
             "Leave an object out by giving it weight 0."
         )
-    if not (weights > 0).any():
+    if weights.size and not weights.any():
         raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
-    return weights
+    checked: NDArray[np.float64] = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    return checked
 
 
 def weighted_quantile(values: NDArray[np.floating[Any]], q: float, weights: NDArray[np.float64]) -> float:

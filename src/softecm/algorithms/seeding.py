@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
-from softecm.objective import blocks
+from softecm.objective import blocks, check_distances
 from softecm.spaces.base import Space
 
 GROUP_CELLS = 1 << 22  # distances to the nearest start held at once
@@ -83,6 +83,11 @@ def pick(chance: NDArray[np.float64], draw: float) -> int:
 
 
 def _distances(metric: SemiMetric, x: Any, starts: Tensor) -> NDArray[np.float64]:
+    parts = []
     with torch.no_grad():
-        parts = [metric.pairwise(x[rows], starts).clamp_min(0.0) for rows in blocks(len(x), starts)]
+        for rows in blocks(len(x), starts):
+            block = x[rows]
+            d = metric.pairwise(block, starts)
+            check_distances(metric, d, len(block), len(starts), rows.start)
+            parts.append(d.clamp_min(0.0))
     return torch.cat(parts).double().cpu().numpy()

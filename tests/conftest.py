@@ -1,0 +1,26 @@
+"""One place for what all tests share."""
+
+import os
+
+import hypothesis
+import numpy as np
+import pytest
+import torch
+
+DEEP = bool(os.environ.get("SOFTECM_DEEP"))
+
+hypothesis.settings.register_profile("quick", max_examples=20, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("deep", max_examples=500, deadline=None)
+hypothesis.settings.load_profile("deep" if DEEP else "quick")
+torch.set_num_threads(1)  # the problems are small: waking a second thread costs more than it brings
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def many() -> int:
+    """Random problems a combination: few in ``make test``, many in ``make test-deep``."""
+    return 500 if DEEP else 20

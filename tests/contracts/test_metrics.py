@@ -1,0 +1,148 @@
+"""Every registered metric keeps the contract; broken ones are caught."""
+
+import numpy as np
+import pytest
+import torch
+from problems import largest_rise
+from sklearn.metrics import adjusted_rand_score
+
+from softecm import SoftECM
+from softecm.algorithms.soft_ecm_core import soft_ecm
+from softecm.belief import FocalSets
+from softecm.datasets import make_blobs
+from softecm.distances import SEMI_METRICS, Mahalanobis, SemiMetric
+from softecm.optim import GradientDescent
+from softecm.testing import check_semimetric
+
+VECTORS = [name for name, metric in SEMI_METRICS.items() if metric.space.__name__ == "RealVectors"]
+
+
+@pytest.mark.parametrize("name", list(SEMI_METRICS))
+@pytest.mark.parametrize("seed", [0, 1])
+def test_registered_metrics_keep_the_contract(name, seed):
+    report = check_semimetric(name, seed=seed)
+    report.raise_for_failures()
+    assert report
+
+
+def rbf(x, v):
+    return 1 - torch.exp(-(x[:, None] - v).square().sum(-1) / 20)
+
+
+BROKEN = {
+    "shape": lambda x, v: (x[:, None] - v).square(),
+    "finite": lambda x, v: (x[:, None] - v).square().sum(-1).log().sqrt(),
+    "symmetric": lambda x, v: (x[:, None] - 2 * v).square().sum(-1),
+    "never negative": lambda x, v: (x[:, None] - v).square().sum(-1) - 5,
+    "zero at equality": lambda x, v: (x[:, None] - v).square().sum(-1) + 1,
+    "gradient": lambda x, v: (x[:, None] - v.detach()).square().sum(-1),
+    "gradient at equality": lambda x, v: (x[:, None] - v).square().sum(-1).sqrt(),
+}
+
+
+@pytest.mark.parametrize("broken", list(BROKEN))
+def test_a_metric_that_breaks_a_property_is_caught(broken):
+    report = check_semimetric(BROKEN[broken])
+    assert not report
+    assert broken in [c.name for c in report.failures]
+    assert "FAILS" in str(report)
+    with pytest.raises(AssertionError, match=broken):
+        report.raise_for_failures()
+    assert list(report.to_frame()["property"])[0] == "shape"
+
+
+def test_a_wrong_bound_and_wrong_terms_are_caught():
+    class Wrong(SemiMetric):
+        def pairwise(self, x, v):
+            return (x[:, None] - v).square().sum(-1)
+
+        def sums(self, x, v, weights):
+            from softecm.distances import Sums
+
+            return Sums(0.1 * weights.sum(0)[:, None], 0.1 * weights.T @ x)
+
+        def terms(self, x, v):
+            return (x[:, None] - v).abs()
+
+        def paired(self, a, b):
+            return (a - b).abs().sum(-1)
+
+    assert {c.name for c in check_semimetric(Wrong()).failures} == {"paired agrees", "sums is a bound", "terms add up"}
+
+
+@pytest.mark.parametrize("metric", [*VECTORS, rbf], ids=str)
+@pytest.mark.parametrize("relaxation", ["penalty", "gap", "exact"])
+def test_clear_groups_are_found_with_any_metric(metric, relaxation):
+    blobs = make_blobs(60, n_features=3, distance=9, random_state=0)
+    model = SoftECM(3, metric=metric, relaxation=relaxation, random_state=0, n_init=3).fit(blobs.data + 3)
+    assert adjusted_rand_score(blobs.target, model.labels_) > {"mahalanobis": 0.6, "euclidean": 0.85}.get(metric, 0.95)
+    assert model.partition_ == model.predict_partition(blobs.data + 3)
+
+
+@pytest.mark.parametrize("solver", ["auto", "gradient", "descent"])
+@pytest.mark.parametrize("relaxation", ["penalty", "gap", "exact"])
+@pytest.mark.parametrize("name", VECTORS)
+def test_the_objective_never_rises(name, relaxation, solver, many):
+    for seed in range(many if solver != "gradient" else max(2, many // 10)):
+        rng = np.random.default_rng(seed)
+        x = torch.from_numpy(rng.normal(size=(int(rng.integers(8, 30)), 3)) + rng.integers(1, 4, (1, 3)))
+        metric = SEMI_METRICS[name]().fitted(x, None)
+        focal = FocalSets.up_to(int(rng.integers(2, 4)), int(rng.integers(1, 4)))
+        run = soft_ecm(
+            x, metric, focal, x[None, : focal.n_clusters].clone(), relaxation=relaxation, max_iter=8,
+            solver=GradientDescent(inner_steps=3) if solver == "gradient" else solver,
+            alpha=float(rng.uniform(0, 2)), beta=float(rng.choice([1.1, 1.5, 2.0])),
+            delta=float(rng.uniform(0.5, 3)), lam=float(rng.choice([0.1, 1.0, 5.0])),
+        )  # fmt: skip
+        limit = 1e-9 if metric.quadratic and solver == "auto" else 1e-6
+        assert largest_rise(run.history[0]) <= limit, f"seed {seed}"
+
+
+def test_exact_reports_how_well_the_constraint_holds_where_there_is_no_closed_form():
+    blobs = make_blobs(45, distance=9, random_state=0)
+    model = SoftECM(3, metric=rbf, relaxation="exact", random_state=0, n_init=1).fit(blobs.data)
+    assert model.constraint_residual_ <= 1e-3
+    assert "constraint_residual" in model.runs_.columns
+
+
+def test_what_a_function_returns_is_checked_when_it_is_used():
+    X = make_blobs(20, random_state=0).data
+    cases = {
+        "must return distances of shape": lambda x, v: (x[:, None] - v),
+        "must return finite distances": lambda x, v: (x[:, None] - v).square().sum(-1) * float("nan"),
+        "must never be negative": lambda x, v: -(x[:, None] - v).square().sum(-1),
+    }
+    for message, function in cases.items():
+        with pytest.raises(ValueError, match=message):
+            SoftECM(2, metric=function, random_state=0).fit(X)
+    with pytest.raises(TypeError, match="must return a torch tensor"):
+        SoftECM(2, metric=lambda x, v: np.ones((len(x), len(v))), random_state=0).fit(X)
+    with pytest.raises((RuntimeError, ValueError), match="grad"):
+        SoftECM(2, metric=lambda x, v: (x[:, None] - v.detach()).square().sum(-1), random_state=0).fit(X)
+
+
+def test_mahalanobis_is_euclidean_in_whitened_columns():
+    blobs = make_blobs(60, n_features=3, random_state=0)
+    mix = np.array([[2.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 0.1]])
+    X = blobs.data @ mix
+    white = np.linalg.cholesky(np.linalg.inv(np.cov(X, rowvar=False, ddof=0)))
+    ours = SoftECM(3, metric="mahalanobis", init=X[:3]).fit(X)
+    plain = SoftECM(3, init=X[:3] @ white).fit(X @ white)
+    np.testing.assert_allclose(ours.partition_.masses, plain.partition_.masses, atol=1e-6)
+    np.testing.assert_allclose(ours.prototypes_ @ white, plain.prototypes_, atol=1e-5)
+
+
+def test_mahalanobis_refuses_what_is_no_covariance():
+    with pytest.raises(ValueError, match="symmetric"):
+        Mahalanobis([[1.0, 2.0], [0.0, 1.0]])
+    with pytest.raises(ValueError, match="positive definite; got the eigenvalue"):
+        Mahalanobis([[1.0, 0.0], [0.0, -1.0]])
+    with pytest.raises(ValueError, match="one row a column of X, 2; got 3"):
+        SoftECM(2, metric=Mahalanobis(np.eye(3))).fit(np.random.default_rng(0).normal(size=(9, 2)))
+
+
+def test_cosine_refuses_rows_of_zeros():
+    X = make_blobs(20, random_state=0).data
+    X[4] = 0
+    with pytest.raises(ValueError, match="got zeros in object"):
+        SoftECM(2, metric="cosine", random_state=0).fit(X)

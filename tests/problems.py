@@ -1,0 +1,34 @@
+"""Random clustering problems for property tests."""
+
+import numpy as np
+import torch
+
+from softecm.belief import FocalSets
+
+
+def random_problem(seed: int) -> dict:
+    """Objects, focal sets, a start and parameters drawn over their whole useful range."""
+    rng = np.random.default_rng(seed)
+    n, p, c = int(rng.integers(5, 60)), int(rng.integers(1, 6)), int(rng.integers(1, 5))
+    scale = 10.0 ** rng.uniform(-3, 3)
+    x = scale * (rng.normal(size=(n, p)) + rng.integers(0, 3, size=(n, 1)) * rng.normal(size=p))
+    if rng.random() < 0.3:
+        x = np.concatenate([x, x[: n // 2]])  # duplicated objects
+    focal = FocalSets.up_to(c, int(rng.integers(1, c + 1)))
+    start = x[rng.choice(len(x), c, replace=False)] + 1e-3 * scale * rng.normal(size=(c, p))
+    return {
+        "x": torch.from_numpy(x),
+        "focal": focal,
+        "init": torch.from_numpy(start)[None],
+        "alpha": float(rng.uniform(0, 3)),
+        "beta": float(rng.choice([1.05, 1.2, 1.5, 2.0, 3.0])),
+        "delta": None if rng.random() < 0.2 else float(scale * rng.uniform(0.3, 5)),
+        "lam": float(rng.choice([0.0, 0.1, 1.0, 10.0])),
+    }
+
+
+def largest_rise(history: np.ndarray) -> float:
+    """How much the objective rose at worst from one round to the next, relative to itself."""
+    if len(history) < 2:
+        return 0.0
+    return float(np.max(np.diff(history) / np.maximum(np.abs(history[:-1]), 1e-300)))

@@ -1,0 +1,41 @@
+"""The package as others see it: names, imports, wheel."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import softecm
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_every_public_name_exists():
+    for name in softecm.__all__:
+        assert getattr(softecm, name) is not None
+    assert set(dir(softecm)) >= set(softecm.__all__)
+    with pytest.raises(AttributeError, match="nothing_here"):
+        _ = softecm.nothing_here
+
+
+def test_importing_loads_neither_torch_nor_scikit_learn():
+    program = "import sys, softecm; print([m for m in ('torch', 'sklearn', 'numba', 'scipy', 'pandas') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_wheel_is_built_and_imported(tmp_path):
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert "softecm/py.typed" in names
+    program = (
+        f"import sys; sys.path.insert(0, {str(wheel)!r}); import softecm; assert {wheel.name!r} in softecm.__file__, "
+        "softecm.__file__; print(softecm.FocalSets.full(2))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "FocalSets" in done.stdout
