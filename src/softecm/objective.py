@@ -7,6 +7,7 @@ one. Distances are (n, runs, f), prototypes (runs, f, *shape), parameters (runs,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -274,6 +275,7 @@ def masses_of(metric: SemiMetric, x: Any, prototypes: Tensor, cost: MassCost) ->
     return out
 
 
+@lru_cache(maxsize=128)
 def links(focal: FocalSets) -> tuple[Tensor, Tensor]:
     """All (cluster, set) pairs that eq. 6 ties together, as positions among the prototypes; singletons' own left out."""
     pairs = [(k, a) for a, members in enumerate(focal.sets) if len(members) > 1 for k in members]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -44,13 +45,32 @@ class Relaxation(ABC):
         """All prototypes (runs, f, *shape) from the free ones."""
         return free
 
-    @abstractmethod
     def tie(self, prototypes: Tensor, inner: Tensor | None = None) -> Tie:
         """Price and derivative of the constraint."""
+        return self._quadratic_tie(prototypes) if self.metric.quadratic else self._general_tie(prototypes, inner)
 
     @abstractmethod
+    def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
+        """Price and derivative from the metric's values alone."""
+
+    def _quadratic_tie(self, prototypes: Tensor) -> Tie:
+        """The same for metrics whose barycentres are means, from differences, so that nothing cancels."""
+        arms, prices = arms_of(type(self), self.focal, self.lam.dtype, self.lam.device)
+        apart = torch.einsum("af,rf...->ra...", arms, prototypes)
+        tail = (1,) * (prototypes.ndim - 2)
+        pull = self.metric.tensor(apart * (self.lam[:, None] * prices).reshape(len(self.lam), -1, *tail))
+        cost = (pull * apart).flatten(1).sum(1)
+        return Tie(cost, 2.0 * torch.einsum("af,ra...->rf...", arms, pull), None)
+
     def matrix(self) -> Tensor:
         """Price of the constraint as a quadratic form (runs, f, f), for metrics whose barycentres are means."""
+        arms, prices = arms_of(type(self), self.focal, self.lam.dtype, self.lam.device)
+        return self.lam[:, None, None] * (arms.T * prices @ arms)
+
+    @staticmethod
+    @abstractmethod
+    def arms(focal: FocalSets) -> tuple[Tensor, Tensor]:
+        """For those metrics, the differences (rows over all prototypes) whose squares are paid, and their prices."""
 
     def select(self, runs: Tensor) -> Relaxation:
         """The same for some of the runs."""
@@ -72,21 +92,22 @@ class Penalty(Relaxation):
     It pulls the clusters together as well: a large lambda merges all prototypes into one point.
     """
 
-    def tie(self, prototypes: Tensor, inner: Tensor | None = None) -> Tie:
+    def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
         """Inertia and its gradient."""
         leaf = prototypes.detach().requires_grad_()
         with torch.enable_grad():
             cost = self.lam * inertia(self.metric, leaf, *links(self.focal))
         return Tie(cost.detach(), _gradient(cost, leaf), None)
 
-    def matrix(self) -> Tensor:
-        """Lambda sum over linked (k, A) of (v_k - v_A)^2."""
-        clusters, sets = links(self.focal)
-        arms = torch.zeros(len(clusters), len(self.focal), dtype=self.lam.dtype, device=self.lam.device)
+    @staticmethod
+    def arms(focal: FocalSets) -> tuple[Tensor, Tensor]:
+        """v_k - v_A for every cluster k of every set A."""
+        clusters, sets = links(focal)
+        arms = torch.zeros(len(clusters), len(focal), dtype=torch.float64)
         rows = torch.arange(len(clusters))
         arms[rows, clusters] = 1.0
         arms[rows, sets] = -1.0
-        return self.lam[:, None, None] * (arms.T @ arms)
+        return arms, torch.ones(len(clusters), dtype=torch.float64)
 
 
 class Gap(Relaxation):
@@ -95,7 +116,7 @@ class Gap(Relaxation):
     Merging the clusters gains nothing, and lambda -> inf is the hard constraint.
     """
 
-    def tie(self, prototypes: Tensor, inner: Tensor | None = None) -> Tie:
+    def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
         """The gap, and its gradient with the inner minimiser held fixed (envelope theorem)."""
         clusters, sets = links(self.focal)
         if len(sets) == 0:
@@ -113,13 +134,13 @@ class Gap(Relaxation):
         """Barycentres (runs, sets, *shape) of the clusters of each larger set."""
         return set_barycenters(self.metric, self.focal, prototypes[:, : self.focal.n_clusters], start)
 
-    def matrix(self) -> Tensor:
-        """Lambda sum over sets of |A| (v_A - mean)^2."""
-        c = self.focal.n_clusters
-        arms = torch.eye(len(self.focal), dtype=self.lam.dtype, device=self.lam.device)
-        arms[:, :c] -= self.means()
-        sizes = self.membership().sum(1)
-        return self.lam[:, None, None] * (arms.T * sizes @ arms)
+    @staticmethod
+    def arms(focal: FocalSets) -> tuple[Tensor, Tensor]:
+        """v_A minus the mean of its clusters', |A| times."""
+        c = focal.n_clusters
+        members = torch.as_tensor(focal.membership[c:].copy(), dtype=torch.float64)
+        sizes = members.sum(1)
+        return torch.cat([-members / sizes[:, None], torch.eye(len(focal) - c, dtype=torch.float64)], 1), sizes
 
 
 class Exact(Relaxation):
@@ -136,14 +157,23 @@ class Exact(Relaxation):
             return free
         return torch.cat([free, set_barycenters(self.metric, self.focal, free, None)], 1)
 
-    def tie(self, prototypes: Tensor, inner: Tensor | None = None) -> Tie:
+    def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
         """Nothing to pay: the constraint holds."""
         return Tie(prototypes.new_zeros(len(prototypes)), torch.zeros_like(prototypes), None)
 
-    def matrix(self) -> Tensor:
+    @staticmethod
+    def arms(focal: FocalSets) -> tuple[Tensor, Tensor]:
         """Nothing to pay."""
-        f = len(self.focal)
-        return self.lam.new_zeros(len(self.lam), f, f)
+        return torch.zeros(0, len(focal), dtype=torch.float64), torch.zeros(0, dtype=torch.float64)
+
+
+@lru_cache(maxsize=128)
+def arms_of(
+    kind: type[Relaxation], focal: FocalSets, dtype: torch.dtype, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """A relaxation's differences and prices as tensors of this kind, made once."""
+    arms, prices = kind.arms(focal)
+    return arms.to(dtype=dtype, device=device), prices.to(dtype=dtype, device=device)
 
 
 def _gradient(cost: Tensor, leaf: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ from softecm.kernels.vector_math import exp2, log2
 
 BLOCK = 128  # objects that stay in cache together
 CHUNKS = 64  # parts that are summed apart
+PARALLEL = 100_000  # operations below which one thread is faster than waking a second
 
 _jit = nb.njit(
     cache=True,
@@ -162,6 +163,24 @@ def _share_among_coinciding(d: Any, b: int, factors: Any, beta: float, u: Any) -
 
 
 @_jit
+def weigh(
+    d: Any, u: Any, total: Any, least: Any, cost: Any, factors: Any, weights: Any, start: int, size: int
+) -> float:
+    """From ``shares``' answer to w |A|^alpha m^beta, in place of ``d``; returns the block's part of the objective."""
+    objective = 0.0
+    for b in range(size):
+        w = weights[start + b] if weights.shape[0] > 0 else 1.0
+        objective += w * least[b] * cost[b]
+        total[b] = w * cost[b] / total[b]
+    for a in range(d.shape[0]):
+        c = factors[a]
+        row, share = d[a, :size], u[a, :size]
+        for b in range(size):
+            row[b] *= c * share[b] * total[b]
+    return objective
+
+
+@_jit
 def _largest_change(u: Any, total: Any, u2: Any, total2: Any, size: int) -> float:
     """Largest difference of two sets of masses over a block; the empty set's is what the others leave."""
     largest = 0.0
@@ -208,8 +227,9 @@ def _add_sums(xt: Any, size: int, w: Any, mass: Any, moment: Any) -> None:
             l += 1
 
 
-@_jit_parallel
-def _round(
+@_jit
+def _part(
+    task: int,
     x: Any,
     weights: Any,
     v: Any,
@@ -224,72 +244,119 @@ def _round(
     moment: Any,
     changes: Any,
 ) -> None:
+    """One run's pass over one chunk of objects."""
     n, p = x.shape
     runs, f, _ = v.shape
     n_chunks = costs.shape[1]
-    for task in nb.prange(runs * n_chunks):
-        run = task // n_chunks
-        part = task % n_chunks
-        xt = np.empty((p, BLOCK))
-        d = np.empty((f, BLOCK))
-        u = np.empty((f, BLOCK))
-        d2 = np.empty((f, BLOCK))
-        u2 = np.empty((f, BLOCK))
-        total = np.empty(BLOCK)
-        total2 = np.empty(BLOCK)
-        least = np.empty(BLOCK)
-        cost = np.empty(BLOCK)
-        least2 = np.empty(BLOCK)
-        cost2 = np.empty(BLOCK)
-        largest = 0.0
-        compared = previous.shape[0] == runs
-        objective = 0.0
-        for start in range(part * chunk, min((part + 1) * chunk, n), BLOCK):
-            size = min(BLOCK, n - start)
-            _load(x, start, size, xt)
-            _distances(xt, v[run], size, d)
-            shares(d, size, factors[run], beta[run], delta2[run], u, total, least, cost)
-            if compared:
-                # Only until one difference above the tolerance is found: then the run goes on anyway.
-                _distances(xt, previous[run], size, d2)
-                shares(d2, size, factors[run], beta[run], delta2[run], u2, total2, least2, cost2)
-                largest = max(largest, _largest_change(u, total, u2, total2, size))
-                compared = largest <= tol
-            for b in range(size):
-                w = weights[start + b] if weights.shape[0] > 0 else 1.0
-                objective += w * least[b] * cost[b]
-                total[b] = w * cost[b] / total[b]
-            for a in range(f):
-                c = factors[run, a]
-                row, share = d[a, :size], u[a, :size]
-                for b in range(size):
-                    row[b] *= c * share[b] * total[b]
-            _add_sums(xt, size, d, mass[run, part], moment[run, part])
-        costs[run, part] = objective
-        changes[run, part] = largest
+    run = task // n_chunks
+    part = task % n_chunks
+    xt = np.empty((p, BLOCK))
+    d = np.empty((f, BLOCK))
+    u = np.empty((f, BLOCK))
+    d2 = np.empty((f, BLOCK))
+    u2 = np.empty((f, BLOCK))
+    total = np.empty(BLOCK)
+    total2 = np.empty(BLOCK)
+    least = np.empty(BLOCK)
+    cost = np.empty(BLOCK)
+    least2 = np.empty(BLOCK)
+    cost2 = np.empty(BLOCK)
+    largest = 0.0
+    compared = previous.shape[0] == runs
+    objective = 0.0
+    for start in range(part * chunk, min((part + 1) * chunk, n), BLOCK):
+        size = min(BLOCK, n - start)
+        _load(x, start, size, xt)
+        _distances(xt, v[run], size, d)
+        shares(d, size, factors[run], beta[run], delta2[run], u, total, least, cost)
+        if compared:
+            # Only until one difference above the tolerance is found: then the run goes on anyway.
+            _distances(xt, previous[run], size, d2)
+            shares(d2, size, factors[run], beta[run], delta2[run], u2, total2, least2, cost2)
+            largest = max(largest, _largest_change(u, total, u2, total2, size))
+            compared = largest <= tol
+        objective += weigh(d, u, total, least, cost, factors[run], weights, start, size)
+        _add_sums(xt, size, d, mass[run, part], moment[run, part])
+    costs[run, part] = objective
+    changes[run, part] = largest
+
+
+@_jit
+def _round(
+    tasks: int,
+    x: Any,
+    weights: Any,
+    v: Any,
+    previous: Any,
+    factors: Any,
+    beta: Any,
+    delta2: Any,
+    tol: float,
+    chunk: int,
+    costs: Any,
+    mass: Any,
+    moment: Any,
+    changes: Any,
+) -> None:
+    """One part after another: for small problems, which threads would only delay."""
+    for task in range(tasks):
+        _part(task, x, weights, v, previous, factors, beta, delta2, tol, chunk, costs, mass, moment, changes)
 
 
 @_jit_parallel
-def _masses(x: Any, v: Any, factors: Any, beta: float, delta2: float, out: Any) -> None:
+def _round_parallel(
+    tasks: int,
+    x: Any,
+    weights: Any,
+    v: Any,
+    previous: Any,
+    factors: Any,
+    beta: Any,
+    delta2: Any,
+    tol: float,
+    chunk: int,
+    costs: Any,
+    mass: Any,
+    moment: Any,
+    changes: Any,
+) -> None:
+    for task in nb.prange(tasks):
+        _part(task, x, weights, v, previous, factors, beta, delta2, tol, chunk, costs, mass, moment, changes)
+
+
+@_jit
+def _mass_block(block: int, x: Any, v: Any, factors: Any, beta: float, delta2: float, out: Any) -> None:
+    """The masses of one block of objects."""
     n, p = x.shape
     f = v.shape[0]
-    for block in nb.prange((n + BLOCK - 1) // BLOCK):
-        start = block * BLOCK
-        size = min(BLOCK, n - start)
-        xt = np.empty((p, BLOCK))
-        d = np.empty((f, BLOCK))
-        u = np.empty((f, BLOCK))
-        total = np.empty(BLOCK)
-        least = np.empty(BLOCK)
-        cost = np.empty(BLOCK)
-        e = 1.0 / (beta - 1.0)
-        _load(x, start, size, xt)
-        _distances(xt, v, size, d)
-        shares(d, size, factors, beta, delta2, u, total, least, cost)
-        for b in range(size):
-            out[start + b, 0] = (least[b] / delta2) ** e / total[b]
-            for a in range(f):
-                out[start + b, a + 1] = u[a, b] / total[b]
+    start = block * BLOCK
+    size = min(BLOCK, n - start)
+    xt = np.empty((p, BLOCK))
+    d = np.empty((f, BLOCK))
+    u = np.empty((f, BLOCK))
+    total = np.empty(BLOCK)
+    least = np.empty(BLOCK)
+    cost = np.empty(BLOCK)
+    e = 1.0 / (beta - 1.0)
+    _load(x, start, size, xt)
+    _distances(xt, v, size, d)
+    shares(d, size, factors, beta, delta2, u, total, least, cost)
+    for b in range(size):
+        out[start + b, 0] = (least[b] / delta2) ** e / total[b]
+        for a in range(f):
+            out[start + b, a + 1] = u[a, b] / total[b]
+
+
+@_jit
+def _masses(n_blocks: int, x: Any, v: Any, factors: Any, beta: float, delta2: float, out: Any) -> None:
+    for block in range(n_blocks):
+        _mass_block(block, x, v, factors, beta, delta2, out)
+
+
+@_jit_parallel
+def _masses_parallel(n_blocks: int, x: Any, v: Any, factors: Any, beta: float, delta2: float, out: Any) -> None:
+    for block in nb.prange(n_blocks):
+        _mass_block(block, x, v, factors, beta, delta2, out)
 
 
 def run_round(
@@ -328,7 +395,9 @@ def run_round(
     mass = np.zeros((runs, n_chunks, f))
     moment = np.zeros((runs, n_chunks, f, p))
     changes = np.zeros((runs, n_chunks))
-    _round(
+    large = runs * n * f * p > PARALLEL
+    (_round_parallel if large else _round)(
+        runs * n_chunks,
         x,
         np.empty(0) if weights is None else weights,
         prototypes,
@@ -357,5 +426,7 @@ def masses(
 ) -> NDArray[np.float64]:
     """The masses (n, f + 1) of all objects for one set of prototypes (f, p), the empty set first."""
     out = np.empty((x.shape[0], prototypes.shape[0] + 1))
-    _masses(x, prototypes, factors, beta, delta2, out)
+    large = x.size * prototypes.shape[0] > PARALLEL
+    n_blocks = -(-x.shape[0] // BLOCK)
+    (_masses_parallel if large else _masses)(n_blocks, x, prototypes, factors, beta, delta2, out)
     return out
