@@ -74,7 +74,7 @@ for ax, relaxation in zip(axes[2], ("penalty", "gap"), strict=True):
     ax.set(xscale="log", xlabel="λ", ylabel="mass", ylim=(0, 1), title=f'relaxation="{relaxation}"')
 if any(merged):
     axes[2, 0].axvspan(lams[int(np.argmax(merged))], lams[-1], color="0.9", zorder=0, label="prototypes merged")
-axes[2, 0].legend(fontsize=8, ncols=2)
+axes[2, 1].legend(*axes[2, 0].get_legend_handles_labels(), fontsize=8, ncols=2, loc="center")
 
 # %%
 # The figure is written beside this script's output; the numbers behind it are printed.

@@ -21,6 +21,16 @@ from softecm._version import __version__
 _WHERE = {
     "SoftECM": "softecm.algorithms.soft_ecm",
     "ECM": "softecm.algorithms.ecm",
+    "BCM": "softecm.algorithms.bcm",
+    "CCM": "softecm.algorithms.ccm",
+    "CECM": "softecm.algorithms.cecm",
+    "ECMPlus": "softecm.algorithms.ecm_plus",
+    "FCM": "softecm.algorithms.fcm",
+    "RECM": "softecm.algorithms.recm",
+    "ECMdd": "softecm.algorithms.ecmdd",
+    "CatECM": "softecm.algorithms.catecm",
+    "EVCLUS": "softecm.algorithms.evclus",
+    "BPEC": "softecm.algorithms.bpec",
     "CredalPartition": "softecm.belief",
     "FocalSets": "softecm.belief",
     "load_model": "softecm.models",
@@ -28,30 +38,79 @@ _WHERE = {
     "EmptyClusterWarning": "softecm._warnings",
     "GradientDescent": "softecm.optim",
 }
-_MODULES = ("belief", "datasets", "distances", "plots", "scores", "testing")
+_MODULES = (
+    "barycenters",
+    "baselines",
+    "belief",
+    "constraints",
+    "datasets",
+    "distances",
+    "plots",
+    "report",
+    "scores",
+    "series",
+    "testing",
+)
 
 __all__ = [
+    "BCM",
+    "BPEC",
+    "CCM",
+    "CECM",
     "ECM",
+    "EVCLUS",
+    "FCM",
+    "RECM",
+    "CatECM",
     "CollapseWarning",
     "CredalPartition",
+    "ECMPlus",
+    "ECMdd",
     "EmptyClusterWarning",
     "FocalSets",
     "GradientDescent",
     "SoftECM",
     "__version__",
+    "barycenters",
+    "baselines",
     "belief",
+    "constraints",
     "datasets",
     "distances",
     "load_model",
     "plots",
+    "report",
     "scores",
+    "series",
     "testing",
 ]
 
 if TYPE_CHECKING:
-    from softecm import belief, datasets, distances, plots, scores, testing
+    from softecm import (
+        barycenters,
+        baselines,
+        belief,
+        constraints,
+        datasets,
+        distances,
+        plots,
+        report,
+        scores,
+        series,
+        testing,
+    )
     from softecm._warnings import CollapseWarning, EmptyClusterWarning
+    from softecm.algorithms.bcm import BCM
+    from softecm.algorithms.bpec import BPEC
+    from softecm.algorithms.catecm import CatECM
+    from softecm.algorithms.ccm import CCM
+    from softecm.algorithms.cecm import CECM
     from softecm.algorithms.ecm import ECM
+    from softecm.algorithms.ecm_plus import ECMPlus
+    from softecm.algorithms.ecmdd import ECMdd
+    from softecm.algorithms.evclus import EVCLUS
+    from softecm.algorithms.fcm import FCM
+    from softecm.algorithms.recm import RECM
     from softecm.algorithms.soft_ecm import SoftECM
     from softecm.belief import CredalPartition, FocalSets
     from softecm.models import load_model

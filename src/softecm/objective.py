@@ -180,6 +180,7 @@ def _evaluate_in_blocks(
     moment: Tensor | None = None
     change = prototypes.new_full((runs,), torch.inf if previous is None else 0.0)
     keep = n * runs * (f + 1) <= KEPT_CELLS
+    apart = False
     kept: list[Tensor] = []
     for rows in blocks(n, flat):
         block = x[rows]
@@ -199,6 +200,9 @@ def _evaluate_in_blocks(
         else:
             curvature = sums.curvature if curvature is None else curvature + sums.curvature
             moment = sums.moment if moment is None else moment + sums.moment
+            if sums.gradient is not None:
+                gradient += sums.gradient
+                apart = True
         if previous is not None:
             before = (
                 share(
@@ -221,8 +225,9 @@ def _evaluate_in_blocks(
         shape = prototypes.shape[:2]
         curvature = curvature.reshape(*shape, *curvature.shape[1:])
         moment = moment.reshape(prototypes.shape)
-        gradient = 2.0 * metric.tensor(curvature * prototypes - moment)
-        return Evaluation(total, gradient, curvature, moment, change, masses)
+        if not apart:
+            gradient = 2.0 * metric.tensor(curvature * prototypes - moment)
+        return Evaluation(total, gradient.reshape(prototypes.shape), curvature, moment, change, masses)
     return Evaluation(total, gradient.reshape(prototypes.shape), None, None, change, masses)
 
 

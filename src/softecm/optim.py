@@ -55,12 +55,13 @@ class Memory:
             a = rho * dot(s, q)
             q = q - along(a, q) * y
             kept.append((s, y, rho, a))
-        if scale is not None:
-            q = q * scale
-        elif self.steps:
+        first = torch.ones_like(q) if scale is None else scale
+        if self.steps:
+            # The first estimate, fitted to the last step: neither too short nor, where the bound is no bound, too long.
             s, y = self.steps[-1], self.changes[-1]
-            ratio = dot(s, y) / dot(y, y)
-            q = q * along(torch.where(torch.isfinite(ratio) & (ratio > 0), ratio, 1.0), q)
+            ratio = dot(s, y) / dot(y, first * y)
+            first = first * along(torch.where(torch.isfinite(ratio) & (ratio > 0), ratio, 1.0), q)
+        q = q * first
         for s, y, rho, a in reversed(kept):
             q = q + along(a - rho * dot(y, q), q) * s
         return -q

@@ -182,7 +182,7 @@ def _bound(metric: SemiMetric, x: Any, v: Tensor, tol: float) -> str:
     start, other = 0.6 * v[:3] + 0.4 * v[3:6], 0.2 * v[:3] + 0.8 * v[3:6]
     weights = torch.linspace(0.5, 1.5, len(x) * 3, dtype=v.dtype).reshape(-1, 3)
     sums = metric.sums(x, start, weights)
-    if sums is None:
+    if sums is None or sums.gradient is not None:
         return ""
 
     def bound(u: Tensor) -> Tensor:

@@ -148,7 +148,7 @@ def make_mixed_blobs(
     rng = check_random_state(random_state)
     group = np.arange(n_samples) % n_clusters
     columns: dict[str, Any] = {}
-    centers = 4.0 * rng.permuted(np.tile(np.arange(n_clusters), (n_numeric, 1)), axis=1).T if n_numeric else None
+    centers = 4.0 * np.stack([rng.permutation(n_clusters) for _ in range(n_numeric)], 1) if n_numeric else None
     for j in range(n_numeric):
         assert centers is not None
         values = centers[group, j] + rng.standard_normal(n_samples)

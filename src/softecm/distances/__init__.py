@@ -4,26 +4,48 @@ from __future__ import annotations
 
 from softecm.distances.base import FusedRound, SemiMetric, Sums
 from softecm.distances.cosine import Cosine
+from softecm.distances.dtw import DTW
 from softecm.distances.euclidean import Euclidean
+from softecm.distances.hamming import Hamming
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.manhattan import Manhattan
+from softecm.distances.mixed import Mixed
 from softecm.distances.registry import FunctionMetric, resolve_metric
+from softecm.distances.series_euclidean import SeriesEuclidean
+from softecm.distances.soft_dtw import SoftDTW
 from softecm.distances.squared_euclidean import SquaredEuclidean
 
 #: Every metric that has a name for ``metric=``; the tests, the command line and the docs read this table.
 SEMI_METRICS: dict[str, type[SemiMetric]] = {
-    m.name: m for m in (SquaredEuclidean, Euclidean, Manhattan, Cosine, Mahalanobis)
+    m.name: m
+    for m in (
+        SquaredEuclidean,
+        Euclidean,
+        Manhattan,
+        Cosine,
+        Mahalanobis,
+        Hamming,
+        Mixed,
+        SeriesEuclidean,
+        SoftDTW,
+        DTW,
+    )
 }
 
 __all__ = [
+    "DTW",
     "SEMI_METRICS",
     "Cosine",
     "Euclidean",
     "FunctionMetric",
     "FusedRound",
+    "Hamming",
     "Mahalanobis",
     "Manhattan",
+    "Mixed",
     "SemiMetric",
+    "SeriesEuclidean",
+    "SoftDTW",
     "SquaredEuclidean",
     "Sums",
     "resolve_metric",

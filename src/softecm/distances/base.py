@@ -18,6 +18,7 @@ class Sums(NamedTuple):
 
     curvature: Tensor  # (k, *shape), or anything that broadcasts to it
     moment: Tensor  # (k, *shape)
+    gradient: Tensor | None = None  # of the cost at v, where the quadratic is near the cost but does not touch it
 
 
 class FusedRound(NamedTuple):

@@ -1,6 +1,21 @@
 """Raw data on one side, tensors on the other."""
 
 from softecm.spaces.base import Encoded, Space
+from softecm.spaces.columns import CategoryColumn, NumberColumn
 from softecm.spaces.real import RealVectors
+from softecm.spaces.series import SeriesBatch, TimeSeries
+from softecm.spaces.tables import EncodedTable, Layout, Table, TableOptions
 
-__all__ = ["Encoded", "RealVectors", "Space"]
+__all__ = [
+    "CategoryColumn",
+    "Encoded",
+    "EncodedTable",
+    "Layout",
+    "NumberColumn",
+    "RealVectors",
+    "SeriesBatch",
+    "Space",
+    "Table",
+    "TableOptions",
+    "TimeSeries",
+]

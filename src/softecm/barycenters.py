@@ -1,0 +1,143 @@
+"""Weighted averages of time series under Soft-DTW and DTW."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm._checks import check_count, check_number
+from softecm.kernels.soft_dtw import dtw_sums, soft_dtw_sums
+from softecm.spaces.series import SeriesBatch, TimeSeries, filled, to_list
+
+
+@dataclass(frozen=True)
+class Barycenter:
+    """An average series and how good it is.
+
+    Attributes
+    ----------
+    series : ndarray (steps, channels)
+    objective : float
+        Weighted mean of its Soft-DTW (or DTW) to the series; what was minimised.
+    n_iter : int
+    """
+
+    series: NDArray[np.float64]
+    objective: float
+    n_iter: int
+
+
+def soft_dtw_barycenter(
+    X: Any,
+    weights: Any = None,
+    *,
+    gamma: float = 1.0,
+    band: int | None = None,
+    init: Any = None,
+    length: int | str = "median",
+    layout: str = "tslearn",
+    max_iter: int = 100,
+    tol: float = 1e-6,
+) -> Barycenter:
+    r"""The series of least weighted Soft-DTW to given ones, :math:`\min_u \sum_i w_i\, \mathrm{sdtw}_\gamma(x_i, u)`.
+
+    Parameters
+    ----------
+    X : series, (n, steps, channels) or a list
+    weights : array-like (n,), optional
+        Not negative; by default all alike.
+    gamma : float, default=1.0
+    band : int, optional
+    init : series, optional
+        Where to start; by default the mean of the series, drawn over the barycentre's length.
+    length : int, "median" or "max", default="median"
+    layout : {"tslearn", "aeon"}
+    max_iter : int, default=100
+        Iterations of L-BFGS.
+    tol : float, default=1e-6
+        Stop when the objective falls by less than this part of itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.stack([np.roll([0.0, 0, 0, 1, 0, 0, 0, 0], k)[:, None] for k in range(3)])
+    >>> average = soft_dtw_barycenter(X, gamma=0.01)
+    >>> bool(average.series.max() > 0.9)  # the mean would have 0.33
+    True
+    """
+    from scipy.optimize import minimize
+
+    check_number("gamma", gamma, above=0, hint="For hard alignments use dba.")
+    batch, w, start = _prepared(X, weights, init, length, layout, max_iter)
+
+    def value_and_gradient(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        u = torch.from_numpy(flat.reshape(start.shape))[None]
+        values, curvature, moment = soft_dtw_sums(
+            batch.values, u, w[:, None], gamma=gamma, band=band, x_lengths=batch.lengths
+        )
+        gradient = 2.0 * (curvature[..., None] * u - moment)
+        return float((values[:, 0] * w).sum()), gradient[0].numpy().ravel()
+
+    found = minimize(
+        value_and_gradient, start.numpy().ravel(), jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": tol}
+    )
+    return Barycenter(found.x.reshape(start.shape), float(found.fun), int(found.nit))
+
+
+def dba(
+    X: Any,
+    weights: Any = None,
+    *,
+    band: int | None = None,
+    init: Any = None,
+    length: int | str = "median",
+    layout: str = "tslearn",
+    max_iter: int = 50,
+    tol: float = 1e-6,
+) -> Barycenter:
+    """The series of least weighted DTW to given ones, by averaging what is aligned (DTW barycentre averaging).
+
+    Parameters are those of :func:`soft_dtw_barycenter`. The objective never rises.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[[0.0], [1.0], [1.0], [0.0]], [[0.0], [0.0], [1.0], [0.0]]])
+    >>> round(dba(X).objective, 6)
+    0.0
+    """
+    batch, w, start = _prepared(X, weights, init, length, layout, max_iter)
+    u, best = start[None], np.inf
+    for rounds in range(1, max_iter + 1):
+        values, curvature, moment = dtw_sums(batch.values, u, w[:, None], band=band, x_lengths=batch.lengths)
+        objective = float((values[:, 0] * w).sum())
+        if np.isfinite(best) and best - objective <= tol * abs(best):
+            return Barycenter(u[0].numpy(), objective, rounds)
+        best, u = objective, moment / curvature[..., None]
+    values, _, _ = dtw_sums(batch.values, u, w[:, None], band=band, x_lengths=batch.lengths)
+    return Barycenter(u[0].numpy(), float((values[:, 0] * w).sum()), rounds)
+
+
+def _prepared(
+    X: Any, weights: Any, init: Any, length: int | str, layout: str, max_iter: int
+) -> tuple[SeriesBatch, Tensor, Tensor]:
+    check_count("max_iter", max_iter, hint="100 is usual.")
+    rows = to_list(X, layout)
+    space = TimeSeries(length, layout).fit(rows, dtype=torch.float64)
+    batch = space.encode(rows)
+    w = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if w.shape != (len(rows),) or (w < 0).any() or not w.any():
+        raise ValueError(
+            f"weights must be one number a series, {len(rows)}, not negative and not all zero; got shape {w.shape}."
+        )
+    if init is None:
+        drawn = space.starts(batch, torch.arange(len(rows)))
+        start = (drawn * torch.from_numpy(w / w.sum())[:, None, None]).sum(0)
+    else:
+        start = torch.from_numpy(filled(to_list([init], layout)[0]))
+    return batch, torch.from_numpy(w / w.sum()), start

@@ -1,0 +1,196 @@
+"""What the metrics on tables share: lookup tables, distances, sums and the compiled pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.distances.base import FusedRound, Sums
+from softecm.spaces.tables import EncodedTable, Layout
+
+#: From probabilities (k, levels) and the columns' layout to what each level adds to the distance, before weights.
+Deviation = Callable[[Tensor, "Places"], Tensor]
+
+
+class Places(NamedTuple):
+    """A layout as tensors on one device."""
+
+    p: int
+    column: Tensor  # (levels,)
+    heights: Tensor  # (levels,)
+    weights: Tensor  # (levels,)
+    unseen: Tensor  # (q,)
+    slots: Tensor  # (q,)
+    order: Tensor  # (slots,): row of a lookup table -> position among levels, unseen categories, one gap
+    attributes: Tensor  # (p + q,)
+
+
+@lru_cache(maxsize=64)
+def places(layout: Layout, dtype: torch.dtype, device: torch.device) -> Places:
+    """The layout's arrays as tensors."""
+    width, q = sum(layout.levels), len(layout.levels)
+    order = np.full(layout.n_slots, width + q)
+    order[layout.level_slots] = np.arange(width)
+    order[layout.slots + np.asarray(layout.levels, dtype=np.int64)] = width + np.arange(q)
+
+    def number(values: Any) -> Tensor:
+        return torch.as_tensor(np.asarray(values, dtype=np.float64), dtype=dtype, device=device)
+
+    def index(values: Any) -> Tensor:
+        return torch.as_tensor(np.asarray(values, dtype=np.int64), device=device)
+
+    return Places(
+        len(layout.number_weights),
+        index(layout.column),
+        number(layout.by_level(layout.heights)),
+        number(layout.by_level(layout.category_weights)),
+        number(layout.category_weights),
+        index(layout.slots),
+        index(order),
+        index(layout.order),
+    )
+
+
+def squared_deviation(shares: Tensor, at: Places) -> Tensor:
+    """Half the squared difference of a certain category and a distribution."""
+    squares = shares.square()
+    others = column_sums(squares, at)[:, at.column] - squares
+    return 0.5 * ((1.0 - shares).square() + others.clamp_min(0.0))
+
+
+def column_sums(values: Tensor, at: Places) -> Tensor:
+    """Sums (k, q) of values (k, levels) over each column's levels."""
+    return values.new_zeros(len(values), len(at.unseen)).index_add(1, at.column, values)
+
+
+def lookup(v: Tensor, at: Places, deviation: Deviation) -> Tensor:
+    """What each level adds to the distance to each prototype: (slots, k). An unseen category adds its full weight."""
+    # Divided by the very number that encodes certainty, a certain category has probability 1 to the last bit.
+    adds = at.weights * deviation(v[:, at.p :] / at.heights, at)
+    rows = torch.cat([adds, at.unseen.expand(len(v), -1), v.new_zeros(len(v), 1)], 1)
+    return rows[:, at.order].T
+
+
+def table_pairwise(x: EncodedTable, v: Tensor, deviation: Deviation = squared_deviation) -> Tensor:
+    """Distances (n, k) of encoded objects to prototypes."""
+    at = places(x.layout, v.dtype, v.device)
+    if not x.is_cuda and not (torch.is_grad_enabled() and v.requires_grad):
+        from softecm.kernels import tables
+
+        now = v.detach().double()
+        table = lookup(now, places(x.layout, now.dtype, now.device), deviation).contiguous().numpy()
+        return torch.from_numpy(tables.distances(table_data(x), now[:, : at.p].numpy(), table)).to(v.dtype)
+    squares = (x.numbers[:, None] - v[:, : at.p]).square()  # (n, k, p)
+    d = squares.sum(-1) if x.observed is None else (squares * x.observed[:, None]).sum(-1)
+    if len(at.slots):
+        rows = x.codes.long() + at.slots
+        d = d + torch.nn.functional.embedding_bag(rows, lookup(v, at, deviation).contiguous(), mode="sum")
+    return d if x.scale is None else d * x.scale[:, None]
+
+
+def table_terms(x: EncodedTable, v: Tensor, deviation: Deviation = squared_deviation) -> Tensor:
+    """What each of the user's columns adds to each distance: (n, k, columns)."""
+    at = places(x.layout, v.dtype, v.device)
+    squares = (x.numbers[:, None] - v[:, : at.p]).square()
+    if x.observed is not None:
+        squares = squares * x.observed[:, None]
+    adds = lookup(v, at, deviation)[x.codes.long() + at.slots].transpose(1, 2)  # (n, q, k) -> (n, k, q)
+    terms = torch.cat([squares, adds], 2)[..., at.attributes]
+    return terms if x.scale is None else terms * x.scale[:, None, None]
+
+
+def level_sums(x: EncodedTable, weights: Tensor) -> Tensor:
+    """Sums of weights (n, k) over the objects that show each level: (slots, k)."""
+    counts = weights.new_zeros(x.layout.n_slots, weights.shape[1])
+    at = places(x.layout, weights.dtype, weights.device)
+    for j in range(len(at.slots)):
+        counts.index_add_(0, x.codes[:, j].long() + at.slots[j], weights)
+    return counts
+
+
+def table_sums(x: EncodedTable, weights: Tensor) -> Sums:
+    """The quadratic of the squared distances to prototypes, for weights (n, k)."""
+    scaled = weights if x.scale is None else weights * x.scale[:, None].to(weights.dtype)
+    moment = scaled.T @ x.numbers.to(weights.dtype)  # gaps hold 0
+    mass = weights.sum(0)[:, None] if x.observed is None else scaled.T @ x.observed.to(weights.dtype)
+    return assemble(x.layout, mass, moment, level_sums(x, scaled).T, gaps=x.observed is not None)
+
+
+def assemble(layout: Layout, mass: Tensor, moment: Tensor, counts: Tensor, *, gaps: bool) -> Sums:
+    """Sums of numbers (..., p) and of categories (..., slots) as a quadratic in the prototypes (..., width)."""
+    at = places(layout, moment.dtype, moment.device)
+    shown = counts[..., torch.as_tensor(layout.level_slots, device=counts.device)]  # (..., levels)
+    whole = torch.cat([moment, shown * at.heights], -1)
+    if not gaps:
+        return Sums(mass, whole)
+    present = shown.new_zeros(*shown.shape[:-1], len(at.unseen)).index_add(shown.ndim - 1, at.column, shown)
+    return Sums(torch.cat([mass, present[..., at.column]], -1), whole)
+
+
+def fused_table(x: EncodedTable, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+    """The compiled pass over a table in main memory: v (runs, f, width)."""
+    if x.is_cuda:
+        return None
+    from softecm.kernels import tables
+
+    p = len(x.layout.number_weights)
+    weights = cost["weights"]
+    now = v.double()
+    before = None if previous is None else previous.double()
+    costs, mass, moment, counts, changes = (
+        torch.from_numpy(np.ascontiguousarray(value))
+        for value in tables.run_round(
+            table_data(x),
+            None if weights is None else weights.double().numpy(),
+            now[..., :p].numpy(),
+            lookup_arrays(now, x.layout),
+            None if before is None else before[..., :p].numpy(),
+            None if before is None else lookup_arrays(before, x.layout),
+            cost["factors"].double().numpy(),
+            cost["beta"].double().numpy(),
+            cost["delta2"].double().numpy(),
+            cost["tol"],
+        )
+    )
+    sums = assemble(x.layout, mass, moment, counts.transpose(1, 2), gaps=x.scale is not None)
+    return FusedRound(costs, sums.curvature.to(v.dtype), sums.moment.to(v.dtype), changes)
+
+
+def fused_table_masses(x: EncodedTable, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
+    """Masses (n, f + 1) of a table in main memory, compiled."""
+    if x.is_cuda:
+        return None
+    from softecm.kernels import tables
+
+    now = v.double()
+    p = len(x.layout.number_weights)
+    table = lookup_arrays(now[None], x.layout)[0]
+    return torch.from_numpy(
+        tables.masses(table_data(x), now[:, :p].numpy(), table, factors.double().numpy(), beta, delta2)
+    )
+
+
+def table_data(x: EncodedTable) -> Any:
+    """The table as the kernels read it."""
+    from softecm.kernels.tables import TableData
+
+    return TableData(
+        x.numbers.contiguous().numpy(),
+        x.codes.contiguous().numpy(),
+        np.empty((0, x.numbers.shape[1]), dtype=bool) if x.observed is None else x.observed.contiguous().numpy(),
+        np.empty(0, dtype=x.numbers.numpy().dtype) if x.scale is None else x.scale.contiguous().numpy(),
+        x.layout.slots,
+    )
+
+
+def lookup_arrays(v: Tensor, layout: Layout) -> NDArray[np.float64]:
+    """Lookup tables (runs, slots, f) of a batch of prototypes (runs, f, width)."""
+    runs, f = v.shape[:2]
+    table = lookup(v.flatten(0, 1), places(layout, v.dtype, v.device), squared_deviation)
+    return np.ascontiguousarray(table.numpy().reshape(-1, runs, f).transpose(1, 0, 2))

@@ -1,0 +1,102 @@
+"""Dynamic time warping between time series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric, Sums
+from softecm.distances.soft_dtw import check_band, step_terms
+from softecm.kernels.soft_dtw import dtw, dtw_sums
+from softecm.spaces.series import TimeSeries, as_batch
+
+
+class _HardDTW(torch.autograd.Function):
+    """DTW whose gradient is that of the cost along one best alignment."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, x: Tensor, y: Tensor, x_lengths: Tensor | None, pairs: Any, band: int | None
+    ) -> Tensor:
+        ctx.save_for_backward(x, y)
+        ctx.rest = x_lengths, pairs, band
+        return dtw(x, y, x_lengths=x_lengths, pairs=pairs, band=band)
+
+    @staticmethod
+    def backward(ctx: Any, weights: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        x, y = ctx.saved_tensors
+        lengths, pairs, band = ctx.rest
+        grad_x = grad_y = None
+        if ctx.needs_input_grad[0]:
+            back = None if pairs is None else (pairs[1], pairs[0])
+            turned = weights.T.contiguous() if pairs is None else weights.contiguous()
+            _, w, s = dtw_sums(y, x, turned, y_lengths=lengths, pairs=back, band=band)
+            grad_x = 2.0 * (w[..., None] * x - s)
+        if ctx.needs_input_grad[1]:
+            _, w, s = dtw_sums(x, y, weights.contiguous(), x_lengths=lengths, pairs=pairs, band=band)
+            grad_y = 2.0 * (w[..., None] * y - s)
+        return grad_x, grad_y, None, None, None
+
+
+@dataclass(frozen=True)
+class DTW(SemiMetric):
+    """Least sum of squared differences over all ways to align two series in time, without a root.
+
+    One alignment decides, so that the distance is not smooth, but barycentre steps (DBA) never raise the objective. It
+    is never negative and zero between equal series as it is.
+
+    Parameters
+    ----------
+    band : int, optional
+        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+    length : int, "median" or "max", default="median"
+        Steps of a prototype.
+    layout : {"tslearn", "aeon"}, default="tslearn"
+
+    Examples
+    --------
+    >>> import torch
+    >>> x = torch.tensor([[[0.0], [1.0], [2.0]]], dtype=torch.float64)
+    >>> DTW().pairwise(x, x + 1)
+    tensor([[2.]], dtype=torch.float64)
+    """
+
+    band: int | None = None
+    length: int | str = "median"
+    layout: str = "tslearn"
+    name = "dtw"
+    space = TimeSeries
+
+    def __post_init__(self) -> None:
+        check_band(self.band)
+
+    def make_space(self) -> TimeSeries:
+        """Series with this metric's layout and prototype length."""
+        return TimeSeries(self.length, self.layout)
+
+    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+        """Costs of the best alignments of all pairs."""
+        batch = as_batch(x)
+        values: Tensor = _HardDTW.apply(batch.values, v, batch.lengths, None, self.band)
+        return values
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """The same for matching rows."""
+        rows = torch.arange(len(a), device=a.device)
+        values: Tensor = _HardDTW.apply(a, b, None, (rows, rows), self.band)
+        return values
+
+    def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums:
+        """The cost along today's best alignments bounds tomorrow's best: a DBA step."""
+        batch = as_batch(x)
+        _, w, y = dtw_sums(batch.values, v, weights.contiguous(), x_lengths=batch.lengths, band=self.band)
+        return Sums(w[..., None], y)
+
+    def terms(self, x: Any, v: Tensor) -> Tensor:
+        """What each step of a prototype adds."""
+        d = self.pairwise(x, v)
+        sharp = 1e-6 * max(float(d.detach().max()), 1e-300)
+        return step_terms(as_batch(x), v, sharp, self.band, d)

@@ -1,0 +1,173 @@
+"""Hamming distance between rows of categories, extended to distributions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softecm._checks import check_choice, check_count, check_number
+from softecm.distances._tables import (
+    Places,
+    column_sums,
+    fused_table,
+    fused_table_masses,
+    table_pairwise,
+    table_sums,
+    table_terms,
+)
+from softecm.distances.base import FusedRound, SemiMetric, Sums
+from softecm.distances.squared_euclidean import (
+    fused_vector_masses,
+    fused_vectors,
+    squared_differences,
+    weighted_means,
+    weighted_sums,
+)
+from softecm.spaces.tables import EncodedTable, Table, TableOptions
+
+KINDS = ("squared", "total-variation")
+
+
+@dataclass(frozen=True)
+class Hamming(SemiMetric):
+    r"""How many attributes differ, with a distribution over its categories for every attribute of a prototype.
+
+    Between two objects both kinds count the attributes in which they differ. They part where distributions come in:
+
+    - ``"squared"``: :math:`\sum_l \tfrac12 \|\pi_l - \rho_l\|^2`. A barycentre has the weighted frequencies of the
+      categories; the prototype step is exact and fast.
+    - ``"total-variation"``: :math:`\sum_l \tfrac12 \|\pi_l - \rho_l\|_1`, the largest difference the two distributions make
+      for any event; for an object :math:`\sum_l (1 - \pi_l(x_l))`, the expected number of mismatches. A barycentre of
+      objects is their mode. Solved by descent, slower; the absolute values are rounded off at zero.
+
+    Every column is read as categories, numbers too. A missing cell is left out and the rest counts for it in proportion; a
+    category the fit never saw is 1 away from every prototype.
+
+    Parameters
+    ----------
+    kind : {"squared", "total-variation"}, default="squared"
+    epsilon : float, default=0.1
+        Rounds off the kink of the total variation, in units of probability; it stays exact at differences of 0 and 1.
+    max_levels : int, default=10000
+        More categories than this in a column are refused: such a column is likely an identifier.
+
+    Examples
+    --------
+    >>> from softecm import SoftECM
+    >>> rows = [["red", "round"], ["red", "square"], ["blue", "long"], ["blue", "long"]]
+    >>> model = SoftECM(2, metric="hamming", random_state=0).fit(rows)
+    >>> sorted(model.cluster_centers_[:, 0])
+    ['blue', 'red']
+    """
+
+    kind: str = "squared"
+    epsilon: float = 0.1
+    max_levels: int = 10_000
+    levels: tuple[int, ...] = ()  # categories of each column, learned from the data
+    name = "hamming"
+    space = Table
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, KINDS, "'squared' is exact and fast, 'total-variation' robust.")
+        check_number("epsilon", self.epsilon, above=0, hint="0.1 is usual; less is sharper, and slower.")
+        check_count("max_levels", self.max_levels, hint="10000 is usual.")
+
+    @property
+    def quadratic(self) -> bool:  # type: ignore[override]
+        """Whether barycentres are means."""
+        return self.kind == "squared"
+
+    def make_space(self) -> Table:
+        """A table in which every column is categorical."""
+        return Table(TableOptions(max_levels=self.max_levels, nominal=True, simplex=not self.quadratic))
+
+    def fitted(self, x: Any, weights: Tensor | None) -> Hamming:
+        """Remember where columns begin and end."""
+        return replace(self, levels=x.layout.levels) if isinstance(x, EncodedTable) else self
+
+    def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
+        """Mismatches of all pairs, gaps left out."""
+        if not isinstance(x, Tensor):
+            return table_pairwise(x, v) if self.quadratic else table_pairwise(x, v, self._deviation)
+        return squared_differences(x, v) if self.quadratic else self._variation(x[:, None] - v).sum(-1)
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """Mismatches of matching rows."""
+        return (a - b).square().sum(-1) if self.quadratic else self._variation(a - b).sum(-1)
+
+    def sums(self, x: EncodedTable | Tensor, v: Tensor, weights: Tensor) -> Sums | None:
+        """Exact for squared differences.
+
+        The total variation has Weiszfeld's bound, but it is steepest where most probabilities are, at 0 and 1: descent is
+        faster without it.
+        """
+        if not self.quadratic:
+            return None
+        return weighted_sums(x, weights) if isinstance(x, Tensor) else table_sums(x, weights)
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
+        """Weighted means for squared differences."""
+        return weighted_means(x, weights) if self.quadratic else None
+
+    def terms(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
+        """What each column adds."""
+        if not isinstance(x, Tensor):
+            return table_terms(x, v) if self.quadratic else table_terms(x, v, self._deviation)
+        return (x[:, None] - v).square() if self.quadratic else self._variation(x[:, None] - v)
+
+    def fused(self, x: EncodedTable | Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+        """The compiled pass, for squared differences."""
+        if not self.quadratic:
+            return None
+        return fused_vectors(x, v, previous, **cost) if isinstance(x, Tensor) else fused_table(x, v, previous, **cost)
+
+    def fused_masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Any) -> Tensor | None:
+        """The compiled pass, for squared differences."""
+        if not self.quadratic:
+            return None
+        return fused_vector_masses(x, v, **cost) if isinstance(x, Tensor) else fused_table_masses(x, v, **cost)
+
+    def _rounded(self, difference: Tensor) -> Tensor:
+        """Absolute values without the kink at zero; still 0 at 0 and 1 at 1."""
+        squares, epsilon = difference.square(), self.epsilon
+        height = math.hypot(1.0, epsilon) + epsilon
+        return height * squares / ((squares + epsilon**2).sqrt() + epsilon)
+
+    def _variation(self, difference: Tensor) -> Tensor:
+        """Half the absolute differences of coordinates that are probabilities."""
+        return 0.5 * self._rounded(self._centred(difference))
+
+    def _centred(self, difference: Tensor) -> Tensor:
+        """Differences (..., levels) less their mean in each column.
+
+        Probabilities of a column add up to 1, so this changes nothing; but the derivative then adds up to 0, and no
+        descent leaves the distributions.
+        """
+        if not self.levels:
+            return difference
+        column = self._columns(difference.device)
+        sizes = torch.tensor(self.levels, dtype=difference.dtype, device=difference.device)
+        total = difference.new_zeros(*difference.shape[:-1], len(self.levels))
+        means = total.index_add(difference.ndim - 1, column, difference) / sizes
+        return difference - means[..., column]
+
+    def _columns(self, device: torch.device) -> Tensor:
+        """The column of each level."""
+        return torch.repeat_interleave(torch.tensor(self.levels, device=device))
+
+    @staticmethod
+    def _uniform(at: Places) -> Tensor:
+        """The distributions without preference (levels,)."""
+        sizes = torch.bincount(at.column)
+        return 1.0 / sizes[at.column].to(at.heights.dtype)
+
+    def _deviation(self, shares: Tensor, at: Places) -> Tensor:
+        """Total variation between each certain category and a distribution."""
+        shares = self._centred(shares - self._uniform(at)) + self._uniform(at)
+        rounded = self._rounded(shares)
+        others = column_sums(rounded, at)[:, at.column] - rounded
+        return 0.5 * (self._rounded(1.0 - shares) + others.clamp_min(0.0))

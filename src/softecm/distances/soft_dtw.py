@@ -1,0 +1,156 @@
+"""Soft-DTW between time series, as a divergence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric, Sums
+from softecm.kernels.soft_dtw import soft_dtw, soft_dtw_paired, soft_dtw_sums
+from softecm.spaces.series import SeriesBatch, TimeSeries, as_batch
+
+
+@dataclass(frozen=True)
+class SoftDTW(SemiMetric):
+    r"""Differentiable dynamic time warping: how far apart two series are when time may stretch.
+
+    With :math:`\mathrm{s}_\gamma` the Soft-DTW of Cuturi and Blondel (squared differences, all alignments weighed), this
+    is the divergence :math:`d(x, y) = \mathrm{s}(x, y) - \tfrac12 \mathrm{s}(x, x) - \tfrac12 \mathrm{s}(y, y)`, floored at 0.
+    The raw value is negative for similar series and not zero between equal ones, so that masses are undefined; the
+    divergence mends both.
+
+    Parameters
+    ----------
+    gamma : float or "auto", default=1.0
+        Smoothing, in units of squared differences. Small: one alignment decides, as in DTW. Large: all alignments count
+        and detail in time is lost. "auto": a hundredth of the mean squared difference between steps of different series.
+    divergence : bool, default=True
+        False takes the raw value, shifted by nothing: it may be negative, and then the fit is refused.
+    band : int, optional
+        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+    length : int, "median" or "max", default="median"
+        Steps of a prototype.
+    layout : {"tslearn", "aeon"}, default="tslearn"
+        Whether raw series are (n, steps, channels) or (n, channels, steps).
+
+    Examples
+    --------
+    >>> import torch
+    >>> x = torch.tensor([[[0.0], [0.0], [1.0], [0.0]]], dtype=torch.float64)
+    >>> late = torch.tensor([[[0.0], [0.0], [0.0], [1.0]]], dtype=torch.float64)
+    >>> SoftDTW(gamma=0.1).pairwise(x, torch.cat([x, late])).round(decimals=2)
+    tensor([[0.00, 0.52]], dtype=torch.float64)
+
+    References
+    ----------
+    M. Cuturi and M. Blondel, "Soft-DTW: a differentiable loss function for time-series", ICML 2017. M. Blondel, A. Mensch
+    and J.-P. Vert, "Differentiable divergences between time series", AISTATS 2021.
+    """
+
+    gamma: float | str = 1.0
+    divergence: bool = True
+    band: int | None = None
+    length: int | str = "median"
+    layout: str = "tslearn"
+    name = "softdtw"
+    space = TimeSeries
+
+    def __post_init__(self) -> None:
+        if self.gamma != "auto" and not (isinstance(self.gamma, int | float) and 0 < self.gamma < math.inf):
+            raise ValueError(
+                f"gamma must be a number greater than 0 or 'auto'; got {self.gamma!r}. 1 is usual for z-normalised series."
+            )
+        check_band(self.band)
+
+    def make_space(self) -> TimeSeries:
+        """Series with this metric's layout and prototype length."""
+        return TimeSeries(self.length, self.layout)
+
+    def fitted(self, x: Any, weights: Tensor | None) -> SoftDTW:
+        """Choose gamma where it is "auto"; remember each series' Soft-DTW with itself."""
+        chosen = replace(self, gamma=auto_gamma(as_batch(x))) if self.gamma == "auto" else self
+        if isinstance(x, SeriesBatch) and chosen.divergence:
+            x.known[chosen._key()] = chosen._selves(x)
+        return chosen
+
+    def _key(self) -> tuple[Any, ...]:
+        return ("soft-DTW with itself", self.gamma, self.band)
+
+    def _options(self) -> dict[str, Any]:
+        if isinstance(self.gamma, str):
+            raise ValueError("metric SoftDTW(gamma='auto') needs data before use: fit an estimator, or give gamma.")
+        return {"gamma": float(self.gamma), "band": self.band}
+
+    def _selves(self, x: SeriesBatch) -> Tensor:
+        """Soft-DTW of each series with itself (n,)."""
+        if self._key() in x.known:
+            return x.known[self._key()]
+        return soft_dtw_paired(x.values, x.values, x_lengths=x.lengths, y_lengths=x.lengths, **self._options())
+
+    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+        """Divergences of all pairs."""
+        batch = as_batch(x)
+        raw = soft_dtw(batch.values, v, x_lengths=batch.lengths, **self._options())
+        if not self.divergence:
+            return raw
+        return (raw - 0.5 * self._selves(batch)[:, None] - 0.5 * self._selves(as_batch(v))).clamp_min(0.0)
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """Divergences of matching rows."""
+        raw = soft_dtw_paired(a, b, **self._options())
+        if not self.divergence:
+            return raw
+        return (raw - 0.5 * self._selves(as_batch(a)) - 0.5 * self._selves(as_batch(b))).clamp_min(0.0)
+
+    def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums:
+        """Curvature and moment of the raw value's bound; the divergence's own gradient beside them."""
+        batch = as_batch(x)
+        level = v.mean((0, 1))  # differences are all that counts: near zero nothing cancels
+        _, w, y = soft_dtw_sums(
+            batch.values - level, v - level, weights.contiguous(), x_lengths=batch.lengths, **self._options()
+        )
+        curvature = w[..., None]
+        moment = y + level * curvature
+        if not self.divergence:
+            return Sums(curvature, moment)
+        rows = torch.arange(len(v), device=v.device)
+        held = weights.sum(0)
+        _, w_self, y_self = soft_dtw_sums(v - level, v - level, held, pairs=(rows, rows), **self._options())
+        gradient = 2.0 * ((w - w_self)[..., None] * (v - level) - (y - y_self))
+        return Sums(curvature, moment, gradient)
+
+    def terms(self, x: Any, v: Tensor) -> Tensor:
+        """What each step of a prototype adds; what the smoothing and the self-terms take off is spread evenly."""
+        return step_terms(as_batch(x), v, float(self._options()["gamma"]), self.band, self.pairwise(x, v))
+
+
+def step_terms(batch: SeriesBatch, v: Tensor, gamma: float, band: int | None, distances: Tensor) -> Tensor:
+    """What each step of each prototype adds to given distances (n, k) -> (n, k, steps)."""
+    from softecm.kernels.alignment import shares_of_steps
+
+    n, steps = batch.values.shape[:2]
+    lengths = np.full(n, steps) if batch.lengths is None else batch.lengths.cpu().numpy()
+    arrays = [t.detach().double().cpu().numpy() for t in (batch.values, v, distances)]
+    return torch.from_numpy(shares_of_steps(arrays[0], lengths, arrays[1], gamma, band, arrays[2]))
+
+
+def check_band(band: Any) -> None:
+    """A whole number from 0, or None."""
+    if band is not None and (not isinstance(band, int) or isinstance(band, bool) or band < 0):
+        raise ValueError(f"band must be a whole number of steps from 0, or None; got {band!r}. A tenth of the length is usual.")
+
+
+def auto_gamma(batch: SeriesBatch) -> float:
+    """A hundredth of the mean squared difference between steps of different series."""
+    values = batch.values.double()
+    n, steps, _ = values.shape
+    ends = torch.full((n,), steps, device=values.device) if batch.lengths is None else batch.lengths
+    inside = torch.arange(steps, device=values.device) < ends[:, None]
+    cells = values[inside]
+    variance = float((cells - cells.mean(0)).square().sum(-1).mean())
+    return max(0.01 * 2.0 * variance, 1e-12)

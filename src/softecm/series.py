@@ -1,0 +1,136 @@
+"""Series in the forms people have them: scaling, resampling, long tables."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from softecm._checks import check_choice
+from softecm.spaces.series import filled, resampled, to_list
+
+
+def _as_given(rows: list[NDArray[np.float64]], layout: str) -> Any:
+    """One array where all series have one length, else a list."""
+    turned = [row.T if layout == "aeon" else row for row in rows]
+    return np.stack(turned) if len({row.shape for row in turned}) == 1 else turned
+
+
+class SeriesScaler(TransformerMixin, BaseEstimator):
+    """Bring every series to mean 0 and standard deviation 1 in each channel (z-normalisation).
+
+    Shapes are then compared, not levels or amplitudes. A constant channel becomes zero.
+
+    Parameters
+    ----------
+    per : {"channel", "series"}, default="channel"
+        Whether each channel is scaled for itself, or all channels of a series together.
+    layout : {"tslearn", "aeon"}, default="tslearn"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SeriesScaler().fit_transform(np.array([[[1.0], [3.0]], [[10.0], [10.0]]])).tolist()
+    [[[-1.0], [1.0]], [[0.0], [0.0]]]
+    """
+
+    def __init__(self, *, per: str = "channel", layout: str = "tslearn") -> None:
+        self.per = per
+        self.layout = layout
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Nothing to learn."""
+        check_choice("per", self.per, ("channel", "series"))
+        to_list(X, self.layout)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Scale each series by itself."""
+        axis = 0 if self.per == "channel" else None
+        scaled = []
+        for row in to_list(X, self.layout):
+            spread = np.nanstd(row, axis=axis, keepdims=True)
+            centred = row - np.nanmean(row, axis=axis, keepdims=True)
+            scaled.append(np.where(spread > 1e-12, centred / np.where(spread > 1e-12, spread, 1.0), 0.0 * row))
+        return _as_given(scaled, self.layout)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class SeriesResampler(TransformerMixin, BaseEstimator):
+    """Draw every series over the same number of steps; gaps are filled on the way.
+
+    Parameters
+    ----------
+    length : int or "median", default="median"
+    layout : {"tslearn", "aeon"}, default="tslearn"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SeriesResampler(3).fit_transform([np.array([0.0, 1.0]), np.array([0.0, 2.0, 4.0, 6.0])])[:, :, 0].tolist()
+    [[0.0, 0.5, 1.0], [0.0, 3.0, 6.0]]
+    """
+
+    def __init__(self, length: int | str = "median", *, layout: str = "tslearn") -> None:
+        self.length = length
+        self.layout = layout
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the length."""
+        rows = to_list(X, self.layout)
+        self.length_ = int(np.median([len(row) for row in rows])) if self.length == "median" else int(self.length)
+        if self.length_ < 2:
+            raise ValueError(f"length must be at least 2 steps or 'median'; got {self.length!r}.")
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Draw each series over that length."""
+        return _as_given([resampled(filled(row), self.length_) for row in to_list(X, self.layout)], self.layout)
+
+
+def from_long(frame: Any, *, id: str, time: str, values: str | list[str]) -> tuple[list[NDArray[np.float64]], list[Any]]:
+    """Series from a long table: one row a series and time.
+
+    Parameters
+    ----------
+    frame : data frame (pandas, polars, pyarrow)
+    id, time : str
+        Columns that say which series and when.
+    values : str or list of str
+        The channels' columns.
+
+    Returns
+    -------
+    series : list of (steps, channels) arrays, in the order in which ids first appear
+    ids : list
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"who": ["a", "b", "a", "b"], "t": [1, 0, 0, 1], "v": [2.0, 3.0, 1.0, 4.0]})
+    >>> series, ids = from_long(frame, id="who", time="t", values="v")
+    >>> ids, series[0][:, 0].tolist()
+    (['a', 'b'], [1.0, 2.0])
+    """
+    import narwhals.stable.v1 as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    channels = [values] if isinstance(values, str) else list(values)
+    for name in (id, time, *channels):
+        if name not in table.columns:
+            raise ValueError(f"column {name!r} is not in the table; it has {', '.join(map(repr, table.columns))}.")
+    ordered = table.sort(time)
+    names = table[id].to_list()
+    first = list(dict.fromkeys(names))
+    keys = np.array(ordered[id].to_list(), dtype=object)
+    numbers = np.column_stack([np.asarray(ordered[c].to_numpy(), dtype=np.float64) for c in channels])
+    groups: dict[Any, list[int]] = {name: [] for name in first}
+    for position, key in enumerate(keys):
+        groups[key].append(position)
+    return [numbers[groups[name]] for name in first], first

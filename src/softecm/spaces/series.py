@@ -1,0 +1,228 @@
+"""Time series: steps before channels, of equal or unequal length, with gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm._checks import check_choice
+from softecm.spaces.base import Space, content_keys
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesBatch:
+    """Series as the distances see them: padded values, lengths, which cells were observed, and what is known of each.
+
+    ``known`` holds numbers a metric has computed for each series once (its Soft-DTW with itself, say).
+    """
+
+    values: Tensor  # (n, L, d), zeros beyond the end
+    lengths: Tensor | None = None  # (n,), None where all are L
+    observed: Tensor | None = None  # (n, L, d) bool, None where every cell within the lengths was
+    known: dict[Any, Tensor] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> SeriesBatch:
+        def cut(value: Tensor | None) -> Tensor | None:
+            return None if value is None else value[rows]
+
+        known = {key: value[rows] for key, value in self.known.items()}
+        return SeriesBatch(self.values[rows], cut(self.lengths), cut(self.observed), known)
+
+    def to(self, device: Any) -> SeriesBatch:
+        """The same on another device."""
+
+        def move(value: Tensor | None) -> Tensor | None:
+            return None if value is None else value.to(device)
+
+        known = {key: value.to(device) for key, value in self.known.items()}
+        return SeriesBatch(self.values.to(device), move(self.lengths), move(self.observed), known)
+
+    def cpu(self) -> SeriesBatch:
+        """The same on the CPU."""
+        return self.to("cpu")
+
+
+def as_batch(x: Any) -> SeriesBatch:
+    """Series or a plain tensor (n, L, d), as a batch."""
+    return x if isinstance(x, SeriesBatch) else SeriesBatch(x)
+
+
+def to_list(X: Any, layout: str = "tslearn") -> list[NDArray[np.float64]]:
+    """Raw series in any of the usual forms as a list of (steps, channels) arrays; trailing NaN steps are padding.
+
+    Parameters
+    ----------
+    X : array (n, steps, channels), (n, steps), or a list of (steps, channels) or (steps,) arrays
+    layout : {"tslearn", "aeon"}
+        "aeon": channels before steps.
+    """
+    check_choice("layout", layout, ("tslearn", "aeon"), "'tslearn' is (n, steps, channels), 'aeon' (n, channels, steps).")
+    if not isinstance(X, list | tuple) and not hasattr(X, "ndim") and hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    if len(X) == 0:
+        raise ValueError("X must hold at least one series; got none.")
+    rows: list[NDArray[np.float64]] = []
+    for i, one in enumerate(X):
+        row = np.asarray(one)
+        if row.dtype.kind not in "fiub":
+            raise ValueError(
+                f"X must hold series of numbers; got {row.dtype} in series {i}. Turn it into floats first (one array a series)."
+            )
+        row = row.astype(np.float64)
+        row = row[:, None] if row.ndim == 1 else row
+        if row.ndim != 2:
+            raise ValueError(
+                f"X must hold series of shape (steps, channels); got {row.ndim} dimensions in series {i}. Give one array a series."
+            )
+        rows.append(row.T if layout == "aeon" else row)
+    channels = {row.shape[1] for row in rows}
+    if len(channels) > 1:
+        odd = next(i for i, row in enumerate(rows) if row.shape[1] != rows[0].shape[1])
+        raise ValueError(
+            f"X must hold series with the same channels; got {rows[0].shape[1]} in series 0 and {rows[odd].shape[1]} in "
+            f"series {odd}. If channels come first, say layout='aeon'."
+        )
+    return [_trimmed(row, i) for i, row in enumerate(rows)]
+
+
+def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
+    """The series without its padding."""
+    if np.isinf(row).any():
+        raise ValueError(f"X must hold finite numbers; got infinity in series {i}. Mark missing steps with NaN instead.")
+    seen = np.flatnonzero(~np.isnan(row).all(1))
+    if not len(seen):
+        raise ValueError(f"X must hold series with values; got only NaN in series {i}. Leave it out.")
+    row = row[: seen[-1] + 1]
+    if len(row) < 2:
+        raise ValueError(f"X must hold series of at least 2 steps; got {len(row)} in series {i}. Leave it out.")
+    if np.isnan(row).all(0).any():
+        channel = int(np.flatnonzero(np.isnan(row).all(0))[0])
+        raise ValueError(f"X must have values in every channel; got only NaN in channel {channel} of series {i}. Leave it out.")
+    return row
+
+
+def filled(row: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Missing steps inside a series on the straight line between their neighbours; at its ends the nearest value."""
+    missing = np.isnan(row)
+    if not missing.any():
+        return row
+    steps = np.arange(len(row))
+    out = row.copy()
+    for channel in np.flatnonzero(missing.any(0)):
+        gap = missing[:, channel]
+        out[gap, channel] = np.interp(steps[gap], steps[~gap], row[~gap, channel])
+    return out
+
+
+def resampled(row: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    """The series drawn over its whole span with another number of steps."""
+    if len(row) == length:
+        return row
+    old, new = np.linspace(0.0, 1.0, len(row)), np.linspace(0.0, 1.0, length)
+    return np.column_stack([np.interp(new, old, channel) for channel in row.T])
+
+
+@dataclass(frozen=True)
+class TimeSeries(Space):
+    """Series of equal or unequal length; all prototypes have one length, by default the median of the series'.
+
+    Missing steps inside a series (NaN) are put on the line between their neighbours for metrics that align, and left
+    out for those that compare step by step.
+    """
+
+    length: int | str = "median"
+    layout: str = "tslearn"
+    n_channels: int = 0
+    dtype: torch.dtype = torch.float64
+
+    def check(self, estimator: Any, X: Any, *, reset: bool) -> list[NDArray[np.float64]]:
+        """Series as a list of (steps, channels)."""
+        rows = to_list(X, self.layout)
+        if reset:
+            estimator.n_features_in_ = rows[0].shape[1]
+        elif rows[0].shape[1] != estimator.n_features_in_:
+            raise ValueError(
+                f"X has series of {rows[0].shape[1]} channels, but {type(estimator).__name__} was fitted on "
+                f"{estimator.n_features_in_}. Give the same channels in the same order."
+            )
+        return rows
+
+    def fit(self, X: list[NDArray[np.float64]], *, dtype: torch.dtype) -> TimeSeries:
+        """Choose the prototypes' length."""
+        lengths = [len(row) for row in X]
+        length = self.length
+        if isinstance(length, str):
+            check_choice("length", length, ("median", "max"), "Or give a number of steps.")
+            length = int(np.median(lengths)) if length == "median" else max(lengths)
+        return replace(self, length=length, n_channels=X[0].shape[1], dtype=dtype)
+
+    def encode(self, X: list[NDArray[np.float64]]) -> SeriesBatch:
+        """Pad to the longest, fill gaps."""
+        lengths = np.array([len(row) for row in X])
+        longest = int(lengths.max())
+        values = np.zeros((len(X), longest, X[0].shape[1]))
+        observed = np.zeros(values.shape, dtype=bool)
+        for i, row in enumerate(X):
+            values[i, : len(row)] = filled(row)
+            observed[i, : len(row)] = ~np.isnan(row)
+        ragged = bool((lengths != longest).any())
+        return SeriesBatch(
+            torch.from_numpy(values).to(self.dtype),
+            torch.from_numpy(lengths) if ragged else None,
+            None if observed.all() else torch.from_numpy(observed),
+        )
+
+    def decode(self, prototypes: Tensor) -> NDArray[np.floating[Any]]:
+        """Prototypes (k, L, d), or (k, d, L) in aeon's layout."""
+        values = prototypes.cpu().numpy()
+        return values.transpose(0, 2, 1) if self.layout == "aeon" else values
+
+    def encode_prototypes(self, prototypes: Any) -> Tensor:
+        """Prototypes given as series; those of unequal length are drawn over the longest."""
+        rows = [filled(row) for row in to_list(prototypes, self.layout)]
+        if rows[0].shape[1] != self.n_channels:
+            raise ValueError(
+                f"init must hold series of {self.n_channels} channels, as X does; got {rows[0].shape[1]}. Give (c, L, d)."
+            )
+        length = max(len(row) for row in rows)
+        return torch.as_tensor(np.stack([resampled(row, length) for row in rows]), dtype=self.dtype)
+
+    def starts(self, x: Any, rows: Tensor) -> Tensor:
+        """The chosen series, drawn over the prototypes' length."""
+        batch = as_batch(x)
+        picked = batch[rows]
+        length = self.length if isinstance(self.length, int) else picked.values.shape[1]
+        if picked.lengths is None and picked.values.shape[1] == length:
+            return picked.values.clone()
+        values = picked.values.cpu().double().numpy()
+        ends = [values.shape[1]] * len(values) if picked.lengths is None else picked.lengths.tolist()
+        drawn = [resampled(row[:end], length) for row, end in zip(values, ends, strict=True)]
+        return torch.as_tensor(np.stack(drawn), dtype=picked.values.dtype, device=picked.values.device)
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """The prototypes' steps."""
+        return [f"step {t}" for t in range(self.length if isinstance(self.length, int) else 0)]
+
+    def keys(self, x: Any) -> NDArray[np.uint64]:
+        """From values and length."""
+        batch = as_batch(x)
+        flat = batch.values.double().cpu().numpy().reshape(len(batch), -1)
+        if batch.lengths is None:
+            return content_keys(flat)
+        return content_keys(np.column_stack([flat, batch.lengths.cpu().numpy()]))
+
+    @classmethod
+    def samples(cls, generator: torch.Generator, n: int) -> Tensor:
+        """Random walks of twelve steps in two channels."""
+        steps = torch.randn((n, 12, 2), generator=generator, dtype=torch.float64)
+        return steps.cumsum(1)

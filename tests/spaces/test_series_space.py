@@ -1,0 +1,85 @@
+"""Series in every form people have them."""
+
+import numpy as np
+import pytest
+import torch
+
+from softecm.series import SeriesResampler, SeriesScaler, from_long
+from softecm.spaces.series import TimeSeries, filled, resampled, to_list
+
+RAGGED = [np.arange(6.0)[:, None], np.arange(4.0)[:, None] + 1, np.arange(9.0)[:, None]]
+
+
+def test_layouts_lists_and_padding_agree():
+    X = np.random.default_rng(0).normal(size=(3, 5, 2))
+    rows = to_list(X)
+    for other in (list(X), to_list(X.transpose(0, 2, 1), "aeon"), np.concatenate([X, np.full((3, 2, 2), np.nan)], 1)):
+        assert all(np.array_equal(a, b) for a, b in zip(rows, to_list(list(other)), strict=True))
+    assert to_list(X[:, :, 0])[0].shape == (5, 1)
+
+
+def test_encoding_keeps_lengths_and_the_median_is_the_prototypes_length():
+    space = TimeSeries().fit(RAGGED, dtype=torch.float64)
+    batch = space.encode(RAGGED)
+    assert batch.lengths.tolist() == [6, 4, 9]
+    assert space.length == 6
+    assert space.starts(batch, torch.tensor([0, 1, 2])).shape == (3, 6, 1)
+    assert batch[1:].lengths.tolist() == [4, 9]
+
+
+def test_gaps_are_filled_on_the_line_between_neighbours():
+    row = np.array([[np.nan], [1.0], [np.nan], [3.0], [np.nan]])
+    assert filled(row)[:, 0].tolist() == [1, 1, 2, 3, 3]
+    batch = TimeSeries().fit([row[:4]], dtype=torch.float64).encode([row[:4]])
+    assert batch.observed[0, :, 0].tolist() == [False, True, False, True]
+
+
+def test_keys_tell_padding_from_values():
+    space = TimeSeries()
+    batch = space.encode([np.array([[1.0], [2.0], [0.0]]), np.array([[1.0], [2.0]])])
+    keys = space.keys(batch)
+    assert keys[0] != keys[1]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([], "X must hold at least one series; got none"),
+        ([np.ones((1, 1))], "at least 2 steps; got 1 in series 0"),
+        ([np.full((4, 1), np.nan)], "only NaN in series 0. Leave it out"),
+        ([np.ones((4, 2)), np.ones((4, 3))], "same channels; got 2 in series 0 and 3 in series 1"),
+        ([np.array([[1.0], [np.inf]])], "finite numbers; got infinity in series 0"),
+        ([np.array([["a"], ["b"]])], "series of numbers; got"),
+        ([np.ones((3, 1)) + 1j], "series of numbers; got complex128"),
+        ([np.array([[np.nan, 1.0], [np.nan, 2.0]])], "only NaN in channel 0 of series 0"),
+    ],
+)
+def test_bad_series_are_refused_by_number(X, message):
+    with pytest.raises(ValueError, match=message):
+        to_list(X)
+
+
+def test_scaler_and_resampler():
+    X = np.random.default_rng(0).normal(3.0, 5.0, size=(4, 20, 2))
+    scaled = SeriesScaler().fit_transform(X)
+    np.testing.assert_allclose(scaled.mean(1), 0, atol=1e-12)
+    np.testing.assert_allclose(scaled.std(1), 1)
+    together = SeriesScaler(per="series").fit_transform(X)
+    np.testing.assert_allclose(together.reshape(4, -1).std(1), 1)
+    turned = SeriesScaler(layout="aeon").fit_transform(X.transpose(0, 2, 1))
+    np.testing.assert_allclose(turned.transpose(0, 2, 1), scaled)
+    assert SeriesResampler(7).fit_transform(RAGGED).shape == (3, 7, 1)
+    assert SeriesResampler().fit(RAGGED).length_ == 6
+    assert np.array_equal(resampled(RAGGED[0], 6), RAGGED[0])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_long_tables_become_series(library):
+    frame = pytest.importorskip(library).DataFrame(
+        {"who": ["b", "a", "b", "a", "b"], "t": [2, 1, 0, 0, 1], "u": [3.0, 2, 1, 1, 2], "v": [0.0, 1, 2, 3, 4]}
+    )
+    series, ids = from_long(frame, id="who", time="t", values=["u", "v"])
+    assert ids == ["b", "a"]
+    assert series[0].tolist() == [[1, 2], [2, 4], [3, 0]]
+    with pytest.raises(ValueError, match="column 'w' is not in the table; it has 'who', 't', 'u', 'v'"):
+        from_long(frame, id="who", time="t", values="w")
