@@ -8,10 +8,11 @@ Twelve objects: two diamonds of five, object 6 midway, object 12 far off. ECM mu
 clusters' prototypes, and so gives objects 6 and 7 to the set Ω of both clusters. Soft-ECM lets that prototype move:
 object 7 goes to the right-hand diamond, object 6 stays between.
 
-The fourth panel (λ = 3.5) shows object 6 on the left, as in the paper. It is drawn with the paper's own descent (Algorithm 1,
-rate 0.01) and its stopping rule, and it is *not a minimum*: the objective goes on falling until all prototypes have merged
-into one point. The fifth panel shows why: with the paper's penalty a larger λ pulls the clusters together as well, until
-nothing is left to tell them apart. ``relaxation="gap"`` prices only what the constraint is violated by, and never merges.
+The fourth panel (λ = 3.5) shows object 6 on the left, as in the paper. It is drawn with the paper's own descent
+(Algorithm 1, rate 0.01) and its stopping rule, and it is *not a minimum*: the objective goes on falling until all
+prototypes have merged into one point. The fifth panel shows why: with the paper's penalty a larger λ pulls the clusters
+together as well, until nothing is left to tell them apart. ``relaxation="gap"`` prices only what the constraint is
+violated by, and never merges.
 """
 
 import warnings
@@ -46,7 +47,9 @@ lams = np.geomspace(0.1, 30, 60)
 curves = {
     relaxation: np.array(
         [
-            quietly(SoftECM(2, **PAPER, lam=lam, relaxation=relaxation, tol=1e-8, max_iter=3000)).partition_.masses[[5, 6]]
+            quietly(SoftECM(2, **PAPER, lam=lam, relaxation=relaxation, tol=1e-8, max_iter=3000)).partition_.masses[
+                [5, 6]
+            ]
             for lam in lams
         ]
     )
@@ -84,4 +87,6 @@ figure.savefig(out / "diamond.png", dpi=120)
 print(f"figure: {out / 'diamond.png'}")
 for name, model in (("ECM", ecm), ("λ=1.5", soft), ("λ=3.5, on its way", strong), ("λ=3.5, converged", converged)):
     six, seven = model.partition_.masses[5:7].round(2).tolist()
-    print(f"{name:20} object 6 {six}  object 7 {seven}  objective {model.objective_:.4f}  separation {model.separation_:.4f}")
+    print(
+        f"{name:20} object 6 {six}  object 7 {seven}  objective {model.objective_:.4f}  separation {model.separation_:.4f}"
+    )

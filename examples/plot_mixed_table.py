@@ -6,11 +6,10 @@ A table with gaps: who is between two groups, and why
 Most clustering wants those rows dropped or filled in. Here they stay as they are: a missing cell is left out of an object's
 distances, and its other cells count for it in proportion.
 
-The table is UCI's *Hepatitis* (number 46, donated by G. Gong, CC BY 4.0); the file lies beside this script. Whether a
-patient died is in it as well, and is not shown to the clustering.
+The table is UCI's *Hepatitis* (number 46, donated by G. Gong, CC BY 4.0), read with ``ucimlrepo``, or from the folder in
+``SOFTECM_DATA``. Whether a patient died is in it as well, and is not shown to the clustering.
 """
 
-import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -19,9 +18,6 @@ import pandas as pd
 
 from softecm import SoftECM, plots
 from softecm.datasets import load_hepatitis
-
-here = Path(__file__).resolve().parent if "__file__" in globals() else Path("examples").resolve()
-os.environ.setdefault("SOFTECM_DATA", str(here / "data"))
 
 # %%
 # From the file to a frame

@@ -1,13 +1,11 @@
 """One place for what all tests share."""
 
-import os
-
 import hypothesis
 import numpy as np
 import pytest
 import torch
 
-DEEP = bool(os.environ.get("SOFTECM_DEEP"))
+from problems import DEEP
 
 hypothesis.settings.register_profile("quick", max_examples=20, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("deep", max_examples=500, deadline=None)

@@ -1,9 +1,13 @@
 """Random clustering problems for property tests."""
 
+import os
+
 import numpy as np
 import torch
 
 from softecm.belief import FocalSets
+
+DEEP = bool(os.environ.get("SOFTECM_DEEP"))  # set by make test-deep
 
 
 def random_problem(seed: int) -> dict:

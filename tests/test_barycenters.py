@@ -18,8 +18,10 @@ def test_a_single_series_is_its_own_dtw_average():
 @pytest.mark.parametrize("average", [dba, soft_dtw_barycenter])
 def test_averages_beat_the_mean(average):
     found = average(X)
-    value = (lambda u: np.mean([reference.dtw(x, u)[0] for x in X])) if average is dba else (
-        lambda u: np.mean([reference.soft_dtw(x, u, 1.0) for x in X])
+    value = (
+        (lambda u: np.mean([reference.dtw(x, u)[0] for x in X]))
+        if average is dba
+        else (lambda u: np.mean([reference.soft_dtw(x, u, 1.0) for x in X]))
     )
     assert found.objective == pytest.approx(value(found.series), rel=1e-6)
     assert found.objective < value(X.mean(0))

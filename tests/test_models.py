@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import DEEP
 
+from problems import DEEP
 from softecm import ECM, SoftECM, load_model
 from softecm.datasets import make_blobs
 from softecm.distances import Mahalanobis
@@ -83,7 +83,9 @@ def test_a_file_of_another_format_version_says_so(file, tmp_path):
 
     description = {"format": "softecm.model", "format_version": 99, "softecm_version": "9.9"}
     save_file(load_file(file), tmp_path / "m", metadata={"softecm": json.dumps(description)})
-    with pytest.raises(ValueError, match=r"model format 99, and this version of softecm .* reads 1.*written by softecm '9\.9'"):
+    with pytest.raises(
+        ValueError, match=r"model format 99, and this version of softecm .* reads 1.*written by softecm '9\.9'"
+    ):
         load_model(tmp_path / "m")
 
 

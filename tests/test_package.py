@@ -21,7 +21,9 @@ def test_every_public_name_exists():
 
 
 def test_importing_loads_neither_torch_nor_scikit_learn():
-    program = "import sys, softecm; print([m for m in ('torch', 'sklearn', 'numba', 'scipy', 'pandas') if m in sys.modules])"
+    program = (
+        "import sys, softecm; print([m for m in ('torch', 'sklearn', 'numba', 'scipy', 'pandas') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

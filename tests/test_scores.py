@@ -203,12 +203,9 @@ def test_jousselme_distance_between_partitions():
     # On the frame {same, different} it is the distance between pairs.
     a, b = (scores.pairwise_masses(partition) for partition in (p, q))
     framed = [
-        CredalPartition(np.column_stack([m.empty, m.same, m.different, m.unknown]), FocalSets.full(2))
-        for m in (a, b)
+        CredalPartition(np.column_stack([m.empty, m.same, m.different, m.unknown]), FocalSets.full(2)) for m in (a, b)
     ]
-    np.testing.assert_allclose(
-        scores.jousselme_distance(*framed), scores.jousselme_distance(a, b), atol=1e-12
-    )
+    np.testing.assert_allclose(scores.jousselme_distance(*framed), scores.jousselme_distance(a, b), atol=1e-12)
 
 
 # ---------------------------------------------------------------------- evidential precision and recall

@@ -84,7 +84,11 @@ def soft_dtw_barycenter(
         return float((values[:, 0] * w).sum()), gradient[0].numpy().ravel()
 
     found = minimize(
-        value_and_gradient, start.numpy().ravel(), jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": tol}
+        value_and_gradient,
+        start.numpy().ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": max_iter, "ftol": tol},
     )
     return Barycenter(found.x.reshape(start.shape), float(found.fun), int(found.nit))
 

@@ -7,6 +7,7 @@ known labels, and completed: if 1 goes with 2 and 2 with 3, then 1 goes with 3.
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,12 +55,12 @@ def check_constraints(must_link: Any, cannot_link: Any, n_objects: int) -> Const
         raise ValueError(
             f"cannot_link must join two different objects; got ({i}, {i}): no object is apart from itself. Remove it."
         )
-    group = _groups(must, n_objects)
+    group = groups_of(must, n_objects)
     broken = cannot[group[cannot[:, 0]] == group[cannot[:, 1]]]
     if len(broken):
         i, j = (int(v) for v in broken[0])
         chain = _chain(must, i, j)
-        links = ", ".join(f"({min(a, b)}, {max(a, b)})" for a, b in zip(chain, chain[1:], strict=False))
+        links = ", ".join(f"({min(a, b)}, {max(a, b)})" for a, b in pairwise(chain))
         raise ValueError(
             f"cannot_link must not contradict must_link; got the pair ({i}, {j}), and must_link joins "
             f"{' - '.join(map(str, chain))}. Remove the cannot-link or one of the must-links {links}."
@@ -87,7 +88,7 @@ def close_constraints(must_link: Any, cannot_link: Any, n_objects: int) -> Const
     [[0, 3], [1, 3], [2, 3]]
     """
     must, cannot = check_constraints(must_link, cannot_link, n_objects)
-    group = _groups(must, n_objects)
+    group = groups_of(must, n_objects)
     members = _members(group)
     together = [_all_pairs(rows) for rows in members.values() if len(rows) > 1]
     between = {(int(a), int(b)) for a, b in np.sort(group[cannot], axis=1)}
@@ -200,12 +201,12 @@ def _distinct(parts: list[Pairs]) -> Pairs:
     return np.unique(np.sort(np.concatenate(parts), axis=1), axis=0)
 
 
-def _groups(must: Pairs, n_objects: int) -> NDArray[np.int64]:
-    """For every object the group that must-links put it in."""
+def groups_of(pairs: Pairs, n_objects: int) -> NDArray[np.int64]:
+    """For every object the number of the group that pairs join it to."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    joined = coo_array((np.ones(len(must)), (must[:, 0], must[:, 1])), shape=(n_objects, n_objects))
+    joined = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_objects, n_objects))
     return np.asarray(connected_components(joined, directed=False)[1], dtype=np.int64)
 
 

@@ -17,7 +17,8 @@ from torch import Tensor
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 
-BLOCK_CELLS = 1 << 20  # distances held at once while objects stream through: 8 MB
+BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
+GPU_CELLS = 1 << 27  # the same on a GPU, where a block must be large enough to fill it
 KEPT_CELLS = 1 << 23  # masses of the last round kept for comparison: 64 MB; beyond that they are computed again
 
 
@@ -232,10 +233,10 @@ def _evaluate_in_blocks(
 
 
 def blocks(n: int, prototypes: Tensor) -> list[slice]:
-    """Cut n objects so that a block's distances to all prototypes (k, *shape) fit in ``BLOCK_CELLS``."""
+    """Cut n objects so that a block's distances to all prototypes (k, *shape) fit in a block."""
     # A metric on vectors takes differences by broadcasting, so that a pair costs p numbers, not one.
     cells = prototypes.numel() if prototypes.ndim == 2 else len(prototypes)
-    size = max(1, BLOCK_CELLS // max(1, cells))
+    size = max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, cells))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 

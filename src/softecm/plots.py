@@ -56,7 +56,7 @@ def set_colors(focal_sets: FocalSets) -> list[str]:
     Examples
     --------
     >>> set_colors(FocalSets.full(2))
-    ['#333333', '#4477aa', '#ee6677', '#a570b0']
+    ['#333333', '#4477aa', '#ee6677', '#b06c9a']
     """
     shares = np.vstack([np.zeros(focal_sets.n_clusters), focal_sets.membership / focal_sets.cardinalities[:, None]])
     return [EMPTY_COLOR, *_hex(_mix(shares[1:]))]

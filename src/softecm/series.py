@@ -94,7 +94,9 @@ class SeriesResampler(TransformerMixin, BaseEstimator):
         return _as_given([resampled(filled(row), self.length_) for row in to_list(X, self.layout)], self.layout)
 
 
-def from_long(frame: Any, *, id: str, time: str, values: str | list[str]) -> tuple[list[NDArray[np.float64]], list[Any]]:
+def from_long(
+    frame: Any, *, id: str, time: str, values: str | list[str]
+) -> tuple[list[NDArray[np.float64]], list[Any]]:
     """Series from a long table: one row a series and time.
 
     Parameters

@@ -195,7 +195,9 @@ def _bound(metric: SemiMetric, x: Any, v: Tensor, tol: float) -> str:
     (slope,) = torch.autograd.grad(cost(leaf).sum(), leaf)
     ours = 2 * metric.tensor(sums.curvature * start - sums.moment)
     if not torch.allclose(ours, slope, rtol=1e-4, atol=1e-4 * float(slope.abs().max())):
-        return f"the bound does not touch the cost at v: their gradients differ by {float((ours - slope).abs().max()):.3g}"
+        return (
+            f"the bound does not touch the cost at v: their gradients differ by {float((ours - slope).abs().max()):.3g}"
+        )
     slack = (bound(other) - bound(start)) - (cost(other) - cost(start))
     if metric.quadratic and bool((slack.abs() > tol * cost(other).abs().max()).any()):
         return f"sums is not the cost itself, though quadratic is True: off by {float(slack.abs().max()):.3g}"

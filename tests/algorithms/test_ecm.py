@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from golden import columns, load
 
+from golden import columns, load
 from softecm import ECM, FocalSets
 from softecm.algorithms.soft_ecm_core import soft_ecm
 from softecm.datasets import load_diamond
@@ -59,7 +59,14 @@ def test_a_given_number_of_rounds_is_met(mode):
         np.testing.assert_allclose(run.history[0][: case["iterations"]], case["J_trace"], rtol=1e-9)
         np.testing.assert_allclose(run.prototypes[0, : case["c"]], out["g"], atol=1e-9, err_msg=case["id"])
         before = soft_ecm(
-            x, SquaredEuclidean(), focal, start, relaxation="exact", tol=0, max_iter=case["iterations"] - 1, **parameters
+            x,
+            SquaredEuclidean(),
+            focal,
+            start,
+            relaxation="exact",
+            tol=0,
+            max_iter=case["iterations"] - 1,
+            **parameters,
         )
         masses = masses_of(SquaredEuclidean(), x, before.prototypes[0], mass_cost(focal, like=x, **parameters))
         np.testing.assert_allclose(masses[:, columns(out["F"], focal)], out["mass"], atol=1e-9, err_msg=case["id"])

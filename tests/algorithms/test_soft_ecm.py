@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from golden import load
-from problems import largest_rise, random_problem
 from sklearn.exceptions import ConvergenceWarning
 
+from golden import load
+from problems import largest_rise, random_problem
 from softecm import ECM, CollapseWarning, FocalSets, GradientDescent, SoftECM
 from softecm.algorithms.soft_ecm_core import soft_ecm
 from softecm.datasets import load_diamond, make_blobs
@@ -185,9 +185,7 @@ def test_parameters_may_differ_from_run_to_run_in_a_batch():
     starts = torch.from_numpy(DIAMOND[[2, 8]]).expand(3, 2, 2) + 0.1
     grid = {"beta": [1.2, 1.5, 2.0], "lam": [0.5, 1.0, 1.5], "alpha": 1.0, "delta": 5.0}
     together = soft_ecm(x, SquaredEuclidean(), FocalSets.full(2), starts, **grid)
-    alone = soft_ecm(
-        x, SquaredEuclidean(), FocalSets.full(2), starts[:1], beta=1.5, lam=1.0, alpha=1.0, delta=5.0
-    )
+    alone = soft_ecm(x, SquaredEuclidean(), FocalSets.full(2), starts[:1], beta=1.5, lam=1.0, alpha=1.0, delta=5.0)
     assert together.objective[1] == pytest.approx(alone.objective[0], rel=1e-12)
 
 

@@ -48,9 +48,7 @@ def test_outliers_and_approximations_agree_with_r_evclust():
             ):
                 theirs = indices(out[f"{key}_1based"][k])
                 dropped = tied if rule == "mass" else []
-                np.testing.assert_array_equal(
-                    np.setdiff1d(ours(k, rule), dropped), np.setdiff1d(theirs, dropped)
-                )
+                np.testing.assert_array_equal(np.setdiff1d(ours(k, rule), dropped), np.setdiff1d(theirs, dropped))
 
 
 def test_nonspecificity_with_the_empty_set_agrees_with_r_evclust():

@@ -23,9 +23,7 @@ WAYS = ("dempster", "yager", None)
 def mass_functions(draw):
     """Random masses, some zero, some rows all on one set (the empty one, too)."""
     c = draw(st.integers(1, 5))
-    focal = draw(
-        st.sampled_from([FocalSets.full(c), FocalSets.up_to(c), FocalSets.up_to(c, 1), FocalSets.simple(c)])
-    )
+    focal = draw(st.sampled_from([FocalSets.full(c), FocalSets.up_to(c), FocalSets.up_to(c, 1), FocalSets.simple(c)]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     masses = rng.exponential(size=(6, len(focal) + 1)) ** draw(st.sampled_from([1, 5, 40]))
     masses[rng.random(masses.shape) < 0.3] = 0

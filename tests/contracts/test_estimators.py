@@ -59,7 +59,11 @@ class TestEveryEstimator:
         assert np.array_equal(fitted.partition_.masses, plain.partition_.masses)
         assert list(fitted.feature_names_in_) == ["width", "height"]
         with pytest.raises(ValueError, match="feature names should match"):
-            fitted.predict(frame.rename(columns={"width": "breadth"}) if library == "pandas" else frame.rename({"width": "breadth"}))
+            fitted.predict(
+                frame.rename(columns={"width": "breadth"})
+                if library == "pandas"
+                else frame.rename({"width": "breadth"})
+            )
 
     def test_has_a_notebook_representation(self, estimator, X):
         fitted = clone(estimator).set_params(n_clusters=3, random_state=0).fit(X)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from problems import largest_rise
 from sklearn.metrics import adjusted_rand_score
 
+from problems import largest_rise
 from softecm import SoftECM, load_model
 from softecm.datasets import make_bell_funnel_mixture, make_cbf
 from softecm.distances import DTW, SeriesEuclidean, SoftDTW, SquaredEuclidean
@@ -50,7 +50,9 @@ def test_series_euclidean_leaves_gaps_out_and_scales_up():
     assert d[:, 0].tolist() == pytest.approx([0, 4, 4])
 
 
-@pytest.mark.parametrize("metric", [SoftDTW(gamma=0.1), SoftDTW(gamma="auto", band=8), DTW(), SeriesEuclidean()], ids=str)
+@pytest.mark.parametrize(
+    "metric", [SoftDTW(gamma=0.1), SoftDTW(gamma="auto", band=8), DTW(), SeriesEuclidean()], ids=str
+)
 @pytest.mark.parametrize("relaxation", ["penalty", "gap"])
 def test_waves_are_told_apart_and_the_objective_never_rises(metric, relaxation):
     X, kinds = waves(10)
@@ -100,7 +102,13 @@ def test_the_paper_s_gradient_descent_works_on_series():
 
     X, kinds = waves(8)
     model = SoftECM(
-        2, metric=SoftDTW(gamma=0.1), n_init=2, random_state=0, solver=GradientDescent(inner_steps=5), tol=1e-2, max_iter=200
+        2,
+        metric=SoftDTW(gamma=0.1),
+        n_init=2,
+        random_state=0,
+        solver=GradientDescent(inner_steps=5),
+        tol=1e-2,
+        max_iter=200,
     ).fit(X)
     assert adjusted_rand_score(kinds, model.labels_) == 1
     assert largest_rise(model.history_) <= 1e-6
@@ -129,8 +137,14 @@ def test_made_series_have_their_shapes():
         (lambda: SoftDTW(band=-1), r"band must be a whole number of steps from 0, or None; got -1"),
         (lambda: DTW(band=1.5), r"band must be a whole number of steps from 0, or None; got 1\.5"),
         (lambda: SoftECM(2, metric=SoftDTW(divergence=False)).fit(waves(6)[0] * 0.01), "must never be negative"),
-        (lambda: SoftECM(2, metric=SoftDTW(layout="tsl")).fit(waves(6)[0]), "layout must be one of 'tslearn', 'aeon'; got 'tsl'"),
-        (lambda: SoftECM(2, metric="softdtw", init=np.ones((2, 5, 3))).fit(waves(6)[0]), "init must hold series of 1 channels"),
+        (
+            lambda: SoftECM(2, metric=SoftDTW(layout="tsl")).fit(waves(6)[0]),
+            "layout must be one of 'tslearn', 'aeon'; got 'tsl'",
+        ),
+        (
+            lambda: SoftECM(2, metric="softdtw", init=np.ones((2, 5, 3))).fit(waves(6)[0]),
+            "init must hold series of 1 channels",
+        ),
     ],
     ids=str,
 )

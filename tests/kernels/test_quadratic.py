@@ -31,7 +31,7 @@ def test_the_compiled_round_equals_the_reference(rng, beta, delta):
 
 
 def test_an_object_on_several_prototypes_shares_its_mass_among_them(rng):
-    focal, x, v, cost = batch(rng)
+    _, x, v, cost = batch(rng)
     v[:, 0] = x[7]
     v[:, 3] = x[7]
     ours = evaluate(SquaredEuclidean(), x, v, cost)

@@ -1,6 +1,16 @@
 """Clustering algorithms: one a file."""
 
+from softecm.algorithms.bcm import BCM
+from softecm.algorithms.bpec import BPEC
+from softecm.algorithms.catecm import CatECM
+from softecm.algorithms.ccm import CCM
+from softecm.algorithms.cecm import CECM
 from softecm.algorithms.ecm import ECM
+from softecm.algorithms.ecm_plus import ECMPlus
+from softecm.algorithms.ecmdd import ECMdd
+from softecm.algorithms.evclus import EVCLUS
+from softecm.algorithms.fcm import FCM
+from softecm.algorithms.recm import RECM
 from softecm.algorithms.soft_ecm import SoftECM
 
-__all__ = ["ECM", "SoftECM"]
+__all__ = ["BCM", "BPEC", "CCM", "CECM", "ECM", "EVCLUS", "FCM", "RECM", "CatECM", "ECMPlus", "ECMdd", "SoftECM"]

@@ -148,6 +148,20 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         return self.model_.space.decode(self.model_.prototypes[: self.focal_sets_.n_clusters])
 
     @property
+    def prototype_distributions_(self) -> Any:
+        """For each categorical column of a table, the probability of each category in every prototype.
+
+        A dict of columns, each a dict from category to an array of shape (f,), in the order of ``focal_sets_``.
+        """
+        check_is_fitted(self)
+        distributions = getattr(self.model_.space, "distributions", None)
+        if distributions is None:
+            raise AttributeError(
+                "prototype_distributions_ is for tables with categories (metric 'hamming' or 'mixed')."
+            )
+        return distributions(self.model_.prototypes)
+
+    @property
     def _n_features_out(self) -> int:
         return len(self.focal_sets_)
 
@@ -257,11 +271,13 @@ def separation(distances: NDArray[np.float64], spread: float) -> float:
     return least / spread if spread > 0 else 0.0
 
 
-def fitted_space(space: Space, raw: Any, names: Any, dtype: torch.dtype) -> Space:
+def fitted_space(
+    space: Space, raw: Any, names: Any, dtype: torch.dtype, weights: NDArray[np.float64] | None = None
+) -> Space:
     """The space fitted on checked data, with the columns' names where there are any."""
     from dataclasses import fields, replace
 
-    fitted = space.fit(raw, dtype=dtype)
+    fitted = space.weighted(weights).fit(raw, dtype=dtype)
     if names is not None and any(f.name == "names" for f in fields(fitted)):  # type: ignore[arg-type]
         fitted = replace(fitted, names=tuple(map(str, names)))  # type: ignore[type-var]
     return fitted

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from softecm.algorithms.fitting import Settings, SoftECMFamily, settings
+from softecm.algorithms.fitting import Settings, settings
+from softecm.algorithms.linkable import LinkableFamily
 
 
-class ECM(SoftECMFamily):
+class ECM(LinkableFamily):
     r"""Evidential c-means: a set's prototype is the mean of its clusters' prototypes.
 
     Minimises

@@ -24,7 +24,10 @@ from softecm.algorithms.base import (
     separation,
     weighted_quantile,
 )
+from softecm.algorithms.constrained import Pairs, with_linked
 from softecm.algorithms.model import PrototypeModel
+from softecm.algorithms.precomputed import soft_ecm_precomputed
+from softecm.algorithms.relational import Dissimilarities, Precomputed, medoid, refuse_dissimilarities
 from softecm.algorithms.seeding import seed
 from softecm.algorithms.soft_ecm_core import RELAXATIONS, soft_ecm
 from softecm.algorithms.solution import Progress, Solution
@@ -62,6 +65,7 @@ class Settings:
     warm_start: bool
     callback: Callable[[Progress], Any] | None
     random_state: Any
+    pairs: Pairs | None = None  # must-links and cannot-links
 
 
 def settings(
@@ -166,10 +170,14 @@ class SoftECMFamily(PrototypeClusterer):
         -------
         self
         """
-        chosen = self._settings()
-        metric = resolve_metric(chosen.metric, X)
+        return self._fit_to(self._settings(), X, sample_weight)
+
+    def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+        metric = Precomputed() if _is_precomputed(chosen.metric) else resolve_metric(chosen.metric, X)
         space = metric.make_space()
         raw = space.check(self, X, reset=True)
+        if not isinstance(space, Dissimilarities):
+            refuse_dissimilarities(raw)
         with threads(chosen.n_jobs):
             self._fit(chosen, metric, space, raw, sample_weight)
         self._warn_if_unconverged()
@@ -179,7 +187,8 @@ class SoftECMFamily(PrototypeClusterer):
         return self
 
     def _fit(self, chosen: Settings, metric: SemiMetric, space: Space, raw: Any, sample_weight: Any) -> None:
-        space = fitted_space(space, raw, getattr(self, "feature_names_in_", None), chosen.dtype)
+        given = None if sample_weight is None else check_weights(sample_weight, raw)
+        space = fitted_space(space, raw, getattr(self, "feature_names_in_", None), chosen.dtype, given)
         x = space.encode(raw)
         n = len(x)
         if n < chosen.n_clusters:
@@ -187,17 +196,20 @@ class SoftECMFamily(PrototypeClusterer):
                 f"n_clusters must be at most the number of objects; got n_clusters={chosen.n_clusters} for n_samples={n}. "
                 "Ask for fewer clusters or give more rows."
             )
-        counts = np.ones(n) if sample_weight is None else check_weights(sample_weight, raw)
+        counts = np.ones(n) if given is None else given
         device = choose_device(chosen.device, float(n) * len(chosen.focal) * chosen.n_init)
         weights = None if sample_weight is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
         metric = metric.fitted(x, None if weights is None else weights.cpu())
         start = self._start(chosen, metric, space, x, counts)
         x = x.to(device)
-        center = barycenter(metric, space, x, weights, device)
+        discrete = isinstance(metric, Precomputed)  # prototypes are objects: another problem, another solver
+        center = medoid(x, weights) if discrete else barycenter(metric, space, x, weights, device)
         from_center = distances_to(metric, x, center)
         spread = float(np.average(from_center, weights=counts))
         delta = self._delta(chosen, from_center, counts)
-        solution = soft_ecm(
+        links = None if chosen.pairs is None else chosen.pairs.links(chosen.focal, counts, spread, chosen.dtype)
+        solve = soft_ecm_precomputed if discrete else soft_ecm
+        solution = solve(
             x,
             metric,
             chosen.focal,
@@ -209,11 +221,14 @@ class SoftECMFamily(PrototypeClusterer):
             relaxation=chosen.relaxation,
             solver=chosen.solver,
             weights=weights,
+            links=links,
             max_iter=chosen.max_iter,
             tol=chosen.tol,
             callback=chosen.callback,
         )
-        apart = np.array([self._separation(metric, v[: chosen.n_clusters], spread) for v in solution.prototypes])
+        clusters = solution.prototypes[:, : chosen.n_clusters]
+        as_objects = x[clusters.long()] if discrete else clusters
+        apart = np.array([self._separation(metric, *ends, spread) for ends in zip(as_objects, clusters, strict=True)])
         best = self._choose(solution, apart)
         self.delta_ = delta
         self.model_ = PrototypeModel(
@@ -226,8 +241,14 @@ class SoftECMFamily(PrototypeClusterer):
             delta,
             float(solution.tie[best] / counts.sum()),
         )
-        self._store(self.model_.partition(x.cpu()))
+        self._store(with_linked(self.model_.partition(x.cpu()), links, solution.masses, best))
         self._store_runs(solution, best, apart)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        pairwise = _is_precomputed(getattr(self, "metric", None))
+        tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
+        return tags
 
     def _start(self, chosen: Settings, metric: SemiMetric, space: Space, x: Any, counts: NDArray[np.float64]) -> Tensor:
         """Starting prototypes (runs, c or f, *shape)."""
@@ -252,9 +273,9 @@ class SoftECMFamily(PrototypeClusterer):
         return float(np.sqrt(squared)) if squared > 0 else 1.0  # all objects equal: any distance will do
 
     @staticmethod
-    def _separation(metric: SemiMetric, clusters: Tensor, spread: float) -> float:
+    def _separation(metric: SemiMetric, as_objects: Tensor, clusters: Tensor, spread: float) -> float:
         with torch.no_grad():
-            return separation(metric.pairwise(clusters, clusters).clamp_min(0.0).double().cpu().numpy(), spread)
+            return separation(metric.pairwise(as_objects, clusters).clamp_min(0.0).double().cpu().numpy(), spread)
 
     @staticmethod
     def _choose(solution: Solution, apart: NDArray[np.float64]) -> int:
@@ -282,6 +303,10 @@ class SoftECMFamily(PrototypeClusterer):
         if solution.residual is not None:
             self.constraint_residual_ = float(solution.residual[best])
             self._runs["constraint_residual"] = solution.residual
+
+
+def _is_precomputed(metric: Any) -> bool:
+    return isinstance(metric, str) and metric == "precomputed"
 
 
 def remedy(chosen: Settings, n: int) -> str:

@@ -82,7 +82,9 @@ def recm(
         centers = _centers(raised, mean, centers)
         to_means, constants = _compare(squared, centers, mean)
         distances = (to_means - constants[:, None]).clamp_min(floor)
-        shares = share(distances, cost.factors[active][:, None], cost.beta[active][:, None], cost.delta2[active][:, None])
+        shares = share(
+            distances, cost.factors[active][:, None], cost.beta[active][:, None], cost.delta2[active][:, None]
+        )
         change = (shares.masses - masses).abs().amax((1, 2))
         masses = shares.masses
         objective = (shares.cost if weights is None else shares.cost * weights).sum(1)
@@ -111,7 +113,8 @@ def _centers(raised: Tensor, mean: Tensor, old: Tensor) -> Tensor:
     h = torch.einsum("ac,ra,ad->rcd", mean, raised.sum(1), mean)
     # A proximal ridge: a cluster without mass stays where it is, and a fixed point stays fixed.
     ridge = 1e-13 * h.diagonal(dim1=1, dim2=2).mean(1)[:, None, None] + 1e-280
-    return torch.linalg.solve(h + ridge * torch.eye(h.shape[1], dtype=h.dtype), u + ridge * old)
+    centers: Tensor = torch.linalg.solve(h + ridge * torch.eye(h.shape[1], dtype=h.dtype), u + ridge * old)
+    return centers
 
 
 def _compare(squared: Tensor, centers: Tensor, mean: Tensor) -> tuple[Tensor, Tensor]:
@@ -249,7 +252,7 @@ class RECM(SoftECMFamily):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = True
+        tags.input_tags.pairwise = tags.input_tags.positive_only = True
         return tags
 
     def _settings(self) -> Settings:
@@ -274,8 +277,8 @@ class RECM(SoftECMFamily):
         share_of_all = torch.as_tensor(counts / counts.sum())
         from_center = (squared @ share_of_all - 0.5 * share_of_all @ squared @ share_of_all).clamp_min(0.0).numpy()
         self.delta_ = self._delta(chosen, from_center, counts)
-        prices = {"alpha": chosen.alpha, "beta": chosen.beta, "delta": self.delta_}
-        start = self._masses_to_start(chosen, metric, space, x, squared, counts)
+        prices: dict[str, Any] = {"alpha": chosen.alpha, "beta": chosen.beta, "delta": self.delta_}
+        start = self._masses_to_start(chosen, space, x, squared, counts)
         solution = recm(
             squared, chosen.focal, start, **prices, weights=weights, max_iter=chosen.max_iter, tol=chosen.tol
         )
@@ -289,7 +292,6 @@ class RECM(SoftECMFamily):
     def _masses_to_start(
         self,
         chosen: Settings,
-        metric: AffineDistance,
         space: Dissimilarities,
         x: Tensor,
         squared: Tensor,
@@ -305,7 +307,7 @@ class RECM(SoftECMFamily):
                     f"init must have masses of shape (n, f + 1), here ({n}, {f + 1}); got shape {masses.shape}. Give a "
                     "partition of the same objects on the same focal sets, or the numbers of c objects."
                 )
-            return torch.as_tensor(masses)[None]
+            return torch.tensor(masses)[None]
         if isinstance(given, str):
             rng = check_random_state(chosen.random_state)
             objects = seed(given, Precomputed(), space, x, counts, chosen.n_clusters, chosen.n_init, rng).long()

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
+from softecm.objective import blocks, check_distances
 from softecm.spaces.base import Space
 from softecm.spaces.real import LARGEST
 
@@ -154,9 +155,23 @@ def refuse_not_square(d: NDArray[Any]) -> None:
         )
 
 
+def refuse_dissimilarities(rows: Any) -> None:
+    """The reverse: dissimilarities given where objects are due, as far as that can be seen."""
+    if not isinstance(rows, np.ndarray) or rows.ndim != 2 or len(rows) < 3 or rows.shape[0] != rows.shape[1]:
+        return
+    largest = float(rows.max())
+    alike = not np.diagonal(rows).any() and rows.min() >= 0 < largest
+    if alike and np.abs(rows - rows.T).max() <= ROUNDING * largest:
+        raise ValueError(
+            f"X must hold one object a row; got a symmetric {rows.shape} matrix with zeros on its diagonal, which looks "
+            "like dissimilarities. Use SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS for these; if columns really "
+            "are attributes, standardise them first."
+        )
+
+
 def refuse_other_width(estimator: Any, X: Any) -> None:
     """New objects must be compared to all training objects."""
-    shape, n = np.shape(X), estimator.n_features_in_
+    shape, n = tuple(getattr(X, "shape", ())), estimator.n_features_in_
     if len(shape) == 2 and shape[1] != n:
         raise ValueError(
             f"X has {shape[1]} features, but {type(estimator).__name__} is expecting {n} features as input: the "
@@ -208,8 +223,8 @@ def symmetric(d: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
         rows = slice(start, start + BLOCK_ROWS)
         gap = np.abs(d[rows, start:] - d[start:, rows].T)
         if gap.max() > worst:
-            i, j = np.unravel_index(int(gap.argmax()), gap.shape)
-            worst, where = float(gap.max()), (start + int(i), start + int(j))
+            row, column = np.unravel_index(int(gap.argmax()), gap.shape)
+            worst, where = float(gap.max()), (start + int(row), start + int(column))
     if worst > ROUNDING * largest:
         i, j = where
         raise ValueError(
@@ -246,6 +261,18 @@ def check_enough(n_clusters: int, n: int) -> None:
         )
 
 
-def medoid(d: Tensor, weights: Tensor | None = None) -> int:
-    """The object with the least sum of dissimilarities to all, the barycentre among objects."""
-    return int((d.sum(0) if weights is None else weights.to(d.dtype) @ d).argmin())
+def medoid(d: Tensor, weights: Tensor | None = None) -> Tensor:
+    """The object with the least sum of dissimilarities to all, the barycentre among objects, as a prototype (1,)."""
+    return (d.sum(0) if weights is None else weights.to(d.dtype) @ d).argmin()[None].to(d.dtype)
+
+
+def all_pairs(metric: SemiMetric, space: Space, x: Any) -> Tensor:
+    """The dissimilarities (n, n) of all encoded objects, each serving as a prototype in turn."""
+    prototypes = space.starts(x, torch.arange(len(x)))
+    parts = []
+    with torch.no_grad():
+        for rows in blocks(len(x), prototypes):
+            d = metric.pairwise(x[rows], prototypes)
+            check_distances(metric, d, len(x[rows]), len(prototypes), rows.start)
+            parts.append(d.clamp_min(0.0).double())
+    return torch.cat(parts)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from softecm.algorithms.fitting import Settings, SoftECMFamily, settings
+from softecm.algorithms.fitting import Settings, settings
+from softecm.algorithms.linkable import LinkableFamily
 
 
-class SoftECM(SoftECMFamily):
+class SoftECM(LinkableFamily):
     r"""Evidential c-means with free prototypes for the sets: needs only a semi-metric.
 
     Every object gets a mass on every considered set of clusters: on one cluster ("it belongs here"), on several ("it lies
@@ -24,7 +25,10 @@ class SoftECM(SoftECMFamily):
     n_clusters : int, default=2
     metric : str, SemiMetric or callable, default="auto"
         "auto" looks at the data: numbers get "sqeuclidean". Or a registered name, a :class:`SemiMetric`, or a torch
-        function ``d(x, v) -> (n, f)``, differentiable in ``v``.
+        function ``d(x, v) -> (n, f)``, differentiable in ``v``. "precomputed": ``X`` holds the n x n dissimilarities of the
+        objects, prototypes are objects (``prototypes_`` their numbers), and new objects come as n_new x n dissimilarities
+        to the training objects. Where the triangle inequality holds, as for distances, hardly any object lies between two
+        others by their sum: give squared distances if sets should have prototypes midway.
     alpha : float, default=1.0
         At least 0. Larger keeps mass off large sets.
     beta : float, default=1.2
@@ -66,7 +70,7 @@ class SoftECM(SoftECMFamily):
     Attributes
     ----------
     partition_ : CredalPartition
-        Masses of the training objects; the same as ``predict_partition(X)``.
+        Masses of the training objects; the same as ``predict_partition(X)``, except for linked objects (see ``fit``).
     labels_ : ndarray of shape (n,)
         Cluster of largest pignistic probability; never -1.
     prototypes_ : one for each non-empty set, in the order of ``focal_sets_``

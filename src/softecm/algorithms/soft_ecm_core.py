@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from softecm.algorithms.constrained import LinkedProblem
+from softecm.algorithms.links import Links
 from softecm.algorithms.problem import SoftECMProblem
 from softecm.algorithms.solution import Progress, Solution
 from softecm.belief.focal import FocalSets
@@ -46,6 +48,7 @@ def soft_ecm(
     relaxation: str = "penalty",
     solver: str | GradientDescent = "auto",
     weights: Tensor | None = None,
+    links: Links | None = None,
     max_iter: int = 200,
     tol: float = 1e-4,
     callback: Callable[[Progress], Any] | None = None,
@@ -61,6 +64,8 @@ def soft_ecm(
     relaxation : {"penalty", "gap", "exact"}
     weights : Tensor (n,), optional
         How much each object counts.
+    links : Links, optional
+        Must-links and cannot-links between objects.
     callback : callable, optional
         Called with a ``Progress`` after each round; a true answer ends all runs where they are.
     """
@@ -71,11 +76,14 @@ def soft_ecm(
     if kind is Exact and len(focal) > focal.n_clusters and not has_barycenters(metric, init[0, :1]):
         return _raise_lambda(
             x, metric, focal, init, alpha=alpha, beta=beta, delta=delta, lam=strength, solver=solver,
-            weights=weights, max_iter=max_iter, tol=tol, callback=callback,
+            weights=weights, links=links, max_iter=max_iter, tol=tol, callback=callback,
         )  # fmt: skip
     cost = mass_cost(focal, alpha, beta, delta, like=init, runs=runs, weights=weights)
     problem = SoftECMProblem(metric, x, cost, kind(metric, focal, strength), tol)
-    return iterate(problem, with_sets(metric, focal, init, problem.relaxation.n_free), solver, max_iter, callback)
+    start = with_sets(metric, focal, init, problem.relaxation.n_free)
+    if links is not None:
+        return iterate(LinkedProblem.of(problem, links), start, solver, max_iter, callback, keep_masses=True)
+    return iterate(problem, start, solver, max_iter, callback)
 
 
 def with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:

@@ -50,7 +50,9 @@ def make_cbf(n_per_class: int = 50, *, length: int = 128, noise: float = 1.0, ra
     N. Saito, "Local feature extraction and its applications using a library of bases", Yale University, 1994.
     """
     rng = check_random_state(random_state)
-    rows = [_shape(kind, length, rng) + noise * rng.standard_normal(length) for kind in SHAPES for _ in range(n_per_class)]
+    rows = [
+        _shape(kind, length, rng) + noise * rng.standard_normal(length) for kind in SHAPES for _ in range(n_per_class)
+    ]
     target = np.repeat(np.arange(3), n_per_class)
     description = f"Cylinder-Bell-Funnel: {n_per_class} series a class of {length} steps, noise {noise:g}."
     return Bunch(data=np.stack(rows)[..., None], target=target, target_names=list(SHAPES), DESCR=description)

@@ -80,13 +80,15 @@ class DTW(SemiMetric):
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
         """Costs of the best alignments of all pairs."""
         batch = as_batch(x)
-        values: Tensor = _HardDTW.apply(batch.values, v, batch.lengths, None, self.band)
+        values: Tensor = _HardDTW.apply(  # type: ignore[no-untyped-call]
+            batch.values, v, batch.lengths, None, self.band
+        )
         return values
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """The same for matching rows."""
         rows = torch.arange(len(a), device=a.device)
-        values: Tensor = _HardDTW.apply(a, b, None, (rows, rows), self.band)
+        values: Tensor = _HardDTW.apply(a, b, None, (rows, rows), self.band)  # type: ignore[no-untyped-call]
         return values
 
     def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums:

@@ -59,10 +59,11 @@ class Mixed(SemiMetric):
     --------
     >>> import pandas as pd
     >>> from softecm import SoftECM
-    >>> table = pd.DataFrame({"size": [1.0, 1.1, 5.0, None], "colour": ["red", "red", "blue", "blue"]})
-    >>> SoftECM(2, metric="mixed", random_state=0).fit(table).cluster_centers_.round(2)
+    >>> table = pd.DataFrame({"size": [1.0, 1.2, 5.0, None], "colour": ["red", "red", "blue", "blue"]})
+    >>> SoftECM(2, metric="mixed", max_cardinality=1, random_state=0).fit(table).prototypes_.round(2)
        size colour
-    0  ...
+    0   1.1    red
+    1   5.0   blue
     """
 
     categorical_features: Any = None

@@ -108,4 +108,6 @@ class SeriesEuclidean(SemiMetric):
     def fused_masses(self, x: Any, v: Tensor, **cost: Any) -> Tensor | None:
         """The compiled pass, for series without gaps."""
         values, observed = self._observed(as_batch(x), v.shape[1])
-        return None if observed is not None else fused_vector_masses(values.flatten(1).contiguous(), v.flatten(1), **cost)
+        return (
+            None if observed is not None else fused_vector_masses(values.flatten(1).contiguous(), v.flatten(1), **cost)
+        )

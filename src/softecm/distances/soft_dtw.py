@@ -20,8 +20,8 @@ class SoftDTW(SemiMetric):
     r"""Differentiable dynamic time warping: how far apart two series are when time may stretch.
 
     With :math:`\mathrm{s}_\gamma` the Soft-DTW of Cuturi and Blondel (squared differences, all alignments weighed), this
-    is the divergence :math:`d(x, y) = \mathrm{s}(x, y) - \tfrac12 \mathrm{s}(x, x) - \tfrac12 \mathrm{s}(y, y)`, floored at 0.
-    The raw value is negative for similar series and not zero between equal ones, so that masses are undefined; the
+    is the divergence :math:`d(x, y) = \mathrm{s}(x, y) - \tfrac12 \mathrm{s}(x, x) - \tfrac12 \mathrm{s}(y, y)`, floored
+    at 0. The raw value is negative for similar series and not zero between equal ones, so that masses are undefined; the
     divergence mends both.
 
     Parameters
@@ -142,7 +142,9 @@ def step_terms(batch: SeriesBatch, v: Tensor, gamma: float, band: int | None, di
 def check_band(band: Any) -> None:
     """A whole number from 0, or None."""
     if band is not None and (not isinstance(band, int) or isinstance(band, bool) or band < 0):
-        raise ValueError(f"band must be a whole number of steps from 0, or None; got {band!r}. A tenth of the length is usual.")
+        raise ValueError(
+            f"band must be a whole number of steps from 0, or None; got {band!r}. A tenth of the length is usual."
+        )
 
 
 def auto_gamma(batch: SeriesBatch) -> float:

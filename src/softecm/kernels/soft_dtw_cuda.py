@@ -31,7 +31,6 @@ __all__ = ["available", "cache_folder", "forward", "forward_backward"]
 Pairs = tuple[Tensor, Tensor] | None
 
 _GROUP = 8  # channels handled in one go; more go through the table in groups of this many
-_STEP_LAG = 40  # LAG in the CUDA source
 _LN2 = math.log(2.0)
 _PARTIAL_BYTES = 1 << 29  # the pairs' own gradient sums, per chunk; fixed, so that the order of addition is
 _INSTALL = (
@@ -140,6 +139,8 @@ class _Job:
         self.lengths = tuple(None if t is None else t.contiguous() for t in (x_lengths, y_lengths))
         self.pairs = None if pairs is None else (pairs[0].contiguous(), pairs[1].contiguous())
         self.gamma, self.band = float(gamma), -1 if band is None else int(band)
+        if self.band >= max(x.shape[1], y.shape[1]) - 1:
+            self.band = -1  # everything is inside
         self.n, self.x_steps, self.d = x.shape
         self.f, self.y_steps, _ = y.shape
         self.count = self.n * self.f if pairs is None else pairs[0].numel()
@@ -231,7 +232,7 @@ class _Job:
             self.d,
             first,
             number,
-            launch.cells,
+            launch.table,
             self.band,
             1.0 / (self.gamma * _LN2),
             self.gamma * _LN2,
@@ -245,12 +246,12 @@ class _Job:
             start = torch.searchsorted(ids, torch.arange(self.f + 1, device=ids.device))
         members = -(-number // self.f)
         parts = min(64, members // 1024) if members >= 4096 else 1
-        columns = -(-width // 32)
+        columns = min(-(-width // 32), 65535)
         add = _kernel(self.device, "sum_by_prototype", (("REAL64", int(self.wide)),))
         into = sums if parts == 1 else sums.new_empty((parts, self.f, width))
         add.start(
             self.stream,
-            (columns, self.f, parts),
+            (self.f, columns, parts),
             (32, 16, 1),
             0,
             partial,
@@ -264,7 +265,7 @@ class _Job:
         )
         if parts > 1:
             again = (into.data_ptr(), 0, 0, sums.data_ptr(), self.f, parts, width, int(first > 0))
-            add.start(self.stream, (columns, self.f, 1), (32, 16, 1), 0, *again)
+            add.start(self.stream, (self.f, columns, 1), (32, 16, 1), 0, *again)
 
 
 def _on(device: int) -> AbstractContextManager[Any]:
@@ -281,13 +282,13 @@ class _Plan:
     rows: int  # of the prototype, in one thread
     warps: int  # a block, that is a pair
     strips: int  # blocks of rows, one after the other
-    stages: int  # blocks of 8 steps the backward pass holds in shared memory
+    stages: int  # groups of 4 steps the backward pass holds in shared memory
 
     def shared(self, wide: bool, gradient: bool) -> int:
-        """Bytes of shared memory a block needs: fetched steps, rings, sums."""
+        """Bytes of shared memory a block needs: fetched steps, rings, sums (read two at a time)."""
         cell, real = (16, 8) if wide else (4, 4)
-        fetched = self.stages * 8 * self.rows * 32 * cell if gradient else 0
-        return self.warps * (fetched + 32 * real + 8) + 32 * real
+        fetched = self.stages * 4 * self.rows * 32 * cell if gradient else 0
+        return self.warps * fetched + (self.warps + 2) // 2 * 2 * 33 * real + (self.warps + 2) * 8
 
 
 @dataclass(frozen=True)
@@ -297,39 +298,22 @@ class _Launch:
     plan: _Plan
     kernel: _Kernel
     shared: int
-    cells: int
     table: int
     edge: int
     slots: int  # pairs in flight that fill the card
 
 
 @lru_cache(maxsize=1024)
-def _plan(rows: int, columns: int, pairs: int, channels: int, wide: bool, card: _Card) -> _Plan:
-    """Rows a thread and warps a pair with the least estimated time.
-
-    Few pairs want many warps each (then the wait of one cell for the next is what counts), many pairs want few
-    (less time in which a part of the wavefront has nothing to do). The cycles are rough fits to an H200.
-    """
-    best, best_time = None, math.inf
-    for height in (1, 2) if wide else (1, 2, 4, 8) if channels <= 2 else (1, 2, 4):
-        groups = -(-rows // (32 * height))
-        for warps in range(1, min(groups, 16) + 1):
-            strips = -(-groups // warps)
-            plan = _Plan(height, warps, strips, 0 if wide else 2)
-            shared = plan.shared(wide, True)
-            if (strips > 1 and warps < min(groups, 4)) or shared > card.shared:
-                continue
-            blocks = min(pairs, card.processors * max(1, min(24 // warps, 220 * 1024 // (shared + 1024))))
-            crowd = max(1.0, blocks * warps / (4 * card.processors))  # warps that share a scheduler
-            forward = max(height * 85 + 60 + 4 * channels, crowd * (height * (40 + 2 * channels) + 15))
-            backward = max(height * 20 + 60, crowd * (height * (12 + channels) + 15))
-            steps = strips * (columns + 31 + (warps - 1) * _STEP_LAG)
-            waves = max(1.0, pairs / blocks)
-            time = (waves if waves > 6 else math.ceil(waves)) * steps * (forward + backward)
-            if time < best_time:
-                best, best_time = plan, time
-    assert best is not None
-    return best
+def _plan(rows: int, pairs: int, channels: int, wide: bool, card: _Card) -> _Plan:
+    """Rows a thread and warps a pair: little idle at the table's end, few instructions beside the cells' own."""
+    heights = (1, 2) if wide else (1, 2, 4, 8) if rows >= 1000 and channels <= 2 else (1, 2, 4)
+    height = min(heights, key=lambda h: -(-rows // (32 * h)) * (33 * h + 30))  # groups · instructions a step
+    groups = -(-rows // (32 * height))
+    most = 16 if pairs < 4 * card.processors else 8
+    while _Plan(height, most, 1, 2).shared(False, True) > card.shared:
+        most //= 2
+    strips = -(-groups // most)
+    return _Plan(height, -(-groups // strips), strips, 0 if wide else 2)
 
 
 @lru_cache(maxsize=1024)
@@ -337,7 +321,7 @@ def _prepare(
     device: int, rows: int, columns: int, pairs: int, channels: int, wide: bool, gradient: bool, band: bool
 ) -> _Launch:
     card, inside = _card(device), min(channels, _GROUP)
-    plan = _plan(rows, columns, pairs, inside, wide, card)
+    plan = _plan(rows, pairs, inside, wide, card)
     kernel = _kernel(
         device,
         "soft_dtw",
@@ -349,15 +333,17 @@ def _prepare(
             ("GRAD", int(gradient)),
             ("BAND", int(band)),
             ("STAGES", plan.stages),
-            ("UNROLL", 4 if inside <= 2 else 2),
             ("MAXT", 128 if plan.warps <= 4 else 512),
         ),
     )
     shared, threads = plan.shared(wide, gradient), 32 * plan.warps
     cells = plan.strips * plan.warps * (columns + 31) * plan.rows * 32 if gradient or channels > _GROUP else 0
-    slots = min(pairs, card.processors * kernel.resident(threads, shared))
+    slots = card.processors * kernel.resident(threads, shared)
+    waves = -(-pairs // slots)
+    if waves <= 3:
+        slots = -(-pairs // waves)  # every block the same number of pairs
     table, edge = cells * (16 if wide else 4), columns * (8 if wide else 4) if plan.strips > 1 else 0
-    return _Launch(plan, kernel, shared, cells, table, edge, slots)
+    return _Launch(plan, kernel, shared, table, edge, slots)
 
 
 @dataclass(frozen=True)
@@ -460,13 +446,7 @@ def _compiled(core: Any, arch: str, source: str, defines: tuple[tuple[str, int],
         return path.read_bytes()
     except OSError:
         pass
-    options = core.ProgramOptions(
-        arch=arch,
-        std="c++17",
-        device_as_default_execution_space=True,
-        define_macro=[(macro, str(value)) for macro, value in defines],
-    )
-    binary = bytes(core.Program(source, "c++", options=options).compile("cubin").code)
+    binary = _compiled_now(core, arch, source, defines)
     try:  # a read-only home costs a compilation a process, nothing else
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
@@ -477,11 +457,35 @@ def _compiled(core: Any, arch: str, source: str, defines: tuple[tuple[str, int],
     return binary
 
 
+def _compiled_now(core: Any, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
+    options = core.ProgramOptions(
+        arch=arch,
+        std="c++17",
+        device_as_default_execution_space=True,
+        define_macro=[(macro, str(value)) for macro, value in defines],
+    )
+    return bytes(core.Program(source, "c++", options=options).compile("cubin").code)
+
+
+@dataclass(frozen=True)
+class _Foreign:
+    """A stream of torch's, as the CUDA stream protocol wants it."""
+
+    handle: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
 def _with_cupy(cupy: Any, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]) -> _Kernel:
     options = ("-std=c++17", "-default-device", *(f"-D{macro}={value}" for macro, value in defines))
     with cupy.cuda.Device(device):
         function = cupy.RawModule(code=source, options=options).get_function(name)
-    stream = lru_cache(maxsize=256)(cupy.cuda.ExternalStream)
+    current = getattr(cupy.cuda.Stream, "from_external", None)
+
+    @lru_cache(maxsize=256)
+    def stream(handle: int) -> Any:
+        return current(_Foreign(handle)) if current else cupy.cuda.ExternalStream(handle)
 
     def start(handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
         with cupy.cuda.Device(device), stream(handle):

@@ -17,9 +17,9 @@ Everything is float64 and in the log domain with the largest term taken out.
 
 .. math:: |i\,(m-1) - j\,(n-1)| \le r\,(\max(n, m) - 1),
 
-that is at most :math:`r` steps of the longer series away from the straight line between the two corners. For equal
-lengths this is Sakoe and Chiba's :math:`|i - j| \le r`; both corners are always in, and exchanging the series transposes
-the band.
+that is at most :math:`r` steps of the shorter series away from the straight line between the two corners. For equal
+lengths this is Sakoe and Chiba's :math:`|i - j| \le r`; both corners are always in, some alignment fits whenever
+:math:`r \ge 1`, and exchanging the series transposes the band.
 
 References
 ----------
@@ -55,8 +55,8 @@ def band_mask(n: int, m: int, band: int | None = None) -> NDArray[np.bool_]:
 def costs(x: ArrayLike, y: ArrayLike, band: int | None = None) -> Array:
     """Squared distances (n, m) between the steps of two series, infinite outside the band."""
     x, y = (np.asarray(a, dtype=np.float64) for a in (x, y))
-    c = np.square(x[:, None] - y).sum(-1)  # (n, 1, d) - (m, d) -> (n, m)
-    c[~band_mask(*c.shape, band)] = np.inf
+    c: Array = np.square(x[:, None] - y).sum(-1)  # (n, 1, d) - (m, d) -> (n, m)
+    c[~band_mask(len(x), len(y), band)] = np.inf
     return c
 
 
@@ -92,15 +92,20 @@ def soft_dtw(x: ArrayLike, y: ArrayLike, gamma: float = 1.0, band: int | None = 
 
 def alignment(x: ArrayLike, y: ArrayLike, gamma: float = 1.0, band: int | None = None) -> Array:
     """Expected alignment (n, m): the gradient of Soft-DTW in the costs."""
+    return value_and_alignment(x, y, gamma, band)[1]
+
+
+def value_and_alignment(x: ArrayLike, y: ArrayLike, gamma: float = 1.0, band: int | None = None) -> tuple[float, Array]:
+    """Soft-DTW and the expected alignment in one go."""
     c = costs(x, y, band)
     n, m = c.shape
-    p = _recursion(c, gamma)[1]
+    value, p = _recursion(c, gamma)
     e = np.zeros((n + 2, m + 2))
     e[n, m] = 1.0
     for k in reversed(range(n + m - 2)):
         i, j = _diagonal(k, n, m)
         e[i, j] = sum(e[i + di, j + dj] * p[s, i + di, j + dj] for s, (di, dj) in enumerate(STEPS))
-    return e[1 : n + 1, 1 : m + 1]
+    return value, e[1 : n + 1, 1 : m + 1]
 
 
 def sums(x: ArrayLike, y: ArrayLike, gamma: float = 1.0, band: int | None = None) -> tuple[Array, Array]:
@@ -113,7 +118,8 @@ def gradient(x: ArrayLike, y: ArrayLike, gamma: float = 1.0, band: int | None = 
     """Gradient (m, d) of Soft-DTW in the second series."""
     e = alignment(x, y, gamma, band)
     x, y = (np.asarray(a, dtype=np.float64) for a in (x, y))
-    return 2 * np.einsum("st,std->td", e, y - x[:, None])  # differences first: nothing cancels
+    grad: Array = 2 * np.einsum("st,std->td", e, y - x[:, None])  # differences first: nothing cancels
+    return grad
 
 
 def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> tuple[float, list[tuple[int, int]]]:

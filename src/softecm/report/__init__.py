@@ -1,1 +1,19 @@
-"""."""
+"""One HTML file that shows a credal partition: offline, for screen, phone, printer and screen reader."""
+
+from softecm.report.data import Attribute, Explanation, Part, ReportData, choose_rows, noteworthy
+from softecm.report.embedding import landmark_mds
+from softecm.report.page import render, write
+from softecm.report.words import three_sentences
+
+__all__ = [
+    "Attribute",
+    "Explanation",
+    "Part",
+    "ReportData",
+    "choose_rows",
+    "landmark_mds",
+    "noteworthy",
+    "render",
+    "three_sentences",
+    "write",
+]

@@ -31,6 +31,10 @@ class Space(ABC):
         """Refuse what can't be encoded, with the remedy; sets the estimator's ``n_features_in_`` where ``reset``."""
         return X
 
+    def weighted(self, weights: NDArray[np.float64] | None) -> Self:
+        """The space told how much each object counts, before ``fit``; for those that learn scales from data."""
+        return self
+
     @abstractmethod
     def fit(self, X: Any, *, dtype: torch.dtype) -> Self:
         """Learn what is needed to encode ``X`` and later data of the same kind; returns the fitted space."""

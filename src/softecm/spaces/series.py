@@ -65,7 +65,9 @@ def to_list(X: Any, layout: str = "tslearn") -> list[NDArray[np.float64]]:
     layout : {"tslearn", "aeon"}
         "aeon": channels before steps.
     """
-    check_choice("layout", layout, ("tslearn", "aeon"), "'tslearn' is (n, steps, channels), 'aeon' (n, channels, steps).")
+    check_choice(
+        "layout", layout, ("tslearn", "aeon"), "'tslearn' is (n, steps, channels), 'aeon' (n, channels, steps)."
+    )
     if not isinstance(X, list | tuple) and not hasattr(X, "ndim") and hasattr(X, "to_numpy"):
         X = X.to_numpy()
     if len(X) == 0:
@@ -75,13 +77,14 @@ def to_list(X: Any, layout: str = "tslearn") -> list[NDArray[np.float64]]:
         row = np.asarray(one)
         if row.dtype.kind not in "fiub":
             raise ValueError(
-                f"X must hold series of numbers; got {row.dtype} in series {i}. Turn it into floats first (one array a series)."
+                f"X must hold series of numbers; got {row.dtype} in series {i}. Turn it into floats first."
             )
         row = row.astype(np.float64)
         row = row[:, None] if row.ndim == 1 else row
         if row.ndim != 2:
             raise ValueError(
-                f"X must hold series of shape (steps, channels); got {row.ndim} dimensions in series {i}. Give one array a series."
+                f"X must hold series of shape (steps, channels); got {row.ndim} dimensions in series {i}. Give one array "
+                "a series."
             )
         rows.append(row.T if layout == "aeon" else row)
     channels = {row.shape[1] for row in rows}
@@ -97,7 +100,9 @@ def to_list(X: Any, layout: str = "tslearn") -> list[NDArray[np.float64]]:
 def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
     """The series without its padding."""
     if np.isinf(row).any():
-        raise ValueError(f"X must hold finite numbers; got infinity in series {i}. Mark missing steps with NaN instead.")
+        raise ValueError(
+            f"X must hold finite numbers; got infinity in series {i}. Mark missing steps with NaN instead."
+        )
     seen = np.flatnonzero(~np.isnan(row).all(1))
     if not len(seen):
         raise ValueError(f"X must hold series with values; got only NaN in series {i}. Leave it out.")
@@ -106,7 +111,9 @@ def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
         raise ValueError(f"X must hold series of at least 2 steps; got {len(row)} in series {i}. Leave it out.")
     if np.isnan(row).all(0).any():
         channel = int(np.flatnonzero(np.isnan(row).all(0))[0])
-        raise ValueError(f"X must have values in every channel; got only NaN in channel {channel} of series {i}. Leave it out.")
+        raise ValueError(
+            f"X must have values in every channel; got only NaN in channel {channel} of series {i}. Leave it out."
+        )
     return row
 
 

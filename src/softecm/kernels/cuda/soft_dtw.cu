@@ -15,11 +15,12 @@
 //
 // Backward. Every cell stores the probabilities of coming from above and from the left (float32: 16 bits each; the
 // diagonal's is what is left of 1), as [step][row][lane], so both passes are coalesced. A thread reads only what it
-// wrote itself. E of a cell is what the cells after it send back.
+// wrote itself. E of a cell is what the cells after it send back. Before rounding to 16 bits a fixed sequence of
+// fractions is added (dither): a small probability met in many cells is then right on average, not lost in each.
 //
 // Compile-time: REAL64 (0, 1), H, D (channels in registers), MORE (1: d > D, costs and E go through the table in
-// groups of D channels), GRAD (0, 1), BAND (0, 1), STAGES (blocks of STEPS steps held in shared memory while the
-// backward pass runs, power of two; 0: none), UNROLL (steps), MAXT (threads a block at most).
+// groups of D channels), GRAD (0, 1), BAND (0, 1), STAGES (groups of GROUP steps held in shared memory while the
+// backward pass runs, power of two; 0: none), MAXT (threads a block at most).
 
 #if REAL64
 typedef double real;
@@ -35,25 +36,16 @@ typedef long long i64;
 
 #define FULL 0xffffffffu
 #define STEPS 8  // steps between two barriers
+#define GROUP 4  // steps unrolled, and fetched together by the backward pass
 #define LAG 40   // steps a warp is behind the one above it: 31 lanes + STEPS, up to a multiple of STEPS
 #define RING 32  // columns a ring holds
+#define REAL_BYTES (REAL64 ? 8u : 4u)
 
-static const int CELL_BYTES = sizeof(Cell);
-static const int PER_VEC = (H * CELL_BYTES >= 16) ? 16 / CELL_BYTES : H;  // cells in one access of a lane
-static const int VECS = H / PER_VEC;
-static const int VEC_BYTES = PER_VEC * CELL_BYTES;
-
-template <int BYTES> struct VecOf;
-template <> struct VecOf<4> { typedef unsigned int type; };
-template <> struct VecOf<8> { typedef uint2 type; };
-template <> struct VecOf<16> { typedef uint4 type; };
-typedef VecOf<VEC_BYTES>::type Vec;
-
-union Pack {
-    Vec vec;
-    Cell cell[PER_VEC];
-    __device__ Pack() {}
-};
+#define CELL_BYTES (REAL64 ? 16 : 4)
+#define PER_VEC (REAL64 ? 1 : H < 4 ? H : 4)  // cells in one access of a lane, 16 bytes where it can be
+#define VECS (H / PER_VEC)
+#define VEC_BYTES (PER_VEC * CELL_BYTES)
+#define STEP_BYTES (32 * H * CELL_BYTES)  // of a warp's table
 
 // ---------------------------------------------------------------------------------------------------- arithmetic
 
@@ -61,7 +53,7 @@ union Pack {
 __device__ __forceinline__ real pow2(real v) { return exp2(v); }
 __device__ __forceinline__ real log_2(real v) { return log2(v); }
 __device__ __forceinline__ real minimum(real a, real b) { return fmin(a, b); }
-__device__ __forceinline__ Cell encode(real up, real left, real total) {
+__device__ __forceinline__ Cell encode(real up, real left, real total, real) {
     Cell c;
     c.up = up / total;
     c.left = left / total;
@@ -91,13 +83,14 @@ __device__ __forceinline__ real log_2(real v) {
     return out;
 }
 __device__ __forceinline__ real minimum(real a, real b) { return fminf(a, b); }
-// Two probabilities in 16 bits each. Adding 2^23 leaves the rounded integer in the low bits of a float.
-__device__ __forceinline__ Cell encode(real up, real left, real total) {
+// Two probabilities in 16 bits each. Adding 1.5 * 2^23 leaves the rounded integer in the low bits of a float, also
+// where the dither makes the sum slightly negative; the dither stays under 1/2, so that 1 is never rounded up.
+__device__ __forceinline__ Cell encode(real up, real left, real total, real dither) {
     real inverse;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(total));
     inverse *= 65535.0f;
-    unsigned int u = __float_as_uint(__fmaf_rn(up, inverse, 8388608.0f));
-    unsigned int l = __float_as_uint(__fmaf_rn(left, inverse, 8388608.0f));
+    unsigned int u = __float_as_uint(__fmaf_rn(up, inverse, dither) + 12582912.0f);
+    unsigned int l = __float_as_uint(__fmaf_rn(left, inverse, -dither) + 12582912.0f);
     return __byte_perm(u, l, 0x5410);
 }
 // (2^23 + n) * unit - 2^23 * unit is n * unit, rounded once.
@@ -112,16 +105,71 @@ __device__ __forceinline__ real to_real(const Cell &c) { return __uint_as_float(
 
 // ------------------------------------------------------------------------------------------------------- memory
 
-__device__ __forceinline__ void copy_async(unsigned int shared, const void *global) {
-#if __CUDA_ARCH__ >= 800
-#if REAL64 || H >= 4
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
+// A warp's table is [step][vector][lane]; `at` points to the lane's first vector of a step. Inline assembly, since
+// the compiler otherwise splits wide accesses (25 % more time) and works out shared addresses anew at every access.
+#if REAL64
+#define ACCESS ".v2.f64"
+#elif H == 1
+#define ACCESS ".u32"
+#elif H == 2
+#define ACCESS ".v2.u32"
 #else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(global), "n"(VEC_BYTES) : "memory");
+#define ACCESS ".v4.u32"
 #endif
+
+#if REAL64
+#define STORE(space, address, c) \
+    asm volatile("st." space ACCESS " [%0], {%1, %2};" ::address, "d"((c)[0].up), "d"((c)[0].left) : "memory")
+#define LOAD(space, address, c) \
+    asm volatile("ld." space ACCESS " {%0, %1}, [%2];" : "=d"((c)[0].up), "=d"((c)[0].left) : address : "memory")
+#elif H == 1
+#define STORE(space, address, c) asm volatile("st." space ACCESS " [%0], %1;" ::address, "r"((c)[0]) : "memory")
+#define LOAD(space, address, c) asm volatile("ld." space ACCESS " %0, [%1];" : "=r"((c)[0]) : address : "memory")
+#elif H == 2
+#define STORE(space, address, c) \
+    asm volatile("st." space ACCESS " [%0], {%1, %2};" ::address, "r"((c)[0]), "r"((c)[1]) : "memory")
+#define LOAD(space, address, c) \
+    asm volatile("ld." space ACCESS " {%0, %1}, [%2];" : "=r"((c)[0]), "=r"((c)[1]) : address : "memory")
 #else
-    *reinterpret_cast<Vec *>(__cvta_shared_to_generic(shared)) = *reinterpret_cast<const Vec *>(global);
+#define STORE(space, address, c)                                                                                    \
+    asm volatile("st." space ACCESS " [%0], {%1, %2, %3, %4};" ::address, "r"((c)[0]), "r"((c)[1]), "r"((c)[2]),    \
+                 "r"((c)[3])                                                                                        \
+                 : "memory")
+#define LOAD(space, address, c)                                                                                     \
+    asm volatile("ld." space ACCESS " {%0, %1, %2, %3}, [%4];"                                                      \
+                 : "=r"((c)[0]), "=r"((c)[1]), "=r"((c)[2]), "=r"((c)[3])                                           \
+                 : address                                                                                          \
+                 : "memory")
 #endif
+
+__device__ __forceinline__ void store_cells(unsigned char *at, const Cell (&cells)[H]) {
+#pragma unroll
+    for (int v = 0; v < VECS; ++v) STORE("global", "l"(at + v * 32 * VEC_BYTES), cells + v * PER_VEC);
+}
+__device__ __forceinline__ void load_cells(const unsigned char *at, Cell (&cells)[H]) {
+#pragma unroll
+    for (int v = 0; v < VECS; ++v) LOAD("global", "l"(at + v * 32 * VEC_BYTES), cells + v * PER_VEC);
+}
+__device__ __forceinline__ void load_held(unsigned int at, Cell (&cells)[H]) {
+#pragma unroll
+    for (int v = 0; v < VECS; ++v) LOAD("shared", "r"(at + v * 32 * VEC_BYTES), cells + v * PER_VEC);
+}
+// From global to shared memory, in the background.
+__device__ __forceinline__ void fetch_cells(unsigned int into, const unsigned char *at) {
+#pragma unroll
+    for (int v = 0; v < VECS; ++v) {
+#if __CUDA_ARCH__ < 800
+        Cell cells[PER_VEC];
+        LOAD("global", "l"(at + v * 32 * VEC_BYTES), cells);
+        STORE("shared", "r"(into + v * 32 * VEC_BYTES), cells);
+#elif REAL64 || H >= 4
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(into + v * 32 * VEC_BYTES),
+                     "l"(at + v * 32 * VEC_BYTES)
+                     : "memory");
+#else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(into), "l"(at), "n"(VEC_BYTES) : "memory");
+#endif
+    }
 }
 __device__ __forceinline__ void copy_commit() {
 #if __CUDA_ARCH__ >= 800
@@ -134,31 +182,26 @@ template <int PENDING> __device__ __forceinline__ void copy_wait() {
 #endif
 }
 
-// A lane's H cells of one step.
-__device__ __forceinline__ void store_cells(Cell *table, int step, int lane, const Cell (&cells)[H]) {
-#pragma unroll
-    for (int v = 0; v < VECS; ++v) {
-        Pack pack;
-#pragma unroll
-        for (int k = 0; k < PER_VEC; ++k) pack.cell[k] = cells[v * PER_VEC + k];
-        *reinterpret_cast<Vec *>(table + ((step * VECS + v) * 32 + lane) * PER_VEC) = pack.vec;
-    }
+// A ring hands one value a column from warp to warp. Column c lies at (c + 31) mod RING: lane 31 in step s is at
+// column s - 31, so its entries of a block of steps are consecutive. The other side's (lane 0) start one entry lower;
+// entry -1 mirrors the last one.
+#define RING_BYTES ((RING + 1) * REAL_BYTES)
+
+__device__ __forceinline__ real ring_get(unsigned int at) {
+    real v;
+#if REAL64
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(v) : "r"(at) : "memory");
+#else
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(at) : "memory");
+#endif
+    return v;
 }
-__device__ __forceinline__ void load_cells(const Cell *table, int step, int lane, Cell (&cells)[H]) {
-#pragma unroll
-    for (int v = 0; v < VECS; ++v) {
-        Pack pack;
-        pack.vec = *reinterpret_cast<const Vec *>(table + ((step * VECS + v) * 32 + lane) * PER_VEC);
-#pragma unroll
-        for (int k = 0; k < PER_VEC; ++k) cells[v * PER_VEC + k] = pack.cell[k];
-    }
-}
-// The same from global to shared memory, in the background.
-__device__ __forceinline__ void fetch_cells(Cell *buffer, int slot, const Cell *table, int step, int lane) {
-#pragma unroll
-    for (int v = 0; v < VECS; ++v)
-        copy_async((unsigned int)__cvta_generic_to_shared(buffer + ((slot * VECS + v) * 32 + lane) * PER_VEC),
-                   table + ((step * VECS + v) * 32 + lane) * PER_VEC);
+__device__ __forceinline__ void ring_put(unsigned int at, real v) {
+#if REAL64
+    asm volatile("st.shared.f64 [%0], %1;" ::"r"(at), "d"(v) : "memory");
+#else
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(v) : "memory");
+#endif
 }
 
 // D channels of one step, from channel `first` on.
@@ -201,40 +244,43 @@ __device__ __forceinline__ int band_high(i64 i, i64 m, i64 n, i64 r) {
 extern "C" __global__ void __launch_bounds__(MAXT)
 soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const real *__restrict__ y,
          const i64 *__restrict__ y_lengths, const i64 *__restrict__ pair_x, const i64 *__restrict__ pair_y,
-         const real *__restrict__ weights, real *__restrict__ values, real *__restrict__ partial, Cell *table_all,
-         real *edge_all, i64 f, i64 x_steps, i64 y_steps, i64 channels, i64 first_pair, i64 pairs, i64 table_cells,
-         i64 radius, double scale_, double unit) {
+         const real *__restrict__ weights, real *__restrict__ values, real *__restrict__ partial,
+         unsigned char *table_all, real *edge_all, i64 f, i64 x_steps, i64 y_steps, i64 channels, i64 first_pair,
+         i64 pairs, i64 table_bytes, i64 radius, double scale_, double unit) {
     extern __shared__ __align__(16) unsigned char shared[];
-    const int warps = blockDim.x >> 5, warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    const int warps = blockDim.x >> 5, lane = threadIdx.x & 31;
+    const int warp = __shfl_sync(FULL, threadIdx.x >> 5, 0);  // the same for all lanes, and the compiler knows
     const int strip_rows = (int)blockDim.x * H;
     const int d = MORE ? (int)channels : D;
     const int last_group = MORE ? (d - 1) / D * D : 0;  // the channels the main passes handle start here
     const real scale = (real)scale_;
-    const int buffer_cells = GRAD ? STAGES * STEPS * H * 32 : 0;
-    Cell *buffer = reinterpret_cast<Cell *>(shared) + warp * buffer_cells;
-    real *above_ring = reinterpret_cast<real *>(reinterpret_cast<Cell *>(shared) + warps * buffer_cells) + warp * RING;
-    real *below_ring = above_ring + RING;
-    double *sums = reinterpret_cast<double *>(above_ring - warp * RING + (warps + 1) * RING);
+    const unsigned int held_bytes = GRAD ? STAGES * GROUP * STEP_BYTES : 0;
+    const unsigned int shared_base = (unsigned int)__cvta_generic_to_shared(shared);
+    const unsigned int held = shared_base + warp * held_bytes + lane * VEC_BYTES;
+    const unsigned int above_ring = shared_base + warps * held_bytes + warp * RING_BYTES + REAL_BYTES;
+    const unsigned int below_ring = above_ring + RING_BYTES;
+    const int rings = (warps + 2) / 2 * 2;  // warps + 1, made even: what follows them are doubles
+    double *sums = reinterpret_cast<double *>(shared + warps * held_bytes + rings * RING_BYTES);
     real *edge = edge_all + (i64)blockIdx.x * x_steps;
-    const i64 warp_cells = (x_steps + 31) * (H * 32);
+    const i64 warp_bytes = (x_steps + 31) * STEP_BYTES;
 
     for (i64 p = blockIdx.x; p < pairs; p += gridDim.x) {
         const i64 pair = first_pair + p;
         const i64 which_x = pair_x ? pair_x[pair] : pair / f;
         const i64 which_y = pair_x ? pair_y[pair] : pair % f;
-        const int n = (int)(x_lengths ? x_lengths[which_x] : x_steps);
-        const int m = (int)(y_lengths ? y_lengths[which_y] : y_steps);
+        const int n = __shfl_sync(FULL, (int)(x_lengths ? x_lengths[which_x] : x_steps), 0);
+        const int m = __shfl_sync(FULL, (int)(y_lengths ? y_lengths[which_y] : y_steps), 0);
         const real *series = x + which_x * x_steps * d;
         const real *prototype = y + which_y * y_steps * d;
         const int strips = (m + strip_rows - 1) / strip_rows;
-        Cell *table_pair = table_all + (i64)blockIdx.x * table_cells;
+        unsigned char *table_pair = table_all + (i64)blockIdx.x * table_bytes + lane * VEC_BYTES;
         double sum = 0;
 
 #if MORE
         // Costs of all channels but the last group, into the table; every thread its own cells.
         for (int strip = 0; strip < strips; ++strip) {
             const int row0 = strip * strip_rows + (int)threadIdx.x * H;
-            Cell *table = table_pair + ((i64)strip * warps + warp) * warp_cells;
+            unsigned char *table = table_pair + ((i64)strip * warps + warp) * warp_bytes;
             if (row0 - lane * H >= m) break;
             for (int first = 0; first < last_group; first += D) {
                 real yr[H][D];
@@ -243,11 +289,11 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                     real xs[D];
                     Cell cells[H];
                     load_step(series + (i64)col * d + first, d, first, xs);
-                    if (first) load_cells(table, col + lane, lane, cells);
+                    if (first) load_cells(table + (i64)(col + lane) * STEP_BYTES, cells);
 #pragma unroll
                     for (int r = 0; r < H; ++r)
                         cells[r] = from_real(squared_distance(xs, yr[r], first ? to_real(cells[r]) : (real)0));
-                    store_cells(table, col + lane, lane, cells);
+                    store_cells(table + (i64)(col + lane) * STEP_BYTES, cells);
                 }
             }
         }
@@ -259,7 +305,7 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
             const int rows_left = m - strip * strip_rows;
             const int active_warps = min(warps, (rows_left + 32 * H - 1) / (32 * H));
             const bool hands_down = warp == warps - 1 && strip < strips - 1;
-            Cell *table = table_pair + ((i64)strip * warps + warp) * warp_cells;
+            unsigned char *table = table_pair + ((i64)strip * warps + warp) * warp_bytes;
             real yr[H][D], b[H];
             load_rows(prototype, row0, m, d, last_group, yr);
 #pragma unroll
@@ -287,63 +333,81 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
 #endif
             real below = 0;  // a of the row under this thread's last one
             real part = 0;
+            unsigned int noise = threadIdx.x * 0x2c6fe9;
 
             auto advance = [&](auto whole, int s0) {
                 constexpr bool all = decltype(whole)::value;
-                constexpr int unroll = all ? UNROLL : 1;
+                constexpr int unroll = all ? GROUP : 1;
                 const real *xp = series + (i64)(s0 - lane) * d + last_group;
-                const real *in = above_ring + (s0 & (RING - 1));
+                unsigned char *at = table + (i64)s0 * STEP_BYTES;
+                unsigned int in = above_ring + ((s0 & (RING - 1)) - 1) * REAL_BYTES;
+                unsigned int out = below_ring + (s0 & (RING - 1)) * REAL_BYTES;
+                int col = s0 - lane;
                 real next[D];
-                if (all || (s0 - lane >= enter && s0 - lane <= leave)) load_step(xp, d, last_group, next);
-#pragma unroll unroll
-                for (int k = 0; k < STEPS; ++k) {
-                    const int col = s0 + k - lane;
-                    real xs[D];
+                if (all || (col >= enter && col <= leave)) load_step(xp, d, last_group, next);
+#pragma unroll 1
+                for (int left = STEPS - unroll; left >= 0; left -= unroll) {
 #pragma unroll
-                    for (int c = 0; c < D; ++c) xs[c] = next[c];
-                    if (k < STEPS - 1 && (all || (col + 1 >= enter && col + 1 <= leave)))
-                        load_step(xp + (k + 1) * d, d, last_group, next);
-                    real a = __shfl_up_sync(FULL, below, 1);
-                    const real border = in[k];
-                    a = lane == 0 ? border : a;
-                    if (all || (col >= enter && col <= leave)) {
-                        Cell cells[H];
-#if MORE
-                        load_cells(table, s0 + k, lane, cells);
-#endif
+                    for (int k = 0; k < unroll; ++k, ++col) {
+                        real xs[D];
 #pragma unroll
-                        for (int r = 0; r < H; ++r) {
-                            const real cost = squared_distance(xs, yr[r], MORE ? to_real(cells[r]) : (real)0);
-                            const real m0 = minimum(minimum(b[r], (real)0), a);
-                            const real to_a = m0 - a, to_b = m0 - b[r];
-                            const real ea = pow2(to_a), eb = pow2(to_b), ed = pow2(m0);
-                            const real total = ea + (eb + ed);
-                            real t = fma(cost, scale, -log_2(total));
-#if BAND
-                            if (col < low[r] || col > high[r]) t = WALL;
-                            const int until = row0 + r == m - 1 ? n - 1 : min(low[r + 1], high[r]);
-                            if (row0 + r < m) {
-                                if (col == low[r]) part += straight[r] ? t + to_a : t + m0;
-                                else if (col > low[r] && col <= until) part += t + to_b;
-                            }
+                        for (int c = 0; c < D; ++c) xs[c] = next[c];
+                        if ((k < unroll - 1 || left > 0) && (all || (col + 1 >= enter && col + 1 <= leave)))
+                            load_step(xp + (k + 1) * d, d, last_group, next);
+                        real a = __shfl_up_sync(FULL, below, 1);
+                        const real border = ring_get(in + k * REAL_BYTES);
+                        a = lane == 0 ? border : a;
+#if GRAD && !REAL64
+                        noise += 0x4f1bcd;  // the golden ratio of 2^23: fractions spread evenly
+                        const real dither = __fmaf_rn(__uint_as_float((noise & 0x7fffff) | 0x3f800000), 0.96f, -1.44f);
 #else
-                            if (r == 0) part += t;  // counts in row 0 only, where t is the cost
+                        const real dither = 0;
+#endif
+                        if (all || (col >= enter && col <= leave)) {
+                            Cell cells[H];
+#if MORE
+                            load_cells(at + k * STEP_BYTES, cells);
+#endif
+#pragma unroll
+                            for (int r = 0; r < H; ++r) {
+                                const real cost = squared_distance(xs, yr[r], MORE ? to_real(cells[r]) : (real)0);
+                                const real m0 = minimum(minimum(b[r], (real)0), a);
+                                const real to_a = m0 - a, to_b = m0 - b[r];
+                                const real ea = pow2(to_a), eb = pow2(to_b), ed = pow2(m0);
+                                const real total = ea + (eb + ed);
+                                real t = fma(cost, scale, -log_2(total));
+#if BAND
+                                if (col < low[r] || col > high[r]) t = WALL;
+                                const int until = row0 + r == m - 1 ? n - 1 : min(low[r + 1], high[r]);
+                                if (row0 + r < m) {
+                                    if (col == low[r]) part += straight[r] ? t + to_a : t + m0;
+                                    else if (col > low[r] && col <= until) part += t + to_b;
+                                }
+#else
+                                if (r == 0) part += t;  // counts in row 0 only, where t is the cost
 #endif
 #if GRAD
-                            cells[r] = encode(ea, eb, total);
+                                cells[r] = encode(ea, eb, total, dither);
 #endif
-                            a = t + to_b;
-                            b[r] = t + to_a;
+                                a = t + to_b;
+                                b[r] = t + to_a;
+                            }
+                            below = a;
+#if GRAD
+                            store_cells(at + k * STEP_BYTES, cells);
+#endif
+                        } else if (BAND && col > leave) {
+                            below = WALL;
                         }
-                        below = a;
-#if GRAD
-                        store_cells(table, s0 + k, lane, cells);
-#endif
-                    } else if (BAND && col > leave) {
-                        below = WALL;
+                        if (lane == 31) ring_put(out + k * REAL_BYTES, below);
                     }
-                    if (lane == 31) below_ring[(s0 + k + 1) & (RING - 1)] = below;  // column s0 + k - 31
+                    xp += unroll * d;
+                    at += unroll * STEP_BYTES;
+                    in += unroll * REAL_BYTES;
+                    out += unroll * REAL_BYTES;
                 }
+                if (lane == 31 && (s0 & (RING - 1)) == RING - STEPS)
+                    ring_put(below_ring - REAL_BYTES, below);
             };
 
             const int length = n + 31 + (active_warps - 1) * LAG;
@@ -354,8 +418,8 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                 if (warp == 0) {
                     const int col = s0 + lane;
                     if (lane < STEPS)
-                        above_ring[col & (RING - 1)] =
-                            strip == 0 ? (col == 0 ? WALL : (real)0) : (col < n ? edge[col] : (real)0);
+                        ring_put(above_ring + ((s0 & (RING - 1)) + lane - 1) * REAL_BYTES,
+                                 strip == 0 ? (col == 0 ? WALL : (real)0) : (col < n ? edge[col] : (real)0));
                     __syncwarp();
                 }
                 part = 0;
@@ -368,7 +432,8 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                 if (hands_down) {
                     __syncwarp();
                     const int col = s0 - 31 + lane;
-                    if (lane < STEPS && col >= 0 && col < n) edge[col] = below_ring[col & (RING - 1)];
+                    if (lane < STEPS && col >= 0 && col < n) 
+                        edge[col] = ring_get(below_ring + ((s0 & (RING - 1)) + lane) * REAL_BYTES);
                 }
             }
 #if !BAND
@@ -394,7 +459,7 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
             const int row0 = strip * strip_rows + (int)threadIdx.x * H;
             const int rows_left = m - strip * strip_rows;
             const int active_warps = weight == 0 ? 0 : min(warps, (rows_left + 32 * H - 1) / (32 * H));
-            Cell *table = table_pair + ((i64)strip * warps + warp) * warp_cells;
+            unsigned char *table = table_pair + ((i64)strip * warps + warp) * warp_bytes;
             real from_right[H], from_diagonal[H], mass[H], moment[H][D];
 #pragma unroll
             for (int r = 0; r < H; ++r) {
@@ -411,82 +476,97 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
 #endif
             real above = 0;  // what this thread's first row sends to the row above it
 
-            auto inside = [&](int s0) {  // every lane has work in every step of the block
-                return BAND ? __all_sync(FULL, s0 - lane >= enter && s0 + STEPS - 1 - lane <= leave)
-                            : s0 >= 31 && s0 + STEPS <= n;
+            auto inside = [&](int first, int count) {  // every lane has work in each of these steps
+                return BAND ? __all_sync(FULL, first - lane >= enter && first + count - 1 - lane <= leave)
+                            : first >= 31 && first + count <= n;
             };
-            auto fetch = [&](int s0) {
+            auto fetch = [&](int first) {
 #if STAGES
-                Cell *into = buffer + (s0 / STEPS & (STAGES - 1)) * (STEPS * H * 32);
-                if (s0 >= 0) {
-                    if (inside(s0)) {
+                const unsigned int into = held + (first / GROUP & (STAGES - 1)) * (GROUP * STEP_BYTES);
+                const unsigned char *at = table + (i64)first * STEP_BYTES;
+                if (inside(first, GROUP)) {
 #pragma unroll
-                        for (int k = 0; k < STEPS; ++k) fetch_cells(into, k, table, s0 + k, lane);
-                    } else {
+                    for (int k = 0; k < GROUP; ++k) fetch_cells(into + k * STEP_BYTES, at + k * STEP_BYTES);
+                } else {
 #pragma unroll 1
-                        for (int k = 0; k < STEPS; ++k)
-                            if (s0 + k - lane >= enter && s0 + k - lane <= leave)
-                                fetch_cells(into, k, table, s0 + k, lane);
-                    }
+                    for (int k = 0; k < GROUP; ++k)
+                        if (first + k - lane >= enter && first + k - lane <= leave)
+                            fetch_cells(into + k * STEP_BYTES, at + k * STEP_BYTES);
                 }
                 copy_commit();
 #endif
             };
             auto retreat = [&](auto whole, int s0) {
                 constexpr bool all = decltype(whole)::value;
-                constexpr int unroll = all ? UNROLL : 1;
-                const Cell *held = buffer + (s0 / STEPS & (STAGES - 1)) * (STEPS * H * 32);
-                const real *xp = series + (i64)(s0 - lane) * d + last_group;
-                real *out = above_ring + (s0 & (RING - 1));
+                constexpr int unroll = all ? GROUP : 1;
+                const int last = s0 + STEPS - 1;
+                const real *xp = series + (i64)(last - lane) * d + last_group;
+                unsigned char *at = table + (i64)last * STEP_BYTES;
+                unsigned int in = below_ring + (last & (RING - 1)) * REAL_BYTES;
+                unsigned int out = above_ring + ((last & (RING - 1)) - 1) * REAL_BYTES;
+                int col = last - lane;
                 real next[D];
-                if (all || (s0 + STEPS - 1 - lane >= enter && s0 + STEPS - 1 - lane <= leave))
-                    load_step(xp + (STEPS - 1) * d, d, last_group, next);
-#pragma unroll unroll
-                for (int k = STEPS - 1; k >= 0; --k) {
-                    const int col = s0 + k - lane;
-                    real xs[D];
-#pragma unroll
-                    for (int c = 0; c < D; ++c) xs[c] = next[c];
-                    if (k > 0 && (all || (col - 1 >= enter && col - 1 <= leave)))
-                        load_step(xp + (k - 1) * d, d, last_group, next);
-                    real u = __shfl_down_sync(FULL, above, 1);
-                    const real border = below_ring[(s0 + k + 1) & (RING - 1)];  // column s0 + k - 31
-                    u = lane == 31 ? border : u;
-                    if (all || (col >= enter && col <= leave)) {
-                        Cell cells[H];
-                        if (STAGES) load_cells(held, k, lane, cells);
-                        else load_cells(table, s0 + k, lane, cells);
-#pragma unroll
-                        for (int r = H - 1; r >= 0; --r) {
-                            real up, left;
-                            const real e = u + from_right[r];
-                            send(cells[r], e, up, left);
-                            u = up + from_diagonal[r];
-                            from_right[r] = left;
-                            from_diagonal[r] = (e - up) - left;
-                            mass[r] += e;
-#pragma unroll
-                            for (int c = 0; c < D; ++c) moment[r][c] = fma(e, xs[c], moment[r][c]);
-#if MORE
-                            cells[r] = from_real(e);
-#endif
-                        }
-                        above = u;
-#if MORE
-                        store_cells(table, s0 + k, lane, cells);
-#endif
-                    } else if (BAND) {
-                        above = from_diagonal[0];
-                        from_diagonal[0] = 0;
+                if (all || (col >= enter && col <= leave)) load_step(xp, d, last_group, next);
+#pragma unroll 1
+                for (int left = STEPS - unroll; left >= 0; left -= unroll) {
+                    if (all || (left + 1) % GROUP == 0) {
+                        fetch(s0 + left / GROUP * GROUP - (STAGES - 1) * GROUP);
+                        copy_wait<(STAGES > 0 ? STAGES - 1 : 0)>();
                     }
-                    if (lane == 0) out[k] = above;
+                    const unsigned int from = held + left % GROUP * STEP_BYTES +
+                                              ((s0 + left) / GROUP & (STAGES - 1)) * (GROUP * STEP_BYTES);
+#pragma unroll
+                    for (int k = 0; k < unroll; ++k, --col) {
+                        real xs[D];
+#pragma unroll
+                        for (int c = 0; c < D; ++c) xs[c] = next[c];
+                        if ((k < unroll - 1 || left > 0) && (all || (col - 1 >= enter && col - 1 <= leave)))
+                            load_step(xp - (k + 1) * d, d, last_group, next);
+                        real u = __shfl_down_sync(FULL, above, 1);
+                        const real border = ring_get(in - k * REAL_BYTES);
+                        u = lane == 31 ? border : u;
+                        if (all || (col >= enter && col <= leave)) {
+                            Cell cells[H];
+                            if (STAGES) load_held(from + (unroll - 1 - k) * STEP_BYTES, cells);
+                            else load_cells(at - k * STEP_BYTES, cells);
+#pragma unroll
+                            for (int r = H - 1; r >= 0; --r) {
+                                real up, left_;
+                                const real e = u + from_right[r];
+                                send(cells[r], e, up, left_);
+                                u = up + from_diagonal[r];
+                                from_right[r] = left_;
+                                from_diagonal[r] = (e - up) - left_;
+                                mass[r] += e;
+#pragma unroll
+                                for (int c = 0; c < D; ++c) moment[r][c] = fma(e, xs[c], moment[r][c]);
+#if MORE
+                                cells[r] = from_real(e);
+#endif
+                            }
+                            above = u;
+#if MORE
+                            store_cells(at - k * STEP_BYTES, cells);
+#endif
+                        } else if (BAND) {
+                            above = from_diagonal[0];
+                            from_diagonal[0] = 0;
+                        }
+                        if (lane == 0) ring_put(out - k * REAL_BYTES, above);
+                    }
+                    xp -= unroll * d;
+                    at -= unroll * STEP_BYTES;
+                    in -= unroll * REAL_BYTES;
+                    out -= unroll * REAL_BYTES;
                 }
+                if (lane == 0 && (s0 & (RING - 1)) == 0)
+                    ring_put(above_ring + (RING - 1) * REAL_BYTES, above);
             };
 
-            const int top = (n + 31 + STEPS - 1) / STEPS * STEPS - STEPS;  // this warp's first block of steps
+            const int top = (n + 31 + STEPS - 1) / STEPS * STEPS - GROUP;  // this warp's first group of steps
             if (warp < active_warps) {
 #pragma unroll
-                for (int k = 0; k < STAGES - 1; ++k) fetch(top - k * STEPS);
+                for (int k = 0; k < STAGES - 1; ++k) fetch(top - k * GROUP);
             }
             const int length = active_warps > 0 ? n + 31 + (active_warps - 1) * LAG : 0;
             for (int s_block = (length + STEPS - 1) / STEPS * STEPS - STEPS; s_block >= 0; s_block -= STEPS) {
@@ -496,17 +576,17 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                 if (warp == active_warps - 1) {
                     const int col = s0 - 31 + lane;
                     if (lane < STEPS)
-                        below_ring[col & (RING - 1)] = strip < strips - 1 && col >= 0 && col < n ? edge[col] : (real)0;
+                        ring_put(below_ring + ((s0 & (RING - 1)) + lane) * REAL_BYTES,
+                                 strip < strips - 1 && col >= 0 && col < n ? edge[col] : (real)0);
                     __syncwarp();
                 }
-                fetch(s0 - (STAGES - 1) * STEPS);
-                copy_wait<(STAGES > 0 ? STAGES - 1 : 0)>();
-                if (inside(s0)) retreat(Flag<true>(), s0);
+                if (inside(s0, STEPS)) retreat(Flag<true>(), s0);
                 else retreat(Flag<false>(), s0);
                 if (warp == 0 && strip > 0) {
                     __syncwarp();
                     const int col = s0 + lane;
-                    if (lane < STEPS && col < n) edge[col] = above_ring[col & (RING - 1)];
+                    if (lane < STEPS && col < n)
+                        edge[col] = ring_get(above_ring + ((s0 & (RING - 1)) + lane - 1) * REAL_BYTES);
                 }
             }
             copy_wait<0>();
@@ -530,7 +610,7 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                     for (int col = enter; col <= leave; ++col) {
                         Cell cells[H];
                         real xs[D];
-                        load_cells(table, col + lane, lane, cells);
+                        load_cells(table + (i64)(col + lane) * STEP_BYTES, cells);
                         load_step(series + (i64)col * d + first, d, first, xs);
 #pragma unroll
                         for (int r = 0; r < H; ++r)

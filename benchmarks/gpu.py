@@ -1,0 +1,172 @@
+"""Soft-DTW on the GPU: cells a second, memory and error of value and gradient, beside a peer where one is given.
+
+``python benchmarks/gpu.py [--write benchmarks/results/gpu_soft_dtw.md] [--peer FILE]``
+
+A peer is a Python file with a class ``SoftDTW(use_cuda, gamma)`` as in Maghoumi/pytorch-softdtw-cuda.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.util
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+from softecm.kernels import soft_dtw_cuda
+
+# n, f, L, d, our aim (10^9 cells a second), Maghoumi's kernel there (speed, MB)
+SHAPES = [
+    (128, 6, 64, 1, 40, 1.3, 75),
+    (128, 6, 128, 1, 70, 4.7, 359),
+    (128, 6, 256, 1, 130, 8.9, 1230),
+    (128, 6, 640, 1, 180, 9.5, 7292),
+    (128, 6, 1024, 1, 150, None, None),
+    (1024, 8, 128, 1, 250, 10.7, 3193),
+    (8192, 8, 128, 1, 320, 12.5, 25094),
+    (15, 6, 640, 2, 50, 5.5, 1331),
+    (40, 10, 100, 6, 40, 1.7, 447),
+    (1024, 8, 640, 1, 380, None, None),
+    (4, 3, 5000, 1, None, None, None),
+    (64, 6, 300, 64, None, None, None),
+]
+
+
+def milliseconds(work: Callable[[], object], cells: int) -> float:
+    """Median of seven timings with events around a run of calls; launches and Python are in."""
+    calls = max(2, min(200, int(8e9 / cells)))
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < 0.3:  # small shapes cost as much Python as GPU: let both clocks come up
+        work()
+        torch.cuda.synchronize()
+    times = []
+    for _ in range(7):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(calls):
+            work()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end) / calls)
+    return sorted(times)[3]
+
+
+def peak(work: Callable[[], object]) -> float:
+    """Peak of allocated GPU memory during one call in MB, data included."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    work()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() / 1e6
+
+
+def gradient(x: torch.Tensor, y: torch.Tensor, weights: torch.Tensor, gamma: float) -> torch.Tensor:
+    _, mass, moment = soft_dtw_cuda.forward_backward(x, None, y, None, None, weights, gamma, None)
+    return 2 * (mass.double()[..., None] * y.double() - moment.double())
+
+
+def relative_error(x: torch.Tensor, y: torch.Tensor, weights: torch.Tensor, gamma: float) -> float:
+    exact = gradient(x.double(), y.double(), weights.double(), gamma)
+    return float((gradient(x, y, weights, gamma) - exact).norm() / exact.norm())
+
+
+def measured(n: int, f: int, steps: int, d: int, peer: type | None) -> dict[str, float]:
+    g = torch.Generator(device="cuda").manual_seed(0)
+    x = torch.randn(n, steps, d, device="cuda", generator=g)
+    y = torch.randn(f, steps, d, device="cuda", generator=g)
+    weights = torch.rand(n, f, device="cuda", generator=g)
+    cells = n * f * steps * steps
+
+    def both() -> object:
+        return soft_dtw_cuda.forward_backward(x, None, y, None, None, weights, 1.0, None)
+
+    out = {"ms": milliseconds(both, cells), "MB": peak(both)}
+    out["value"] = milliseconds(lambda: soft_dtw_cuda.forward(x, None, y, None, None, 1.0, None), cells)
+    out["error"] = relative_error(x[:512], y, weights[:512], 1.0)
+    if peer is not None and steps <= 1024:
+        loss = peer(True, gamma=1.0)
+        repeated = x.repeat_interleave(f, 0)
+        prototypes = y.repeat(n, 1, 1).requires_grad_()
+
+        def theirs() -> object:
+            return torch.autograd.grad((loss(repeated, prototypes) * weights.reshape(-1)).sum(), prototypes)
+
+        try:
+            out["peer"], out["peer MB"] = milliseconds(theirs, cells * 20), peak(theirs)
+        except Exception as error:
+            print(f"peer at {n * f} x {steps}, d = {d}: {type(error).__name__}", file=sys.stderr)
+        torch.cuda.empty_cache()
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--peer", type=Path)
+    chosen = parser.parse_args()
+    peer = None
+    if chosen.peer:
+        spec = importlib.util.spec_from_file_location("peer", chosen.peer)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        peer = module.SoftDTW
+    lines = [
+        "# Soft-DTW on the GPU: value and gradient, float32",
+        "",
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {datetime.date.today()},",
+        f"`python benchmarks/gpu.py{' --peer FILE' if peer else ''}`. Noise, γ = 1. Speeds in 10^9 cells a second, time of",
+        "the public call, launches and Python included; error: relative, of the gradient, against float64.",
+        "Memory: peak of what torch allocated, data included. Maghoumi's: this run, else (in brackets)",
+        "an earlier run on the same kind of card.",
+        "",
+        "| pairs | L | d | ms | speed | asked | value alone | MB | error | Maghoumi: speed | MB |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for n, f, steps, d, asked, before, before_mb in SHAPES:
+        r = measured(n, f, steps, d, peer)
+        cells = n * f * steps * steps / 1e6
+        theirs = f"{cells / r['peer']:.1f}" if "peer" in r else f"({before or '–'})"
+        theirs_mb = f"{r['peer MB']:.0f}" if "peer MB" in r else f"({before_mb or '–'})"
+        lines.append(
+            f"| {n * f} | {steps} | {d} | {r['ms']:.3f} | {cells / r['ms']:.0f} | {asked or '–'} | "
+            f"{cells / r['value']:.0f} | {r['MB']:.0f} | {r['error']:.1e} | {theirs} | {theirs_mb} |"
+        )
+        print(lines[-1], flush=True)
+    lines += ["", "Error where values are large (walks: cumulated noise over √L, times the factor):", ""]
+    lines += ["| pairs | L | d | kind | factor | γ | largest value/γ | error |", "|---|---|---|---|---|---|---|---|"]
+    for n, f, steps, d, walk, factor, gamma in [
+        (40, 10, 100, 6, False, 1.0, 1.0),
+        (40, 10, 100, 6, False, 3.0, 1.0),
+        (40, 10, 100, 6, True, 2.0, 1.0),
+        (40, 6, 640, 1, True, 1.0, 1.0),
+        (40, 6, 640, 1, True, 2.0, 1.0),
+        (40, 6, 640, 1, False, 1.0, 0.1),
+        (20, 6, 1024, 1, True, 1.0, 1.0),
+        (4, 3, 5000, 1, True, 1.0, 1.0),
+    ]:
+        g = torch.Generator(device="cuda").manual_seed(1)
+        x = torch.randn(n, steps, d, device="cuda", generator=g)
+        y = torch.randn(f, steps, d, device="cuda", generator=g)
+        x, y = ((t.cumsum(1) / steps**0.5 if walk else t) * factor for t in (x, y))
+        weights = torch.rand(n, f, device="cuda", generator=g)
+        largest = float(soft_dtw_cuda.forward(x, None, y, None, None, gamma, None).max()) / gamma
+        lines.append(
+            f"| {n * f} | {steps} | {d} | {'walk' if walk else 'noise'} | {factor} | {gamma} | {largest:.0f} | "
+            f"{relative_error(x, y, weights, gamma):.1e} |"
+        )
+        print(lines[-1], flush=True)
+    if chosen.write:
+        chosen.write.parent.mkdir(parents=True, exist_ok=True)
+        chosen.write.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""Soft-DTW, value and gradient for the prototypes, beside the public implementations, in one run.
+
+    python benchmarks/soft_dtw.py [--threads 2] [--dtype float32] [--seconds 8] [--quick] [--cpu]
+
+Peers are optional; those that cannot be imported are named. A peer that would take longer than ``--seconds`` is timed on
+its first series and scaled up (marked ~): all of them are linear in the number of pairs. Best of several repetitions;
+gradients are checked against ours before anything is timed. On a machine that is busy with other work ``--cpu`` is the
+steadier measure: processor time of all threads together. To have all peers, in an environment of their own:
+
+    python -m venv /tmp/peers
+    /tmp/peers/bin/pip install tslearn aeon pysdtw ott-jax torch numba cython setuptools
+    /tmp/peers/bin/pip install --no-deps --no-build-isolation soft-dtw
+    PYTHONPATH=src /tmp/peers/bin/python benchmarks/soft_dtw.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import os
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+SHAPES = (
+    (128, 6, 64, 1),
+    (128, 6, 128, 1),
+    (128, 6, 256, 1),
+    (128, 6, 640, 1),
+    (128, 6, 1024, 1),
+    (40, 10, 100, 6),
+    (15, 6, 640, 2),
+)
+Clock = Callable[[], float]
+Run = Callable[[np.ndarray, np.ndarray], np.ndarray | None]  # series (n, L, d), prototypes (f, L, d) -> gradient
+
+
+def ours(args: argparse.Namespace) -> Run:
+    import torch
+
+    from softecm.kernels import soft_dtw_cpu
+
+    def run(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        a, b = torch.from_numpy(x), torch.from_numpy(y)
+        weights = torch.ones(len(x), len(y))
+        _, w, s = soft_dtw_cpu.forward_backward(a, None, b, None, None, weights, 1.0, None, n_threads=args.threads)
+        return (2 * (w[..., None] * b - s)).numpy()
+
+    return run
+
+
+def _torch_loss(loss: Callable) -> Run:
+    import torch
+
+    def run(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        n, f = len(x), len(y)
+        a = torch.from_numpy(x).repeat_interleave(f, 0)
+        b = torch.from_numpy(y).requires_grad_()
+        loss(a, b.repeat(n, 1, 1)).sum().backward()
+        return b.grad.numpy()
+
+    return run
+
+
+def tslearn_torch(args: argparse.Namespace) -> Run:
+    from tslearn.metrics import SoftDTWLossPyTorch
+
+    return _torch_loss(SoftDTWLossPyTorch(gamma=1.0))
+
+
+def tslearn_alignment(args: argparse.Namespace) -> Run:
+    from tslearn.metrics import soft_dtw_alignment
+
+    def run(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        grad = np.zeros(y.shape)
+        for a in x:
+            for j, b in enumerate(y):
+                e, _ = soft_dtw_alignment(a, b, gamma=1.0)
+                grad[j] += 2 * (e.sum(0)[:, None] * b - e.T @ a)
+        return grad
+
+    return run
+
+
+def mblondel(args: argparse.Namespace) -> Run:
+    from sdtw import SoftDTW
+    from sdtw.distance import SquaredEuclidean
+
+    def run(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        grad = np.zeros(y.shape)
+        for j, b in enumerate(y.astype(np.float64)):
+            for a in x.astype(np.float64):
+                cost = SquaredEuclidean(b, a)
+                soft = SoftDTW(cost, gamma=1.0)
+                soft.compute()
+                grad[j] += cost.jacobian_product(soft.grad())
+        return grad
+
+    return run
+
+
+def pysdtw(args: argparse.Namespace) -> Run:
+    from pysdtw import SoftDTW
+
+    return _torch_loss(SoftDTW(gamma=1.0, use_cuda=False))
+
+
+def ott_jax(args: argparse.Namespace) -> Run:
+    import jax
+    from ott.geometry.costs import SoftDTW
+
+    jax.config.update("jax_enable_x64", args.dtype == "float64")
+    cost = SoftDTW(gamma=1.0)
+
+    def total(y: jax.Array, x: jax.Array) -> jax.Array:
+        return jax.vmap(lambda a: jax.vmap(lambda b: cost(a, b))(y))(x).sum()
+
+    step = jax.jit(jax.value_and_grad(total))
+    return lambda x, y: np.asarray(step(y, x)[1])
+
+
+def sdtw_div(args: argparse.Namespace) -> Run:
+    from sdtw_div.numba_ops import sdtw_value_and_grad
+
+    def run(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.stack([sum(sdtw_value_and_grad(b, a, gamma=1.0)[1] for a in x) for b in y])
+
+    return run
+
+
+def aeon_values(args: argparse.Namespace) -> Run:
+    from aeon.distances import soft_dtw_pairwise_distance
+
+    def run(x: np.ndarray, y: np.ndarray) -> None:
+        soft_dtw_pairwise_distance(x.transpose(0, 2, 1), y.transpose(0, 2, 1), gamma=1.0, n_jobs=args.threads)
+
+    return run
+
+
+PEERS: dict[str, Callable[[argparse.Namespace], Run]] = {
+    "tslearn torch": tslearn_torch,
+    "tslearn align": tslearn_alignment,
+    "soft-dtw": mblondel,
+    "pysdtw": pysdtw,
+    "ott-jax": ott_jax,
+    "sdtw_div": sdtw_div,
+    "aeon (no grad)": aeon_values,
+}
+
+
+def seconds(run: Run, x: np.ndarray, y: np.ndarray, limit: float, clock: Clock) -> tuple[float, bool]:
+    """Best time for the whole problem, and whether it was scaled up from a part."""
+    part = x[: min(4, len(x))]
+    run(part, y)  # compile
+    start = time.perf_counter()
+    run(part, y)
+    guess = (time.perf_counter() - start) * len(x) / len(part)
+    rows = len(x) if guess <= limit / 2 else max(4, int(len(x) * limit / 2 / guess))
+    part = x[:rows]
+    run(part, y)
+    times: list[float] = []
+    begin = time.perf_counter()
+    while len(times) < 2 or (time.perf_counter() - begin < limit and len(times) < 200):
+        start = clock()
+        run(part, y)
+        times.append(clock() - start)
+    return min(times) * len(x) / rows, rows < len(x)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
+    parser.add_argument("--seconds", type=float, default=8.0, help="time for one peer and shape")
+    parser.add_argument("--quick", action="store_true", help="the two shortest shapes only")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--cpu", action="store_true", help="processor time instead of wall time")
+    args = parser.parse_args()
+
+    clock = time.process_time if args.cpu else time.perf_counter
+    os.environ["NUMBA_NUM_THREADS"] = str(args.threads)
+    import torch
+
+    torch.set_num_threads(args.threads)
+    start = time.perf_counter()
+    mine = ours(args)
+    one = np.zeros((1, 2, 1), args.dtype)
+    mine(one, one)
+    first = time.perf_counter() - start
+
+    runs: dict[str, Run] = {}
+    for name, make in PEERS.items() if not args.no_peers else ():
+        try:
+            runs[name] = make(args)
+        except ImportError as error:
+            print(f"{name}: missing ({error})")
+    versions = [f"{m} {importlib.import_module(m).__version__}" for m in ("numpy", "numba", "torch")]
+    load = os.getloadavg()[0]
+    print(f"{datetime.date.today()}, {args.dtype}, {args.threads} threads, load {load:.1f}; {', '.join(versions)}")
+    print(f"import and first call of ours: {first:.1f} s (compiled code is cached on disk)\n")
+    print(
+        f"{'CPU s' if args.cpu else 'S'}econds, value and gradient for the prototypes; in brackets, how many times ours.\n"
+    )
+    print("| n × f, L, d | ours | ns a cell | " + " | ".join(runs) + " |")
+    print("|---" * (3 + len(runs)) + "|")
+
+    for n, f, length, d in SHAPES[:2] if args.quick else SHAPES:
+        rng = np.random.default_rng(0)
+        x, y = (rng.normal(size=(k, length, d)).astype(args.dtype) for k in (n, f))
+        # Ours before and after the peers: on a shared machine the quieter moment counts, as it does for them.
+        best = seconds(mine, x, y, args.seconds, clock)[0]
+        cells = []
+        wanted = mine(x[:2], y)
+        for name, run in runs.items():
+            found = run(x[:2], y)
+            if found is not None and not np.allclose(found, wanted, rtol=1e-2, atol=1e-3 * np.abs(wanted).max()):
+                print(f"{name}: its gradient differs from ours by {np.abs(found - wanted).max():.1e}")
+            cells.append(seconds(run, x, y, args.seconds, clock))
+        best = min(best, seconds(mine, x, y, args.seconds, clock)[0])
+        columns = [f"{'~' if scaled else ''}{t:.3g} ({t / best:.0f}×)" for t, scaled in cells]
+        cell = best * 1e9 / (n * f * length**2)
+        print(f"| {n} × {f}, {length}, {d} | {best:.4f} | {cell:.2f} | " + " | ".join(columns) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

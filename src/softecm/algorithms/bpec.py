@@ -1,0 +1,360 @@
+"""BPEC: belief peaks as clusters' centres (Su and Denœux)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+from torch import Tensor
+
+from softecm._checks import check_choice, check_count, check_number
+from softecm._engine import threads
+from softecm.algorithms.base import MERGED, PrototypeClusterer, fitted_space, separation, weighted_quantile
+from softecm.algorithms.fitting import OUTLIERS
+from softecm.algorithms.model import PrototypeModel
+from softecm.algorithms.relational import check_enough, check_indices, refuse_dissimilarities
+from softecm.algorithms.set_metric import SetQuadratic
+from softecm.belief import FocalSets
+from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.objective import mass_cost, share
+from softecm.spaces.real import RealVectors
+
+Floats = NDArray[np.float64]
+BLOCK_ROWS = 512
+SHRINK = 1e-8  # part of a round covariance mixed into one that is near singular
+
+
+class DeltaBel(NamedTuple):
+    """The two axes of the delta-Bel graph; cluster centres are high on both.
+
+    Attributes
+    ----------
+    bel : (n,), degree of belief that an object is a cluster's centre: high where its neighbours are near
+    delta : (n,), distance to the nearest object with a larger ``bel``; for the top one the largest of the others'
+    """
+
+    bel: Floats
+    delta: Floats
+
+    def peaks(self, n_clusters: int | None = None, max_clusters: int = 10) -> NDArray[np.intp]:
+        """The objects with the largest ``bel * delta``, best first.
+
+        ``n_clusters`` None cuts the sorted products at their largest step, after 2 to ``max_clusters`` of them. This rule
+        is a reconstruction: the article leaves the choice to the eye.
+        """
+        product = self.bel * self.delta
+        order = np.argsort(-product, kind="stable")
+        if n_clusters is None:
+            most = min(max_clusters, len(order) - 1)
+            steps = product[order[: most + 1]]
+            n_clusters = 2 + int(np.argmax(-np.diff(steps)[1:])) if most >= 2 else min(2, len(order))
+        return order[:n_clusters]
+
+
+def delta_bel(x: Floats, n_neighbors: int, q: float = 0.9) -> DeltaBel:
+    r"""The delta-Bel graph of vectors.
+
+    .. math::
+        \mathrm{Bel}_i = 1 - \prod_{j \in N_K(i)} \Bigl(1 - \tfrac1K e^{-d_{ij}^2 / s_j^2}\Bigr)
+
+    with :math:`s_j` the ``q`` quantile of the distances from j to its own K neighbours.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    >>> sorted(delta_bel(x, n_neighbors=2).peaks().tolist())
+    [1, 4]
+    """
+    near, neighbours = (
+        NearestNeighbors(n_neighbors=n_neighbors).fit(x).kneighbors()
+    )  # (n, K), without the object itself
+    reach = np.quantile(near, q, axis=1)[neighbours]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(near == 0.0, 0.0, near / reach)
+    bel = 1.0 - np.prod(1.0 - np.exp(-np.square(ratio)) / n_neighbors, axis=1)
+    return DeltaBel(bel, _to_higher(x, bel))
+
+
+def _to_higher(x: Floats, bel: Floats) -> Floats:
+    """Distance of each object to the nearest with a larger value; of equals the first counts as larger."""
+    order = np.argsort(-bel, kind="stable")
+    ranked = torch.from_numpy(np.ascontiguousarray(x[order]))
+    nearest = np.empty(len(x))
+    for start in range(0, len(x), BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, len(x))
+        d = torch.cdist(ranked[start:stop], ranked[:stop], compute_mode="donot_use_mm_for_euclid_dist").numpy()
+        higher = np.arange(stop) < np.arange(start, stop)[:, None]
+        nearest[order[start:stop]] = np.where(higher, d, np.inf).min(1)
+    top = order[0]
+    nearest[top] = np.delete(nearest, top).max() if len(x) > 1 else 0.0
+    return nearest
+
+
+def set_metric(matrices: Tensor) -> SetQuadratic:
+    """Squared distances with a matrix (p, p) for each of f prototypes, ``(x - v)' S (x - v)``."""
+    f, p = matrices.shape[:2]
+    return SetQuadratic(matrices.new_ones(f), matrices.new_zeros(f, p), matrices.contiguous())
+
+
+class BPECSolution(NamedTuple):
+    """Masses for fixed centres."""
+
+    masses: Tensor  # (n, f + 1)
+    matrices: Tensor  # (f, p, p)
+    history: Floats
+    converged: bool
+
+
+def bpec(
+    x: Tensor,
+    prototypes: Tensor,
+    focal: FocalSets,
+    *,
+    adaptive: bool = False,
+    alpha: float = 1.0,
+    beta: float = 2.0,
+    delta: float | None = None,
+    max_iter: int = 200,
+    tol: float = 1e-6,
+) -> BPECSolution:
+    r"""ECM's masses with the prototypes (f, p) held fixed.
+
+    With ``adaptive``, each cluster has a matrix :math:`S_k` of determinant 1 that follows its shape (Gustafson and Kessel),
+    a set the mean of its clusters' matrices; masses and matrices alternate, and the objective falls in every round.
+    """
+    p = x.shape[1]
+    cost = mass_cost(focal, alpha, beta, delta, like=x)
+    mean = torch.as_tensor(focal.membership / focal.cardinalities[:, None], dtype=x.dtype)
+    matrices = torch.eye(p, dtype=x.dtype).expand(len(focal), p, p)
+    shares = share(
+        set_metric(matrices).pairwise(x, prototypes).clamp_min(0.0), cost.factors[0], cost.beta[0], cost.delta2[0]
+    )
+    history, converged = [float(shares.cost.sum())], not adaptive
+    for _ in range(max_iter if adaptive else 0):
+        difference = x[:, None] - prototypes
+        scatter = torch.einsum("nf,nfp,nfq->fpq", shares.weights, difference, difference)  # |A|^alpha m^beta within
+        matrices = torch.einsum("fc,cpq->fpq", mean, _shapes(torch.einsum("fc,fpq->cpq", mean, scatter)))
+        moved = share(
+            set_metric(matrices).pairwise(x, prototypes).clamp_min(0.0), cost.factors[0], cost.beta[0], cost.delta2[0]
+        )
+        change = float((moved.masses - shares.masses).abs().max())
+        shares = moved
+        history.append(float(shares.cost.sum()))
+        if change <= tol:
+            converged = True
+            break
+    return BPECSolution(shares.masses, matrices, np.asarray(history), converged)
+
+
+def _shapes(scatter: Tensor) -> Tensor:
+    """Matrices of determinant 1 that minimise trace(S scatter): scatter's inverse, scaled."""
+    p = scatter.shape[1]
+    size = torch.einsum("cpp->c", scatter) / p
+    flat = torch.linalg.eigvalsh(scatter)[:, 0] < SHRINK * size
+    identity = torch.eye(p, dtype=scatter.dtype)
+    round_part = torch.where(flat, SHRINK * size + 1e-300, torch.zeros_like(size))
+    scatter = scatter + round_part[:, None, None] * identity
+    inverse = torch.linalg.inv(scatter)
+    shapes: Tensor = torch.exp(torch.linalg.slogdet(scatter).logabsdet / p)[:, None, None] * inverse
+    return shapes
+
+
+class BPEC(PrototypeClusterer):
+    r"""Belief-peak evidential clustering: the centres are found first, by density, and so is their number.
+
+    An object is a likely centre if its neighbours are near (large Bel) and everything with a larger Bel is far (large
+    delta). The objects with the largest products become the clusters' centres and stay there; the masses are those of
+    :class:`ECM` for these centres.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        None: cut the sorted products at their largest step. That rule is a reconstruction, the article leaves the choice
+        to the eye: look at ``delta_bel_`` and give ``peaks``.
+    peaks : array of int, optional
+        Numbers of the objects to take as centres, read off the graph.
+    n_neighbors : int or None, default=None
+        Neighbours K that decide on Bel; None: twice the root of the number of objects.
+    q : float, default=0.9
+        Between 0 and 1: quantile of an object's neighbour distances that is the scale of its neighbourhood.
+    metric : {"euclidean", "adaptive"}, default="euclidean"
+        "adaptive": every cluster has a matrix of its own that follows its shape.
+    alpha : float, default=1.0
+    beta : float, default=2.0
+    delta : "auto", float or None, default="auto"
+        Distance to the empty set (the objective has its square). "auto": its square is the 0.95 quantile of the squared
+        distances to the mean of all objects. None: no outliers.
+    max_cardinality : int or None, default=2
+    focal_sets : "simple", "full", list of tuples or FocalSets, optional
+    max_clusters : int, default=10
+        Most clusters that are looked for.
+    max_iter : int, default=200
+        Most rounds of masses and matrices; plays a part with "adaptive" only.
+    tol : float, default=1e-4
+        With "adaptive", no mass may move by more than this.
+    n_jobs : int, optional
+
+    Attributes
+    ----------
+    partition_ : CredalPartition
+    n_clusters_ : int
+    peaks_ : ndarray of int, the objects that are the centres
+    delta_bel_ : DeltaBel
+        The axes ``bel`` and ``delta`` of the graph, one value each an object.
+    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_, history_, runs_, n_iter_,
+    converged_, separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+
+    Examples
+    --------
+    >>> from softecm import BPEC
+    >>> from softecm.datasets import make_blobs
+    >>> bpec = BPEC().fit(make_blobs(150, random_state=0).data)
+    >>> bpec.n_clusters_
+    3
+
+    References
+    ----------
+    Z.-G. Su and T. Denœux, "BPEC: belief-peaks evidential clustering", IEEE Transactions on Fuzzy Systems 27, 2019.
+    """
+
+    n_clusters_: int
+    peaks_: NDArray[np.intp]
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        peaks: Any = None,
+        n_neighbors: int | None = None,
+        q: float = 0.9,
+        metric: str = "euclidean",
+        alpha: float = 1.0,
+        beta: float = 2.0,
+        delta: float | str | None = "auto",
+        max_cardinality: int | None = 2,
+        focal_sets: Any = None,
+        max_clusters: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.peaks = peaks
+        self.n_neighbors = n_neighbors
+        self.q = q
+        self.metric = metric
+        self.alpha = alpha
+        self.beta = beta
+        self.delta = delta
+        self.max_cardinality = max_cardinality
+        self.focal_sets = focal_sets
+        self.max_clusters = max_clusters
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+
+    @property
+    def delta_bel_(self) -> DeltaBel:
+        """The axes of the graph from which the centres are read."""
+        return DeltaBel(*self._graph)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the peaks and the credal partition.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        space = RealVectors()
+        rows = space.check(self, X, reset=True)
+        refuse_dissimilarities(rows)
+        fitted = fitted_space(space, rows, getattr(self, "feature_names_in_", None), torch.float64)
+        x: Tensor = fitted.encode(rows)
+        if len(x) < 2:
+            raise ValueError(f"X must have at least 2 objects to compare; got n_samples={len(x)}. Give more rows.")
+        with threads(self.n_jobs):
+            self._place(x)
+            self._share_out(x, fitted)
+        self._warn_if_unconverged()
+        self._warn_if_merged("Give n_clusters or peaks, or more n_neighbors: too many peaks were found in one group.")
+        if not self.collapsed_:
+            self._warn_if_empty()
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.n_clusters is not None:
+            check_count("n_clusters", self.n_clusters, hint="None finds the number of groups.")
+        if self.n_neighbors is not None:
+            check_count("n_neighbors", self.n_neighbors, hint="None takes twice the root of the number of objects.")
+        if not 0 < check_number("q", self.q, above=0, hint="0.9 is usual.") <= 1:
+            raise ValueError(f"q must lie between 0 and 1; got {self.q!r}. 0.9 is usual.")
+        check_choice("metric", self.metric, ("euclidean", "adaptive"), "'adaptive' follows elongated clusters.")
+        check_number("alpha", self.alpha, least=0, hint="1 is usual: larger keeps mass off large sets.")
+        check_number("beta", self.beta, above=1, hint="Values from 1.1 to 2 are usual.")
+        if isinstance(self.delta, str):
+            check_choice("delta", self.delta, ("auto",), "Or give a positive number, or None to do without outliers.")
+        elif self.delta is not None:
+            check_number(
+                "delta", self.delta, above=0, hint="'auto' takes it from the data; None switches outliers off."
+            )
+        check_count("max_clusters", self.max_clusters, least=2, hint="10 is usual.")
+        check_count("max_iter", self.max_iter, hint="200 is usual.")
+        check_number("tol", self.tol, least=0, hint="1e-4 is usual.")
+
+    def _place(self, x: Tensor) -> None:
+        """The delta-Bel graph and its peaks."""
+        n = len(x)
+        k = int(np.ceil(2.0 * np.sqrt(n))) if self.n_neighbors is None else int(self.n_neighbors)
+        graph = delta_bel(x.numpy(), min(k, n - 1), float(self.q))
+        self._graph = (graph.bel, graph.delta)
+        if self.peaks is not None:
+            self.peaks_ = check_indices("peaks", self.peaks, n, self.n_clusters)
+        else:
+            check_enough(self.n_clusters or 1, n)
+            self.peaks_ = graph.peaks(self.n_clusters, self.max_clusters)
+        self.n_clusters_ = len(self.peaks_)
+
+    def _share_out(self, x: Tensor, space: Any) -> None:
+        """Masses for the peaks, and all that follows from them."""
+        focal = FocalSets.make(self.n_clusters_, self.max_cardinality, self.focal_sets)
+        centers = x[torch.as_tensor(self.peaks_)]
+        prototypes = torch.as_tensor(focal.membership / focal.cardinalities[:, None]) @ centers
+        from_mean = (x - x.mean(0)).square().sum(1).numpy()
+        self.delta_ = self._outlier_distance(from_mean)
+        adaptive = self.metric == "adaptive"
+        prices: dict[str, Any] = {"alpha": float(self.alpha), "beta": float(self.beta), "delta": self.delta_}
+        found = bpec(x, prototypes, focal, adaptive=adaptive, **prices, max_iter=self.max_iter, tol=self.tol)
+        metric = set_metric(found.matrices) if adaptive else SquaredEuclidean()
+        self.model_ = PrototypeModel(metric, space, focal, prototypes, **prices, tie=0.0)
+        self._store(self.model_.partition(x))
+        among = (centers[:, None] - centers).square().sum(-1).numpy()
+        self.separation_ = separation(among, float(from_mean.mean()))
+        self.collapsed_ = self.separation_ < MERGED
+        self.objective_ = float(found.history[-1])
+        self.history_ = found.history
+        self.n_iter_ = max(1, len(found.history) - 1)
+        self.converged_ = found.converged
+        self._runs = {
+            "run": np.zeros(1, dtype=np.int64),
+            "objective": found.history[-1:],
+            "n_iter": np.array([self.n_iter_]),
+            "converged": np.array([found.converged]),
+            "separation": np.array([self.separation_]),
+            "collapsed": np.array([self.collapsed_]),
+            "best": np.ones(1, dtype=bool),
+        }
+
+    def _outlier_distance(self, from_mean: Floats) -> float | None:
+        if not isinstance(self.delta, str):
+            return None if self.delta is None else float(self.delta)
+        squared = weighted_quantile(from_mean, OUTLIERS, np.ones(len(from_mean)))
+        return float(np.sqrt(squared)) if squared > 0 else 1.0

@@ -1,0 +1,286 @@
+"""CECM: evidential c-means with must-links and cannot-links, of Antoine, Quost, Masson and Denœux."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm._checks import check_choice, check_number
+from softecm.algorithms.adaptive import adaptive_ecm, adaptive_metric, unit_of_data
+from softecm.algorithms.ecm_plus import fitted_matrices
+from softecm.algorithms.fitting import Settings, settings
+from softecm.algorithms.links import Links
+from softecm.algorithms.soft_ecm_core import soft_ecm
+from softecm.algorithms.vectors import Found, VectorFamily
+from softecm.belief.focal import FocalSets
+from softecm.constraints import Constraints, check_constraints
+from softecm.distances.squared_euclidean import SquaredEuclidean
+
+METRICS = ("euclidean", "adaptive")
+VARIANTS = ("article", "evclust")
+
+
+@dataclass(frozen=True)
+class CECMPairs:
+    """Pairs of objects, priced as in CECM."""
+
+    must_link: Any
+    cannot_link: Any
+    xi: float
+    variant: str
+
+    def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
+        """CECM's links, in units of ECM's objective."""
+        constraints = check_constraints(self.must_link, self.cannot_link, len(counts))
+        return cecm_links(constraints, focal, float(counts.sum()), self.xi, self.variant, dtype=dtype)
+
+
+def cecm_links(
+    constraints: Constraints,
+    focal: FocalSets,
+    total: float,
+    xi: float = 0.5,
+    variant: str = "article",
+    *,
+    dtype: torch.dtype = torch.float64,
+) -> Links | None:
+    """Price must-links and cannot-links among objects of ``total`` weight; None without any.
+
+    CECM divides ECM's objective by the number of objects and of focal sets and adds the mean price of the links. Here all
+    of it is multiplied so that ECM's objective keeps its own unit.
+    """
+    unit = total * (len(focal) + 1) / (1.0 - xi)
+    must, cannot = len(constraints.must_link), len(constraints.cannot_link)
+    if variant == "evclust":
+        must_price, cannot_price = xi * unit / max(must, 1), xi * unit / max(cannot, 1)
+        return Links.make(constraints, focal, must_price, cannot_price, empty=2.0 * unit, follow=True, dtype=dtype)
+    price = xi * unit / max(must + cannot, 1)
+    return Links.make(constraints, focal, price, price, dtype=dtype)
+
+
+def cecm(
+    x: Tensor,
+    focal: FocalSets,
+    init: Tensor,
+    links: Links | None,
+    *,
+    adaptive: bool = False,
+    **options: Any,
+) -> Found:
+    """Cluster vectors x (n, p) from starting centres (runs, c, p) under links.
+
+    ``options``: ``alpha``, ``delta``, ``weights``, ``max_iter``, ``tol``, ``callback``.
+    """
+    if not adaptive:
+        metric = SquaredEuclidean()
+        solution = soft_ecm(x, metric, focal, init, beta=2.0, lam=0.0, relaxation="exact", links=links, **options)
+        return Found(solution, (metric,) * len(init))
+    solution, matrices = adaptive_ecm(x, focal, init, beta=2.0, corrected=False, links=links, **options)
+    return Found(solution, tuple(adaptive_metric(m, focal) for m in matrices))
+
+
+class CECM(VectorFamily):
+    r"""Evidential c-means that heeds what is known about pairs of objects.
+
+    Must-links say that two objects belong together, cannot-links that they do not. Minimises
+
+    .. math::
+        J = \frac{1 - \xi}{n \hat f} J_{\mathrm{ECM}} + \frac{\xi}{N} \Big[
+        \sum_{(i,j) \in ML} \mathrm{pl}_{ij}(\text{apart}) + \sum_{(i,j) \in CL} \mathrm{pl}_{ij}(\text{together}) \Big]
+
+    with :math:`J_{\mathrm{ECM}}` the objective of :class:`ECM` at beta = 2, :math:`\hat f` the number of focal sets with the
+    empty one, N the number of links, and the plausibilities
+
+    .. math::
+        \mathrm{pl}_{ij}(\text{together}) = \sum_{A \cap B \ne \emptyset} m_i(A) m_j(B), \qquad
+        \mathrm{pl}_{ij}(\text{apart}) = (1 - m_i(\emptyset))(1 - m_j(\emptyset)) - \sum_k m_i(\omega_k) m_j(\omega_k).
+
+    The masses of a linked object are found exactly with all others fixed, one object after the other, so that J never
+    rises; the article minimises over all of them at once, which has the same stationary points. Without links it is ECM.
+    For other metrics or beta, give links to :class:`SoftECM`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+    xi : float, default=0.5
+        From 0 to below 1: how much the links count against the data. What a broken link costs is measured against squared
+        distances, so that ``xi`` depends on the unit of ``X``: standardise the columns, or compare values.
+    alpha : float, default=1.0
+        At least 0. Larger keeps mass off large sets.
+    delta : "auto", float or None, default="auto"
+        Distance to the empty set (the objective has its square). "auto": its square is the 0.95 quantile of the distances
+        to the mean of all objects. None: no outliers.
+    metric : {"euclidean", "adaptive"}, default="euclidean"
+        "adaptive": every cluster learns a matrix of determinant 1 (Gustafson and Kessel).
+    variant : {"article", "evclust"}, default="article"
+        "evclust" follows R evclust's code where it departs from the article: must-links and cannot-links are averaged
+        apart, and must-linked objects are kept off the empty set.
+    max_cardinality : int or None, default=2
+        Largest set considered; None: all 2^c.
+    focal_sets : "simple", "full", list of tuples or FocalSets, optional
+        The sets themselves; overrides ``max_cardinality``.
+    init : "k-means++", "random" or array of shape (c, p), default="k-means++"
+    n_init : int, default=10
+        Number of starts; the lowest objective is kept.
+    max_iter : int, default=200
+    tol : float, default=1e-4
+        A run has converged when no mass moves by more than this.
+    device : str, default="auto"
+    dtype : "float64" or "float32", default="float64"
+    n_jobs : int, optional
+        Threads.
+    warm_start : bool, default=False
+        Start from the last fit's centres.
+    callback : callable, optional
+        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
+    random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every round (logger ``softecm``) when positive.
+
+    Attributes
+    ----------
+    partition_ : CredalPartition
+        Linked objects' masses follow from their links too; ``predict_partition`` knows nothing of links.
+    objective_ : float
+        J times :math:`n \hat f / (1 - \xi)`, so that without links it is ECM's.
+    matrices_ : ndarray of shape (c, p, p)
+        The clusters' matrices; unit matrices unless ``metric="adaptive"``.
+    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, history_, runs_, n_iter_, converged_,
+    separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+
+    Examples
+    --------
+    The object between the two diamonds is told to go with the left one:
+
+    >>> from softecm import CECM
+    >>> from softecm.datasets import load_diamond
+    >>> X = load_diamond().data
+    >>> model = CECM(2, delta=5.0, init=[[-3, 0], [3, 0]])
+    >>> model.fit(X).partition_.sets()[5]
+    (0, 1)
+    >>> model.fit(X, must_link=[(2, 5)], cannot_link=[(5, 8)]).partition_.sets()[5]
+    (0,)
+
+    References
+    ----------
+    V. Antoine, B. Quost, M.-H. Masson and T. Denœux, "CECM: constrained evidential c-means algorithm", Computational
+    Statistics & Data Analysis 56, 2012.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        xi: float = 0.5,
+        alpha: float = 1.0,
+        delta: float | str | None = "auto",
+        metric: str = "euclidean",
+        variant: str = "article",
+        max_cardinality: int | None = 2,
+        focal_sets: Any = None,
+        init: Any = "k-means++",
+        n_init: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        device: str = "auto",
+        dtype: str = "float64",
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.xi = xi
+        self.alpha = alpha
+        self.delta = delta
+        self.metric = metric
+        self.variant = variant
+        self.max_cardinality = max_cardinality
+        self.focal_sets = focal_sets
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.device = device
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.callback = callback
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+    ) -> Self:
+        """Find the centres and the credal partition.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How often each object counts; links count once.
+        must_link, cannot_link : array-like of shape (m, 2), optional
+            Pairs of objects (rows of ``X``, counted from 0) known to be together or apart.
+            :mod:`softecm.constraints` samples such pairs from labels and completes them.
+
+        Returns
+        -------
+        self
+        """
+        chosen = self._settings()
+        pairs = CECMPairs(must_link, cannot_link, float(self.xi), self.variant)
+        return self._fit_to(replace(chosen, pairs=pairs), X, sample_weight)
+
+    def _settings(self) -> Settings:
+        given = self.get_params(deep=False)
+        hint = "0.5 is usual: 0 ignores the links, values near 1 obey them."
+        xi = check_number("xi", given.pop("xi"), least=0, hint=hint)
+        if xi >= 1:
+            raise ValueError(f"xi must be less than 1; got {xi:g}. {hint}")
+        check_choice("metric", given.pop("metric"), METRICS, "For other metrics give links to SoftECM.")
+        check_choice("variant", given.pop("variant"), VARIANTS, "'article' is the published formula.")
+        return settings(**given, beta=2.0, relaxation="exact")
+
+    def _unit(self, x: Tensor, counts: NDArray[np.float64]) -> Tensor | None:
+        return unit_of_data(x, counts) if self.metric == "adaptive" else None
+
+    def _solve(
+        self,
+        chosen: Settings,
+        x: Tensor,
+        start: Tensor,
+        delta: float | None,
+        weights: Tensor | None,
+        links: Links | None,
+    ) -> Found:
+        return cecm(
+            x,
+            chosen.focal,
+            start,
+            links,
+            adaptive=self.metric == "adaptive",
+            alpha=chosen.alpha,
+            delta=delta,
+            weights=weights,
+            max_iter=chosen.max_iter,
+            tol=chosen.tol,
+            callback=chosen.callback,
+        )
+
+    @property
+    def matrices_(self) -> NDArray[np.float64]:
+        """The clusters' matrices (c, p, p)."""
+        return fitted_matrices(self)

@@ -1,0 +1,249 @@
+"""Soft-ECM with must-links and cannot-links, for any semi-metric: eq. 6 plus the price of the links.
+
+Objects without a link keep the closed form of eq. 7 (and the metric's compiled pass); linked ones are solved block by block
+(``links.Links.descend``), from where the last round left them. The prototype step sees only the resulting weights, so that
+it is the same exact step or descent as without links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm._checks import check_number
+from softecm.algorithms.links import Links
+from softecm.algorithms.problem import SoftECMProblem
+from softecm.belief import CredalPartition, FocalSets
+from softecm.constraints import check_constraints
+from softecm.distances.base import SemiMetric
+from softecm.objective import Evaluation, MassCost, blocks, check_distances, share
+from softecm.optim import State
+
+ON_PROTOTYPE = 1e-12  # of an object's largest distance: what a distance of 0 counts as, so that shares stay defined
+
+
+def linked_masses(
+    distances: Tensor, cost: MassCost, links: Links, last: Tensor | None, tol: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Masses (m, runs, f + 1) of linked objects at distances (m, runs, f), weights (m, runs, f) and costs (runs,).
+
+    ``cost.weights`` are those of the linked objects; ``last`` are the masses of the round before.
+    """
+    floor = (ON_PROTOTYPE * distances.amax(-1, keepdim=True)).clamp_min(torch.finfo(distances.dtype).tiny ** 0.5)
+    priced = cost.factors * torch.maximum(distances, floor)
+    empty = cost.delta2[:, None].expand(*distances.shape[:2], 1)
+    a = torch.cat([empty, priced], -1)
+    if cost.weights is not None:
+        # A weight of 0 leaves the object out of the fit; it still needs masses, and the links alone must not decide.
+        a = a * cost.weights[:, None, None].clamp_min(1e-12)
+    closed = share(distances, cost.factors, cost.beta, cost.delta2).masses
+    masses = links.descend(a, cost.beta, closed, last, max(1e-3 * tol, 1e-13))
+    raised = masses ** cost.beta[:, None]
+    weights = cost.factors * raised[..., 1:]
+    data = torch.where(masses > 0, a * raised, 0.0)  # inf * 0 where there is no empty set
+    if cost.weights is not None:
+        weights = weights * cost.weights[:, None, None]
+    return masses, weights, data.sum((0, -1)) + links.cost(masses)
+
+
+@dataclass(frozen=True)
+class LinkedProblem:
+    """A Soft-ECM problem some of whose objects are linked; solvers see it like any other."""
+
+    rest: SoftECMProblem  # the objects without a link
+    x: Any  # the linked objects
+    cost: MassCost  # with their weights
+    links: Links
+
+    @classmethod
+    def of(cls, problem: SoftECMProblem, links: Links) -> LinkedProblem:
+        """The problem with links between some of its objects."""
+        n = len(problem.x)
+        links = links.to(problem.cost.factors.device)
+        free = torch.ones(n, dtype=torch.bool, device=links.rows.device)
+        free[links.rows] = False
+        others = free.nonzero()[:, 0]
+        w = problem.cost.weights
+        part = replace(problem.cost, weights=None if w is None else w[others])
+        if len(others) == 0:  # one of the linked objects stands in, without weight
+            others = links.rows[:1]
+            part = replace(part, weights=problem.cost.factors.new_zeros(1))
+        tied = replace(problem.cost, weights=None if w is None else w[links.rows])
+        return cls(replace(problem, x=problem.x[others], cost=part), problem.x[links.rows], tied, links)
+
+    @property
+    def metric(self) -> SemiMetric:
+        """The semi-metric."""
+        return self.rest.metric
+
+    @property
+    def tol(self) -> float:
+        """How far masses may move in a converged run."""
+        return self.rest.tol
+
+    def at(self, free: Tensor, before: State | None = None) -> State:
+        """Masses and objective at the given prototypes; linked objects start from their last masses."""
+        state = self.rest.at(free, self._of_rest(before))
+        m = len(self.links.rows)
+        last = None
+        if before is not None and before.evaluation.masses is not None:
+            last = before.evaluation.masses[:, :m].transpose(0, 1)
+        evaluation = self._join(state.evaluation, self._linked(state.prototypes, last))
+        leaf = free.detach().requires_grad_()
+        with torch.enable_grad():
+            expanded = self.rest.relaxation.expand(leaf)
+        added = evaluation.gradient - state.evaluation.gradient
+        return replace(
+            state,
+            evaluation=evaluation,
+            objective=state.objective + (evaluation.cost - state.evaluation.cost),
+            gradient=state.gradient + self.rest._pull_back(added, leaf, expanded),
+            scale=self.rest._scale(evaluation.curvature, state.prototypes),
+        )
+
+    def _of_rest(self, state: State | None) -> State | None:
+        """The state as the objects without links know it."""
+        if state is None:
+            return None
+        m, masses = len(self.links.rows), state.evaluation.masses
+        own = None if masses is None or masses.shape[1] == m else masses[:, m:]
+        return replace(state, evaluation=replace(state.evaluation, masses=own))
+
+    @staticmethod
+    def _join(rest: Evaluation, linked: Evaluation) -> Evaluation:
+        """Sums over both kinds of objects."""
+
+        def add(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+            return None if a is None or b is None else a + b
+
+        assert linked.masses is not None
+        masses = linked.masses if rest.masses is None else torch.cat([linked.masses, rest.masses], 1)
+        return Evaluation(
+            rest.cost + linked.cost,
+            rest.gradient + linked.gradient,
+            add(rest.curvature, linked.curvature),
+            add(rest.moment, linked.moment),
+            torch.maximum(rest.change, linked.change),
+            masses,
+        )
+
+    def _linked(self, prototypes: Tensor, last: Tensor | None) -> Evaluation:
+        """Cost and derivative of the linked objects' part."""
+        runs, f = prototypes.shape[:2]
+        flat = prototypes.flatten(0, 1)
+        cuts = blocks(len(self.x), flat)
+        with torch.no_grad():
+            parts = [self.metric.pairwise(self.x[rows], flat) for rows in cuts]
+        for rows, d in zip(cuts, parts, strict=True):
+            check_distances(self.metric, d, rows.stop - rows.start, runs * f, rows.start)
+        d = torch.cat(parts).clamp_min(0.0).reshape(-1, runs, f)
+        masses, weights, cost = linked_masses(d, self.cost, self.links, last, self.tol)
+        gradient = torch.zeros_like(flat)
+        curvature: Tensor | None = None
+        moment: Tensor | None = None
+        touches = True  # the quadratic has the cost's own derivative
+        for rows in cuts:
+            w = weights[rows].reshape(-1, runs * f)
+            sums = self.metric.sums(self.x[rows], flat, w)
+            if sums is None:
+                gradient += _gradient(self.metric, self.x[rows], flat, w)[1]
+            else:
+                curvature = sums.curvature if curvature is None else curvature + sums.curvature
+                moment = sums.moment if moment is None else moment + sums.moment
+                if sums.gradient is not None:
+                    gradient += sums.gradient
+                    touches = False
+        change = cost.new_full((runs,), torch.inf) if last is None else (masses - last).abs().amax((0, 2))
+        kept = masses.transpose(0, 1)
+        if curvature is None or moment is None:
+            return Evaluation(cost, gradient.reshape(prototypes.shape), None, None, change, kept)
+        curvature = curvature.reshape(runs, f, *curvature.shape[1:])
+        moment = moment.reshape(prototypes.shape)
+        if touches:
+            gradient = 2.0 * self.metric.tensor(curvature * prototypes - moment)
+        return Evaluation(cost, gradient.reshape(prototypes.shape), curvature, moment, change, kept)
+
+    def solve(self, state: State) -> Tensor:
+        """Eq. 8 solved from the sums over all objects."""
+        return self.rest.solve(state)
+
+    def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+        """Eq. 8 as a function of the free prototypes: the masses are the state's."""
+        if self.metric.quadratic:
+            return self.rest.fixed(state)
+        alone = self._of_rest(state)
+        assert alone is not None
+        others = self.rest.fixed(alone)
+        runs, f = state.prototypes.shape[:2]
+        assert state.evaluation.masses is not None
+        masses = state.evaluation.masses[:, : len(self.links.rows), 1:].transpose(0, 1)
+        weights = self.cost.factors * masses ** self.cost.beta[:, None]
+        if self.cost.weights is not None:
+            weights = weights * self.cost.weights[:, None, None]
+
+        def cost(free: Tensor) -> tuple[Tensor, Tensor]:
+            value, gradient = others(free)
+            leaf = free.detach().requires_grad_()
+            with torch.enable_grad():
+                expanded = self.rest.relaxation.expand(leaf)
+            flat = expanded.detach().flatten(0, 1)
+            slope = torch.zeros_like(flat)
+            for rows in blocks(len(self.x), flat):
+                terms, part = _gradient(self.metric, self.x[rows], flat, weights[rows].reshape(-1, runs * f))
+                value = value + terms.reshape(runs, f).sum(1)
+                slope += part
+            return value, gradient + self.rest._pull_back(slope.reshape(expanded.shape), leaf, expanded)
+
+        return cost
+
+    def select(self, runs: Tensor) -> LinkedProblem:
+        """The same for some of the runs."""
+        return replace(self, rest=self.rest.select(runs), cost=self.cost.select(runs))
+
+
+class Pairs(Protocol):
+    """What a user knows about pairs of objects, and how an algorithm prices it."""
+
+    def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
+        """Checked and priced links between objects of these weights, whose mean distance to their barycentre is known."""
+
+
+@dataclass(frozen=True)
+class WeightedPairs:
+    """Links of which a broken one costs ``weight`` times the objects' mean distance to the barycentre of all."""
+
+    must_link: Any
+    cannot_link: Any
+    weight: float
+
+    def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
+        """Priced in the unit of the distances."""
+        hint = "1 prices a broken link like an object at the average distance from the centre of all; 0 ignores links."
+        price = spread * check_number("constraint_weight", self.weight, least=0, hint=hint)
+        constraints = check_constraints(self.must_link, self.cannot_link, len(counts))
+        return Links.make(constraints, focal, price, price, dtype=dtype)
+
+
+def with_linked(partition: CredalPartition, links: Links | None, masses: Tensor | None, run: int) -> CredalPartition:
+    """The partition with the linked objects' own masses (runs, m, f + 1) in place of those the prototypes alone give."""
+    if links is None or masses is None:
+        return partition
+    table = partition.masses.copy()
+    rows = links.rows.numpy()
+    table[rows] = masses[run, : len(rows)].double().cpu().numpy()
+    return CredalPartition(table, partition.focal_sets)
+
+
+def _gradient(metric: SemiMetric, x: Any, flat: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Weighted sums of distances (k,) and their derivative (k, *shape)."""
+    leaf = flat.detach().requires_grad_()
+    with torch.enable_grad():
+        d = metric.pairwise(x, leaf)
+    (gradient,) = torch.autograd.grad(d, leaf, weights)
+    return (d.detach().clamp_min(0.0) * weights).sum(0), gradient

@@ -1,0 +1,55 @@
+"""Estimators that take must-links and cannot-links."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+from softecm.algorithms.constrained import WeightedPairs
+from softecm.algorithms.fitting import SoftECMFamily
+
+
+class LinkableFamily(SoftECMFamily):
+    """Members of the Soft-ECM family whose ``fit`` takes pairs of objects known to be together or apart."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        constraint_weight: float = 1.0,
+    ) -> Self:
+        r"""Find the prototypes and the credal partition, heeding what is known about pairs of objects.
+
+        Links add to the objective what they add in CECM, for any metric and any beta:
+
+        .. math:: \kappa \Big[\sum_{(i,j) \in ML} \mathrm{pl}_{ij}(\text{apart})
+            + \sum_{(i,j) \in CL} \mathrm{pl}_{ij}(\text{together})\Big]
+
+        The masses of linked objects are then found exactly, object by object, in place of eq. 7; the objective still
+        never rises. They are in ``partition_``; ``predict_partition`` knows nothing of links, so that the two differ for
+        linked objects. A link is soft: where the data speak more strongly it is broken, and an object whose links
+        contradict its place may also go to the empty set (``delta=None`` leaves it no such way).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), or what the metric's space reads
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How often each object counts; 2 is the same as giving it twice.
+        must_link, cannot_link : array-like of shape (m, 2), optional
+            Pairs of objects (rows of ``X``, counted from 0) known to be together or apart.
+            :mod:`softecm.constraints` samples such pairs from labels and completes them.
+        constraint_weight : float, default=1.0
+            At least 0: the price :math:`\kappa` of a broken link, in units of the objects' mean distance to the barycentre
+            of all. Larger obeys more links.
+
+        Returns
+        -------
+        self
+        """
+        pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
+        return self._fit_to(replace(self._settings(), pairs=pairs), X, sample_weight)

@@ -1,0 +1,216 @@
+r"""The mass step where objects are linked: must-links and cannot-links priced as in CECM.
+
+With :math:`\mathrm{pl}_{ij}(s)` the plausibility that objects i and j share a cluster, the objective gets
+
+.. math:: \kappa \Big[\sum_{ML} \mathrm{pl}_{ij}(\lnot s) + \sum_{CL} \mathrm{pl}_{ij}(s)\Big], \quad
+   \mathrm{pl}_{ij}(s) = \sum_{A \cap B \ne \emptyset} m_i(A) m_j(B), \quad
+   \mathrm{pl}_{ij}(\lnot s) = (1 - m_i(\emptyset))(1 - m_j(\emptyset)) - \sum_k m_i(\omega_k) m_j(\omega_k).
+
+All other masses fixed, one object's masses solve :math:`\min \sum_A a_A m_A^\beta + b_A m_A` on the simplex: strictly
+convex, solved exactly. Cycling through the objects never raises the objective.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.belief.focal import FocalSets
+from softecm.constraints import Constraints, groups_of
+
+JOINT = 20  # steps of all linked objects at once
+SWEEPS = 100  # at most so many passes over the linked objects a round
+
+
+def simplex_quadratic(a: Tensor, b: Tensor) -> Tensor:
+    r"""Masses on the simplex (last axis) that minimise :math:`\sum_A a_A m_A^2 + b_A m_A`, by sorting.
+
+    :math:`m_A = \max(0, (\tau - b_A) / 2 a_A)`; the sets that receive mass are those of smallest b.
+
+    Examples
+    --------
+    >>> import torch
+    >>> simplex_quadratic(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0.0, 1.0, 9.0]))
+    tensor([0.7500, 0.2500, 0.0000])
+    """
+    b = b - b.amin(-1, keepdim=True)
+    share = 0.5 / a
+    order = b.argsort(-1)
+    ordered, weight = b.gather(-1, order), share.gather(-1, order)
+    level = (1.0 + (weight * ordered).cumsum(-1)) / weight.cumsum(-1)  # tau, were these the sets with mass
+    count = (level > ordered).sum(-1, keepdim=True).clamp_min(1)
+    tau = level.gather(-1, count - 1)
+    masses = (tau - b).clamp_min(0.0) * share
+    return masses / masses.sum(-1, keepdim=True)
+
+
+def simplex_power(a: Tensor, b: Tensor, beta: Tensor, *, steps: int = 100) -> Tensor:
+    r"""Masses on the simplex (last axis) that minimise :math:`\sum_A a_A m_A^\beta + b_A m_A`.
+
+    :math:`m_A = \max(0, (\tau - b_A) / \beta a_A)^{1/(\beta-1)}`. The level :math:`\tau` that makes them add up to 1 is
+    bracketed by :math:`\min_A b_A + \beta a_A N^{1-\beta}` and :math:`\min_A b_A + \beta a_A`, and the bracket is halved
+    (the compiled form takes Newton's steps inside it). ``beta`` broadcasts against ``a`` without its last axis.
+
+    Examples
+    --------
+    >>> import torch
+    >>> a, b = torch.tensor([1.0, 2.0, 4.0]), torch.zeros(3)
+    >>> simplex_power(a, b, torch.tensor(2.0))  # without b: inversely proportional to a
+    tensor([0.5714, 0.2857, 0.1429])
+    """
+    b = b - b.amin(-1, keepdim=True)
+    beta = beta[..., None]
+    slope = 1.0 / (beta * a)
+    low = (b + beta * a * a.shape[-1] ** (1.0 - beta)).amin(-1, keepdim=True)
+    high = (b + beta * a).amin(-1, keepdim=True)
+    for _ in range(steps):
+        tau = 0.5 * (low + high)
+        above = (((tau - b).clamp_min(0.0) * slope) ** (1.0 / (beta - 1.0))).sum(-1, keepdim=True) > 1.0
+        high, low = torch.where(above, tau, high), torch.where(above, low, tau)
+    masses = ((0.5 * (low + high) - b).clamp_min(0.0) * slope) ** (1.0 / (beta - 1.0))
+    return masses / masses.sum(-1, keepdim=True)
+
+
+@dataclass(frozen=True)
+class Links:
+    """Linked objects, their partners, and what a broken link costs.
+
+    ``empty`` is None where the empty set counts as in the formula above; a number prices the mass of must-linked objects
+    on the empty set instead (evclust's variant).
+    """
+
+    rows: Tensor  # (m,), the linked objects
+    must: Tensor  # (pairs, 2), positions in rows
+    cannot: Tensor  # (pairs, 2)
+    must_price: float
+    cannot_price: float
+    empty: float | None
+    follow: bool  # stay with the stationary point of the first round, as evclust does
+    groups: Tensor  # (m,): objects with the same number are joined by links, directly or through others
+    n_clusters: int
+    meets: Tensor  # (f + 1, f + 1): 1 where two sets share a cluster
+
+    @classmethod
+    def make(
+        cls,
+        constraints: Constraints,
+        focal: FocalSets,
+        must_price: float,
+        cannot_price: float,
+        empty: float | None = None,
+        follow: bool = False,
+        *,
+        dtype: torch.dtype = torch.float64,
+    ) -> Links | None:
+        """The links of some pairs of objects; None where there is no pair."""
+        must, cannot = constraints
+        rows = np.unique(np.concatenate([must.ravel(), cannot.ravel()]))
+        if len(rows) == 0:
+            return None
+        must, cannot = np.searchsorted(rows, must), np.searchsorted(rows, cannot)
+        return cls(
+            torch.from_numpy(rows),
+            torch.from_numpy(must),
+            torch.from_numpy(cannot),
+            must_price,
+            cannot_price,
+            empty,
+            follow,
+            torch.from_numpy(groups_of(np.concatenate([must, cannot]), len(rows))),
+            focal.n_clusters,
+            torch.as_tensor(focal.intersects.copy(), dtype=dtype),
+        )
+
+    def to(self, device: torch.device) -> Links:
+        """The same on another device."""
+        return replace(
+            self,
+            rows=self.rows.to(device),
+            must=self.must.to(device),
+            cannot=self.cannot.to(device),
+            groups=self.groups.to(device),
+            meets=self.meets.to(device),
+        )
+
+    def prices(self, masses: Tensor) -> Tensor:
+        """What each link costs, (pairs, runs), must-links first, for masses (m, runs, f + 1)."""
+        first, second = masses[self.must[:, 0]], masses[self.must[:, 1]]
+        single = slice(1, self.n_clusters + 1)
+        apart = self.must_price * (1.0 - (first[..., single] * second[..., single]).sum(-1))
+        nothing = first[..., 0] + second[..., 0]
+        if self.empty is None:
+            apart = apart - self.must_price * (nothing - first[..., 0] * second[..., 0])
+        else:
+            apart = apart + self.empty * nothing
+        first, second = masses[self.cannot[:, 0]], masses[self.cannot[:, 1]]
+        return torch.cat([apart, self.cannot_price * (first @ self.meets * second).sum(-1)])
+
+    def cost(self, masses: Tensor) -> Tensor:
+        """Price of all links (runs,) for masses (m, runs, f + 1)."""
+        return self.prices(masses).sum(0)
+
+    def descend(self, a: Tensor, beta: Tensor, closed: Tensor, last: Tensor | None, tol: float) -> Tensor:
+        """Masses (m, runs, f + 1) at which no object alone can lower the objective; never above those of ``last``.
+
+        Which stationary point is found depends on the start: of two objects that can't be together, one may yield or the
+        other. So each group of objects that links join takes the better of two ways down: from the masses it would have
+        without links, and from its last masses (in the first round, from equal ones). Where they don't start from their
+        last masses all objects first move together, so that the order of rows does not decide.
+
+        Parameters
+        ----------
+        a : prices of the powers of the masses (m, runs, f + 1), the empty set's first
+        closed : masses without links
+        last : masses of the round before, where there was one
+        """
+        if self.follow:
+            start = (closed, JOINT) if last is None else (last, 0)
+            return self._descend(a, beta, *start, tol)
+        equal = (closed > 0).to(closed)  # 0 where the empty set is switched off
+        other = (last, 0) if last is not None else (equal / equal.sum(-1, keepdim=True), JOINT)
+        ways = [other, (closed, JOINT)]
+        found = [self._descend(a, beta, start, joint, tol) for start, joint in ways]
+        best = found[0]
+        least = self._by_group(a, beta, best)
+        for masses in found[1:]:
+            cost = self._by_group(a, beta, masses)
+            better = cost < least - 1e-10 * least.abs()
+            best = torch.where(better[self.groups][..., None], masses, best)
+            least = torch.where(better, cost, least)
+        return best
+
+    def _by_group(self, a: Tensor, beta: Tensor, masses: Tensor) -> Tensor:
+        """The linked objects' part of the objective, group by group: (groups, runs)."""
+        own = torch.where(masses > 0, a * masses ** beta[:, None], 0.0).sum(-1)  # inf * 0 without an empty set
+        total = own.new_zeros(int(self.groups.max()) + 1, own.shape[1]).index_add_(0, self.groups, own)
+        firsts = torch.cat([self.must[:, 0], self.cannot[:, 0]])
+        return total.index_add_(0, self.groups[firsts], self.prices(masses))
+
+    def _descend(self, a: Tensor, beta: Tensor, start: Tensor, joint: int, tol: float) -> Tensor:
+        from softecm.kernels.linked import descend
+
+        masses = _array(start.transpose(0, 1)).copy()
+        starts, partners, together = self._partners()
+        prices = (self.must_price, self.cannot_price, float("nan") if self.empty is None else self.empty)
+        descend(
+            _array(a.transpose(0, 1)), _array(beta), masses, prices, starts, partners, together, self.n_clusters,
+            _array(self.meets) > 0, tol, SWEEPS, joint,
+        )  # fmt: skip
+        return torch.from_numpy(masses).transpose(0, 1).to(start)
+
+    def _partners(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Every object's links in a row: where they start, the other objects, whether they are must-links."""
+        pairs = np.concatenate([self.must.cpu().numpy(), self.cannot.cpu().numpy()])
+        ends = np.concatenate([pairs, pairs[:, ::-1]])
+        order = np.argsort(ends[:, 0], kind="stable")
+        together = np.tile(np.arange(len(pairs)) < len(self.must), 2)
+        starts = np.searchsorted(ends[order, 0], np.arange(len(self.rows) + 1))
+        return starts, np.ascontiguousarray(ends[order, 1]), together[order]
+
+
+def _array(values: Tensor) -> NDArray[np.float64]:
+    return np.ascontiguousarray(values.detach().double().cpu().numpy())

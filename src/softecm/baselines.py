@@ -1,0 +1,113 @@
+"""Hard clusterings by other libraries, as credal partitions: what evidential clustering is compared with.
+
+K-means comes from scikit-learn, k-modes and k-prototypes from kmodes, k-means of series from tslearn. Nothing is
+reimplemented here; a method whose library is missing says what to install.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from softecm._checks import check_choice, check_count
+from softecm.belief import CredalPartition
+
+__all__ = ["BASELINES", "hard_partition"]
+
+#: Method -> the package it comes from, as pip and as Python know it.
+BASELINES = {
+    "kmeans": ("scikit-learn", "sklearn"),
+    "kmodes": ("kmodes", "kmodes"),
+    "kprototypes": ("kmodes", "kmodes"),
+    "timeseries-kmeans": ("tslearn", "tslearn"),
+}
+
+
+def hard_partition(
+    method: str,
+    X: Any,
+    n_clusters: int,
+    *,
+    categorical: Sequence[int] | None = None,
+    random_state: Any = None,
+    **options: Any,
+) -> CredalPartition:
+    """Cluster with another library's hard method; every object gets mass 1 on its cluster.
+
+    Parameters
+    ----------
+    method : {"kmeans", "kmodes", "kprototypes", "timeseries-kmeans"}
+    X : what the method takes
+        Numbers (n, p) for k-means; categories (n, p) for k-modes; a table of both for k-prototypes; series (n, length,
+        channels) or a list of them for series.
+    n_clusters : int
+    categorical : sequence of int, optional
+        Columns that hold categories, for k-prototypes; by default those of a data frame that are not numbers.
+    random_state : int, RandomState or None
+    options : passed on to the library's class, for example ``n_init`` or ``metric="dtw"``
+
+    Returns
+    -------
+    partition : CredalPartition
+
+    Examples
+    --------
+    >>> from softecm.baselines import hard_partition
+    >>> hard_partition("kmeans", [[0.0], [0.1], [5.0]], 2, random_state=0).labels().tolist() in ([0, 0, 1], [1, 1, 0])
+    True
+    """
+    check_choice("method", method, tuple(BASELINES))
+    c = check_count("n_clusters", n_clusters, hint="Give the number of groups to look for.")
+    package, module = BASELINES[method]
+    if find_spec(module) is None:
+        raise ImportError(f"method {method!r} needs {package}, which is not installed: pip install {package}.")
+    labels = _FITS[method](X, c, categorical, random_state, options)
+    return CredalPartition.from_hard(np.asarray(labels, dtype=np.intp), n_clusters=c)
+
+
+def _kmeans(X: Any, c: int, categorical: Any, random_state: Any, options: dict[str, Any]) -> Any:
+    from sklearn.cluster import KMeans
+
+    return KMeans(c, random_state=random_state, **{"n_init": 10, **options}).fit_predict(X)
+
+
+def _kmodes(X: Any, c: int, categorical: Any, random_state: Any, options: dict[str, Any]) -> Any:
+    from kmodes.kmodes import KModes
+
+    return KModes(c, random_state=random_state, **options).fit_predict(X)
+
+
+def _kprototypes(X: Any, c: int, categorical: Any, random_state: Any, options: dict[str, Any]) -> Any:
+    from kmodes.kprototypes import KPrototypes
+
+    columns = _categorical(X) if categorical is None else list(categorical)
+    return KPrototypes(c, random_state=random_state, **options).fit_predict(np.asarray(X), categorical=columns)
+
+
+def _series(X: Any, c: int, categorical: Any, random_state: Any, options: dict[str, Any]) -> Any:
+    from tslearn.clustering import TimeSeriesKMeans
+    from tslearn.utils import to_time_series_dataset
+
+    series = to_time_series_dataset(X)
+    return TimeSeriesKMeans(c, random_state=random_state, **options).fit_predict(series)
+
+
+def _categorical(X: Any) -> list[int]:
+    """Columns of a data frame that are not numbers."""
+    import narwhals.stable.v1 as nw
+    from narwhals.stable.v1 import selectors as cs
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise ValueError(
+            f"categorical must name the columns that hold categories; got None for a {type(X).__name__}. Give their "
+            "numbers, counted from 0, or pass a data frame."
+        )
+    others = set(frame.select(~cs.numeric()).columns)
+    return [j for j, name in enumerate(frame.columns) if name in others]
+
+
+_FITS = {"kmeans": _kmeans, "kmodes": _kmodes, "kprototypes": _kprototypes, "timeseries-kmeans": _series}

@@ -1,0 +1,238 @@
+"""``softecm cluster``: from a file to a folder with the partition, the model and the report."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from softecm._version import __version__
+from softecm.cli.facts import report_data
+from softecm.cli.fitting import Fitted, check_metric, choose_metric, fit, fit_auto
+from softecm.cli.folder import check_free, whole_folder
+from softecm.cli.problems import Problem
+from softecm.cli.readers import Loaded, ReadOptions, read
+from softecm.cli.results import partition_table, summary_facts, write_csv, write_json
+from softecm.cli.screen import consoles, counts_table, lines
+from softecm.report import three_sentences, write
+
+SHOWN_COLUMNS = 16
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+def run(
+    file: Path,
+    clusters: str,
+    output: Path | None,
+    options: ReadOptions,
+    given: Mapping[str, Any],
+    *,
+    parquet: bool,
+    force: bool,
+    quiet: bool,
+    machine: bool,
+) -> None:
+    """Read, show what was understood, fit, write, say what was found."""
+    out, err = consoles(quiet=quiet, machine=machine)
+    count = _count(clusters)
+    folder = output or Path(f"{file.stem}-softecm")
+    check_free(folder, force=force)
+    loaded = read(file, options)
+    metric, why = _metric(str(given["metric"]), loaded)
+    _understood(out, file, loaded, metric, why)
+    _check_size(file, loaded, count)
+    params: dict[str, Any] = {**given, "metric": metric}
+    if count is None:
+        fitted, chosen = fit_auto(loaded, params, err)
+    else:
+        fitted, chosen = fit(loaded.data, {**params, "n_clusters": count}, err), ""
+    summary = _summary(file, loaded, options, fitted, chosen)
+    with whole_folder(folder, force=force) as work, err.status("writing the report"):
+        _write(work, folder, file, loaded, fitted, summary, parquet=parquet)
+    summary["folder"] = str(folder)
+    _say(out, folder, loaded, fitted, summary)
+    if machine:
+        print(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+
+
+def _count(clusters: str) -> int | None:
+    if clusters == "auto":
+        return None
+    if not clusters.isdecimal() or int(clusters) < 1:
+        raise Problem(f"--clusters must be a whole number of at least 1, or auto; got {clusters}.")
+    return int(clusters)
+
+
+def _metric(asked: str, loaded: Loaded) -> tuple[str, str]:
+    metric, why = (asked, "as asked") if asked != "auto" else choose_metric(loaded)
+    check_metric(metric)
+    return metric, why
+
+
+def _check_size(file: Path, loaded: Loaded, count: int | None) -> None:
+    least = 3 if count is None else count
+    if len(loaded) < least:
+        objects = "1 object" if len(loaded) == 1 else f"{len(loaded)} objects"
+        wanted = "--clusters auto" if count is None else f"{count} clusters"
+        raise Problem(f"{file} has {objects}, too few for {wanted}: give more rows or ask for fewer clusters.")
+
+
+# ------------------------------------------------------------------ what was understood
+
+
+def _understood(out: Console, file: Path, loaded: Loaded, metric: str, why: str) -> None:
+    what = "series" if loaded.shape == "series" else "objects"
+    out.print(Text.assemble((str(file), "bold"), f"  {len(loaded):,} {what}".replace(",", " ")))
+    if loaded.how:
+        out.print(Text("  " + " · ".join(f"{k}: {v}" for k, v in loaded.how.items()), style="dim"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
+    for name in ("column", "taken as", "values", "missing"):
+        table.add_column(name, style="" if name == "column" else "dim", overflow="ellipsis", no_wrap=True)
+    for column in loaded.columns[:SHOWN_COLUMNS]:
+        gaps = str(column.gaps) if column.gaps else ""
+        style = "dim" if column.kind == "left out" else ""
+        table.add_row(*(Text(_visible(t), style=style) for t in (column.name, column.kind, column.detail, gaps)))
+    out.print(table)
+    more = len(loaded.columns) - SHOWN_COLUMNS
+    if more > 0:
+        out.print(Text(f"  … and {more} more columns", style="dim"))
+    out.print(Text(f"  metric: {metric} ({why})", style="dim"))
+    for note in loaded.notes:
+        out.print(Text(f"  note: {note}", style="yellow"))
+
+
+def _visible(text: str) -> str:
+    """Text without control characters, which could move the terminal's cursor or turn its text around."""
+    return "".join("�" if unicodedata.category(c) == "Cc" or c in TURNING else c for c in text)
+
+
+# ------------------------------------------------------------------ what is written
+
+
+def _summary(file: Path, loaded: Loaded, options: ReadOptions, fitted: Fitted, chosen: str) -> dict[str, Any]:
+    model = fitted.model
+    partition = model.partition_
+    noun = "series" if loaded.shape == "series" else "object"
+    sentences = three_sentences(partition, loaded.names, merged=bool(model.collapsed_), noun=noun)
+    return {
+        "softecm": __version__,
+        "file": str(file.absolute()),
+        "reading": {k: v for k, v in asdict(options).items() if v not in (None, ())},
+        "understood": {**loaded.how, "columns": [asdict(c) for c in loaded.columns]},
+        **summary_facts(model, partition, sentences),
+        "clusters_chosen": chosen or None,
+        "parameters": parameters(model),
+        "scores": scores(loaded, partition),
+        "warnings": list(fitted.warnings),
+        "interrupted": fitted.interrupted,
+        "seconds": round(fitted.seconds, 3),
+    }
+
+
+def parameters(model: Any) -> dict[str, str]:
+    """Parameters of the fit as text, for the report; what says nothing is left out."""
+    params = model.get_params(deep=False)
+    shown = {k: _told(v) for k, v in params.items() if k not in ("callback", "verbose", "warm_start") and v is not None}
+    shown["metric"] = model.model_.metric.name or shown.get("metric", "")
+    if params.get("delta") == "auto" and model.delta_ is not None:
+        shown["delta"] = f"auto: {model.delta_:.6g}"
+    return shown
+
+
+def _told(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def scores(loaded: Loaded, partition: Any) -> dict[str, float]:
+    """How well the clusters meet the given labels; empty without labels."""
+    if loaded.labels is None:
+        return {}
+    import numpy as np
+
+    from softecm import scores as measure
+
+    known = np.array([v is not None for v in loaded.labels])
+    if known.sum() < 2:
+        return {}
+    truth, some = [str(v) for v in loaded.labels[known]], partition[known]
+    found = some.labels()
+    return {
+        "adjusted Rand index": float(measure.adjusted_rand_index(truth, found)),
+        "Rand index": float(measure.rand_index(truth, found)),
+        "accuracy": float(measure.accuracy(truth, found)),
+        "purity": float(measure.purity(truth, found)),
+    }
+
+
+def _write(
+    work: Path, folder: Path, file: Path, loaded: Loaded, fitted: Fitted, summary: Mapping[str, Any], *, parquet: bool
+) -> None:
+    model = fitted.model
+    model.save(work / "model.safetensors")
+    table = partition_table(model.partition_, loaded.names)
+    write_csv(table, work / "partition.csv")
+    if parquet:
+        try:
+            table.to_parquet(work / "partition.parquet", index=False)
+        except ImportError as error:
+            raise Problem("--parquet needs pyarrow: pip install pyarrow.") from error
+    del table
+    write_json(summary, work / "summary.json")
+    data = report_data(
+        model,
+        loaded,
+        model.partition_,
+        title=file.name,
+        parameters=summary["parameters"],
+        reading=loaded.how,
+        scores=summary["scores"],
+        warnings=summary["warnings"],
+        code=code(model, loaded, folder),
+    )
+    write(data, work / "report.html")
+
+
+def code(model: Any, loaded: Loaded, folder: Path) -> str:
+    """The same fit in Python."""
+    usual = type(model)().get_params(deep=False)
+    told = {k: v for k, v in model.get_params(deep=False).items() if v != usual.get(k) and k != "callback"}
+    arguments = ", ".join(f"{k}={v!r}" for k, v in told.items())
+    return "\n".join(
+        [
+            *[line for line in loaded.code if line.startswith(("import", "from"))],
+            "from softecm import SoftECM, load_model",
+            "",
+            *[line for line in loaded.code if not line.startswith(("import", "from"))],
+            f"model = SoftECM({arguments}).fit(X)",
+            "model.partition_.to_frame()",
+            "",
+            "# or, without fitting again:",
+            f"model = load_model({str(folder / 'model.safetensors')!r})",
+        ]
+    )
+
+
+# ------------------------------------------------------------------ what was found
+
+
+def _say(out: Console, folder: Path, loaded: Loaded, fitted: Fitted, summary: Mapping[str, Any]) -> None:
+    out.print()
+    if summary["clusters_chosen"]:
+        out.print(Text(summary["clusters_chosen"] + "."))
+    lines(out, [_visible(s) for s in summary["sentences"]])
+    out.print(counts_table(fitted.model.partition_))
+    if summary["scores"]:
+        out.print(Text("Against the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))
+    for warning in fitted.warnings:
+        out.print(Text(f"Mind: {warning}", style="yellow"))
+    out.print()
+    out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold")))
+    out.print(Text(f"New objects: softecm predict {shlex.quote(str(folder))} FILE", style="dim"))

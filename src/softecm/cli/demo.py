@@ -1,0 +1,139 @@
+"""``softecm demo``: the paper's twelve points, in one screen."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from softecm.belief import CredalPartition
+from softecm.cli.folder import whole_folder
+from softecm.cli.screen import consoles, legend, lines, mass_bar, set_style
+from softecm.report.words import in_words, three_sentences
+
+IDS = tuple(str(i) for i in range(1, 13))
+PAPER: dict[str, Any] = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0}
+STARTS = ((-3.34, 0.0), (3.34, 0.0))  # the middles of the two diamonds
+
+
+def run(folder: Path, *, force: bool, quiet: bool, machine: bool) -> None:
+    """Fit, show, write."""
+    out, _ = consoles(quiet=quiet, machine=machine)
+    out.print(Text.assemble(("softecm demo", "bold"), "  twelve points: two diamonds, one point midway, one far off"))
+    from softecm.datasets import load_diamond
+
+    data = load_diamond().data
+    ecm, soft = _fit(data)
+    sentences = three_sentences(soft.partition_, [f"object {i}" for i in IDS])
+    _show(out, data, ecm.partition_, soft.partition_, sentences)
+    with whole_folder(folder, force=force or _is_ours(folder)) as work:
+        _write(work, data, ecm, soft, sentences)
+    out.print()
+    page = folder / "report.html" if (folder / "report.html").exists() else folder
+    out.print(Text.assemble("Open ", (str(page), "bold"), f"  (all in {folder}: {', '.join(_names(folder))})"))
+    out.print(Text("Your own file:  softecm cluster FILE -c 3"))
+    if machine:
+        print(json.dumps({"folder": str(folder), "sentences": sentences, "sets": soft.partition_.sets().tolist()}))
+
+
+def _fit(data: Any) -> tuple[Any, Any]:
+    from softecm import ECM, SoftECM
+    from softecm._frames import make_frame
+
+    table: Any = data
+    with suppress(ImportError):  # named columns read better; without a frame library numbers will do
+        table = make_frame({"x": data[:, 0], "y": data[:, 1]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ecm = ECM(2, **PAPER, init=STARTS).fit(table)
+        soft = SoftECM(2, **PAPER, lam=1.5, init=STARTS).fit(table)
+    return ecm, soft
+
+
+def _show(
+    out: Console, data: Any, ecm: CredalPartition, soft: CredalPartition, sentences: tuple[str, str, str]
+) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for name, side in (("object", "right"), ("x", "right"), ("y", "right"), ("ECM says", "left"), ("", "left")):
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    table.add_column("Soft-ECM says")
+    table.add_column("")
+    for i, (x, y) in enumerate(data.tolist()):
+        table.add_row(IDS[i], f"{x:g}", f"{y:g}", *_said(ecm, i), *_said(soft, i))
+    out.print(table)
+    out.print(legend(soft))
+    out.print()
+    lines(out, sentences)
+    out.print(Text("ECM puts object 7 between, too: there a set's prototype must be its clusters' mean."))
+
+
+def _said(partition: CredalPartition, i: int) -> tuple[Text, Text]:
+    from softecm.plots import set_colors
+
+    row = partition.masses[i]
+    column = int(row.argmax())
+    return Text(in_words(partition.focal_sets, column), **set_style(partition, column)), mass_bar(
+        row.tolist(), set_colors(partition.focal_sets), 14
+    )
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether the folder holds nothing but an earlier demo."""
+    names = {"diamond.png", "partition.csv", "report.html", "demo.json"}
+    return folder.is_dir() and (folder / "demo.json").is_file() and {p.name for p in folder.iterdir()} <= names
+
+
+def _write(work: Path, data: Any, ecm: Any, soft: Any, sentences: tuple[str, str, str]) -> None:
+    _report(work, data, soft)
+    (work / "demo.json").write_text(
+        json.dumps({"command": "demo", "sentences": sentences}, ensure_ascii=False, indent=1)
+    )
+    try:
+        import matplotlib
+    except ImportError:
+        return
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    from softecm import plots
+
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    plots.hulls(soft.partition_, data, ax=axes[0], axis_names=("x", "y")).set_title("the objects (Soft-ECM)")
+    plots.mass_profile(ecm.partition_, ax=axes[1]).set_title("ECM")
+    plots.mass_profile(soft.partition_, ax=axes[2]).set_title("Soft-ECM, λ = 1.5")
+    figure.savefig(work / "diamond.png", dpi=120)
+    plt.close(figure)
+
+
+def _report(work: Path, data: Any, soft: Any) -> None:
+    try:
+        import pandas as pd
+    except ImportError:
+        return
+    from softecm.cli.cluster import parameters
+    from softecm.cli.facts import report_data
+    from softecm.cli.readers import Column, Loaded
+    from softecm.report import write
+
+    names = np.array([f"object {i}" for i in IDS], dtype=object)
+    columns = (Column("x", "number", ""), Column("y", "number", ""))
+    loaded = Loaded(pd.DataFrame(data, columns=["x", "y"]), "table", names, None, columns)
+    told = {k: v for k, v in soft.get_params(deep=False).items() if k in ("alpha", "beta", "delta", "lam")}
+    code = (
+        "from softecm import SoftECM\nfrom softecm.datasets import load_diamond\n\n"
+        f"X = load_diamond().data\nmodel = SoftECM(2, {', '.join(f'{k}={v!r}' for k, v in told.items())}, "
+        f"init={STARTS!r}).fit(X)\nmodel.partition_.to_frame()"
+    )
+    shown = {"title": "The Diamond: twelve points", "parameters": parameters(soft), "code": code}
+    write(report_data(soft, loaded, soft.partition_, **shown), work / "report.html")

@@ -1,0 +1,198 @@
+"""Fit with progress, an end on Ctrl-C that keeps the best so far, and warnings collected."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+from softecm.cli.problems import Problem, mendable
+from softecm.cli.readers import Loaded
+
+MOST_CLUSTERS = 8
+DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they can't be meant to count alike
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted estimator and what happened on the way."""
+
+    model: Any
+    warnings: tuple[str, ...]
+    interrupted: bool
+    seconds: float
+
+
+def choose_metric(loaded: Loaded) -> tuple[str, str]:
+    """The metric that suits the data, and why."""
+    if loaded.shape == "series":
+        return "softdtw", "series are compared with soft-DTW"
+    if loaded.categories:
+        return "mixed", "numbers are scaled to unit spread, categories count when they differ"
+    if loaded.gaps:
+        return "mixed", "missing cells are left out of the comparison, numbers scaled to unit spread"
+    span = (loaded.data.max() - loaded.data.min()).to_numpy(dtype=np.float64)
+    span = span[span > 0]
+    if len(span) > 1 and span.max() > DIFFERENT_UNITS * span.min():
+        return "mixed", "the columns are in different units, so each is scaled to unit spread"
+    return "sqeuclidean", "the columns are in comparable units and taken as they are"
+
+
+def check_metric(name: str) -> None:
+    """Refuse a metric nobody knows, with those there are."""
+    from softecm.distances import SEMI_METRICS
+
+    if name not in SEMI_METRICS:
+        raise Problem(f"--metric {name} is unknown: use auto, {', '.join(SEMI_METRICS)}.")
+
+
+def fit(data: Any, params: Mapping[str, Any], err: Console, title: str = "fitting") -> Fitted:
+    """One SoftECM fit."""
+    from softecm import SoftECM
+
+    began = time.perf_counter()
+    with _progress(err) as bar, _interrupts(err) as stopped, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        watch = _Watch(bar, title, float(params.get("tol", 1e-4)), stopped)
+        model = SoftECM(**params, callback=watch)
+        with mendable(ValueError, TypeError):
+            model.fit(data)
+    model.callback = None
+    interrupted = stopped()
+    told = tuple(dict.fromkeys(_plain(w) for w in caught if _for_users(w)))
+    if interrupted:
+        told = tuple(text for text in told if "has not converged" not in text)
+        told = ("The fit was stopped by Ctrl-C: this is the best found until then.", *told)
+    return Fitted(model, told, interrupted, time.perf_counter() - began)
+
+
+def fit_auto(loaded: Loaded, params: Mapping[str, Any], err: Console) -> tuple[Fitted, str]:
+    """The number of clusters found out: the library's rule where it has one, else a guarded search."""
+    try:
+        from softecm import selection  # type: ignore[attr-defined, unused-ignore]
+
+        chosen = getattr(selection, "choose_n_clusters", None)
+    except ImportError:
+        chosen = None
+    return _search(loaded, params, err) if chosen is None else _by_library(chosen, loaded, params, err)
+
+
+def _by_library(
+    choose: Callable[..., Any], loaded: Loaded, params: Mapping[str, Any], err: Console
+) -> tuple[Fitted, str]:
+    from softecm import SoftECM
+
+    given = {k: v for k, v in params.items() if k != "n_clusters"}
+    with err.status("choosing the number of groups"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with mendable(ValueError, TypeError):
+            answer = choose(loaded.data, estimator=SoftECM(**given))
+    count = int(getattr(answer, "n_clusters", answer))
+    fitted = fit(loaded.data, {**params, "n_clusters": count}, err)
+    return fitted, f"{count} groups were chosen by softecm.selection.choose_n_clusters"
+
+
+def _search(loaded: Loaded, params: Mapping[str, Any], err: Console) -> tuple[Fitted, str]:
+    """From 2 clusters up: the least nonspecific partition, ∅ counted as ignorance, merged ones and emptied ones out."""
+    most = min(MOST_CLUSTERS, max(2, math.isqrt(len(loaded))))
+    best: tuple[float, Fitted] | None = None
+    for count in range(2, most + 1):
+        fitted = fit(loaded.data, {**params, "n_clusters": count}, err, f"trying {count} groups")
+        partition = fitted.model.partition_
+        held = np.bincount(partition.labels(), minlength=count)
+        sound = not fitted.model.collapsed_ and held.min() > 0
+        value = partition.nonspecificity(empty=True)
+        if sound and (best is None or value < best[0]):
+            best = (value, fitted)
+        if fitted.interrupted:
+            break
+    if best is None:
+        raise Problem(
+            f"no number of clusters from 2 to {most} gave groups that stand apart: try --relaxation gap or -c with a number."
+        )
+    count = best[1].model.partition_.n_clusters
+    return best[1], f"{count} groups of 2 to {most} leave the least unsaid (nonspecificity {best[0]:.3f}, ∅ counted)"
+
+
+class _Watch:
+    """The estimator's callback: moves the bar, guesses the time left, asks whether to stop."""
+
+    def __init__(self, bar: Progress, title: str, tol: float, stopped: Callable[[], bool]) -> None:
+        self.bar, self.tol, self.stopped = bar, max(tol, 1e-12), stopped
+        self.task = bar.add_task(title, total=1.0, left="")
+        self.began = 0.0
+        self.changes: list[float] = []
+
+    def __call__(self, progress: Any) -> bool:
+        if not self.changes:  # the first round also waits for compilers and seeding
+            self.began = time.perf_counter()
+        self.changes.append(max(float(progress.change), 1e-300))
+        rounds = self._rounds_left(progress.iteration, progress.max_iter)
+        left = rounds * (time.perf_counter() - self.began) / max(len(self.changes) - 1, 1)
+        part = progress.iteration / (progress.iteration + rounds)
+        text = f"round {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs"
+        text += f", {_duration(left)}" if len(self.changes) > 2 else ""
+        self.bar.update(self.task, completed=part, left=text)
+        return self.stopped()
+
+    def _rounds_left(self, iteration: int, most: int) -> float:
+        """Masses settle geometrically: carry the last rounds' pace on to the tolerance."""
+        recent = self.changes[-10:]
+        pace = (math.log(recent[0]) - math.log(recent[-1])) / max(len(recent) - 1, 1)
+        if len(recent) < 3 or pace <= 1e-3:
+            return float(min(most - iteration, 60))
+        return min(max((math.log(recent[-1]) - math.log(self.tol)) / pace, 0.0), float(most - iteration))
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "nearly done"
+    return f"about {seconds:.0f} s left" if seconds < 90 else f"about {seconds / 60:.0f} min left"
+
+
+@contextmanager
+def _progress(err: Console) -> Iterator[Progress]:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        yield bar
+
+
+@contextmanager
+def _interrupts(err: Console) -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C asks the fit to stop, the second one ends the program."""
+    asked = False
+
+    def ask(signum: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        err.print("Stopping after this round; Ctrl-C again to give up.")
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not the main thread: somebody else looks after signals
+        yield lambda: False
+        return
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _for_users(warning: warnings.WarningMessage) -> bool:
+    return issubclass(warning.category, UserWarning) and not issubclass(warning.category, DeprecationWarning)
+
+
+def _plain(warning: warnings.WarningMessage) -> str:
+    text = " ".join(str(warning.message).split())
+    return text[:1].upper() + text[1:]

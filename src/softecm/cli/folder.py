@@ -1,0 +1,53 @@
+"""An output folder that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from softecm.cli.problems import Problem, disk
+
+
+def check_free(target: Path, *, force: bool) -> None:
+    """Refuse a folder that holds something, unless told to replace it, and a place that can't be written."""
+    if target.exists() and not target.is_dir():
+        raise Problem(f"{target} is a file, not a folder: give another folder with -o.")
+    if target.is_dir() and any(target.iterdir()) and not force:
+        raise Problem(
+            f"{target} exists and is not empty: give another folder with -o, or --force to replace its results."
+        )
+    base = target if target.is_dir() else next(p for p in (target.absolute(), *target.absolute().parents) if p.exists())
+    if not base.is_dir() or not os.access(base, os.W_OK | os.X_OK):
+        raise Problem(f"{base} can't be written: give a folder of your own with -o.")
+
+
+@contextmanager
+def whole_folder(target: Path, *, force: bool) -> Iterator[Path]:
+    """A temporary folder to write into; its files move to ``target`` when all of them are there.
+
+    A new or empty target is one rename. With ``force`` the files of the same names are replaced one by one, and whatever
+    else lies there stays.
+    """
+    check_free(target, force=force)
+    with disk(f"writing to {target}"):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=".softecm-", dir=target.parent))
+    try:
+        with disk(f"writing to {target}"):
+            yield work
+            mask = os.umask(0)
+            os.umask(mask)
+            work.chmod(0o777 & ~mask)  # mkdtemp's folder is ours alone
+            if target.is_dir() and any(target.iterdir()):
+                for file in work.iterdir():
+                    os.replace(file, target / file.name)
+            else:
+                if target.is_dir():
+                    target.rmdir()
+                os.replace(work, target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,124 @@
+"""The files of a result folder: partition.csv, summary.json, and the way back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softecm.belief import CredalPartition, FocalSets
+from softecm.cli.problems import Problem
+
+# A spreadsheet takes a cell that starts so for a formula. Such text gets an apostrophe in front, which spreadsheets show
+# as nothing or as itself and never run; numbers such as -3 stay as they are.
+RISKY = ("=", "+", "-", "@", "\t", "\r", "\n")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def harmless(text: str) -> str:
+    """Text that no spreadsheet runs as a formula.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-3"), harmless("plain")
+    ("'=1+1", '-3', 'plain')
+    """
+    return f"'{text}" if text.startswith(RISKY) and not NUMBER.fullmatch(text) else text
+
+
+def as_it_was(text: str) -> str:
+    """The inverse of ``harmless``."""
+    return text[1:] if text.startswith("'") and harmless(text[1:]) == text else text
+
+
+def partition_table(partition: CredalPartition, ids: Sequence[str]) -> Any:
+    """The table of partition.csv: masses, beliefs and plausibilities to six decimals."""
+    names = np.array([harmless(name) for name in ids], dtype=object)
+    frame = partition.to_frame("pandas", ids=names)
+    numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
+    frame[numbers] = frame[numbers].round(6)
+    return frame
+
+
+def write_csv(frame: Any, target: Any) -> None:
+    """A frame as CSV (UTF-8), fast where pyarrow is there; ``target`` is a path or a binary stream."""
+    if find_spec("pyarrow"):
+        import pyarrow as pa
+        from pyarrow import csv
+
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        csv.write_csv(table, target, csv.WriteOptions(quoting_style="needed"))
+    else:
+        frame.to_csv(target, index=False, encoding="utf-8")
+
+
+def write_json(value: Mapping[str, Any], path: Path) -> None:
+    """Readable JSON."""
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def summary_facts(model: Any, partition: CredalPartition, sentences: Sequence[str]) -> dict[str, Any]:
+    """What a machine wants to know about a fit."""
+    counts = np.bincount(partition.masses.argmax(1), minlength=len(partition.focal_sets) + 1)
+    return {
+        "sentences": list(sentences),
+        "n_objects": len(partition),
+        "n_clusters": partition.n_clusters,
+        "focal_sets": [list(members) for members in partition.focal_sets.sets],
+        "objects_by_set": dict(zip(partition.focal_sets.labels(), counts.tolist(), strict=True)),
+        "n_outliers": len(partition.outliers()),
+        "nonspecificity": partition.nonspecificity(),
+        "nonspecificity_with_empty": partition.nonspecificity(empty=True),
+        "objective": _finite(model.objective_),
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "separation": _finite(model.separation_),
+        "collapsed": bool(model.collapsed_),
+        "delta": None if model.delta_ is None else _finite(model.delta_),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+# ------------------------------------------------------------------ the way back
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """summary.json of a result folder."""
+    path = folder / "summary.json"
+    if not folder.is_dir():
+        raise Problem(f"{folder} is not a folder: give the one softecm cluster wrote.")
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(value, dict) or "focal_sets" not in value:
+            raise ValueError
+    except OSError:
+        raise Problem(f"{folder} holds no readable summary.json: give a folder that softecm cluster wrote.") from None
+    except ValueError:
+        raise Problem(f"{path} is damaged: run softecm cluster again.") from None
+    return value
+
+
+def read_partition(folder: Path, summary: Mapping[str, Any]) -> tuple[CredalPartition, list[str]]:
+    """The partition and the ids in partition.csv."""
+    import pandas as pd
+
+    path = folder / "partition.csv"
+    try:
+        frame = pd.read_csv(path, dtype={"id": str}, keep_default_na=False, na_values={})
+    except (OSError, ValueError) as error:
+        raise Problem(f"{path} can't be read: run softecm cluster again.") from error
+    try:
+        focal = FocalSets.of(int(summary["n_clusters"]), summary["focal_sets"])
+        masses = frame[[f"m({label})" for label in focal.labels()]].to_numpy(dtype=np.float64)
+        masses /= masses.sum(1, keepdims=True)  # six decimals do not add up to 1 exactly
+        return CredalPartition(masses, focal), [as_it_was(name) for name in frame["id"]]
+    except (KeyError, ValueError, TypeError) as error:
+        raise Problem(f"{path} does not fit summary.json beside it: run softecm cluster again.") from error

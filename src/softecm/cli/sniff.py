@@ -1,0 +1,245 @@
+"""How a text table is written: encoding, delimiter, header, decimal sign, missing cells."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from softecm.cli.problems import Problem
+
+SAMPLE = 1 << 18
+SAMPLE_ROWS = 500
+MISSING = ("", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A", ".")
+BLANKS = "blanks"
+DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", BLANKS: "blanks"}
+NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|INF)")
+BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How to read a text table."""
+
+    encoding: str
+    delimiter: str  # one character, BLANKS, or "" for one column
+    header: bool
+    decimal: str
+    missing: tuple[str, ...]
+    missing_seen: tuple[str, ...]
+    n_fields: int
+
+    def words(self) -> dict[str, str]:
+        """What was understood, for people."""
+        seen = ", ".join(marker or "empty" for marker in self.missing_seen)
+        return {
+            "encoding": self.encoding,
+            "delimiter": DELIMITERS.get(self.delimiter, repr(self.delimiter))
+            if self.delimiter
+            else "none (one column)",
+            "decimal sign": "comma" if self.decimal == "," else "point",
+            "first line": "names of the columns" if self.header else "an object (no header)",
+            "missing cells": seen or "none seen",
+        }
+
+
+def sniff(
+    path: Path,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    decimal: str | None = None,
+    missing: Sequence[str] | None = None,
+) -> Dialect:
+    """Look at the file; what is given is not guessed."""
+    encoding = _encoding(path, encoding)
+    lines = _sample(path, encoding)
+    chosen = _delimiter(lines) if delimiter is None else _named(delimiter)
+    rows = split_rows(lines, chosen)[:SAMPLE_ROWS]
+    markers = tuple(dict.fromkeys(["", *missing])) if missing else MISSING
+    has_header = _header(rows, markers) if header is None else header
+    body = rows[has_header:]
+    if not body:
+        raise Problem(f"{path} has a header and no rows below it: there is nothing to cluster.")
+    sign = decimal or _decimal(body, chosen)
+    seen = Counter(cell.strip() for row in body for cell in row if cell.strip() in markers)
+    fields = Counter(len(row) for row in rows).most_common(1)[0][0]
+    return Dialect(encoding, chosen, has_header, sign, markers, tuple(m for m in markers if seen[m]), fields)
+
+
+def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """Cells of lines that are not blank."""
+    filled = [line for line in lines if line.strip()]
+    if delimiter == BLANKS:
+        return [line.split() for line in filled]
+    if not delimiter:
+        return [[line] for line in filled]
+    return [row for row in csv.reader(filled, delimiter=delimiter, skipinitialspace=True) if row]
+
+
+def check_rows(path: Path, dialect: Dialect) -> int:
+    """Number of rows; a ``Problem`` at the first line with too many or too few cells, or that can't be decoded."""
+    count, number = 0, 0
+    delimiter, wanted = dialect.delimiter, dialect.n_fields
+    with open(path, encoding=dialect.encoding, newline="" if delimiter else None) as file:
+        try:
+            quoted = _has_quotes(path)
+            plain = not quoted and delimiter not in ("", BLANKS)
+            rows = file if not quoted or delimiter in ("", BLANKS) else csv.reader(file, delimiter=delimiter)
+            for number, row in enumerate(rows, 1):
+                if isinstance(row, str):
+                    if not row.strip():
+                        continue
+                    found = row.count(delimiter) + 1 if plain else len(row.split()) if delimiter else 1
+                else:
+                    if not row:
+                        continue
+                    found = len(row)
+                count += 1
+                if found != wanted:
+                    raise Problem(_ragged(path, number, found, dialect))
+        except UnicodeDecodeError as error:
+            raise Problem(
+                f"{path} is not written in {dialect.encoding} (line {number + 1}): give --encoding, such as cp1252."
+            ) from error
+        except csv.Error as error:
+            raise Problem(f"{path} can't be read as a table (line {number + 1}: {error}): give --delimiter.") from error
+    return count - dialect.header
+
+
+def _ragged(path: Path, line: int, found: int, dialect: Dialect) -> str:
+    name = DELIMITERS.get(dialect.delimiter, repr(dialect.delimiter))
+    cells = "cell" if found == 1 else "cells"
+    return (
+        f"line {line} of {path} has {found} {cells} where the others have {dialect.n_fields} (delimiter: {name}): mend that "
+        "line, or give --delimiter."
+    )
+
+
+def _has_quotes(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return any(b'"' in block for block in iter(lambda: file.read(1 << 22), b""))
+
+
+# ------------------------------------------------------------------ encoding
+
+
+def _encoding(path: Path, given: str | None) -> str:
+    with open(path, "rb") as file:
+        start = file.read(SAMPLE)
+    if not start.strip():
+        raise Problem(f"{path} is empty: there is nothing to cluster.")
+    if given is not None:
+        try:
+            return codecs.lookup(given).name
+        except LookupError:
+            raise Problem(f"--encoding {given} is unknown: use a name such as utf-8, cp1252 or latin-1.") from None
+    for mark, name in BOMS:
+        if start.startswith(mark):
+            return name
+    control = sum(byte < 32 and byte not in b"\t\n\r\f\v" for byte in start)
+    if b"\0" in start or control > len(start) / 100:
+        raise Problem(
+            f"{path} is not a text table (it holds binary data): give a CSV file, or --encoding if it is one."
+        )
+    for name in ("utf-8", "cp1252"):
+        if _decodes(path, name):
+            return name
+    raise Problem(f"{path} is neither UTF-8 nor Windows-1252 text: say how it is written with --encoding.")
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        with open(path, "rb") as file:
+            for block in iter(lambda: file.read(1 << 22), b""):
+                decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _sample(path: Path, encoding: str) -> list[str]:
+    """The first lines, as they are read: a quoted cell may span several."""
+    lines: list[str] = []
+    size = 0
+    try:
+        with open(path, encoding=encoding, newline="") as file:
+            for line in file:
+                lines.append(line)
+                size += len(line)
+                if size > SAMPLE:
+                    break
+    except (UnicodeDecodeError, UnicodeError) as error:
+        raise Problem(f"{path} is not written in {encoding}: give --encoding, such as cp1252 or latin-1.") from error
+    while lines and sum(line.count('"') for line in lines) % 2 and size > SAMPLE:
+        lines.pop()  # cut inside a quoted cell
+    return lines
+
+
+# ------------------------------------------------------------------ delimiter, header, decimal sign
+
+
+def _named(delimiter: str) -> str:
+    named = {name: sign for sign, name in DELIMITERS.items()} | {"\\t": "\t", "space": BLANKS, " ": BLANKS, "none": ""}
+    chosen = named.get(delimiter, delimiter)
+    if chosen not in ("", BLANKS) and len(chosen) != 1:
+        raise Problem(
+            f"--delimiter {delimiter} must be one character, or one of tab, semicolon, bar, comma, blanks, none."
+        )
+    return chosen
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    """The delimiter that cuts most lines into the same number of cells, more than one."""
+    best, share = "", 0.6
+    for candidate in DELIMITERS:
+        try:
+            counts = Counter(len(row) for row in split_rows(lines, candidate))
+        except csv.Error:
+            continue
+        fields, agreeing = counts.most_common(1)[0]
+        part = agreeing / counts.total()
+        if fields > 1 and part > share + (0.05 if best else 0.0):
+            best, share = candidate, part
+    return best
+
+
+def _header(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
+    """Whether the first line holds names: no numbers above numbers, nothing that comes again below."""
+    if len(rows) < 2:
+        return bool(rows) and not any(_is_number(cell) for cell in rows[0])
+    first = [cell.strip() for cell in rows[0]]
+    if len(set(first)) < len(first) or any(_is_number(cell) or cell == "?" for cell in first):
+        return False
+    columns = list(zip(*(row for row in rows[1:] if len(row) == len(first)), strict=True))
+    numeric = [_mostly_numbers(column, missing) for column in columns]
+    if any(numeric):
+        return True  # words above numbers
+    return not any(name in {cell.strip() for cell in column} for name, column in zip(first, columns, strict=False))
+
+
+def _mostly_numbers(column: Sequence[str], missing: Sequence[str]) -> bool:
+    filled = [cell for cell in column if cell.strip() not in missing]
+    return bool(filled) and sum(_is_number(cell) for cell in filled) > 0.8 * len(filled)
+
+
+def _is_number(cell: str) -> bool:
+    return NUMBER.fullmatch(cell.strip()) is not None
+
+
+def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
+    """A comma where numbers are written with one and never with a point."""
+    if delimiter == ",":
+        cells = [cell.strip() for row in rows for cell in row if "," in cell]
+    else:
+        cells = [cell.strip() for row in rows for cell in row]
+    commas = sum(bool(re.fullmatch(r"[+-]?\d*,\d+([eE][+-]?\d+)?", cell)) for cell in cells)
+    points = sum(bool(re.fullmatch(r"[+-]?\d*\.\d+([eE][+-]?\d+)?", cell)) for cell in cells)
+    return "," if commas > points else "."

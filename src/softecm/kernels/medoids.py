@@ -1,0 +1,124 @@
+"""Choose a cluster's medoid where every candidate costs a pass over the objects.
+
+Candidates come with a lower bound of their cost, best first; the search ends at the first bound that can't win. So the
+choice is that of a search through all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+SAME = 1e-12  # sums that differ by less than this part of themselves are equal but for rounding
+
+_jit = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
+_jit_loose = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False, fastmath=True)
+
+
+@_jit_loose
+def _least_sum(a: Any, b: Any) -> Any:
+    """The smallest entry of a + b; ``fastmath`` lets it use vector registers, and no entry is NaN."""
+    least = a[0] + b[0]
+    for x in range(1, len(a)):
+        least = min(least, a[x] + b[x])
+    return least
+
+
+@_jit
+def _barycenter(row: Any, inertia: Any, squares: Any) -> int:
+    """Position of the least of row + inertia; among equals the one with the least row^2 + squares."""
+    least = _least_sum(row, inertia)
+    limit = least + SAME * least
+    best, chosen = np.inf, -1
+    for x in range(len(row)):
+        if row[x] + inertia[x] <= limit:
+            second = row[x] * row[x] + squares[x]
+            if second < best - SAME * best or chosen < 0:
+                best, chosen = second, x
+    return chosen
+
+
+@_jit
+def gap_choice(
+    d: Any, candidates: Any, bounds: Any, base: Any, lam: float, inertia: Any, incumbent: float
+) -> tuple[int, float]:
+    """Where to put one cluster when the tie is the gap.
+
+    The cost of candidate z is ``base[z] - lam sum_A min_x (d[z, x] + inertia[A, x])``; ``incumbent`` is to be beaten.
+    Returns -1 where nothing does.
+    """
+    best, chosen = incumbent, -1
+    for i in range(len(candidates)):
+        if bounds[i] >= best:
+            break
+        z = candidates[i]
+        cost = base[z]
+        for a in range(len(inertia)):
+            cost -= lam * _least_sum(d[z], inertia[a])
+        if cost < best:
+            best, chosen = cost, z
+    return chosen, best
+
+
+@_jit
+def exact_choice(
+    d: Any,
+    candidates: Any,
+    bounds: Any,
+    own: Any,
+    floor: float,
+    prices: Any,
+    inertia: Any,
+    squares: Any,
+    incumbent: float,
+) -> tuple[int, float]:
+    """Where to put one cluster when its sets sit on the barycentres of their clusters.
+
+    The cost of candidate z is ``own[z] + sum_A prices[A, x_A(z)]``; ``floor`` is the least the sum can be.
+    """
+    best, chosen = incumbent, -1
+    for i in range(len(candidates)):
+        if bounds[i] >= best:
+            break
+        z = candidates[i]
+        cost = own[z] + floor
+        for a in range(len(inertia)):
+            if cost >= best:
+                break
+            cost += prices[a, _barycenter(d[z], inertia[a], squares[a])]  # prices are above their minimum
+        if cost < best:
+            best, chosen = cost, z
+    return chosen, best
+
+
+@_jit
+def _barycenters(d: Any, members: Any, starts: Any, medoids: Any, out: Any) -> None:
+    n = d.shape[1]
+    inertia, squares = np.empty(n, d.dtype), np.empty(n, d.dtype)
+    for run in range(len(medoids)):
+        for a in range(len(starts) - 1):
+            first = d[medoids[run, members[starts[a]]]]
+            inertia[:] = 0.0
+            squares[:] = 0.0
+            for j in range(starts[a] + 1, starts[a + 1]):
+                row = d[medoids[run, members[j]]]
+                for x in range(n):
+                    inertia[x] += row[x]
+                    squares[x] += row[x] * row[x]
+            out[run, a] = _barycenter(first, inertia, squares)
+
+
+def barycenters(d: NDArray[Any], sets: list[tuple[int, ...]], medoids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The object with the least sum of dissimilarities to a set's medoids: (runs, c) -> (runs, sets).
+
+    Among equals, the one with the least sum of squares, then the first. Where the triangle inequality holds, both ends of
+    a pair are among the minimisers, and objects on the way between them, if there are any, win by their squares.
+    """
+    out = np.empty((len(medoids), len(sets)), dtype=np.int64)
+    members = np.array([k for s in sets for k in s], dtype=np.int64)
+    starts = np.cumsum([0, *map(len, sets)])
+    _barycenters(d, members, starts, np.ascontiguousarray(medoids), out)
+    return out

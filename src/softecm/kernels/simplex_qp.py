@@ -1,0 +1,190 @@
+"""Least squares on the simplex, exactly: small quadratic programmes by an active-set method.
+
+``minimise m'Qm / 2 - b'm  over  m >= 0, sum(m) = 1`` for a positive definite Q of a few dozen rows. The set of positive
+entries starts from a given m, so that in an alternating scheme most programmes take one or two small Cholesky solves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+_jit = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
+
+RIDGE = 1e-8  # added to the diagonal of Q: of equally good masses the shortest
+GAIN = 1e-12  # an entry is let in only if the slope towards it falls by more than this part of the largest coefficient
+
+
+@_jit
+def _solve_on(q: Any, b: Any, free: Any, size: int, factor: Any, first: Any, second: Any) -> None:
+    """The minimiser on the entries ``free[:size]`` with sum 1 and no sign, into ``first``."""
+    for i in range(size):
+        for j in range(i + 1):
+            s = q[free[i], free[j]]
+            for k in range(j):
+                s -= factor[i, k] * factor[j, k]
+            if i == j:
+                factor[i, i] = np.sqrt(max(s, 1e-300))
+            else:
+                factor[i, j] = s / factor[j, j]
+    for i in range(size):  # L y = b and L y = 1
+        s, t = b[free[i]], 1.0
+        for k in range(i):
+            s -= factor[i, k] * first[k]
+            t -= factor[i, k] * second[k]
+        first[i], second[i] = s / factor[i, i], t / factor[i, i]
+    for i in range(size - 1, -1, -1):
+        s, t = first[i], second[i]
+        for k in range(i + 1, size):
+            s -= factor[k, i] * first[k]
+            t -= factor[k, i] * second[k]
+        first[i], second[i] = s / factor[i, i], t / factor[i, i]
+    total, unit = 0.0, 0.0
+    for i in range(size):
+        total += first[i]
+        unit += second[i]
+    level = (1.0 - total) / unit
+    for i in range(size):
+        first[i] += level * second[i]
+
+
+@_jit
+def solve(q: Any, b: Any, m: Any) -> None:
+    """Move ``m``, a point of the simplex, to the minimiser; in place."""
+    f = len(b)
+    free = np.empty(f, np.int64)
+    inside = np.empty(f, np.bool_)
+    factor = np.empty((f, f))
+    target, second = np.empty(f), np.empty(f)
+    scale = 0.0
+    for i in range(f):
+        inside[i] = m[i] > 0.0
+        scale = max(scale, q[i, i], abs(b[i]))
+    for _ in range(50 * f):
+        size = 0
+        for i in range(f):
+            if inside[i]:
+                free[size] = i
+                size += 1
+        _solve_on(q, b, free, size, factor, target, second)
+        step, blocking = 1.0, -1
+        for i in range(size):
+            if target[i] < 0.0:
+                now = m[free[i]]
+                part = now / (now - target[i])
+                if part < step:
+                    step, blocking = part, i
+        for i in range(size):
+            m[free[i]] += step * (target[i] - m[free[i]])
+        if blocking >= 0:  # an entry reached 0 on the way: go on without it
+            m[free[blocking]] = 0.0
+            inside[free[blocking]] = False
+            continue
+        level = 0.0  # the slope, equal for all free entries
+        for i in range(size):
+            s = -b[free[i]]
+            for j in range(size):
+                s += q[free[i], free[j]] * m[free[j]]
+            level += s / size
+        entering, steepest = -1, -GAIN * scale
+        for i in range(f):
+            if not inside[i]:
+                s = -b[i] - level
+                for j in range(size):
+                    s += q[i, free[j]] * m[free[j]]
+                if s < steepest:
+                    entering, steepest = i, s
+        if entering < 0:
+            break
+        inside[entering] = True
+
+
+@_jit
+def _add_outer(total: Any, row: Any, sign: float) -> None:
+    for i in range(len(row)):
+        for j in range(len(row)):
+            total[i, j] += sign * row[i] * row[j]
+
+
+@_jit
+def _cost(q: Any, b: Any, m: Any) -> float:
+    """The squared misfit but for a constant, ``m'Qm - 2 b'm``."""
+    value = 0.0
+    for i in range(len(m)):
+        s = -2.0 * b[i]
+        for j in range(len(m)):
+            s += q[i, j] * m[j]
+        value += m[i] * s
+    return value
+
+
+@_jit
+def _place(q: Any, b: Any, conflict: Any, masses: Any, plain: Any, i: int) -> float:
+    """Fit one object's masses; returns by how much its misfit fell."""
+    f = len(b)
+    for a in range(f):
+        q[a, a] += RIDGE
+    before = _cost(q, b, masses[i])
+    solve(q, b, masses[i])
+    for a in range(f):
+        plain[i, a] = 0.0
+        for k in range(f):
+            plain[i, a] += masses[i, k] * conflict[k, a]
+    fallen: float = before - _cost(q, b, masses[i])
+    return fallen
+
+
+@_jit
+def sweep_all(phi: Any, conflict: Any, masses: Any) -> float:
+    """Fit every object's masses in turn to its conflicts with all others; in place.
+
+    ``phi`` (n, n) is zero on its diagonal. Returns by how much the sum of the objects' misfits fell; as each pair belongs
+    to two objects, the sum over pairs (i, j), i != j, falls by twice that.
+    """
+    n, f = masses.shape
+    plain = masses @ conflict  # rows of m_j' C, kept up to date
+    gram = plain.T @ plain
+    q, b = np.empty((f, f)), np.empty(f)
+    gained = 0.0
+    for i in range(n):
+        b[:] = phi[i] @ plain
+        _add_outer(gram, plain[i], -1.0)
+        q[:] = gram
+        gained += _place(q, b, conflict, masses, plain, i)
+        _add_outer(gram, plain[i], 1.0)
+    return gained
+
+
+@_jit
+def sweep_some(phi: Any, others: Any, starts: Any, conflict: Any, masses: Any) -> float:
+    """The same with some others each: those of object i are ``others[starts[i]:starts[i + 1]]``, with their ``phi``."""
+    n, f = masses.shape
+    plain = masses @ conflict
+    q, b = np.empty((f, f)), np.empty(f)
+    gained = 0.0
+    for i in range(n):
+        q[:] = 0.0
+        b[:] = 0.0
+        for j in range(starts[i], starts[i + 1]):
+            row = plain[others[j]]
+            _add_outer(q, row, 1.0)
+            for a in range(f):
+                b[a] += phi[j] * row[a]
+        gained += _place(q, b, conflict, masses, plain, i)
+    return gained
+
+
+@_jit
+def _fit_rows(q: Any, b: Any, masses: Any) -> None:
+    for i in range(len(b)):
+        solve(q, b[i], masses[i])
+
+
+def fit_rows(q: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Minimisers (n, f) for one Q (f, f) and many b (n, f)."""
+    masses = np.full(b.shape, 1.0 / b.shape[1])
+    _fit_rows(q, np.ascontiguousarray(b), masses)
+    return masses

@@ -1,0 +1,183 @@
+"""From ``ReportData`` to the JSON that the page's script draws: numbers packed as base64, words as they are."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.plots import _mix, set_colors
+from softecm.report.data import Attribute, Explanation, FloatArray, ReportData, doubt, noteworthy
+from softecm.report.words import in_words
+
+MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left out
+MOST_STEPS = 160
+MOST_MEMBERS = 24
+EDGE = (0.005, 0.995)
+
+
+def payload(data: ReportData) -> dict[str, Any]:
+    """Everything the script needs."""
+    partition, rows = data.partition, data.rows
+    drawn = partition[rows]
+    focal = partition.focal_sets
+    place = {int(row): i for i, row in enumerate(rows)}
+    counts = np.bincount(partition.masses.argmax(1), minlength=len(focal) + 1)
+    lists = noteworthy(drawn, data.distances)
+    return {
+        "n": len(partition),
+        "c": partition.n_clusters,
+        "noun": data.noun,
+        "labels": focal.labels(),
+        "words": [in_words(focal, j) for j in range(len(focal) + 1)],
+        "sets": [[], *focal.sets],
+        "colors": set_colors(focal),
+        "counts": counts.tolist(),
+        "ids": [str(data.ids[int(row)]) for row in rows],
+        "numbers": None if len(rows) == len(partition) else _packed(rows + 1, "<u4"),
+        "xy": _packed(_placed(data.points), "<u2"),
+        "stars": None if data.prototype_points is None else _stars(data),
+        "axes": list(data.axis_names),
+        "window": [v.tolist() for v in _window(data.points)],
+        "masses": _packed(np.rint(drawn.masses * 65535), "<u2"),
+        # without the darkening for ∅, which the page does in the colour of its theme
+        "mix": _packed(np.rint(_mix(drawn.pignistic()) * 255), "u1"),
+        "doubt": _packed(doubt(drawn), "<f4"),
+        "distance": None if data.distances is None else _packed(data.distances, "<f4"),
+        "lists": [chosen.tolist() for chosen in lists],
+        "columns": _columns(data.attributes, len(rows)),
+        "explained": {place[i]: _explained(e) for i, e in data.explanations.items() if i in place},
+        "series": None if data.prototype_series is None else _series(data, drawn.masses),
+        "history": [float(v) for v in data.history],
+    }
+
+
+def to_script(value: Any) -> str:
+    """JSON that is safe inside a script element: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign, code in (
+        ("<", "\\u003c"),
+        (">", "\\u003e"),
+        ("&", "\\u0026"),
+        ("\u2028", "\\u2028"),
+        ("\u2029", "\\u2029"),
+    ):
+        text = text.replace(sign, code)
+    return text
+
+
+def _packed(values: Any, kind: str) -> str:
+    array: NDArray[Any] = np.ascontiguousarray(values)
+    return base64.b64encode(array.astype(kind).tobytes()).decode("ascii")
+
+
+# ------------------------------------------------------------------ the map
+
+
+def _window(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The part of the plane to show: all of it, or for many objects what holds nearly all of them."""
+    finite = points[np.isfinite(points).all(1)]
+    if not len(finite):
+        return np.zeros(2), np.ones(2)
+    low, high = finite.min(0), finite.max(0)
+    if len(finite) > 200:
+        inner = np.quantile(finite, EDGE, axis=0)
+        room = 0.4 * (inner[1] - inner[0])
+        low, high = np.maximum(low, inner[0] - room), np.minimum(high, inner[1] + room)
+    return low, high
+
+
+def _placed(points: FloatArray, window: tuple[FloatArray, FloatArray] | None = None) -> FloatArray:
+    """Places as whole numbers from 0 to 65535; what lies beyond the window is put on its edge."""
+    low, high = _window(points) if window is None else window
+    span = np.where(high > low, high - low, 1.0)
+    unit = np.where(high > low, (np.nan_to_num(points) - low) / span, 0.5)
+    clipped: FloatArray = np.rint(np.clip(unit, 0.0, 1.0) * 65535)
+    return clipped
+
+
+def _stars(data: ReportData) -> list[list[int]]:
+    assert data.prototype_points is not None
+    places: list[list[int]] = _placed(data.prototype_points, _window(data.points)).astype(int).tolist()
+    return places
+
+
+def beyond(data: ReportData) -> int:
+    """How many objects lie beyond the map's edge."""
+    low, high = _window(data.points)
+    return int(((data.points < low - 1e-12) | (data.points > high + 1e-12)).any(1).sum())
+
+
+# ------------------------------------------------------------------ values and explanations
+
+
+def _columns(attributes: Any, count: int) -> list[dict[str, Any]]:
+    most = max(1, MOST_CELLS // max(count, 1))
+    return [_column(a) for a in list(attributes)[:most]]
+
+
+def _column(attribute: Attribute) -> dict[str, Any]:
+    if attribute.kind == "number":
+        return {"name": attribute.name, "numbers": _packed(np.asarray(attribute.values, dtype=np.float64), "<f4")}
+    levels = sorted({str(v) for v in attribute.values if v is not None})
+    code = {level: i for i, level in enumerate(levels)}
+    codes = [65535 if v is None else min(code[str(v)], 65534) for v in attribute.values]
+    return {"name": attribute.name, "levels": levels[:65535], "codes": _packed(codes, "<u2")}
+
+
+def _explained(e: Explanation) -> dict[str, Any]:
+    parts = [[p.name, p.value, p.at_first, p.at_second, round(float(p.pull), 9)] for p in e.parts]
+    return {
+        "a": e.first,
+        "b": e.second,
+        "da": _plain(e.distance_first),
+        "db": _plain(e.distance_second),
+        "parts": parts,
+        "ds": None if e.distance_set is None else _plain(e.distance_set),
+        "to": list(e.to_set),
+        "far": [[name, round(share, 4)] for name, share in e.far],
+    }
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+# ------------------------------------------------------------------ series
+
+
+def _series(data: ReportData, masses: FloatArray) -> dict[str, Any]:
+    """Prototypes of the sets, and the surest members of each; the object's own series where it is explained."""
+    assert data.prototype_series is not None
+    best = masses.argmax(1)
+    members: list[list[int]] = []
+    for column in range(1, masses.shape[1]):
+        rows = np.flatnonzero(best == column)
+        members.append(rows[np.argsort(-masses[rows, column], kind="stable")][:MOST_MEMBERS].tolist())
+    wanted = sorted({i for rows in members for i in rows} | set(_explained_rows(data)))
+    own = {i: _thinned(data.series[i]) for i in wanted} if data.series is not None else {}
+    channels = int(np.asarray(data.prototype_series[0]).shape[1])
+    return {
+        "channels": channels,
+        "prototypes": [_thinned(one) for one in data.prototype_series],
+        "members": members,
+        "own": own,
+    }
+
+
+def _explained_rows(data: ReportData) -> list[int]:
+    place = {int(row): i for i, row in enumerate(data.rows)}
+    return [place[i] for i in data.explanations if i in place]
+
+
+def _thinned(series: Any) -> dict[str, Any]:
+    """Length, and at most ``MOST_STEPS`` steps, one list a channel, in five digits."""
+    values = np.asarray(series, dtype=np.float64)
+    filled = np.flatnonzero(np.isfinite(values).any(1))
+    values = values[: filled[-1] + 1] if len(filled) else values[:1]
+    steps = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_STEPS)).round().astype(int))
+    drawn = [[float(f"{v:.5g}") if np.isfinite(v) else None for v in channel] for channel in values[steps].T]
+    return {"l": len(values), "v": drawn}

@@ -1,0 +1,397 @@
+"""One column of a table: what it holds, what is learned of it, and its way to numbers and back."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from itertools import repeat
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.spaces.real import LARGEST
+
+MISSING, UNSEEN = -1, -2  # codes of cells that are empty, or hold a category the fit never saw
+ROWS = 1 << 16  # cells held as Python values at once
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MICROSECOND = dt.timedelta(microseconds=1)
+TEMPORAL = ("date", "datetime", "duration")
+NORMAL_IQR = 1.3489795003921634  # interquartile range of a standard normal variable
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column as it came: a narwhals series or a 1-D array, with its name."""
+
+    name: str | int
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def label(self) -> str:
+        """How messages call the column."""
+        return f"column {self.name!r}"
+
+    def chunks(self) -> Iterator[tuple[int, list[Any]]]:
+        """Cells as Python values, None where missing, some thousand at a time with the number of the first."""
+        for start in range(0, len(self), ROWS):
+            yield start, self._plain(self.values[start : start + ROWS])
+
+    @staticmethod
+    def _plain(part: Any) -> list[Any]:
+        if isinstance(part, np.ndarray):
+            if part.dtype.kind in "iubU":
+                return list(part.tolist())
+            return [None if is_missing(v) else v for v in part.tolist()]
+        if part.dtype in (nw.Object, nw.Unknown) or part.dtype.is_float():
+            return [None if is_missing(v) else v for v in part.to_list()]
+        values: list[Any] = part.to_list()
+        for i in np.flatnonzero(part.is_null().to_numpy()):
+            values[i] = None
+        return values
+
+    @cached_property
+    def kind(self) -> str:
+        """What the column holds: number, boolean, text, ordered, date, datetime or duration."""
+        dtype = self.values.dtype
+        if isinstance(self.values, np.ndarray):
+            kinds = {"f": "number", "i": "number", "u": "number", "b": "boolean", "U": "text", "M": "datetime"}
+            kinds |= {"m": "duration", "O": "object"}
+            kind = kinds.get(dtype.kind, "")
+        elif dtype in (nw.Categorical, nw.Enum):
+            kind = "ordered" if nw.is_ordered_categorical(self.values) else "text"
+        else:
+            named = {nw.Boolean: "boolean", nw.String: "text", nw.Date: "date", nw.Datetime: "datetime"}
+            named |= {nw.Duration: "duration", nw.Object: "object", nw.Unknown: "object"}
+            kind = "number" if dtype.is_numeric() else next((k for t, k in named.items() if dtype == t), "")
+        if not kind:
+            raise ValueError(
+                f"{self.label} must hold numbers, text, categories, booleans or dates; got {dtype}. "
+                "Turn it into one of these, or leave it out."
+            )
+        return self._object_kind() if kind == "object" else kind
+
+    def _object_kind(self) -> str:
+        """The one kind of value in a column without a type of its own; two kinds are refused."""
+        found: dict[str, Any] = {}
+        for _, part in self.chunks():
+            for value in part:
+                if value is not None:
+                    found.setdefault(kind_of(value), value)
+        if len(found) > 1:
+            (a, x), (b, y) = list(found.items())[:2]
+            raise ValueError(
+                f"{self.label} must hold one kind of value; got {a} ({x!r}) and {b} ({y!r}). "
+                "Convert the column to one type, for instance with astype(str)."
+            )
+        kind = next(iter(found), "text")
+        if kind == "other":
+            value = found[kind]
+            raise ValueError(
+                f"{self.label} must hold numbers, text, booleans or dates; got {value!r} ({type(value).__name__}). "
+                "Turn it into one of these, or leave it out."
+            )
+        return kind.removesuffix(" with a time zone")
+
+    def zone(self) -> str | None:
+        """The time zone of a column of date-times; None without one."""
+        zone = getattr(self.values.dtype, "time_zone", None)
+        if zone is not None:
+            return str(zone)
+        if self.values.dtype in (np.dtype(object), nw.Object):
+            first = next((v for _, part in self.chunks() for v in part if v is not None), None)
+            aware = isinstance(first, dt.datetime) and first.tzinfo is not None
+            return (getattr(first.tzinfo, "key", None) or "UTC") if aware else None  # type: ignore[union-attr]
+        return None
+
+    def declared(self) -> tuple[Any, ...]:
+        """The categories a categorical type names, in its order; empty for other types."""
+        if isinstance(self.values, nw.Series) and self.values.dtype in (nw.Categorical, nw.Enum):
+            return tuple(self.values.cat.get_categories().to_list())
+        return ()
+
+    def numbers(self, kind: str) -> NDArray[np.float64]:
+        """Cells as floats, NaN where missing; dates and durations as microseconds."""
+        values = self.values
+        if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+            out = values.astype(np.float64)
+        elif isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+            unit = "datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]"
+            counts = values.astype(unit)
+            out = np.where(np.isnat(counts), np.nan, counts.astype(np.int64).astype(np.float64))
+        elif isinstance(values, np.ndarray) or values.dtype in (nw.Object, nw.Unknown):
+            parts = [[np.nan if v is None else to_float(v) for v in part] for _, part in self.chunks()]
+            out = np.array([v for part in parts for v in part], dtype=np.float64)
+        elif kind == "duration":
+            out = values.dt.total_microseconds().cast(nw.Float64).to_numpy()
+        elif kind in TEMPORAL:
+            zone = getattr(values.dtype, "time_zone", None)
+            out = values.cast(nw.Datetime("us", zone)).dt.timestamp("us").cast(nw.Float64).to_numpy()
+        else:
+            out = values.cast(nw.Float64).to_numpy()
+        return self._bounded(np.asarray(out, dtype=np.float64))
+
+    def _bounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        largest = float(np.nanmax(np.abs(numbers), initial=0.0))
+        if largest > LARGEST:
+            row = int(np.nanargmax(np.abs(numbers)))
+            raise ValueError(
+                f"{self.label} must hold finite numbers of at most {LARGEST:g} in size; got {numbers[row]:g} in row {row}. "
+                "Mark such a cell as missing (NaN), or divide the column by a constant."
+            )
+        return numbers
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell is empty: None, NaN, or a library's own mark."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
+
+
+def kind_of(value: Any) -> str:
+    """The kind of one Python value, in words."""
+    if isinstance(value, bool | np.bool_):
+        return "boolean"
+    if isinstance(value, int | float | Decimal | np.integer | np.floating):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, dt.datetime):
+        return "datetime" if value.tzinfo is None else "datetime with a time zone"
+    if isinstance(value, np.datetime64):
+        return "datetime"
+    if isinstance(value, dt.date):
+        return "date"
+    return "duration" if isinstance(value, dt.timedelta | np.timedelta64) else "other"
+
+
+def to_float(value: Any) -> float:
+    """A number, or the microseconds of a date or a duration."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return float(value.astype("M8[us]" if isinstance(value, np.datetime64) else "m8[us]").astype(np.int64))
+    if isinstance(value, dt.date):  # a datetime is a date, too
+        moment = value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)
+        value = (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)) - EPOCH
+    return float(value // MICROSECOND) if isinstance(value, dt.timedelta) else float(value)
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column measured by differences: numbers, dates, durations, ranks of ordered levels.
+
+    Encoded as ``(x - center) sqrt(weight) / scale``; the centre is the mean, so that 0 stands for a missing cell.
+    """
+
+    name: str | int
+    kind: str  # number, date, datetime, duration or ordinal
+    weight: float
+    center: float
+    scale: float
+    levels: tuple[Any, ...] = ()  # of an ordinal column, lowest first
+    zone: str | None = None  # of a column of date-times
+    style: str = "plain"  # plain, categorical or ordered: how the levels came
+
+    def encode(self, cells: Cells) -> NDArray[np.float64]:
+        """Cells as coordinates (n,), NaN where missing."""
+        kind = cells.kind
+        if self.kind == "ordinal":
+            numbers = ranks(cells, self.levels)
+        else:
+            self._check_kind(cells, kind)
+            numbers = cells.numbers(kind)
+        coordinates: NDArray[np.float64] = (numbers - self.center) * (np.sqrt(self.weight) / self.scale)
+        return coordinates
+
+    def _check_kind(self, cells: Cells, kind: str) -> None:
+        alike = kind == self.kind or {kind, self.kind} == {"date", "datetime"} or not any_observed(cells)
+        if not alike:
+            raise ValueError(
+                f"{cells.label} must hold what it held in fit ({self.kind}); got {kind}. Convert it to the same type."
+            )
+        if self.kind in ("date", "datetime") and (self.zone is None) != (cells.zone() is None) and any_observed(cells):
+            now, then = ("without", "with") if cells.zone() is None else ("with", "without")
+            raise ValueError(
+                f"{cells.label} must hold dates {then} a time zone, as in fit; got dates {now} one. "
+                "Localise them, or convert all to UTC."
+            )
+
+    def decode(self, coordinates: NDArray[np.floating[Any]]) -> list[Any]:
+        """Coordinates (k,) as values of the column."""
+        numbers = np.asarray(coordinates, dtype=np.float64) * (self.scale / np.sqrt(self.weight)) + self.center
+        if self.kind == "number":
+            return list(map(float, numbers))
+        if self.kind == "ordinal":
+            return [self.levels[int(i)] for i in np.clip(np.rint(numbers), 0, len(self.levels) - 1)]
+        moments = [dt.timedelta(microseconds=round(float(v))) for v in numbers]
+        if self.kind == "duration":
+            return list(moments)
+        if self.kind == "date":
+            day = dt.timedelta(days=1)
+            return [(EPOCH + round(m / day) * day).date() for m in moments]
+        return [EPOCH + m if self.zone else (EPOCH + m).replace(tzinfo=None) for m in moments]
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A column measured by equality: a prototype has a distribution over its levels."""
+
+    name: str | int
+    kind: str  # text, boolean or number: what the levels are
+    weight: float
+    levels: tuple[Any, ...]
+    frequencies: tuple[float, ...]  # of the levels among the observed cells: stands in for a missing cell at a start
+    style: str = "plain"  # plain, categorical or ordered: how the levels came
+
+    def encode(self, cells: Cells) -> NDArray[np.int64]:
+        """Cells as positions among the levels (n,); MISSING and UNSEEN where there is none."""
+        kind = category_kind(cells)
+        if kind != self.kind and any_observed(cells):
+            raise ValueError(
+                f"{cells.label} must hold what it held in fit ({self.kind}); got {kind}. Convert it to the same type."
+            )
+        return codes(cells, self.levels)
+
+    def decode(self, probabilities: NDArray[np.floating[Any]]) -> list[Any]:
+        """The mode of each distribution (k, levels)."""
+        return [self.levels[i] for i in probabilities.argmax(1)]
+
+
+def any_observed(cells: Cells) -> bool:
+    """Whether any cell holds a value."""
+    return any(v is not None for _, part in cells.chunks() for v in part)
+
+
+def category_kind(cells: Cells) -> str:
+    """What the levels of a column are; dates are no categories."""
+    kind = cells.kind
+    if kind in TEMPORAL:
+        raise ValueError(
+            f"{cells.label} must hold text, numbers or booleans to be categorical; got {kind}. Turn the dates into text, "
+            "or leave the column out of categorical_features."
+        )
+    if kind == "ordered":
+        kind = "text"
+    named = cells.declared()
+    return kind_of(named[0]) if named else kind
+
+
+def codes(cells: Cells, levels: Sequence[Any]) -> NDArray[np.int64]:
+    """Positions of cells among ``levels``."""
+    position: dict[Any, int] = {level: k for k, level in enumerate(levels)}
+    position[None] = MISSING
+    out = np.empty(len(cells), dtype=np.int64)
+    for start, part in cells.chunks():
+        out[start : start + len(part)] = list(map(position.get, part, repeat(UNSEEN)))
+    return out
+
+
+def ranks(cells: Cells, levels: Sequence[Any]) -> NDArray[np.float64]:
+    """Ranks of cells among ordered ``levels``, NaN where missing; a level without a place is refused."""
+    found = codes(cells, levels)
+    if (found == UNSEEN).any():
+        row = int((found == UNSEEN).argmax())
+        value = next(cells.chunks())[1][row] if row < ROWS else "..."
+        raise ValueError(
+            f"{cells.label} must hold one of its ordered levels {list(levels)!r}; got {value!r} in row {row}. "
+            "Where it belongs among them is unknown: name every level in ordinal_features, or mark it as missing."
+        )
+    return np.where(found == MISSING, np.nan, found.astype(np.float64))
+
+
+def distinct(cells: Cells, most: int) -> list[Any]:
+    """The values of a column, sorted or in the order its type declares; too many are refused."""
+    seen: set[Any] = set()
+    for _, part in cells.chunks():
+        seen.update(part)
+    seen.discard(None)
+    if len(seen) > most:
+        raise ValueError(
+            f"{cells.label} must have at most {most} categories; got {len(seen)} in {len(cells)} rows. Leave it out if it "
+            "is an identifier, put rare values together, or raise max_levels if each of them matters."
+        )
+    declared = cells.declared()
+    values = [v for v in declared if v in seen] if declared else sorted(seen)
+    return [v.item() if isinstance(v, np.generic) else float(v) if isinstance(v, Decimal) else v for v in values]
+
+
+def learn_category(cells: Cells, weight: float, most: int, sample_weight: NDArray[np.float64] | None) -> CategoryColumn:
+    """Levels and their frequencies."""
+    kind = category_kind(cells)
+    levels = distinct(cells, most)
+    if not levels:
+        raise_empty(cells)
+    found = codes(cells, levels)
+    counts = np.bincount(
+        found[found >= 0],
+        weights=None if sample_weight is None else sample_weight[found >= 0],
+        minlength=len(levels),
+    )
+    total = counts.sum()
+    shares = counts / total if total > 0 else np.full(len(levels), 1 / len(levels))
+    return CategoryColumn(cells.name, kind, weight, tuple(levels), tuple(map(float, shares)), style_of(cells))
+
+
+def learn_number(
+    cells: Cells,
+    weight: float,
+    scaling: str,
+    sample_weight: NDArray[np.float64] | None,
+    levels: Sequence[Any] | None = None,
+) -> NumberColumn:
+    """Centre and scale; ``levels`` makes it ordinal."""
+    kind = cells.kind
+    numbers = cells.numbers(kind) if levels is None else ranks(cells, levels)
+    observed = ~np.isnan(numbers)
+    if sample_weight is not None:
+        observed &= sample_weight > 0
+    if not observed.any():
+        raise_empty(cells)
+    values = numbers[observed]
+    weights = np.ones(len(values)) if sample_weight is None else sample_weight[observed]
+    center = float(np.average(values, weights=weights))
+    return NumberColumn(
+        cells.name,
+        kind if levels is None else "ordinal",
+        weight,
+        center,
+        spread(values - center, weights, scaling),
+        () if levels is None else tuple(levels),
+        cells.zone() if kind == "datetime" else None,
+        style_of(cells),
+    )
+
+
+def spread(values: NDArray[np.float64], weights: NDArray[np.float64], scaling: str) -> float:
+    """Standard deviation, range or interquartile range (as that of a normal variable); 1 for a constant column."""
+    if scaling == "range":
+        scale = float(values.max() - values.min())
+    else:
+        scale = float(np.sqrt(np.average(values**2, weights=weights)))
+        if scaling == "robust":
+            order = np.argsort(values, kind="stable")
+            steps = np.cumsum(weights[order])
+            low, high = (values[order[np.searchsorted(steps, q * steps[-1])]] for q in (0.25, 0.75))
+            # More than half of the cells equal: nothing robust is left to measure by.
+            scale = float(high - low) / NORMAL_IQR if high > low else scale
+    largest = float(np.abs(values).max(initial=0.0))
+    return scale if scale > 1e-12 * largest else 1.0
+
+
+def style_of(cells: Cells) -> str:
+    """How the column's type names its levels."""
+    if not cells.declared():
+        return "plain"
+    return "ordered" if nw.is_ordered_categorical(cells.values) else "categorical"
+
+
+def raise_empty(cells: Cells) -> None:
+    """Refuse a column without a value."""
+    raise ValueError(f"{cells.label} must hold at least one value; got {len(cells)} missing cells. Leave it out.")

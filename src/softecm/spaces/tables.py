@@ -1,0 +1,557 @@
+"""Tables: numbers, ordered levels, categories, booleans and dates side by side, with gaps."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.spaces.base import Space, content_keys
+from softecm.spaces.columns import (
+    MISSING,
+    ROWS,
+    UNSEEN,
+    CategoryColumn,
+    Cells,
+    NumberColumn,
+    learn_category,
+    learn_number,
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the columns of a table lie among the coordinates of a prototype: numbers first, then levels in a row.
+
+    A code beyond a column's levels marks a cell without one: ``levels`` an unseen category, ``levels + 1`` a gap.
+    """
+
+    number_weights: tuple[float, ...]
+    category_weights: tuple[float, ...]
+    levels: tuple[int, ...]  # how many categories each categorical column has
+    heights: tuple[
+        float, ...
+    ]  # what a certain category is encoded as: a prototype's coordinate is height * probability
+    order: tuple[int, ...]  # place of each of the user's columns among numbers, then categories
+
+    @property
+    def width(self) -> int:
+        """Coordinates of a prototype."""
+        return len(self.number_weights) + sum(self.levels)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """First coordinate of each categorical column, counted from the first of them."""
+        return np.concatenate([[0], np.cumsum(self.levels)[:-1]]).astype(np.int64)[: len(self.levels)]
+
+    @cached_property
+    def slots(self) -> NDArray[np.int64]:
+        """First row of each categorical column in a lookup table, which has two rows more a column: unseen and gap."""
+        return self.starts + 2 * np.arange(len(self.levels))
+
+    @property
+    def n_slots(self) -> int:
+        """Rows of a lookup table."""
+        return sum(self.levels) + 2 * len(self.levels)
+
+    @cached_property
+    def column(self) -> NDArray[np.int64]:
+        """The categorical column of each level's coordinate."""
+        return np.repeat(np.arange(len(self.levels)), self.levels)
+
+    @cached_property
+    def level_slots(self) -> NDArray[np.int64]:
+        """The row of each level in a lookup table."""
+        return np.arange(sum(self.levels)) + 2 * self.column
+
+    def by_level(self, values: Sequence[float]) -> NDArray[np.float64]:
+        """One value a column, repeated for each of its levels."""
+        return np.repeat(np.asarray(values, dtype=np.float64), self.levels)
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """Objects of a table as the distances see them; cut into blocks like a tensor."""
+
+    numbers: Tensor  # (n, p), 0 where missing
+    codes: Tensor  # (n, q), unsigned bytes or int32
+    observed: Tensor | None  # (n, p) bool; None where nothing at all is missing or unseen
+    scale: Tensor | None  # (n,): sum of weights over sum of observed weights; None likewise
+    layout: Layout
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: Any) -> EncodedTable:
+        return replace(
+            self,
+            numbers=self.numbers[rows],
+            codes=self.codes[rows],
+            observed=None if self.observed is None else self.observed[rows],
+            scale=None if self.scale is None else self.scale[rows],
+        )
+
+    def to(self, device: Any) -> EncodedTable:
+        """The same on another device."""
+        return replace(
+            self,
+            numbers=self.numbers.to(device),
+            codes=self.codes.to(device),
+            observed=None if self.observed is None else self.observed.to(device),
+            scale=None if self.scale is None else self.scale.to(device),
+        )
+
+    def cpu(self) -> EncodedTable:
+        """The same in main memory."""
+        return self.to("cpu")
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the table lies on a GPU."""
+        return bool(self.numbers.is_cuda)
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A table as it came, column by column."""
+
+    columns: tuple[Cells, ...]
+    backend: str | None  # pandas, polars, pyarrow; None for an array
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), len(self.columns)
+
+    @property
+    def names(self) -> list[str | int]:
+        """Names of the columns; positions for an array."""
+        return [c.name for c in self.columns]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How columns are read; what a metric on tables passes on."""
+
+    categorical_features: Any = None
+    ordinal_features: Any = None
+    weights: Any = None
+    scaling: str = "std"
+    category_weight: float = 1.0
+    max_levels: int = 10_000
+    nominal: bool = False  # every column is categorical, numbers too
+    simplex: bool = False  # probabilities are encoded as they are, not scaled for squared differences
+
+
+@dataclass(frozen=True)
+class Table(Space):
+    """Rows of a data frame or of a NumPy array with columns of different kinds, gaps allowed."""
+
+    options: TableOptions = field(default_factory=TableOptions)
+    columns: tuple[NumberColumn | CategoryColumn, ...] = ()
+    backend: str | None = None
+    dtype: torch.dtype = field(default=torch.float64)
+    sample_weight: NDArray[np.float64] | None = None  # only while fitting
+
+    def check(self, estimator: Any, X: Any, *, reset: bool) -> RawTable:
+        """A table with the columns of the fit, in their order; ``reset`` takes it as the fit's."""
+        table = read_table(X)
+        if reset:
+            estimator.n_features_in_ = len(table.columns)
+            names = table.names
+            if all(isinstance(name, str) for name in names):
+                estimator.feature_names_in_ = np.asarray(names, dtype=object)
+            elif hasattr(estimator, "feature_names_in_"):
+                del estimator.feature_names_in_
+            return table
+        return self._match(table, type(estimator).__name__)
+
+    def _match(self, table: RawTable, owner: str = "the table") -> RawTable:
+        """The fit's columns picked out of a table by name, or by position from an array."""
+        names = [c.name for c in self.columns]
+        if table.backend is None or self.backend is None:
+            if len(table.columns) != len(names):
+                raise ValueError(
+                    f"X has {len(table.columns)} features, but {owner} is expecting {len(names)} features as input. "
+                    "Give the columns of the fit, in their order."
+                )
+            if self.backend is not None:
+                warnings.warn(
+                    f"X has no column names, but {owner} was fitted with them: columns are taken in the fit's order.",
+                    UserWarning,
+                    stacklevel=5,
+                )
+            return replace(table, columns=tuple(Cells(n, c.values) for n, c in zip(names, table.columns, strict=True)))
+        there = {c.name: c for c in table.columns}
+        absent = [n for n in names if n not in there]
+        if absent:
+            raise ValueError(
+                f"X must have every column of the fit; {', '.join(map(repr, absent[:5]))} "
+                f"{'is' if len(absent) == 1 else 'are'} missing. A cell may be empty, a column may not be left out."
+            )
+        return replace(table, columns=tuple(there[n] for n in names))
+
+    def weighted(self, weights: NDArray[np.float64] | None) -> Table:
+        """Scales, means and frequencies will count each row so often."""
+        return replace(self, sample_weight=weights)
+
+    def fit(self, X: RawTable, *, dtype: torch.dtype) -> Table:
+        """Learn kinds, scales, levels and what stands in for a gap."""
+        sample_weight = self.sample_weight
+        kinds = column_kinds(X, self.options)
+        weights = column_weights(X, self.options, kinds)
+        columns: list[NumberColumn | CategoryColumn] = []
+        for cells, kind, weight in zip(X.columns, kinds, weights, strict=True):
+            if kind is None:
+                columns.append(learn_category(cells, weight, self.options.max_levels, sample_weight))
+            else:
+                columns.append(learn_number(cells, weight, self.options.scaling, sample_weight, kind or None))
+        return replace(self, columns=tuple(columns), backend=X.backend, dtype=dtype, sample_weight=None)
+
+    @property
+    def numbers(self) -> list[NumberColumn]:
+        """The columns measured by differences."""
+        return [c for c in self.columns if isinstance(c, NumberColumn)]
+
+    @property
+    def categories(self) -> list[CategoryColumn]:
+        """The columns measured by equality."""
+        return [c for c in self.columns if isinstance(c, CategoryColumn)]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where each column lies in a prototype."""
+        numbers, categories = self.numbers, self.categories
+        both: list[NumberColumn | CategoryColumn] = [*numbers, *categories]
+        place = {c.name: i for i, c in enumerate(both)}
+        weights = tuple(c.weight for c in categories)
+        return Layout(
+            tuple(c.weight for c in numbers),
+            weights,
+            tuple(len(c.levels) for c in categories),
+            weights if self.options.simplex else tuple(float(np.sqrt(w / 2.0)) for w in weights),
+            tuple(place[c.name] for c in self.columns),
+        )
+
+    def encode(self, X: RawTable) -> EncodedTable:
+        """Numbers scaled, categories as codes, gaps marked."""
+        n, layout = len(X), self.layout
+        cells = {c.name: c for c in X.columns}
+        number_type = np.float32 if self.dtype == torch.float32 else np.float64
+        code_type = np.uint8 if max(layout.levels, default=0) + 2 <= 256 else np.int32
+        numbers = np.empty((n, len(self.numbers)), dtype=number_type)
+        codes = np.empty((n, len(self.categories)), dtype=code_type)
+        gaps: dict[int, NDArray[np.bool_]] = {}  # by number, then category; only columns that have some
+        unseen = False
+        for j, column in enumerate(self.numbers):
+            numbers[:, j] = column.encode(cells[column.name])
+            empty = np.isnan(numbers[:, j])
+            if empty.any():
+                gaps[j] = empty
+                numbers[empty, j] = 0.0
+        for j, category in enumerate(self.categories):
+            found = category.encode(cells[category.name])
+            empty = found == MISSING
+            unseen = unseen or bool((found == UNSEEN).any())
+            if empty.any():
+                gaps[len(self.numbers) + j] = empty
+            size = layout.levels[j]
+            codes[:, j] = np.where(found >= 0, found, np.where(empty, size + 1, size))
+        observed, scale = self._gaps(gaps, n, force=unseen)
+        return EncodedTable(
+            torch.from_numpy(numbers),
+            torch.from_numpy(codes),
+            None if observed is None else torch.from_numpy(observed),
+            None if scale is None else torch.from_numpy(scale.astype(number_type)),
+            layout,
+        )
+
+    def _gaps(
+        self, gaps: dict[int, NDArray[np.bool_]], n: int, *, force: bool
+    ) -> tuple[NDArray[np.bool_] | None, NDArray[np.float64] | None]:
+        """Which numbers are observed, and what makes up for the rest: sum of weights over sum of observed weights."""
+        if not gaps and not force:
+            return None, None
+        p = len(self.numbers)
+        weights = np.array([*self.layout.number_weights, *self.layout.category_weights])
+        observed = np.ones((n, p), dtype=bool)
+        lost, cells = np.zeros(n), np.zeros(n, dtype=np.int64)
+        for j, empty in gaps.items():
+            lost[empty] += weights[j]
+            cells[empty] += 1
+            if j < p:
+                observed[:, j] = ~empty
+        if (cells == len(weights)).any():
+            rows = np.flatnonzero(cells == len(weights))
+            raise ValueError(
+                f"X must have at least one value in every row; got {len(rows)} empty, the first is row {rows[0]}. "
+                "Leave such rows out: nothing is known of them."
+            )
+        return observed, weights.sum() / (weights.sum() - lost)
+
+    def decode(self, prototypes: Tensor) -> Any:
+        """Prototypes in the user's own columns and units; the mode for categories, the nearest level for ordered ones."""
+        values = self._values(prototypes)
+        if self.backend is None:
+            plain = all(c.kind == "number" for c in self.columns)
+            columns = [np.array(v, dtype=np.float64 if plain else object) for v in values]
+            return np.stack(columns, 1)
+        return frame_of(self.columns, values, self.backend)
+
+    def _values(self, prototypes: Tensor) -> list[list[Any]]:
+        rows = prototypes.detach().double().cpu().numpy()
+        shares = iter(self._shares(rows))
+        numbers = iter(rows.T)
+        return [
+            c.decode(next(numbers)) if isinstance(c, NumberColumn) else c.decode(next(shares)) for c in self.columns
+        ]
+
+    def _shares(self, rows: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        """Distributions (k, levels) of each categorical column."""
+        p = len(self.numbers)
+        for start, size, height in zip(self.layout.starts, self.layout.levels, self.layout.heights, strict=True):
+            shares = rows[:, p + start : p + start + size] / height
+            # The exact relaxation solves for clusters whose means over sets fit best: a share may end outside 0 and 1.
+            shares = np.clip(shares, 0.0, None)
+            yield shares / shares.sum(1, keepdims=True)
+
+    def distributions(self, prototypes: Tensor) -> dict[Any, dict[Any, NDArray[np.float64]]]:
+        """For each categorical column and each of its categories, the probability in every prototype (k,)."""
+        rows = prototypes.detach().double().cpu().numpy()
+        pairs = zip(self.categories, self._shares(rows), strict=True)
+        return {c.name: dict(zip(c.levels, shares.T, strict=True)) for c, shares in pairs}
+
+    def encode_prototypes(self, prototypes: Any) -> Tensor:
+        """Prototypes given as a table with the fit's columns; gaps are filled as those of a start."""
+        x = self.encode(self._match(read_table(prototypes, name="init")))
+        for j, category in enumerate(self.categories):
+            strange = (x.codes[:, j].long() == len(category.levels)).nonzero()
+            if len(strange):
+                raise ValueError(
+                    f"init must use categories of the fit; column {category.name!r} has another one in row "
+                    f"{int(strange[0])}. Its categories are {list(category.levels)[:10]!r}."
+                )
+        return self.starts(x, torch.arange(len(x)))
+
+    def starts(self, x: EncodedTable, rows: Tensor) -> Tensor:
+        """The chosen objects; a gap is filled with the column's mean or frequencies."""
+        part = x[rows]
+        device = part.numbers.device
+        pieces = [part.numbers]  # a number that is missing is 0, its column's mean
+        for j, (category, height) in enumerate(zip(self.categories, self.layout.heights, strict=True)):
+            size = len(category.levels)
+            choices = torch.zeros(size + 2, size, dtype=self.dtype, device=device)
+            choices[:size] = torch.eye(size, dtype=self.dtype, device=device)
+            choices[size:] = torch.tensor(category.frequencies, dtype=self.dtype, device=device)
+            pieces.append(height * choices[part.codes[:, j].long()])
+        return torch.cat(pieces, 1)
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """Names of the columns, in the user's order."""
+        return [c.name if isinstance(c.name, str) else f"x{c.name}" for c in self.columns]
+
+    def keys(self, x: EncodedTable) -> NDArray[np.uint64]:
+        """Numbers of the objects' content, gaps included."""
+        parts = []
+        for start in range(0, len(x), ROWS):
+            block = x[start : start + ROWS]
+            # In single precision: a mean summed in another order of rows may differ in its last bit, and all keys with it.
+            cells = [block.numbers.float(), block.codes] + ([] if block.observed is None else [block.observed])
+            parts.append(content_keys(np.concatenate([c.cpu().numpy().astype(np.float64) for c in cells], 1)))
+        return np.concatenate(parts)
+
+    @classmethod
+    def samples(cls, generator: torch.Generator, n: int) -> Tensor:
+        """Two numbers and two categories of three and two levels, as plain rows of coordinates."""
+        numbers = torch.randn((n, 2), generator=generator, dtype=torch.float64)
+        parts = [numbers]
+        for levels in (3, 2):
+            codes = torch.randint(levels, (n,), generator=generator)
+            parts.append(torch.nn.functional.one_hot(codes, levels).double() * 0.5**0.5)
+        return torch.cat(parts, 1)
+
+
+def read_table(X: Any, name: str = "X") -> RawTable:
+    """A data frame or a 2-D array as columns."""
+    if isinstance(X, RawTable):
+        return X
+    columns = getattr(X, "columns", None)
+    if columns is not None and not isinstance(X, nw.DataFrame):
+        listed = list(getattr(X, "column_names", columns))
+        twice = sorted({str(c) for c in listed if listed.count(c) > 1}) if len(listed) < 10_000 else []
+        if twice:
+            raise ValueError(f"{name} must have a name of its own for every column; got {twice[0]!r} more than once.")
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        cells = tuple(Cells(column.name, column) for column in frame.iter_columns())
+        backend: str | None = str(frame.implementation.value)
+    else:
+        array = X if isinstance(X, np.ndarray) else _to_array(X)
+        if array.ndim != 2:
+            raise ValueError(
+                f"{name} must be a table of rows and columns; got {array.ndim} dimension{'s' if array.ndim != 1 else ''}. "
+                "Expected 2D array. Reshape your data: X.reshape(-1, 1) makes one column."
+            )
+        cells = tuple(Cells(j, array[:, j]) for j in range(array.shape[1]))
+        backend = None
+    if not cells:
+        raise ValueError(f"{name} must have at least one column; got 0 feature(s). A minimum of 1 is required.")
+    if len(cells[0]) == 0:
+        raise ValueError(f"{name} must have at least one row; got 0 sample(s). A minimum of 1 is required.")
+    return RawTable(cells, backend)
+
+
+def _to_array(X: Any) -> NDArray[Any]:
+    """Nested lists as an array that keeps each cell as it is."""
+    if isinstance(X, Sequence) and X and isinstance(X[0], Sequence) and not isinstance(X[0], str):
+        array = np.asarray(X, dtype=object)
+        try:  # numbers alone are better off as numbers
+            return np.asarray(X, dtype=np.float64) if not _holds_text(array) else array
+        except (TypeError, ValueError):
+            return array
+    return np.asarray(X)
+
+
+def _holds_text(array: NDArray[Any]) -> bool:
+    return any(isinstance(v, str | bool) for v in array.ravel())
+
+
+def places(given: Any, names: Sequence[str | int], parameter: str) -> list[int]:
+    """Positions of columns given by name, by position, or as a mask."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        given = [given]
+    values = list(given)
+    if values and all(isinstance(v, bool | np.bool_) for v in values):
+        if len(values) != len(names):
+            raise ValueError(
+                f"{parameter} must have one mark a column, {len(names)}; got {len(values)}. Or list names."
+            )
+        return [j for j, v in enumerate(values) if v]
+    out = []
+    for value in values:
+        value = value.item() if isinstance(value, np.generic) else value
+        if value in names:
+            out.append(list(names).index(value))
+        elif isinstance(value, int) and 0 <= value < len(names):
+            out.append(value)
+        else:
+            raise ValueError(
+                f"{parameter} must list columns of the table; got {value!r}, which is none of "
+                f"{', '.join(map(repr, list(names)[:10]))}{', ...' if len(names) > 10 else ''}."
+            )
+    return out
+
+
+def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Any, ...] | None]:
+    """For each column: None if categorical, () if a number, its levels in order if ordinal."""
+    names = table.names
+    nominal = set(places(options.categorical_features, names, "categorical_features"))
+    given = options.ordinal_features
+    ordinal = dict.fromkeys(places(given, names, "ordinal_features"))
+    if isinstance(given, Mapping):
+        orders = {places([k], names, "ordinal_features")[0]: v for k, v in given.items()}
+        ordinal = {j: None if v is None else tuple(v) for j, v in orders.items()}  # type: ignore[misc]
+    both = nominal & set(ordinal)
+    if both:
+        raise ValueError(
+            f"a column must be categorical or ordinal, not both; got {names[min(both)]!r} in categorical_features and in "
+            "ordinal_features. Take it out of one."
+        )
+    kinds: list[tuple[Any, ...] | None] = []
+    for j, cells in enumerate(table.columns):
+        kind = cells.kind
+        if j in ordinal:
+            kinds.append(ordinal[j] or _natural_order(cells, kind))
+        elif options.nominal or j in nominal or kind in ("text", "boolean"):
+            kinds.append(None)
+        else:
+            kinds.append(_natural_order(cells, kind) if kind == "ordered" else ())
+    return kinds
+
+
+def _natural_order(cells: Cells, kind: str) -> tuple[Any, ...]:
+    """Levels of an ordinal column for which no order was given: its type's, or that of numbers."""
+    from softecm.spaces.columns import distinct
+
+    if kind == "ordered":
+        return cells.declared()
+    if kind in ("number", "boolean"):
+        return tuple(distinct(cells, len(cells)))
+    raise ValueError(
+        f"ordinal_features must give the order of {cells.label}, whose values are {kind} and have none of their own. Write "
+        f"ordinal_features={{{cells.name!r}: [lowest, ..., highest]}}, or use an ordered categorical type."
+    )
+
+
+def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple[Any, ...] | None]) -> list[float]:
+    """The weight of each column: given, or 1 for a number and ``category_weight`` for a category."""
+    names = table.names
+    weights = [options.category_weight if kind is None else 1.0 for kind in kinds]
+    given = options.weights
+    if isinstance(given, Mapping):
+        for name, value in given.items():
+            weights[places([name], names, "weights")[0]] = value
+    elif given is not None:
+        if len(given) != len(names):
+            raise ValueError(
+                f"weights must have one number a column, {len(names)}; got {len(given)}. Or give a dict of column names."
+            )
+        weights = list(given)
+    for name, value in zip(names, weights, strict=True):
+        if isinstance(value, str) or not np.isfinite(value) or not value > 0:
+            raise ValueError(
+                f"weights must be positive numbers; got {value!r} for column {name!r}. Leave a column out of the table to "
+                "give it no weight."
+            )
+    return [float(w) for w in weights]
+
+
+def frame_of(columns: Sequence[NumberColumn | CategoryColumn], values: Sequence[list[Any]], backend: str) -> Any:
+    """A frame of prototypes of the kind the data came in."""
+    from softecm._frames import BACKENDS, make_frame
+
+    backend = backend if backend in BACKENDS else "pandas"
+    cells = {}
+    for column, cell in zip(columns, values, strict=True):
+        cells[column.name] = _series(column, cell, backend)
+    return make_frame(cells, backend)  # type: ignore[arg-type]
+
+
+def _series(column: NumberColumn | CategoryColumn, values: list[Any], backend: str) -> Any:
+    if column.style != "plain":
+        return _categorical(column, values, backend)
+    kinds: dict[str, Any] = {"date": nw.Date(), "duration": nw.Duration("us"), "boolean": nw.Boolean()}
+    kinds["datetime"] = nw.Datetime("us", getattr(column, "zone", None))
+    dtype = kinds.get(column.kind)
+    return nw.to_native(nw.new_series(str(column.name), values, dtype=dtype, backend=backend))  # type: ignore[arg-type]
+
+
+def _categorical(column: NumberColumn | CategoryColumn, values: list[Any], backend: str) -> Any:
+    """A categorical series with all of the column's levels."""
+    if backend == "pandas":
+        import pandas as pd
+
+        return pd.Categorical(values, categories=list(column.levels), ordered=column.style == "ordered")
+    if backend == "polars":
+        import polars as pl
+
+        kind = pl.Enum(list(column.levels)) if column.style == "ordered" else pl.Categorical()
+        return pl.Series(str(column.name), values, dtype=kind)
+    import pyarrow as pa
+
+    positions = pa.array([column.levels.index(v) for v in values], pa.int32())
+    return pa.DictionaryArray.from_arrays(positions, pa.array(list(column.levels)), ordered=column.style == "ordered")

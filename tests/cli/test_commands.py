@@ -1,0 +1,329 @@
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softecm.cli import fitting
+
+Run = Callable[..., tuple[int, str, str]]
+cluster_command = import_module("softecm.cli.cluster")  # the package's own ``cluster`` is the command
+
+
+def test_help_answers_at_once_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['softecm', '--help']\n"
+        "from softecm.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'sklearn', 'numpy', 'pandas', 'scipy', 'numba', 'matplotlib'} & set(sys.modules)\n"
+        "print('heavy', sorted(heavy))"
+    )
+    seconds = []
+    for _ in range(3):
+        began = _processor_seconds()
+        answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        seconds.append(_processor_seconds() - began)
+    assert "heavy []" in answer.stdout
+    assert "cluster" in answer.stdout
+    assert min(seconds) < 0.5  # of the processor: other work on the machine does not count
+
+
+def _processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def test_version_and_module(run: Run) -> None:
+    from softecm import __version__
+
+    assert run("--version")[1].strip() == f"softecm {__version__}"
+    answer = subprocess.run([sys.executable, "-m", "softecm", "--version"], capture_output=True, text=True, check=True)
+    assert __version__ in answer.stdout
+
+
+def test_demo_says_who_is_between_and_who_is_out(run: Run) -> None:
+    code, out, _ = run("demo")
+    assert code == 0
+    assert "1 lies between groups: object 6 (ω1 or ω2)." in out
+    assert "1 belongs to no group: object 12." in out
+    assert {p.name for p in Path("softecm-demo").iterdir()} == {"demo.json", "diamond.png", "report.html"}
+    assert run("demo", "-q")[:2] == (0, "")  # a second time replaces the first
+
+
+def test_cluster_writes_a_folder_and_shows_what_it_understood(run: Run, two_groups: Path) -> None:
+    code, out, err = run("cluster", two_groups, "-c", 2, "-o", "found", "--parquet")
+    assert code == 0, err
+    for part in ("semicolon", "comma", "names of the columns", "category", "mixed", "2 groups", "found/report.html"):
+        assert part in out
+    assert {p.name for p in Path("found").iterdir()} == {
+        "partition.csv", "partition.parquet", "summary.json", "model.safetensors", "report.html",
+    }  # fmt: skip
+    table = pd.read_csv("found/partition.csv").set_index("id")
+    assert table.loc["far", "set"] == "∅"
+    np.testing.assert_allclose(table.filter(like="m(").sum(axis=1), 1.0, atol=1e-5)
+    summary = json.loads(Path("found/summary.json").read_text())
+    assert summary["n_objects"] == 42
+    assert summary["converged"]
+    assert sum(summary["objects_by_set"].values()) == 42
+    assert not [p for p in Path().iterdir() if p.name.startswith(".softecm")]
+
+
+def test_labels_only_score(run: Run, two_groups: Path) -> None:
+    code, out, _ = run("cluster", two_groups, "-c", 2, "--label-column", "colour", "--json")
+    assert code == 0
+    summary = json.loads(out)
+    assert summary["scores"]["accuracy"] > 0.9
+    assert [c["kind"] for c in summary["understood"]["columns"]] == ["id", "number", "number", "label"]
+
+
+def test_a_terminal_without_greek_letters_is_served() -> None:
+    code = "import sys; sys.argv = ['softecm', 'cluster', 'ω.csv', '-c', '2']; from softecm.cli import main; main()"
+    plain = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=plain)
+    assert (answer.returncode, "does not exist" in answer.stderr) == (2, True)
+
+
+def test_the_report_is_the_same_each_time(run: Run, two_groups: Path) -> None:
+    run("cluster", two_groups, "-c", 2, "-o", "found", "-q")
+    pages = []
+    for _ in range(2):
+        run("report", "found", "-q")
+        pages.append(Path("found/report.html").read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_quiet_prints_nothing(run: Run, two_groups: Path) -> None:
+    assert run("cluster", two_groups, "-c", 2, "--quiet") == (0, "", "")
+
+
+def test_the_same_seed_gives_the_same_file(run: Run, two_groups: Path) -> None:
+    for name in ("one", "two"):
+        run("cluster", two_groups, "-c", 2, "-o", name, "-q", "--seed", 5)
+    assert Path("one/partition.csv").read_bytes() == Path("two/partition.csv").read_bytes()
+
+
+def test_the_number_of_clusters_is_found(run: Run, two_groups: Path) -> None:
+    code, out, err = run("cluster", two_groups, "-c", "auto", "--json", "--n-init", 2)
+    assert code == 0, err
+    assert json.loads(out)["n_clusters"] == 2
+
+
+def test_predict_gives_the_training_objects_their_masses(run: Run, two_groups: Path) -> None:
+    run("cluster", two_groups, "-c", 2, "-o", "found", "-q")
+    code, out, err = run("predict", "found", two_groups, "-o", "new.csv")
+    assert code == 0, err
+    assert "Written to new.csv" in out
+    assert Path("new.csv").read_text() == Path("found/partition.csv").read_text()
+    code, _, err = run("predict", "found", two_groups, "-o", "new.csv")
+    assert (code, "exists" in err) == (2, True)
+    other = Path("other.csv")
+    other.write_text("size;weight\n1,5;2,5\n3,5;1,5\n")
+    code, _, err = run("predict", "found", other)
+    assert code == 2
+    assert "colour not found" in err
+
+
+def test_the_report_is_drawn_again_with_and_without_the_file(run: Run, two_groups: Path) -> None:
+    run("cluster", two_groups, "-c", 2, "-o", "found", "-q")
+    Path("found/report.html").unlink()
+    code, out, _ = run("report", "found", "--json")
+    assert (code, json.loads(out)["source_read"]) == (0, True)
+    first = Path("found/report.html").read_text()
+    assert "What pulls" in first
+    two_groups.unlink()
+    code, out, _ = run("report", "found", "--json")
+    assert (code, json.loads(out)["source_read"]) == (0, False)
+    assert "not there any more" in Path("found/report.html").read_text()
+
+
+def test_an_existing_folder_is_never_overwritten_unasked(run: Run, two_groups: Path) -> None:
+    Path("found").mkdir()
+    Path("found/mine.txt").write_text("keep me")
+    code, _, err = run("cluster", two_groups, "-c", 2, "-o", "found")
+    assert code == 2
+    assert "--force" in err
+    assert [p.name for p in Path("found").iterdir()] == ["mine.txt"]
+    assert run("cluster", two_groups, "-c", 2, "-o", "found", "--force", "-q")[0] == 0
+    assert Path("found/mine.txt").read_text() == "keep me"
+    assert Path("found/report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("absent.csv", None, "does not exist"),
+        ("empty.csv", b"", "empty"),
+        ("header.csv", b"a,b\n", "no rows"),
+        ("ragged.csv", b"a,b\n1,2\n3,4,5\n", "line 3"),
+        ("binary.csv", bytes(range(256)) * 4, "binary"),
+        ("one.csv", b"a\n1\n2\n3\n", "only one column"),
+        ("few.csv", b"a,b\n1,2\n", "too few"),
+        ("twice.csv", b"id,a,b\nx,1,2\nx,2,3\ny,3,4\n", "unique"),
+        ("text.csv", b"a,b\n" + b"".join(b"%d q,%d r\n" % (i, i) for i in range(40)), "no column left"),
+    ],
+)
+def test_bad_files_are_one_sentence_and_exit_2(run: Run, name: str, content: bytes | None, part: str) -> None:
+    path = Path(name)
+    if content is not None:
+        path.write_bytes(content)
+    extra = ["--id-column", "id"] if name == "twice.csv" else []
+    code, out, err = run("cluster", path, "-c", 2, *extra)
+    assert code == 2
+    assert part in err
+    assert err.startswith("softecm: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err + out
+    assert {p.name for p in Path().iterdir()} <= {name}
+
+
+def test_a_folder_for_a_file_is_said(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("cluster", tmp_path, "-c", 2)
+    assert (code, "is a folder" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["-c", "zero"], "--clusters must be"),
+        (["-c", 2, "--beta", 1], "beta must be greater than 1"),
+        (["-c", 2, "--metric", "wrong"], "--metric wrong is unknown"),
+        (["-c", 2, "--delta", "much"], "--delta must be"),
+        (["-c", 2, "--encoding", "nope"], "--encoding nope is unknown"),
+        (["-c", 2, "--id-column", "nope"], "no column nope"),
+    ],
+)
+def test_bad_options_are_one_sentence_and_exit_2(run: Run, two_groups: Path, arguments: list[Any], part: str) -> None:
+    code, _, err = run("cluster", two_groups, *arguments)
+    assert code == 2
+    assert part in err
+    assert not Path("groups-softecm").exists()
+
+
+def test_unknown_options_point_to_help(run: Run, two_groups: Path) -> None:
+    code, _, err = run("cluster", two_groups, "--nope")
+    assert code == 2
+    assert "--help" in err
+
+
+def test_a_place_that_cannot_be_written_is_said(run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("file").write_text("")
+    code, _, err = run("cluster", two_groups, "-c", 2, "-o", "file/below")
+    assert (code, "can't be written" in err) == (2, True)
+    monkeypatch.setattr(os, "access", lambda path, mode, **k: not mode & os.W_OK)
+    code, _, err = run("cluster", two_groups, "-c", 2, "-o", "out")
+    assert (code, "can't be written" in err) == (2, True)
+
+
+def test_a_full_disk_leaves_nothing_behind(run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*a: Any, **k: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cluster_command, "write_csv", full)
+    before = set(Path().iterdir())
+    code, _, err = run("cluster", two_groups, "-c", 2, "-o", "out")
+    assert code == 2
+    assert "no space left on device" in err
+    assert set(Path().iterdir()) == before
+
+
+def test_ctrl_c_keeps_the_best_so_far(run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+    inner = fitting._Watch.__call__
+
+    def press(self: Any, progress: Any) -> bool:
+        rounds.append(progress.iteration)
+        if progress.iteration == 2:
+            signal.raise_signal(signal.SIGINT)
+        return inner(self, progress)
+
+    monkeypatch.setattr(fitting._Watch, "__call__", press)
+    code, out, _ = run("cluster", two_groups, "-c", 3, "--tol", 0, "-o", "found", "--json")
+    assert code == 0
+    summary = json.loads(out)
+    assert summary["interrupted"]
+    assert rounds == [1, 2]
+    assert "Ctrl-C" in summary["warnings"][0]
+    assert Path("found/report.html").exists()
+
+
+def test_a_second_ctrl_c_gives_up(run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def press(self: Any, progress: Any) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        return False
+
+    monkeypatch.setattr(fitting._Watch, "__call__", press)
+    assert run("cluster", two_groups, "-c", 2, "-o", "found")[0] == 130
+    assert not Path("found").exists()
+
+
+def test_interrupts_outside_the_main_thread_are_left_alone() -> None:
+    from rich.console import Console
+
+    seen: list[bool] = []
+
+    def work() -> None:
+        with fitting._interrupts(Console(quiet=True)) as stopped:
+            seen.append(stopped())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [False]
+
+
+def test_merged_groups_are_said_aloud(run: Run) -> None:
+    Path("same.csv").write_text("a,b\n" + "1,2\n2,1\n" * 3)
+    code, out, err = run("cluster", "same.csv", "-c", 2, "--lam", 1000, "--beta", 2, "--json")
+    assert code == 0, err
+    summary = json.loads(out)
+    assert summary["collapsed"]
+    assert "Fewer than 2 separate groups" in summary["sentences"][0]
+    assert summary["warnings"]
+
+
+def test_names_that_would_harm_are_text_everywhere(run: Run) -> None:
+    nasty = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "=cmd|' /C calc'!A0", "🦉", "שלום"]
+    rows = [
+        {"id": f"{nasty[i % 5]}{i}", nasty[0]: i % 2 + i / 100, nasty[1]: nasty[i % 3], "c": i % 7} for i in range(30)
+    ]
+    pd.DataFrame(rows).to_csv("nasty.csv", index=False)
+    code, _, err = run("cluster", "nasty.csv", "-c", 2, "--id-column", "id", "-o", "found")
+    assert code == 0, err
+    page = Path("found/report.html").read_text()
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    assert "\n=cmd" not in Path("found/partition.csv").read_text().replace('"', "")
+
+
+def test_series_go_through_the_same_commands(run: Run, rng: np.random.Generator) -> None:
+    from softecm.distances import SEMI_METRICS
+
+    if "softdtw" not in SEMI_METRICS:
+        pytest.skip("this version has no metric for series")
+    wave = np.sin(np.linspace(0, 6, 12))
+    series = np.stack([(wave if i % 2 else -wave) + 0.1 * rng.normal(size=12) for i in range(14)])[:, :, None]
+    np.save("waves.npy", series)
+    code, out, err = run("cluster", "waves.npy", "-c", 2, "-o", "found", "--n-init", 2)
+    assert code == 0, err
+    assert "14 series of 12 steps" in out
+    assert "softdtw" in out
+    page = Path("found/report.html").read_text()
+    assert "series-cards" in page
+    assert run("predict", "found", "waves.npy", "-o", "new.csv", "-q")[0] == 0
+    first, second = (pd.read_csv(name)["label"].tolist() for name in ("found/partition.csv", "new.csv"))
+    assert first == second
+    assert len(set(first[::2])) == len(set(first[1::2])) == 1
+    Path("waves.npy").unlink()
+    assert run("report", "found", "-q")[0] == 0

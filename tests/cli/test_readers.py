@@ -1,0 +1,149 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softecm.cli.problems import Problem
+from softecm.cli.readers import ReadOptions, read
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+def table(n: int = 20) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "kind": np.resize(["x", "y"], n)})
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather", "xlsx"])
+def test_every_table_format_gives_the_same_objects(tmp_path: Path, ending: str) -> None:
+    path, frame = tmp_path / f"table.{ending}", table()
+    {
+        "csv": lambda: frame.to_csv(path, index=False),
+        "tsv": lambda: frame.to_csv(path, index=False, sep="\t"),
+        "parquet": lambda: frame.to_parquet(path),
+        "feather": lambda: frame.to_feather(path),
+        "xlsx": lambda: frame.to_excel(path, index=False),
+    }[ending]()
+    loaded = read(path, ReadOptions())
+    assert [(c.name, c.kind) for c in loaded.columns] == [("a", "number"), ("b", "number"), ("kind", "category")]
+    np.testing.assert_allclose(loaded.data[["a", "b"]].to_numpy(float), frame[["a", "b"]].to_numpy())
+    assert loaded.data["kind"].tolist() == frame["kind"].tolist()
+
+
+def test_arff_is_read_with_its_gaps(tmp_path: Path) -> None:
+    path = tmp_path / "t.arff"
+    path.write_text("@relation t\n@attribute a numeric\n@attribute k {x,y}\n@data\n1,x\n?,y\n3,?\n")
+    loaded = read(path, ReadOptions())
+    assert [c.gaps for c in loaded.columns] == [1, 1]
+
+
+def test_arrays_are_tables_or_series(tmp_path: Path, rng: np.random.Generator) -> None:
+    np.save(tmp_path / "two.npy", rng.normal(size=(12, 3)))
+    np.save(tmp_path / "three.npy", rng.normal(size=(5, 7, 2)))
+    np.savez(tmp_path / "z.npz", X=rng.normal(size=(12, 3)), y=np.arange(12))
+    assert read(tmp_path / "two.npy", ReadOptions()).shape == "table"
+    series = read(tmp_path / "three.npy", ReadOptions())
+    assert (series.shape, series.data.shape) == ("series", (5, 7, 2))
+    packed = read(tmp_path / "z.npz", ReadOptions())
+    assert packed.labels is not None
+    assert packed.labels[3] == "3"
+
+
+def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "o.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(Problem, match="NumPy"):
+        read(tmp_path / "o.npy", ReadOptions())
+
+
+def test_long_tables_become_series_in_the_order_of_time(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"s": ["b", "a", "b", "a", "b"], "t": [2, 1, 1, 2, 3], "v": [20.0, 1, 10, 2, 30], "w": 0.0})
+    frame.to_csv(tmp_path / "long.csv", index=False)
+    loaded = read(tmp_path / "long.csv", ReadOptions(series_id="s", time="t", value=("v", "w")))
+    assert loaded.names == ["b", "a"]
+    assert [one[:, 0].tolist() for one in loaded.data] == [[10.0, 20.0, 30.0], [1.0, 2.0]]
+    with pytest.raises(Problem, match="all of --id, --time and --value"):
+        read(tmp_path / "long.csv", ReadOptions(series_id="s"))
+
+
+def test_two_values_at_one_time_are_refused(tmp_path: Path) -> None:
+    pd.DataFrame({"s": ["a", "a"], "t": [1, 1], "v": [1.0, 2.0]}).to_csv(tmp_path / "long.csv", index=False)
+    with pytest.raises(Problem, match="two values for series a at time 1"):
+        read(tmp_path / "long.csv", ReadOptions(series_id="s", time="t", value=("v",)))
+
+
+def test_ids_constants_dates_and_free_text_are_told_from_attributes(tmp_path: Path) -> None:
+    n = 100
+    frame = pd.DataFrame(
+        {
+            "who": [f"p{i}" for i in range(n)],
+            "row": np.arange(1, n + 1),
+            "same": 7,
+            "note": [f"text {i % 80}" for i in range(n)],
+            "value": np.linspace(0, 1, n),
+            "empty": [None] * n,
+        }
+    )
+    frame["when"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(n), unit="D")
+    frame.to_parquet(tmp_path / "t.parquet")
+    loaded = read(tmp_path / "t.parquet", ReadOptions())
+    kinds = {c.name: c.kind for c in loaded.columns}
+    assert kinds == {
+        "who": "id", "row": "number", "same": "left out", "note": "left out", "value": "number", "empty": "left out",
+        "when": "left out",
+    }  # fmt: skip
+    assert loaded.names[:2] == ["p0", "p1"]
+
+
+def test_columns_go_by_name_or_by_number(tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "t.csv", index=False)
+    loaded = read(tmp_path / "t.csv", ReadOptions(label_column="3", drop=("a",)))
+    assert list(loaded.data.columns) == ["b"]
+    assert loaded.labels is not None
+    with pytest.raises(Problem, match=r"no column nope: its columns are a, b, kind"):
+        read(tmp_path / "t.csv", ReadOptions(drop=("nope",)))
+
+
+def test_codes_can_be_taken_as_categories(tmp_path: Path) -> None:
+    path = tmp_path / "codes.csv"
+    path.write_text("a,b\n" + "".join(f"{i % 3},{'' if i == 4 else i % 2}\n" for i in range(30)))
+    loaded = read(path, ReadOptions(categorical=("all",)))
+    assert loaded.data["b"].tolist()[:6] == ["0", "1", "0", "1", None, "1"]
+
+
+def test_a_word_among_numbers_is_pointed_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "".join(f"{i / 7:.3f},{i % 5}\n" for i in range(40)) + "broken,3\n")
+    loaded = read(path, ReadOptions(categorical=("a",)))
+    assert "because of broken (row 41)" in loaded.notes[0]
+    with pytest.raises(Problem, match="got broken in row 41"):
+        read(path, ReadOptions(numeric=("a",)))
+
+
+@pytest.mark.parametrize("name", ["broken.parquet", "broken.xlsx", "broken.feather", "broken.npy", "broken.arff"])
+def test_rubbish_of_any_ending_is_one_sentence(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"\x00\x01rubbish" * 10)
+    with pytest.raises(Problem, match="can't be read"):
+        read(tmp_path / name, ReadOptions())
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the shared data sets are not here")
+def test_the_public_files_are_understood_unedited() -> None:
+    kinds = {}
+    for name in ("numerical/abalone.data", "numerical/ecoli.data", "mixed/crx.data", "mixed/heart.dat"):
+        loaded = read(DATA / name, ReadOptions())
+        kinds[name] = (len(loaded), sum(c.kind == "number" for c in loaded.columns), loaded.gaps)
+    assert kinds == {
+        "numerical/abalone.data": (4177, 8, 0),
+        "numerical/ecoli.data": (336, 7, 0),
+        "mixed/crx.data": (690, 6, 67),
+        "mixed/heart.dat": (270, 14, 0),
+    }
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the shared data sets are not here")
+def test_series_files_of_the_archives_are_read() -> None:
+    pytest.importorskip("aeon")
+    loaded = read(DATA / "timeseries/JapaneseVowels/JapaneseVowels_TRAIN.ts", ReadOptions())
+    assert (loaded.shape, len(loaded), loaded.data[0].shape[1]) == ("series", 270, 12)
+    assert loaded.labels is not None

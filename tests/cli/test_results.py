@@ -1,0 +1,76 @@
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softecm import CredalPartition, FocalSets
+from softecm.cli.problems import Problem
+from softecm.cli.results import (
+    as_it_was,
+    harmless,
+    partition_table,
+    read_partition,
+    read_summary,
+    write_csv,
+    write_json,
+)
+
+NASTY = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "=cmd|' /C calc'!A0",
+    "+1+1",
+    "-2+3",
+    "@SUM(1)",
+    "\t=1",
+    "'quoted",
+    "🦉 owl",
+    "שלום עולם",
+    "-3.5",
+    'comma, "quote"',
+    "line\nbreak",
+]
+
+
+def test_formulas_get_an_apostrophe_and_numbers_do_not() -> None:
+    assert [harmless(text) for text in ("=1", "+a", "-x", "@f", "-3.5", "+2", "plain")] == [
+        "'=1", "'+a", "'-x", "'@f", "-3.5", "+2", "plain",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_names_come_back_as_they_were(text: str) -> None:
+    assert as_it_was(harmless(text)) == text
+
+
+def test_no_cell_of_the_table_starts_a_formula(tmp_path: Path, rng: np.random.Generator) -> None:
+    masses = rng.dirichlet(np.ones(4), len(NASTY))
+    partition = CredalPartition(masses, FocalSets.full(2))
+    write_csv(partition_table(partition, NASTY), tmp_path / "partition.csv")
+    frame = pd.read_csv(tmp_path / "partition.csv", dtype=str, keep_default_na=False)
+    for cell in frame["id"]:
+        assert not cell.startswith(("=", "+", "@", "\t")), cell
+        assert not cell.startswith("-") or cell == "-3.5"
+    write_json({"n_clusters": 2, "focal_sets": [[0], [1], [0, 1]]}, tmp_path / "summary.json")
+    again, ids = read_partition(tmp_path, read_summary(tmp_path))
+    assert ids == NASTY
+    np.testing.assert_allclose(again.masses, masses, atol=1e-5)
+
+
+def test_the_table_has_what_the_manual_says() -> None:
+    partition = CredalPartition([[0.1, 0.6, 0.1, 0.2]], FocalSets.full(2))
+    stream = io.BytesIO()
+    write_csv(partition_table(partition, ["a"]), stream)
+    head, row = stream.getvalue().decode().splitlines()
+    assert head.replace('"', "") == "id,label,set,bel(ω1),bel(ω2),pl(ω1),pl(ω2),m(∅),m(ω1),m(ω2),m(Ω)"
+    assert row.replace('"', "").startswith("a,0,ω1,0.666667,")
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match=r"no readable summary\.json"):
+        read_summary(tmp_path)
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(Problem, match="damaged"):
+        read_summary(tmp_path)

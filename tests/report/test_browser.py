@@ -1,0 +1,249 @@
+"""The report in a real browser: skipped where Chromium, its driver or selenium is not installed."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from softecm import CredalPartition, FocalSets
+from softecm.report import Attribute, Explanation, Part, ReportData, noteworthy, write
+
+CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+DRIVER = shutil.which("chromedriver")
+NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "=cmd|' /C calc'!A0", "🦉", "שלום"]
+
+if CHROMIUM is None or DRIVER is None:
+    pytest.skip(
+        "Chromium and chromedriver are not installed (apt-get install chromium chromium-driver)",
+        allow_module_level=True,
+    )
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed (pip install selenium)")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1400,900",
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+def some_data(n: int = 400, c: int = 3, columns: int = 4, **more: Any) -> ReportData:
+    rng = np.random.default_rng(0)
+    focal = FocalSets.up_to(c, 2)
+    partition = CredalPartition(rng.dirichlet(np.full(len(focal) + 1, 0.15), n), focal)
+    explained = np.unique(np.concatenate(noteworthy(partition)))
+    parts = tuple(Part(NASTY[k], NASTY[(k + 1) % 5], "1", "2", 0.5 - k / 4) for k in range(5))
+    fields: dict[str, Any] = {
+        "ids": [f"{NASTY[i % 5]} {i}" for i in range(n)],
+        "rows": np.arange(n),
+        "points": rng.normal(size=(n, 2)),
+        "distances": rng.random(n),
+        "attributes": [Attribute(f"{NASTY[k % 5]}{k}", "number", rng.normal(size=n)) for k in range(columns)],
+        "prototypes": rng.normal(size=(len(focal), columns)).tolist(),
+        "prototype_points": rng.normal(size=(len(focal), 2)),
+        "explanations": {int(i): Explanation(1, 2, 0.5, 0.6, parts, far=((NASTY[0], 0.7),)) for i in explained},
+        "history": [5.0, 3.0, 2.9],
+        "runs": {"run": [0, 1], "objective": [2.9, 3.1], "best": [True, False]},
+        "parameters": {"metric": "mixed"},
+        "warnings": [NASTY[0]],
+        "code": "model = ...",
+    }
+    return ReportData(title=NASTY[1], partition=partition, **{**fields, **more})
+
+
+def opened(browser: Any, path: Path, data: ReportData, *, width: int = 1400) -> None:
+    write(data, path / "report.html")
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    calm = [{"name": "prefers-reduced-motion", "value": "reduce"}, {"name": "prefers-color-scheme", "value": "light"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": calm})
+    browser.get((path / "report.html").as_uri())
+
+
+def quiet(browser: Any) -> None:
+    assert [entry["message"] for entry in browser.get_log("browser")] == []
+
+
+def test_every_section_is_there_and_the_console_is_silent(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data())
+    found = browser.execute_script("return [...document.querySelectorAll('main section')].map(s => s.id)")
+    assert found == ["found", "map", "masses", "sets", "objects", "run", "words"]
+    assert browser.execute_script("return document.documentElement.dataset.drawn !== undefined")
+    assert browser.execute_script("return document.images.length + document.querySelectorAll('script').length") == 2
+    for canvas in ("map-canvas", "mass-canvas"):
+        assert painted(browser, canvas) > 1000
+    quiet(browser)
+
+
+def painted(browser: Any, canvas: str) -> int:
+    """How many pixels of a figure are not empty."""
+    script = """
+        const c = document.getElementById(arguments[0]), copy = document.createElement("canvas");
+        copy.width = c.width; copy.height = c.height;
+        const g = copy.getContext("2d", {willReadFrequently: true}); g.drawImage(c, 0, 0);
+        const d = g.getImageData(0, 0, c.width, c.height).data;
+        let k = 0; for (let i = 3; i < d.length; i += 4) k += d[i] > 0;
+        return k;"""
+    return int(browser.execute_script(script, canvas))
+
+
+def shown(browser: Any, identifier: str) -> Any:
+    """An element, brought into view, with the scrolling done."""
+    element = browser.find_element("id", identifier)
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    browser.execute_async_script("setTimeout(arguments[0], 150)")
+    return element
+
+
+def test_hovering_names_the_object_as_text(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data(n=5))
+    move = """
+        const r = arguments[0].getBoundingClientRect(), at = {clientX: r.left + r.width / 10, clientY: r.top + 40};
+        arguments[0].dispatchEvent(new PointerEvent("pointermove", {...at, bubbles: true}));"""
+    browser.execute_script(move, shown(browser, "mass-canvas"))
+    tip = browser.find_element("id", "tip")
+    assert tip.is_displayed()
+    assert tip.text.startswith("<script>alert(1)</script> 0")
+    quiet(browser)
+
+
+def test_arrow_keys_walk_through_the_map(browser: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened(browser, tmp_path, some_data(n=5))
+    canvas = shown(browser, "map-canvas")
+    canvas.send_keys(Keys.ARROW_RIGHT)
+    assert browser.find_element("id", "tip").text.startswith(f"{NASTY[0]} 0")
+    canvas.send_keys(Keys.ARROW_RIGHT)
+    assert browser.find_element("id", "tip").text.startswith(f"{NASTY[1]} 1")
+    canvas.send_keys(Keys.ESCAPE)
+    assert not browser.find_element("id", "tip").is_displayed()
+    quiet(browser)
+
+
+def names(browser: Any) -> list[str]:
+    return list(
+        browser.execute_script("return [...document.querySelectorAll('#object-table .who')].map(e => e.textContent)")
+    )
+
+
+def test_headings_sort_and_the_search_finds(browser: Any, tmp_path: Path) -> None:
+    data = some_data()
+    opened(browser, tmp_path, data)
+    shown(browser, "object-table")
+    browser.find_element("css selector", "[data-list='3']").click()
+    heading = browser.find_element("css selector", "#object-table thead th:nth-child(6) button")
+    heading.click()
+    most = int(data.partition.masses[:, 0].argmax())
+    assert names(browser)[0] == data.ids[most]
+    assert browser.find_element("css selector", "[aria-sort=descending]").text.startswith("m(∅)")
+    heading.click()
+    assert names(browser)[0] != data.ids[most]
+    assert browser.find_element("css selector", "[aria-sort=ascending]").text.startswith("m(∅)")
+    search = browser.find_element("id", "search")
+    search.send_keys("שלום 14")
+    browser.execute_async_script("setTimeout(arguments[0], 200)")
+    assert set(names(browser)) == {i for i in data.ids if "שלום 14" in i}
+    search.clear()
+    search.send_keys("no such thing")
+    browser.execute_async_script("setTimeout(arguments[0], 200)")
+    assert "Nothing matches." in browser.find_element("css selector", "#object-table tbody").text
+    quiet(browser)
+
+
+def test_a_name_opens_its_explanation(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data())
+    shown(browser, "object-table")
+    closed = browser.find_element("css selector", "#object-table .who button[aria-expanded=false]")
+    closed.click()
+    details = browser.find_elements("css selector", ".detail")
+    assert len(details) == 2  # the first is open from the start
+    assert "What pulls it to ω1, what to ω2" in details[1].text
+    assert NASTY[1] in details[1].text
+    quiet(browser)
+
+
+def test_the_theme_switch_changes_the_page_and_the_figures(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data())
+    look = "return [getComputedStyle(document.body).backgroundColor]"
+    before = browser.execute_script(look)
+    browser.find_element("id", "theme").click()
+    after = browser.execute_script(look)
+    assert before[0] != after[0]
+    browser.find_element("id", "theme").click()
+    assert browser.execute_script(look)[0] == before[0]
+    quiet(browser)
+
+
+def test_sets_can_be_hidden_from_the_map(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data())
+    before = painted(browser, "map-canvas")
+    browser.find_element("css selector", "#map-legend button[data-set='1']").click()
+    assert painted(browser, "map-canvas") < before
+    quiet(browser)
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data(columns=30), width=400)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 400
+    quiet(browser)
+
+
+def test_series_have_cards_and_channels(browser: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=(int(length), 3)) for length in rng.integers(5, 40, 60)]
+    data = some_data(n=60, attributes=(), prototypes=(), series=series, prototype_series=series[:6], noun="series")
+    opened(browser, tmp_path, data)
+    cards = browser.find_elements("css selector", "#series-cards svg")
+    assert len(cards) >= 3
+    before = cards[0].get_attribute("innerHTML")
+    browser.execute_script(
+        "const s = document.getElementById('channel'); s.value = '2'; s.dispatchEvent(new Event('change'));"
+    )
+    assert browser.find_element("css selector", "#series-cards svg").get_attribute("innerHTML") != before
+    quiet(browser)
+
+
+def test_twenty_thousand_objects_are_drawn_in_time(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data(n=20_000, c=4, columns=10))
+    assert (tmp_path / "report.html").stat().st_size < 10e6
+    timing = "const t = performance.getEntriesByType('navigation')[0]; return t.loadEventEnd - t.startTime"
+    assert browser.execute_script(timing) < 3000
+    quiet(browser)
+
+
+def test_paper_is_white_whatever_the_theme(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data())
+    browser.find_element("id", "theme").click()
+    dark = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    colors = browser.execute_script("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    browser.find_element("id", "theme").click()
+    assert colors == ["rgb(255, 255, 255)", "rgb(17, 17, 17)"]
+    quiet(browser)
+
+
+def test_focus_order_reaches_every_control(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data())
+    unnamed = browser.execute_script(
+        "return [...document.querySelectorAll('button, input, select, a, canvas')].filter(e => !(e.textContent.trim() ||"
+        " e.getAttribute('aria-label') || e.labels && e.labels.length)).map(e => e.outerHTML)"
+    )
+    assert unnamed == []
