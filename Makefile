@@ -29,7 +29,9 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/vectors.py
 
 docs: $(STAMP)
-	$(BIN)/python docs/build.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_site
+	$(BIN)/python docs/check_links.py docs/_site
 
 clean:
 	rm -rf $(VENV) dist build out docs/_site

@@ -112,7 +112,7 @@ def dba(
     --------
     >>> import numpy as np
     >>> X = np.array([[[0.0], [1.0], [1.0], [0.0]], [[0.0], [0.0], [1.0], [0.0]]])
-    >>> round(dba(X).objective, 6)
+    >>> round(dba(X, init=X[0]).objective, 6)
     0.0
     """
     batch, w, start = _prepared(X, weights, init, length, layout, max_iter)

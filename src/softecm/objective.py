@@ -186,15 +186,19 @@ def _evaluate_in_blocks(
     for rows in blocks(n, flat):
         block = x[rows]
         leaf = flat.detach().requires_grad_()
-        with torch.enable_grad():
-            distances = metric.pairwise(block, leaf)
+        both = metric.with_sums(block, flat)
+        if both is None:
+            with torch.enable_grad():
+                distances = metric.pairwise(block, leaf)
+        else:
+            distances = both[0]
         check_distances(metric, distances, len(block), runs * f, rows.start)
         seen = distances.detach().clamp_min(0.0).reshape(-1, runs, f)
         shares = share(seen, cost.factors, cost.beta, cost.delta2)
         w = None if cost.weights is None else cost.weights[rows, None]
         total += (shares.cost if w is None else shares.cost * w).sum(0)
         weights = (shares.weights if w is None else shares.weights * w[..., None]).reshape(-1, runs * f)
-        sums = metric.sums(block, flat, weights)
+        sums = metric.sums(block, flat, weights) if both is None else both[1](weights)
         if sums is None:
             (part,) = torch.autograd.grad(distances, leaf, weights)
             gradient += part
@@ -221,7 +225,7 @@ def _evaluate_in_blocks(
             change = torch.maximum(change, (shares.masses - before).abs().amax((0, 2)))
         if keep:
             kept.append(shares.masses.transpose(0, 1))
-    masses = torch.cat(kept, 1) if keep else None
+    masses = torch.cat(kept, 1) if kept else None
     if curvature is not None and moment is not None:
         shape = prototypes.shape[:2]
         curvature = curvature.reshape(*shape, *curvature.shape[1:])
@@ -234,9 +238,8 @@ def _evaluate_in_blocks(
 
 def blocks(n: int, prototypes: Tensor) -> list[slice]:
     """Cut n objects so that a block's distances to all prototypes (k, *shape) fit in a block."""
-    # A metric on vectors takes differences by broadcasting, so that a pair costs p numbers, not one.
-    cells = prototypes.numel() if prototypes.ndim == 2 else len(prototypes)
-    size = max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, cells))
+    # A pair costs as many numbers as a prototype has: differences taken by broadcasting, or sums over alignments.
+    size = max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, prototypes.numel()))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 

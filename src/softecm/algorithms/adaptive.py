@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,7 @@ class AdaptiveProblem:
     links: Links | None
     tol: float
 
-    @property
+    @cached_property
     def mean(self) -> Tensor:
         """Row A averages the clusters of A: (f, c)."""
         s = torch.as_tensor(self.focal.membership.copy(), dtype=self.x.dtype, device=self.x.device)

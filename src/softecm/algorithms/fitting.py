@@ -225,6 +225,7 @@ class SoftECMFamily(PrototypeClusterer):
             max_iter=chosen.max_iter,
             tol=chosen.tol,
             callback=chosen.callback,
+            race=True,
         )
         clusters = solution.prototypes[:, : chosen.n_clusters]
         as_objects = x[clusters.long()] if discrete else clusters

@@ -41,6 +41,7 @@ def soft_ecm_precomputed(
     max_iter: int = 200,
     tol: float = 1e-4,
     callback: Callable[[Progress], Any] | None = None,
+    race: bool = False,
 ) -> Solution:
     r"""Soft-ECM with prototypes restricted to objects, from each of several starts at once.
 

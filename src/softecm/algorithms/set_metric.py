@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
+from softecm.distances.squared_euclidean import fused_vector_masses
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,15 @@ class SetQuadratic(SemiMetric):
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Distances (n, f) to all prototypes, in their order."""
         return self.terms(x, v).sum(-1)
+
+    def fused_masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
+        """The compiled pass where matrices don't matter: offsets are one more coordinate of the prototypes."""
+        if self.matrices is not None or x.is_cuda:
+            return None
+        height = (self.offsets.sum(1, keepdim=True) / self.scales[:, None]).sqrt().to(v)
+        factors = cost.pop("factors") * self.scales
+        lifted = torch.cat([x, x.new_zeros(len(x), 1)], 1)
+        return fused_vector_masses(lifted, torch.cat([v, height], 1), factors=factors, **cost)
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """What each attribute adds; with matrices, a difference times what the matrix makes of all differences."""

@@ -49,6 +49,7 @@ class SoftECM(LinkableFamily):
     init : "k-means++", "random" or array of the c starting prototypes, default="k-means++"
     n_init : int, default=10
         Number of starts, computed as one batch; the lowest objective is kept, among those that have not merged if any.
+        With metrics that have no exact step (series, your own), a start that lies behind and can't catch up is given up.
     max_iter : int, default=200
     tol : float, default=1e-4
         A run has converged when no mass moves by more than this.

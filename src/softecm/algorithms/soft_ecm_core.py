@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.algorithms.constrained import LinkedProblem
@@ -21,6 +22,7 @@ from softecm.optim import Closed, Descent, GradientDescent, Solver
 from softecm.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 
 RELAXATIONS: dict[str, type[Relaxation]] = {"penalty": Penalty, "gap": Gap, "exact": Exact}
+WARM_UP, HORIZON = 15, 25  # rounds before a race is decided, and how far ahead it looks
 RISE = 1e-9  # an objective may not rise by more than this part of itself
 
 
@@ -52,6 +54,7 @@ def soft_ecm(
     max_iter: int = 200,
     tol: float = 1e-4,
     callback: Callable[[Progress], Any] | None = None,
+    race: bool = False,
 ) -> Solution:
     """Cluster encoded objects from each of several starts at once.
 
@@ -68,6 +71,9 @@ def soft_ecm(
         Must-links and cannot-links between objects.
     callback : callable, optional
         Called with a ``Progress`` after each round; a true answer ends all runs where they are.
+    race : bool
+        All runs solve the same problem: one that can't catch up with the best at its present pace is given up. Not done
+        for metrics with an exact step, whose rounds cost next to nothing.
     """
     runs = len(init)
     options: dict[str, Any] = {"dtype": init.dtype, "device": init.device}
@@ -76,14 +82,14 @@ def soft_ecm(
     if kind is Exact and len(focal) > focal.n_clusters and not has_barycenters(metric, init[0, :1]):
         return _raise_lambda(
             x, metric, focal, init, alpha=alpha, beta=beta, delta=delta, lam=strength, solver=solver,
-            weights=weights, links=links, max_iter=max_iter, tol=tol, callback=callback,
+            weights=weights, links=links, max_iter=max_iter, tol=tol, callback=callback, race=race,
         )  # fmt: skip
     cost = mass_cost(focal, alpha, beta, delta, like=init, runs=runs, weights=weights)
     problem = SoftECMProblem(metric, x, cost, kind(metric, focal, strength), tol)
     start = with_sets(metric, focal, init, problem.relaxation.n_free)
     if links is not None:
         return iterate(LinkedProblem.of(problem, links), start, solver, max_iter, callback, keep_masses=True)
-    return iterate(problem, start, solver, max_iter, callback)
+    return iterate(problem, start, solver, max_iter, callback, race=race and not metric.quadratic)
 
 
 def with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:
@@ -105,11 +111,12 @@ def iterate(
     callback: Callable[[Progress], Any] | None,
     *,
     keep_masses: bool = False,
+    race: bool = False,
 ) -> Solution:
     """Alternate masses and prototypes until the masses stand still; runs leave the batch as they finish.
 
     ``problem`` is an ``optim.Problem`` with a ``metric`` and a ``tol``. ``keep_masses`` where its masses do not follow from
-    the prototypes alone.
+    the prototypes alone. ``race``: see ``soft_ecm``.
     """
     step = make_solver(solver, problem.metric)
     runs = len(start)
@@ -149,6 +156,8 @@ def iterate(
         stop = callback is not None and callback(
             Progress(iteration, max_iter, objective.copy(), int((~done).sum()), float(change.max()))
         )
+        if race:
+            done |= torch.from_numpy(outrun([history[run] for run in index], float(objective.min())))
         if stop or bool(done.all()):
             break
         if bool(done.any()):
@@ -158,6 +167,15 @@ def iterate(
             state, problem = state.select(going), problem.select(going)
     histories = tuple(np.asarray(h) for h in history)
     return Solution(prototypes, objective, tie, histories, n_iter, converged, masses=masses)
+
+
+def outrun(histories: list[list[float]], best: float) -> NDArray[np.bool_]:
+    """Which runs would not reach the best objective in ``HORIZON`` more rounds at the pace of their last five."""
+    if len(histories[0]) <= WARM_UP:
+        return np.zeros(len(histories), dtype=bool)
+    pace = np.array([(h[-6] - h[-1]) / 5 for h in histories])
+    behind = np.array([h[-1] for h in histories]) - best
+    return np.asarray(behind > HORIZON * pace)
 
 
 def _raise_lambda(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -73,6 +74,10 @@ class SemiMetric(ABC):
 
     def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums | None:
         """A quadratic that bounds ``u -> sum_i weights[i, k] d(x_i, u)`` from above and touches it at ``v[k]``."""
+        return None
+
+    def with_sums(self, x: Any, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+        """Distances (n, k), and ``sums`` for weights that are known only later, from one pass; None: take two."""
         return None
 
     def tensor(self, u: Tensor) -> Tensor:

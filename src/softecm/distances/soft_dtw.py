@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,7 +45,7 @@ class SoftDTW(SemiMetric):
     >>> x = torch.tensor([[[0.0], [0.0], [1.0], [0.0]]], dtype=torch.float64)
     >>> late = torch.tensor([[[0.0], [0.0], [0.0], [1.0]]], dtype=torch.float64)
     >>> SoftDTW(gamma=0.1).pairwise(x, torch.cat([x, late])).round(decimals=2)
-    tensor([[0.00, 0.52]], dtype=torch.float64)
+    tensor([[0.0000, 1.0200]], dtype=torch.float64)
 
     References
     ----------
@@ -95,7 +96,10 @@ class SoftDTW(SemiMetric):
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
         """Divergences of all pairs."""
         batch = as_batch(x)
-        raw = soft_dtw(batch.values, v, x_lengths=batch.lengths, **self._options())
+        return self._from_raw(soft_dtw(batch.values, v, x_lengths=batch.lengths, **self._options()), batch, v)
+
+    def _from_raw(self, raw: Tensor, batch: SeriesBatch, v: Tensor) -> Tensor:
+        """Divergences from raw values (n, k)."""
         if not self.divergence:
             return raw
         return (raw - 0.5 * self._selves(batch)[:, None] - 0.5 * self._selves(as_batch(v))).clamp_min(0.0)
@@ -114,6 +118,30 @@ class SoftDTW(SemiMetric):
         _, w, y = soft_dtw_sums(
             batch.values - level, v - level, weights.contiguous(), x_lengths=batch.lengths, **self._options()
         )
+        return self._sums(v, level, weights, w, y)
+
+    def with_sums(self, x: Any, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+        """Align every pair once, keep what each step of each prototype is aligned with, weigh it later."""
+        if v.is_cuda:  # there the pass is cheap and memory is not
+            return None
+        batch = as_batch(x)
+        n, k, level = len(batch), len(v), v.mean((0, 1))
+        pairs = torch.arange(n).repeat_interleave(k), torch.arange(n * k)
+        raw, w, y = soft_dtw_sums(
+            batch.values - level, (v - level).repeat(n, 1, 1), v.new_ones(n * k), x_lengths=batch.lengths, pairs=pairs,
+            **self._options(),
+        )  # fmt: skip
+        w, y = w.reshape(n, k, -1), y.reshape(n, k, *v.shape[1:])
+
+        def later(weights: Tensor) -> Sums:
+            return self._sums(
+                v, level, weights, torch.einsum("nk,nkl->kl", weights, w), torch.einsum("nk,nkld->kld", weights, y)
+            )
+
+        return self._from_raw(raw.reshape(n, k), batch, v), later
+
+    def _sums(self, v: Tensor, level: Tensor, weights: Tensor, w: Tensor, y: Tensor) -> Sums:
+        """From weighted alignments of series with prototypes, both less ``level``."""
         curvature = w[..., None]
         moment = y + level * curvature
         if not self.divergence:

@@ -29,7 +29,7 @@ from softecm.kernels.vector_math import exp2, log2
 
 BLOCK = 128  # objects that stay in cache together
 CHUNKS = 64  # parts that are summed apart
-PARALLEL = 100_000  # operations below which one thread is faster than waking a second
+PARALLEL = 1_000_000  # operations below which one thread is faster than waking a second
 
 _jit = nb.njit(
     cache=True,
