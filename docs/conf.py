@@ -1,0 +1,162 @@
+"""How the site is built: `make docs`, or `sphinx-build -W docs docs/_site`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(HERE))
+
+from softecm import __version__  # noqa: E402
+
+# A warning in an example shows as its kind and its words, without the path of a file.
+warnings.formatwarning = lambda message, category, *_, **__: f"{category.__name__}: {message}\n"
+
+project = "softecm"
+author = "The softecm developers"
+copyright = "The softecm developers"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_site", "_examples", "_included", "measured", "gallery_header.rst"]
+templates_path = ["_templates"]
+# A page that another has not written yet is no error; a broken link is.
+suppress_warnings = ["toc.empty_glob", "config.cache"]
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]
+
+html_theme = "furo"
+html_title = f"softecm {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+
+# The examples run in a copy, so that what they write stays out of the tree.
+sphinx_gallery_conf = {
+    "examples_dirs": str(HERE / "_examples"),
+    "gallery_dirs": str(HERE / "gallery"),
+    "plot_gallery": True,
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "matplotlib_animations": False,
+    "within_subsection_order": "ExampleTitleSortKey",
+    "remove_config_comments": True,
+}
+
+
+def runnable() -> str:
+    """Which examples run: all, except those whose data are neither in ``SOFTECM_DATA`` nor to be had from the network."""
+    from softecm.datasets import load_hepatitis
+
+    try:
+        load_hepatitis()
+    except Exception as reason:
+        print(f"plot_mixed_table.py is shown without figures: {reason}")
+        return r"plot_(?!mixed_table)"
+    return r"plot_"
+
+
+def copy_examples() -> None:
+    """The examples, what they read, and the gallery's opening words."""
+    there = HERE / "_examples"
+    shutil.rmtree(there, ignore_errors=True)
+    shutil.copytree(ROOT / "examples", there, ignore=shutil.ignore_patterns("out", "__pycache__", "*.md"))
+    shutil.copy(HERE / "gallery_header.rst", there / "GALLERY_HEADER.rst")
+
+
+def gather_benchmarks() -> None:
+    """Every table under benchmarks/results, headings one level down."""
+    there = HERE / "_included"
+    there.mkdir(exist_ok=True)
+    parts = [
+        re.sub(r"^#", "##", path.read_text(encoding="utf-8"), flags=re.MULTILINE).strip()
+        for path in sorted((ROOT / "benchmarks" / "results").glob("*.md"))
+    ]
+    (there / "benchmarks.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def draw_figures() -> None:
+    """The pictures of the pages, drawn anew when their script or the package has changed."""
+    import pictures
+
+    sources = [HERE / "pictures.py", *(ROOT / "src" / "softecm").rglob("*.py")]
+    newest = max(path.stat().st_mtime for path in sources)
+    drawn = [HERE / "_figures" / f"{name}.png" for name in pictures.FIGURES]
+    if not all(path.exists() and path.stat().st_mtime > newest for path in drawn):
+        pictures.main(HERE / "_figures")
+
+
+def to_mathml(tex: str, block: bool) -> str:
+    r"""TeX as MathML, which browsers draw by themselves: no script, no font, nothing to fetch."""
+    tex = re.sub(r"\\([td]?frac)\s*(\d)\s*(\d)", r"\\\1{\2}{\3}", tex)
+    tex = re.sub(r"\\[bB]igg?[lrm]?(?![a-zA-Z])", "", tex)  # sizes of brackets: MathML stretches them itself
+    tex = tex.replace(r"\dots", r"\ldots")
+    return str(tex2mathml(tex, as_block=block))
+
+
+def inline_math(self: Any, node: nodes.math) -> None:
+    """A formula in a sentence."""
+    self.body.append(to_mathml(node.astext(), block=False))
+    raise nodes.SkipNode
+
+
+def display_math(self: Any, node: nodes.math_block) -> None:
+    """A formula on lines of its own."""
+    parts = [part for part in re.split(r"\n\s*\n", node.astext()) if part.strip()]
+    self.body.append('<div class="math">' + "".join(to_mathml(part, block=True) for part in parts) + "</div>")
+    raise nodes.SkipNode
+
+
+def plain_stars(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """The star of a shape such as (n, *) is no emphasis."""
+    lines[:] = [re.sub(r"(?<=[ (,])\*(?=(?:shape)?[),])", r"\\*", line) for line in lines]
+
+
+def other_pages(app: Any, docname: str, source: list[str]) -> None:
+    """Pages that the index does not name go under its last heading."""
+    if docname == "index":
+        named = set(re.findall(r"^[\w/]+$", source[0], flags=re.MULTILINE)) | {"index"}
+        pages = sorted(path.stem for path in HERE.glob("*.md") if path.stem not in named)
+        source[0] = source[0].replace("OTHER_PAGES", "\n".join(pages))
+
+
+def setup(app: Any) -> None:
+    """Everything that is made at build time."""
+    copy_examples()
+    gather_benchmarks()
+    draw_figures()
+    sphinx_gallery_conf["filename_pattern"] = runnable()
+    app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
+    app.connect("autodoc-process-docstring", plain_stars)
+    app.connect("source-read", other_pages)
