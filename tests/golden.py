@@ -1,4 +1,4 @@
-"""Reference numbers from other programs, kept beside the repository in ../shared/golden."""
+"""Reference numbers from other programs: all of them beside the repository in ../shared/golden, a few small ones here."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,13 @@ import pytest
 from softecm.belief import CredalPartition, FocalSets
 
 GOLDEN = Path(__file__).resolve().parents[2] / "shared" / "golden"
+KNOWN = Path(__file__).resolve().parent / "known_answers"
 
 
 def load(name: str) -> dict[str, Any]:
-    """Read one golden file, or skip the test where the folder is not there."""
-    path = GOLDEN / f"{name}.json"
-    if not path.exists():
+    """Read one golden file, or what the repository has of it, or skip the test."""
+    path = next((p for p in (GOLDEN / f"{name}.json", KNOWN / f"{name}.json") if p.exists()), None)
+    if path is None:
         pytest.skip(f"reference numbers not found: ../shared/golden/{name}.json")
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -32,3 +33,13 @@ def partition(indicators: Any, mass: Any) -> CredalPartition:
     masses = np.zeros((len(mass), len(focal) + 1))
     masses[:, columns(rows, focal)] = mass
     return CredalPartition(masses, focal)
+
+
+def case_ids(*names: str) -> list[tuple[str, str]]:
+    """(file, case) of every case in these files; (file, "") where a file is not there, whose test then skips itself."""
+    found: list[tuple[str, str]] = []
+    for name in names:
+        path = GOLDEN / f"{name}.json"
+        cases = json.loads(path.read_text(encoding="utf-8"))["cases"] if path.exists() else [{"id": ""}]
+        found += [(name, case["id"]) for case in cases]
+    return found

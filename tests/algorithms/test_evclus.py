@@ -5,17 +5,13 @@ import pytest
 from scipy.spatial.distance import cdist, squareform
 from sklearn.metrics import pairwise_distances
 
-from golden import load, partition
+from golden import case_ids, load, partition
 from problems import largest_rise
 from softecm import EVCLUS, FocalSets
 from softecm.algorithms.evclus import Pairs, degree_of_conflict, evclus
 from softecm.datasets import load_diamond, make_blobs
 from softecm.kernels.simplex_qp import RIDGE, fit_rows
 from softecm.scores import adjusted_rand_index
-
-
-def _cases():
-    return [(name, case["id"]) for name in ("kevclus", "kevclus_protein") for case in load(name)["cases"]]
 
 
 def _problem(name, case_id):
@@ -39,7 +35,7 @@ def _problem(name, case_id):
     )
 
 
-@pytest.mark.parametrize(("name", "case_id"), _cases())
+@pytest.mark.parametrize(("name", "case_id"), case_ids("kevclus", "kevclus_protein"))
 def test_meets_r(name, case_id):
     case, phi, pairs, start, expected = _problem(name, case_id)
     if case_id == "protein_c4_simple_one_sweep":

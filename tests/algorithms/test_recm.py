@@ -6,17 +6,13 @@ import torch
 from scipy.spatial.distance import cdist, squareform
 from sklearn.metrics import pairwise_distances
 
-from golden import columns, load, partition
+from golden import case_ids, columns, load, partition
 from problems import largest_rise
 from softecm import ECM, RECM, FocalSets
 from softecm.algorithms.recm import additive_constant, recm
 from softecm.algorithms.relational import AffineDistance
 from softecm.datasets import load_diamond, make_blobs
 from softecm.objective import update_masses
-
-
-def _cases():
-    return [(name, case["id"]) for name in ("recm", "recm_protein") for case in load(name)["cases"]]
 
 
 def _dissimilarities(name, file):
@@ -26,7 +22,7 @@ def _dissimilarities(name, file):
     return cdist(rows, rows, "sqeuclidean" if "_sq_" in name else "euclidean")
 
 
-@pytest.mark.parametrize(("name", "case_id"), _cases())
+@pytest.mark.parametrize(("name", "case_id"), case_ids("recm", "recm_protein"))
 def test_meets_r(name, case_id):
     file = load(name)
     case = next(c for c in file["cases"] if c["id"] == case_id)
