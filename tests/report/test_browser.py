@@ -247,3 +247,36 @@ def test_focus_order_reaches_every_control(browser: Any, tmp_path: Path) -> None
         " e.getAttribute('aria-label') || e.labels && e.labels.length)).map(e => e.outerHTML)"
     )
     assert unnamed == []
+
+
+REAL = {
+    "numbers": ("numerical/abalone.data", ["-c", "3", "--n-init", "1"]),
+    "a mixed table with gaps": ("mixed/crx.data", ["-c", "2", "--n-init", "2"]),
+    "series of unequal length": (
+        "timeseries/JapaneseVowels/JapaneseVowels_TRAIN.ts",
+        ["-c", "3", "--n-init", "1", "--max-iter", "8"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", list(REAL))
+def test_the_report_of_a_real_file_opens_without_a_word(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    from softecm.cli import main
+
+    name, options = REAL[kind]
+    file = Path(__file__).resolve().parents[3] / "shared" / "data" / name
+    if not file.exists():
+        pytest.skip(f"data not found: ../shared/data/{name}")
+    folder = tmp_path / "result"
+    arguments = ["cluster", str(file), *options, "-o", str(folder), "--quiet", "--seed", "0"]
+    monkeypatch.setattr("sys.argv", ["softecm", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
+    browser.get((folder / "report.html").as_uri())
+    titles = [h.text for h in browser.find_elements("css selector", "h2")]
+    assert titles[:3] == ["What was found", "Map", "Mass plot"]
+    assert len(titles) >= 6
+    assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
