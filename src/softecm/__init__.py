@@ -48,6 +48,7 @@ _MODULES = (
     "plots",
     "report",
     "scores",
+    "selection",
     "series",
     "testing",
 )
@@ -81,6 +82,7 @@ __all__ = [
     "plots",
     "report",
     "scores",
+    "selection",
     "series",
     "testing",
 ]
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
         plots,
         report,
         scores,
+        selection,
         series,
         testing,
     )

@@ -18,7 +18,6 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.readers import Loaded
 
-MOST_CLUSTERS = 8
 DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they can't be meant to count alike
 
 
@@ -76,42 +75,15 @@ def fit(data: Any, params: Mapping[str, Any], err: Console, title: str = "fittin
 
 
 def fit_auto(loaded: Loaded, params: Mapping[str, Any], err: Console) -> tuple[Fitted, str]:
-    """The number of clusters found out: the library's rule where it has one, else a guarded search."""
-    try:
-        from softecm import selection  # type: ignore[attr-defined, unused-ignore]
-
-        chosen = getattr(selection, "choose_n_clusters", None)
-    except ImportError:
-        chosen = None
-    return _search(loaded, params, err) if chosen is None else _by_library(chosen, loaded, params, err)
-
-
-def _by_library(
-    choose: Callable[..., Any], loaded: Loaded, params: Mapping[str, Any], err: Console
-) -> tuple[Fitted, str]:
-    from softecm import SoftECM
-
-    given = {k: v for k, v in params.items() if k != "n_clusters"}
-    with err.status("choosing the number of groups"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with mendable(ValueError, TypeError):
-            answer = choose(loaded.data, estimator=SoftECM(**given))
-    count = int(getattr(answer, "n_clusters", answer))
-    fitted = fit(loaded.data, {**params, "n_clusters": count}, err)
-    return fitted, f"{count} groups were chosen by softecm.selection.choose_n_clusters"
-
-
-def _search(loaded: Loaded, params: Mapping[str, Any], err: Console) -> tuple[Fitted, str]:
     """From 2 clusters up: the least nonspecific partition, ∅ counted as ignorance, merged ones and emptied ones out."""
-    most = min(MOST_CLUSTERS, max(2, math.isqrt(len(loaded))))
+    from softecm.selection import default_candidates, guarded_nonspecificity
+
+    most = default_candidates(len(loaded))[-1]
     best: tuple[float, Fitted] | None = None
     for count in range(2, most + 1):
         fitted = fit(loaded.data, {**params, "n_clusters": count}, err, f"trying {count} groups")
-        partition = fitted.model.partition_
-        held = np.bincount(partition.labels(), minlength=count)
-        sound = not fitted.model.collapsed_ and held.min() > 0
-        value = partition.nonspecificity(empty=True)
-        if sound and (best is None or value < best[0]):
+        value = guarded_nonspecificity(fitted.model)
+        if math.isfinite(value) and (best is None or value < best[0]):
             best = (value, fitted)
         if fitted.interrupted:
             break

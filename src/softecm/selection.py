@@ -1,0 +1,117 @@
+"""Choosing without labels: how many clusters.
+
+A rule that can be fooled is worse than none: the nonspecificity of the paper falls when all prototypes merge and when
+everything is called an outlier. Here merged partitions never win, and mass on the empty set counts as ignorance.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from softecm._checks import check_count
+from softecm._frames import make_frame
+from softecm._warnings import CollapseWarning, EmptyClusterWarning
+
+MOST_CLUSTERS = 8
+
+
+def guarded_nonspecificity(model: Any) -> float:
+    """What a fitted partition leaves unsaid, from 0 to 1; inf where clusters have merged or stand empty.
+
+    The paper's N* with the empty set counted as log2 c, so that calling everything an outlier gains nothing.
+    """
+    partition = model.partition_
+    held = np.bincount(partition.labels(), minlength=partition.n_clusters)
+    if getattr(model, "collapsed_", False) or held.min() == 0:
+        return math.inf
+    return float(partition.nonspecificity(empty=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A chosen number of clusters, the model that goes with it, and what was compared.
+
+    Attributes
+    ----------
+    n_clusters : int
+    model : the fitted estimator with that many clusters
+    values : dict, what each candidate leaves unsaid; inf for one whose clusters merged or stand empty
+    """
+
+    n_clusters: int
+    model: Any
+    values: Mapping[int, float]
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The comparison as a data frame."""
+        return make_frame({"n_clusters": list(self.values), "nonspecificity": list(self.values.values())}, backend)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the comparison on Matplotlib axes; candidates that merged are left out."""
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(layout="constrained")[1] if ax is None else ax
+        sound = {c: v for c, v in self.values.items() if math.isfinite(v)}
+        ax.plot(list(sound), list(sound.values()), "o-")
+        ax.axvline(self.n_clusters, color="0.7", linestyle="--", label=f"chosen: {self.n_clusters}")
+        ax.set(xlabel="number of clusters", ylabel="nonspecificity (∅ counted)", xticks=list(self.values))
+        ax.legend()
+        return ax
+
+
+def default_candidates(n_objects: int) -> range:
+    """From 2 to 8 clusters, fewer for few objects."""
+    return range(2, min(MOST_CLUSTERS, max(2, math.isqrt(n_objects))) + 1)
+
+
+def choose_n_clusters(X: Any, *, estimator: Any = None, candidates: Iterable[int] | None = None) -> Choice:
+    """The number of clusters whose partition leaves the least unsaid, merged ones aside.
+
+    Parameters
+    ----------
+    X : data for the estimator
+    estimator : default=SoftECM()
+        Any estimator of the family with ``n_clusters``; cloned for each candidate.
+    candidates : iterable of int, optional
+        Numbers to try; by default 2 to 8, fewer for few objects.
+
+    Returns
+    -------
+    choice : Choice
+
+    Examples
+    --------
+    >>> from softecm import SoftECM
+    >>> from softecm.datasets import make_blobs
+    >>> X = make_blobs(120, n_clusters=3, distance=9, random_state=0).data
+    >>> choose_n_clusters(X, estimator=SoftECM(n_init=3, random_state=0), candidates=range(2, 6)).n_clusters
+    3
+    """
+    from softecm import SoftECM
+
+    base = SoftECM() if estimator is None else estimator
+    numbers = list(default_candidates(len(X)) if candidates is None else candidates)
+    if not numbers:
+        raise ValueError("candidates must hold at least one number of clusters; got none. range(2, 9) is usual.")
+    models: dict[int, Any] = {}
+    for c in numbers:
+        check_count("candidates", c, least=2, hint="Each is a number of clusters.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CollapseWarning)  # what merges is told apart below
+            warnings.simplefilter("ignore", EmptyClusterWarning)
+            models[c] = clone(base).set_params(n_clusters=c).fit(X)
+    values = {c: guarded_nonspecificity(model) for c, model in models.items()}
+    best = min(values, key=lambda c: values[c])
+    if math.isinf(values[best]):
+        raise ValueError(
+            f"no number of clusters among {numbers} gave groups that stand apart: all merged or stand empty. Try "
+            "relaxation='gap', a beta nearer to 1, or other candidates."
+        )
+    return Choice(best, models[best], values)

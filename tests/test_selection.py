@@ -1,0 +1,49 @@
+"""Choosing the number of clusters."""
+
+import math
+
+import numpy as np
+import pytest
+
+from softecm import ECM, SoftECM
+from softecm.datasets import make_blobs
+from softecm.selection import choose_n_clusters, default_candidates, guarded_nonspecificity
+
+
+@pytest.mark.parametrize("groups", [2, 3, 4])
+def test_clear_groups_are_counted(groups):
+    X = make_blobs(40 * groups, n_clusters=groups, n_features=4, distance=10, random_state=1).data
+    choice = choose_n_clusters(X, estimator=SoftECM(n_init=5, random_state=0), candidates=range(2, 6))
+    assert choice.n_clusters == groups
+    assert choice.model.n_clusters == groups
+    assert list(choice.to_frame()["n_clusters"]) == [2, 3, 4, 5]
+    ax = choice.plot()
+    assert ax.get_xlabel() == "number of clusters"
+    assert ax.get_ylabel()
+
+
+@pytest.mark.filterwarnings("ignore::softecm.CollapseWarning")
+def test_a_merged_partition_never_wins():
+    X = make_blobs(30, random_state=0).data
+    merged = SoftECM(3, beta=2.0, lam=100.0, random_state=0).fit(X)
+    assert merged.collapsed_
+    assert math.isinf(guarded_nonspecificity(merged))
+    with pytest.raises(ValueError, match=r"no number of clusters among .* gave groups that stand apart"):
+        choose_n_clusters(X, estimator=SoftECM(beta=2.0, lam=100.0, n_init=2, random_state=0), candidates=[2, 3])
+
+
+def test_calling_everything_an_outlier_gains_nothing():
+    X = make_blobs(60, random_state=0).data
+    plain = guarded_nonspecificity(ECM(3, random_state=0).fit(X))
+    with np.errstate(all="ignore"):
+        strict = guarded_nonspecificity(ECM(3, delta=0.3, random_state=0).fit(X))
+    assert strict > plain
+
+
+def test_candidates():
+    assert list(default_candidates(5)) == [2]
+    assert list(default_candidates(1000))[-1] == 8
+    with pytest.raises(ValueError, match="candidates must hold at least one"):
+        choose_n_clusters(np.ones((5, 2)), candidates=[])
+    with pytest.raises(ValueError, match="candidates must be a whole number of at least 2; got 1"):
+        choose_n_clusters(np.ones((5, 2)), candidates=[1])
