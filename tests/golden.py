@@ -15,7 +15,7 @@ KNOWN = Path(__file__).resolve().parent / "known_answers"
 
 def load(name: str) -> dict[str, Any]:
     """Read one golden file, or what the repository has of it, or skip the test."""
-    path = next((p for p in (GOLDEN / f"{name}.json", KNOWN / f"{name}.json") if p.exists()), None)
+    path = next((p for p in (GOLDEN / f"{name}.json", KNOWN / f"golden_{name}.json") if p.exists()), None)
     if path is None:
         pytest.skip(f"reference numbers not found: ../shared/golden/{name}.json")
     return json.loads(path.read_text(encoding="utf-8"))

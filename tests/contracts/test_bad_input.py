@@ -12,6 +12,10 @@ PARAMETERS = [
     ({"n_clusters": 0}, r"n_clusters must be a whole number of at least 1; got 0\. Give"),
     ({"n_clusters": 2.5}, r"n_clusters must be a whole number of at least 1; got 2\.5"),
     ({"n_clusters": 13}, r"n_clusters must be at most the number of objects; got n_clusters=13 for n_samples=12\. Ask"),
+    (
+        {"n_clusters": 200, "data": np.zeros((300, 2))},
+        r"n_clusters must leave a number of sets that fits in memory; got n_clusters=200",
+    ),
     ({"beta": 1.0}, r"beta must be greater than 1; got 1\.0\. Values from 1\.1 to 2 are usual: larger spreads mass"),
     ({"beta": 0.5}, r"beta must be greater than 1; got 0\.5"),
     ({"beta": "two"}, r"beta must be a number greater than 1; got 'two'"),
@@ -42,7 +46,10 @@ PARAMETERS = [
 ]
 
 DATA = [
-    (np.where(np.arange(24).reshape(12, 2) == 5, np.nan, X), r"contains NaN"),
+    (
+        np.where(np.arange(24).reshape(12, 2) == 5, np.nan, X),
+        r"contains NaN: this metric can't work with gaps\. SoftECM\(metric='mixed'\) can",
+    ),
     (np.where(np.arange(24).reshape(12, 2) == 5, np.inf, X), r"contains infinity"),
     (np.array([["a", "b"]] * 12, dtype=object), r"could not convert string to float"),
     (scipy.sparse.csr_matrix(X), r"[Ss]parse"),
@@ -62,8 +69,10 @@ WEIGHTS = [
 
 @pytest.mark.parametrize(("parameters", "message"), PARAMETERS, ids=lambda v: str(v)[:40])
 def test_parameters(parameters, message):
+    parameters = dict(parameters)
+    data = parameters.pop("data", X)
     with pytest.raises(ValueError, match=message):
-        SoftECM(**parameters).fit(X)
+        SoftECM(**parameters).fit(data)
 
 
 @pytest.mark.parametrize(("data", "message"), DATA, ids=[m for _, m in DATA])

@@ -39,6 +39,7 @@ from softecm.optim import Closed, Descent, GradientDescent
 from softecm.spaces.base import Space
 
 logger = logging.getLogger("softecm")
+LARGEST_STEP = 300_000_000  # numbers in the matrices of one prototype step: 2.4 GB
 OUTLIERS = 0.95  # delta="auto": this part of the objects lies nearer to the barycentre of all than delta
 
 
@@ -197,6 +198,8 @@ class SoftECMFamily(PrototypeClusterer):
                 "Ask for fewer clusters or give more rows."
             )
         counts = np.ones(n) if given is None else given
+        if metric.quadratic:
+            check_size(chosen)
         device = choose_device(chosen.device, float(n) * len(chosen.focal) * chosen.n_init)
         weights = None if sample_weight is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
         metric = metric.fitted(x, None if weights is None else weights.cpu())
@@ -304,6 +307,16 @@ class SoftECMFamily(PrototypeClusterer):
         if solution.residual is not None:
             self.constraint_residual_ = float(solution.residual[best])
             self._runs["constraint_residual"] = solution.residual
+
+
+def check_size(chosen: Settings) -> None:
+    """Refuse so many sets that the matrices of the prototype step would not fit in memory."""
+    f = len(chosen.focal)
+    if chosen.n_init * f * f > LARGEST_STEP:
+        raise ValueError(
+            f"n_clusters must leave a number of sets that fits in memory; got n_clusters={chosen.n_clusters}, which makes {f} "
+            f"sets of up to {int(chosen.focal.cardinalities.max())} clusters. Use max_cardinality=1, fewer clusters or n_init=1."
+        )
 
 
 def _is_precomputed(metric: Any) -> bool:

@@ -28,9 +28,17 @@ class RealVectors(Space):
         """A finite matrix of numbers, as scikit-learn checks it."""
         from sklearn.utils.validation import validate_data
 
-        rows: NDArray[np.floating[Any]] = validate_data(
-            estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False
-        )
+        try:
+            rows: NDArray[np.floating[Any]] = validate_data(
+                estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False
+            )
+        except ValueError as error:
+            if "contains NaN" in str(error):
+                raise ValueError(
+                    "Input X contains NaN: this metric can't work with gaps. SoftECM(metric='mixed') can; elsewhere fill "
+                    "them in or leave the rows out."
+                ) from error
+            raise
         return rows
 
     def fit(self, X: NDArray[np.floating[Any]], *, dtype: torch.dtype) -> RealVectors:
