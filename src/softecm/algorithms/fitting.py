@@ -313,9 +313,10 @@ def check_size(chosen: Settings) -> None:
     """Refuse so many sets that the matrices of the prototype step would not fit in memory."""
     f = len(chosen.focal)
     if chosen.n_init * f * f > LARGEST_STEP:
+        largest = int(chosen.focal.cardinalities.max())
         raise ValueError(
-            f"n_clusters must leave a number of sets that fits in memory; got n_clusters={chosen.n_clusters}, which makes {f} "
-            f"sets of up to {int(chosen.focal.cardinalities.max())} clusters. Use max_cardinality=1, fewer clusters or n_init=1."
+            f"n_clusters must leave a number of sets that fits in memory; got n_clusters={chosen.n_clusters}, which "
+            f"makes {f} sets of up to {largest} clusters. Use max_cardinality=1, fewer clusters or n_init=1."
         )
 
 
