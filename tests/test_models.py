@@ -101,12 +101,13 @@ def test_a_missing_file_is_a_missing_file(tmp_path):
         load_model(tmp_path / "nowhere")
 
 
-def test_random_corruption_is_an_error_or_harmless_never_a_crash(file, tmp_path):
+def test_random_corruption_is_an_error_never_a_crash(file, tmp_path):
     whole = file.read_bytes()
     rng = np.random.default_rng(0)
     target = tmp_path / "m"
-    refused = 0
-    for _ in range(10_000 if DEEP else 300):
+    intact = load_model(file).predict_partition(X).masses
+    refused, attempts = 0, 10_000 if DEEP else 300
+    for _ in range(attempts):
         data = bytearray(whole)
         kind = rng.integers(3)
         if kind == 0:
@@ -121,8 +122,9 @@ def test_random_corruption_is_an_error_or_harmless_never_a_crash(file, tmp_path)
         except ValueError:
             refused += 1
         else:
-            assert type(model).__name__ in {"SoftECM", "ECM"}  # bytes of a number changed: another number
-    assert refused > 100
+            # Only a change that changes nothing (a byte to itself, white space in the header) may pass.
+            assert np.array_equal(model.predict_partition(X).masses, intact)
+    assert refused > 0.95 * attempts
 
 
 def test_saving_before_fitting_is_refused(tmp_path):

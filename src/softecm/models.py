@@ -6,6 +6,7 @@ table. A file can't name anything else.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -39,7 +40,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         "params": {k: writer.node(v, f"params.{k}", lenient=True) for k, v in params.items()},
         "state": {k: writer.node(v, f"state.{k}") for k, v in state.items()},
     }
-    data = save(writer.tensors, metadata={"softecm": json.dumps(description)})
+    text = json.dumps(description)
+    data = save(writer.tensors, metadata={"softecm": text, "sha256": _digest(text, writer.tensors)})
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
@@ -97,12 +99,24 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise ValueError(f"{path} is not a softecm model. Use the file an estimator's save() wrote.")
     version = description.get("format_version")
+    if version == FORMAT_VERSION and metadata.get("sha256") != _digest(metadata["softecm"], tensors):
+        raise ValueError(f"{path} is damaged: its content does not match its checksum. Copy or save the model again.")
     if version != FORMAT_VERSION:
         raise ValueError(
             f"{path} has model format {version!r}, and this version of softecm ({__version__}) reads {FORMAT_VERSION}. "
             f"It was written by softecm {description.get('softecm_version')!r}: use that version, or fit again."
         )
     return description, tensors
+
+
+def _digest(text: str, tensors: Mapping[str, Any]) -> str:
+    """One number for the whole content, so that a file with any bit changed is refused."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        value = np.ascontiguousarray(tensors[name])
+        digest.update(f"{name} {value.dtype} {value.shape}".encode())
+        digest.update(value.tobytes())
+    return digest.hexdigest()
 
 
 def _build(description: dict[str, Any], tensors: Mapping[str, Any], metric: Any) -> Any:
