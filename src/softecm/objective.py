@@ -295,10 +295,5 @@ def links(focal: FocalSets) -> tuple[Tensor, Tensor]:
 def inertia(metric: SemiMetric, prototypes: Tensor, clusters: Tensor, sets: Tensor) -> Tensor:
     """The third term of eq. 6 before lambda: sum over sets and their clusters of d(v_k, v_A), one value a run."""
     runs = prototypes.shape[0]
-    ends = prototypes[:, clusters].flatten(0, 1), sets_flat(prototypes, sets)
+    ends = prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1)
     return metric.paired(*ends).clamp_min(0.0).reshape(runs, -1).sum(1)
-
-
-def sets_flat(prototypes: Tensor, sets: Tensor) -> Tensor:
-    """The prototypes of the linked sets, all runs in a row."""
-    return prototypes[:, sets].flatten(0, 1)

@@ -174,7 +174,7 @@ class Descent:
         uphill = along(~(slope < 0), direction)
         direction = torch.where(uphill, plain, direction)
         if state.scale is None and not state.memory.steps:
-            direction = direction * along(self._first_length(problem, state), direction)
+            direction = direction * along(self._first_length(state), direction)
         slope = dot(direction, state.gradient)
         current = state
         length = torch.ones_like(slope)
@@ -204,7 +204,7 @@ class Descent:
         return replace(current, memory=memory)
 
     @staticmethod
-    def _first_length(problem: Problem, state: State) -> Tensor:
+    def _first_length(state: State) -> Tensor:
         """A first step as long as a tenth of the prototypes' own spread, for want of anything better."""
         spread = (state.free - state.free.mean(1, keepdim=True)).flatten(1).norm(dim=1)
         size = state.free.flatten(1).norm(dim=1)

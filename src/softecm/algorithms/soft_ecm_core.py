@@ -135,9 +135,8 @@ def iterate(
         # Descent is checked, not hoped for: a step that would raise the objective beyond rounding is not taken.
         rose = ~(moved.objective <= state.objective + RISE * state.objective.abs())
         if bool(rose.any()):
-            stuck = state.evaluation.change.clone()
             moved = moved.merged(state, rose)
-            stuck = torch.where(rose, torch.zeros_like(stuck), moved.evaluation.change)
+            stuck = torch.where(rose, 0.0, moved.evaluation.change)
             moved = replace(moved, evaluation=replace(moved.evaluation, change=stuck))
         state = moved
         change = state.evaluation.change.cpu()
