@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from softecm.algorithms.base import check_weights, fitted_space, separation
-from softecm.algorithms.fitting import Settings, SoftECMFamily, settings
+from softecm.algorithms.fitting import Settings, SoftECMFamily, choose, outlier_distance, settings
 from softecm.algorithms.model import PrototypeModel
 from softecm.algorithms.relational import RELATIONAL, check_enough
 from softecm.algorithms.seeding import seed
@@ -237,7 +237,7 @@ class CatECM(SoftECMFamily):
         weights = None if sample_weight is None else torch.as_tensor(counts)
         center = _modes(x, torch.as_tensor(counts)[:, None], torch.zeros(1, x.layout.width, dtype=torch.float64))
         from_center = metric.pairwise(x, center)[:, 0].numpy()
-        self.delta_ = self._delta(chosen, from_center, counts)
+        self.delta_ = outlier_distance(chosen.delta, from_center, counts)
         prices: dict[str, Any] = {"alpha": chosen.alpha, "beta": chosen.beta, "delta": self.delta_}
         if isinstance(chosen.init, str):
             rng = check_random_state(chosen.random_state)
@@ -251,7 +251,7 @@ class CatECM(SoftECMFamily):
         clusters = solution.prototypes[:, :c]
         shared = torch.einsum("rkw,rlw->rkl", clusters, clusters)  # attributes in which two modes agree
         apart = np.array([separation((len(x.layout.levels) - s).clamp_min(0.0).numpy(), spread) for s in shared])
-        best = self._choose(solution, apart)
+        best = choose(solution.objective, apart)
         self.model_ = PrototypeModel(metric, space, chosen.focal, solution.prototypes[best].clone(), **prices, tie=0.0)
         self._store(self.model_.partition(x))
         self._store_runs(solution, best, apart)

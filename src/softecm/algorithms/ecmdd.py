@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softecm._checks import check_number
 from softecm.algorithms.base import check_weights, fitted_space, separation
-from softecm.algorithms.fitting import Settings, SoftECMFamily, settings
+from softecm.algorithms.fitting import Settings, SoftECMFamily, choose, outlier_distance, settings
 from softecm.algorithms.model import PrototypeModel
 from softecm.algorithms.relational import (
     RELATIONAL,
@@ -278,7 +278,7 @@ class ECMdd(SoftECMFamily):
             weights = torch.as_tensor(counts)
             check_enough(c, len(d))
         from_center = d[:, int(medoid(d, weights))].numpy()
-        self.delta_ = self._delta(chosen, from_center, counts)
+        self.delta_ = outlier_distance(chosen.delta, from_center, counts)
         prices: dict[str, Any] = {"alpha": chosen.alpha, "beta": chosen.beta, "delta": self.delta_}
         options: dict[str, Any] = {
             "gamma": self.gamma,
@@ -290,7 +290,7 @@ class ECMdd(SoftECMFamily):
         spread = float(np.average(from_center, weights=counts))
         clusters = solution.prototypes[:, :c].long()
         apart = np.array([separation(d[z][:, z].numpy(), spread) for z in clusters])
-        best = self._choose(solution, apart)
+        best = choose(solution.objective, apart)
         self.medoids_ = present[solution.prototypes[best].long().numpy()]
         rows = torch.as_tensor(self.medoids_)
         mixture = MedoidMixture(metric, chosen.focal, float(self.gamma))

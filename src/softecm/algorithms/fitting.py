@@ -150,6 +150,80 @@ def logged(callback: Callable[[Progress], Any] | None) -> Callable[[Progress], A
     return report
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Data ready to be clustered: encoded, on its device, with what every run on it shares."""
+
+    metric: SemiMetric
+    space: Space
+    x: Any  # encoded, on the device
+    counts: NDArray[np.float64]  # (n,), how much each object counts
+    weights: Tensor | None  # the same on the device, where not all ones
+    device: torch.device
+    from_center: NDArray[np.float64]  # (n,), distances to the barycentre of all objects
+    spread: float  # their mean
+
+    @property
+    def discrete(self) -> bool:
+        """Prototypes are objects: another problem, another solver."""
+        return isinstance(self.metric, Precomputed)
+
+    def delta(self, wanted: float | str | None) -> float | None:
+        """The distance of outliers: as given, or ("auto") such that most objects lie nearer to the barycentre."""
+        return outlier_distance(wanted, self.from_center, self.counts)
+
+    def separations(self, clusters: Tensor) -> NDArray[np.float64]:
+        """Least distance between two clusters of each run (runs, c, *shape), relative to the spread."""
+        as_objects = self.x[clusters.long()] if self.discrete else clusters
+        with torch.no_grad():
+            tables = [self.metric.pairwise(*ends).clamp_min(0.0) for ends in zip(as_objects, clusters, strict=True)]
+        return np.array([separation(table.double().cpu().numpy(), self.spread) for table in tables])
+
+
+def prepare(
+    chosen: Settings, metric: SemiMetric, space: Space, raw: Any, sample_weight: Any, names: Any, runs: int
+) -> Prepared:
+    """Encode checked data for so many runs at once, and measure it."""
+    given = None if sample_weight is None else check_weights(sample_weight, raw)
+    space = fitted_space(space, raw, names, chosen.dtype, given)
+    x = space.encode(raw)
+    n = len(x)
+    if n < chosen.n_clusters:
+        raise ValueError(
+            f"n_clusters must be at most the number of objects; got n_clusters={chosen.n_clusters} for n_samples={n}. "
+            "Ask for fewer clusters or give more rows."
+        )
+    if metric.quadratic:
+        check_size(chosen)
+    device = choose_device(chosen.device, float(n) * len(chosen.focal) * runs)
+    counts = np.ones(n) if given is None else given
+    weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
+    metric = metric.fitted(x, None if weights is None else weights.cpu())
+    x = x.to(device)
+    discrete = isinstance(metric, Precomputed)
+    center = medoid(x, weights) if discrete else barycenter(metric, space, x, weights, device)
+    from_center = distances_to(metric, x, center)
+    spread = float(np.average(from_center, weights=counts))
+    return Prepared(metric, space, x, counts, weights, device, from_center, spread)
+
+
+def outlier_distance(
+    wanted: float | str | None, from_center: NDArray[np.float64], counts: NDArray[np.float64]
+) -> float | None:
+    """Delta as given; "auto": most objects lie nearer to the barycentre of all."""
+    if not isinstance(wanted, str):
+        return wanted
+    squared = weighted_quantile(from_center, OUTLIERS, counts)
+    return float(np.sqrt(squared)) if squared > 0 else 1.0  # all objects equal: any distance will do
+
+
+def choose(objective: NDArray[np.float64], apart: NDArray[np.float64]) -> int:
+    """Lowest objective; a run whose clusters have merged wins only where all have."""
+    merged = apart < MERGED
+    candidates = np.flatnonzero(~merged) if (~merged).any() else np.arange(len(apart))
+    return int(candidates[np.argmin(objective[candidates])])
+
+
 class SoftECMFamily(PrototypeClusterer):
     """Estimators that are Soft-ECM with some choices made; a subclass says which in ``_settings``."""
 
@@ -188,35 +262,19 @@ class SoftECMFamily(PrototypeClusterer):
         return self
 
     def _fit(self, chosen: Settings, metric: SemiMetric, space: Space, raw: Any, sample_weight: Any) -> None:
-        given = None if sample_weight is None else check_weights(sample_weight, raw)
-        space = fitted_space(space, raw, getattr(self, "feature_names_in_", None), chosen.dtype, given)
-        x = space.encode(raw)
-        n = len(x)
-        if n < chosen.n_clusters:
-            raise ValueError(
-                f"n_clusters must be at most the number of objects; got n_clusters={chosen.n_clusters} for n_samples={n}. "
-                "Ask for fewer clusters or give more rows."
-            )
-        counts = np.ones(n) if given is None else given
-        if metric.quadratic:
-            check_size(chosen)
-        device = choose_device(chosen.device, float(n) * len(chosen.focal) * chosen.n_init)
-        weights = None if sample_weight is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
-        metric = metric.fitted(x, None if weights is None else weights.cpu())
-        start = self._start(chosen, metric, space, x, counts)
-        x = x.to(device)
-        discrete = isinstance(metric, Precomputed)  # prototypes are objects: another problem, another solver
-        center = medoid(x, weights) if discrete else barycenter(metric, space, x, weights, device)
-        from_center = distances_to(metric, x, center)
-        spread = float(np.average(from_center, weights=counts))
-        delta = self._delta(chosen, from_center, counts)
-        links = None if chosen.pairs is None else chosen.pairs.links(chosen.focal, counts, spread, chosen.dtype)
-        solve = soft_ecm_precomputed if discrete else soft_ecm
+        ready = prepare(
+            chosen, metric, space, raw, sample_weight, getattr(self, "feature_names_in_", None), chosen.n_init
+        )
+        metric, space, x, counts, weights = ready.metric, ready.space, ready.x, ready.counts, ready.weights
+        start = self._start(chosen, metric, space, x.cpu(), counts)
+        delta = ready.delta(chosen.delta)
+        links = None if chosen.pairs is None else chosen.pairs.links(chosen.focal, counts, ready.spread, chosen.dtype)
+        solve = soft_ecm_precomputed if ready.discrete else soft_ecm
         solution = solve(
             x,
             metric,
             chosen.focal,
-            start.to(device),
+            start.to(ready.device),
             alpha=chosen.alpha,
             beta=chosen.beta,
             delta=delta,
@@ -230,10 +288,8 @@ class SoftECMFamily(PrototypeClusterer):
             callback=chosen.callback,
             race=True,
         )
-        clusters = solution.prototypes[:, : chosen.n_clusters]
-        as_objects = x[clusters.long()] if discrete else clusters
-        apart = np.array([self._separation(metric, *ends, spread) for ends in zip(as_objects, clusters, strict=True)])
-        best = self._choose(solution, apart)
+        apart = ready.separations(solution.prototypes[:, : chosen.n_clusters])
+        best = choose(solution.objective, apart)
         self.delta_ = delta
         self.model_ = PrototypeModel(
             metric,
@@ -268,25 +324,6 @@ class SoftECMFamily(PrototypeClusterer):
             return given[None]
         rng = check_random_state(chosen.random_state)
         return seed(chosen.init, metric, space, x, counts, chosen.n_clusters, chosen.n_init, rng)
-
-    @staticmethod
-    def _delta(chosen: Settings, from_center: NDArray[np.float64], counts: NDArray[np.float64]) -> float | None:
-        if not isinstance(chosen.delta, str):
-            return chosen.delta
-        squared = weighted_quantile(from_center, OUTLIERS, counts)
-        return float(np.sqrt(squared)) if squared > 0 else 1.0  # all objects equal: any distance will do
-
-    @staticmethod
-    def _separation(metric: SemiMetric, as_objects: Tensor, clusters: Tensor, spread: float) -> float:
-        with torch.no_grad():
-            return separation(metric.pairwise(as_objects, clusters).clamp_min(0.0).double().cpu().numpy(), spread)
-
-    @staticmethod
-    def _choose(solution: Solution, apart: NDArray[np.float64]) -> int:
-        """Lowest objective; a run whose clusters have merged wins only where all have."""
-        merged = apart < MERGED
-        candidates = np.flatnonzero(~merged) if (~merged).any() else np.arange(len(apart))
-        return int(candidates[np.argmin(solution.objective[candidates])])
 
     def _store_runs(self, solution: Solution, best: int, apart: NDArray[np.float64]) -> None:
         self.objective_ = float(solution.objective[best])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from softecm._checks import check_choice
 from softecm.algorithms.base import check_weights, separation
-from softecm.algorithms.fitting import Settings, SoftECMFamily, settings
+from softecm.algorithms.fitting import Settings, SoftECMFamily, choose, outlier_distance, settings
 from softecm.algorithms.model import PrototypeModel
 from softecm.algorithms.relational import (
     RELATIONAL,
@@ -276,7 +276,7 @@ class RECM(SoftECMFamily):
             squared.fill_diagonal_(0.0)
         share_of_all = torch.as_tensor(counts / counts.sum())
         from_center = (squared @ share_of_all - 0.5 * share_of_all @ squared @ share_of_all).clamp_min(0.0).numpy()
-        self.delta_ = self._delta(chosen, from_center, counts)
+        self.delta_ = outlier_distance(chosen.delta, from_center, counts)
         prices: dict[str, Any] = {"alpha": chosen.alpha, "beta": chosen.beta, "delta": self.delta_}
         start = self._masses_to_start(chosen, space, x, squared, counts)
         solution = recm(
@@ -284,7 +284,7 @@ class RECM(SoftECMFamily):
         )
         spread = float(np.average(from_center, weights=counts))
         apart = np.array([_apart(squared, v[: chosen.n_clusters], spread) for v in solution.prototypes])
-        best = self._choose(solution, apart)
+        best = choose(solution.objective, apart)
         self.model_ = PrototypeModel(metric, space, chosen.focal, solution.prototypes[best].clone(), **prices, tie=0.0)
         self._store(self.model_.partition(x))
         self._store_runs(solution, best, apart)

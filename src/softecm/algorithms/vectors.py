@@ -14,7 +14,7 @@ from torch import Tensor
 from softecm._engine import choose_device
 from softecm.algorithms.base import check_weights, fitted_space, separation
 from softecm.algorithms.constrained import with_linked
-from softecm.algorithms.fitting import Settings, SoftECMFamily
+from softecm.algorithms.fitting import Settings, SoftECMFamily, choose, outlier_distance
 from softecm.algorithms.links import Links
 from softecm.algorithms.model import PrototypeModel
 from softecm.algorithms.set_metric import SetQuadratic
@@ -62,7 +62,7 @@ class VectorFamily(SoftECMFamily):
         unit = self._unit(x, counts)
         from_center = _from_mean(x, counts, unit)
         spread = float(np.average(from_center, weights=counts))
-        self.delta_ = self._delta(chosen, from_center, counts)
+        self.delta_ = outlier_distance(chosen.delta, from_center, counts)
         links = None if chosen.pairs is None else chosen.pairs.links(chosen.focal, counts, spread, chosen.dtype)
         device = choose_device(chosen.device, float(len(x)) * len(chosen.focal) * chosen.n_init)
         weights = None if sample_weight is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
@@ -71,7 +71,7 @@ class VectorFamily(SoftECMFamily):
         apart = np.array(
             [self._apart(m, v[:c].cpu(), unit, spread) for m, v in zip(metrics, solution.prototypes, strict=True)]
         )
-        best = self._choose(solution, apart)
+        best = choose(solution.objective, apart)
         self.model_ = PrototypeModel(
             metrics[best],
             space,
