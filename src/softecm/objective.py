@@ -7,7 +7,7 @@ one. Distances are (n, runs, f), prototypes (runs, f, *shape), parameters (runs,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.spaces.scattered import Block, Scattered
 
 BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
 GPU_CELLS = 1 << 27  # the same on a GPU, where a block must be large enough to fill it
@@ -37,6 +38,11 @@ class MassCost:
     def select(self, runs: Tensor) -> MassCost:
         """The same for some of the runs."""
         return replace(self, factors=self.factors[runs], beta=self.beta[runs], delta2=self.delta2[runs])
+
+    def of_block(self, block: Block) -> MassCost:
+        """The same with a block's weights, on its device."""
+        to = block.device
+        return MassCost(self.factors.to(to), self.beta.to(to), self.delta2.to(to), block.weights)
 
 
 class Shares(NamedTuple):
@@ -135,6 +141,26 @@ class Evaluation:
 
         return Evaluation(*map(pick, vars(self).values(), vars(other).values()))  # type: ignore[arg-type]
 
+    def plus(self, other: Evaluation) -> Evaluation:
+        """The evaluation of two blocks of objects together; their masses are not kept."""
+
+        def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+            return None if a is None or b is None else a + b
+
+        return Evaluation(
+            self.cost + other.cost,
+            self.gradient + other.gradient,
+            both(self.curvature, other.curvature),
+            both(self.moment, other.moment),
+            torch.maximum(self.change, other.change),
+            None,
+        )
+
+    def cpu(self) -> Evaluation:
+        """The same in main memory, without masses."""
+        parts = {name: None if v is None else v.cpu() for name, v in vars(self).items()}
+        return Evaluation(**{**parts, "masses": None})
+
 
 class Previous(NamedTuple):
     """The last round, to measure how far the masses have moved."""
@@ -153,6 +179,9 @@ def evaluate(
     tol: float = 0.0,
 ) -> Evaluation:
     """Cost and derivative of a batch of runs at ``prototypes`` (runs, f, *shape), masses minimised out."""
+    if isinstance(x, Scattered):
+        of_block = partial(_evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol)
+        return x.total(of_block, Evaluation.plus)
     fused = metric.fused(
         x,
         prototypes,
@@ -166,11 +195,20 @@ def evaluate(
     if fused is not None:
         gradient = 2.0 * metric.tensor(fused.curvature * prototypes - fused.moment)
         return Evaluation(fused.cost, gradient, fused.curvature, fused.moment, fused.change, None)
-    return _evaluate_in_blocks(metric, x, prototypes, cost, previous)
+    return _evaluate_in_blocks(metric, x, prototypes, cost, previous, tol)
+
+
+def _evaluate_block(
+    block: Block, *, metric: SemiMetric, prototypes: Tensor, cost: MassCost, previous: Previous | None, tol: float
+) -> Evaluation:
+    """What one block of scattered objects adds."""
+    to = block.device
+    before = None if previous is None else Previous(previous.prototypes.to(to), None)
+    return evaluate(metric, block.objects, prototypes.to(to), cost.of_block(block), previous=before, tol=tol).cpu()
 
 
 def _evaluate_in_blocks(
-    metric: SemiMetric, x: Any, prototypes: Tensor, cost: MassCost, previous: Previous | None
+    metric: SemiMetric, x: Any, prototypes: Tensor, cost: MassCost, previous: Previous | None, tol: float
 ) -> Evaluation:
     runs, f = prototypes.shape[:2]
     n = len(x)
@@ -208,7 +246,8 @@ def _evaluate_in_blocks(
             if sums.gradient is not None:
                 gradient += sums.gradient
                 apart = True
-        if previous is not None:
+        # Masses that are not kept are computed again only until each run is known to move: then it goes on anyway.
+        if previous is not None and (previous.masses is not None or bool((change <= tol).any())):
             before = (
                 share(
                     metric.pairwise(block, previous.prototypes.reshape(flat.shape))

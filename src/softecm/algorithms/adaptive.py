@@ -24,8 +24,8 @@ from torch import Tensor
 
 from softecm.algorithms.constrained import linked_masses
 from softecm.algorithms.links import Links
+from softecm.algorithms.rounds import RISE
 from softecm.algorithms.set_metric import SetQuadratic
-from softecm.algorithms.soft_ecm_core import RISE
 from softecm.algorithms.solution import Progress, Solution
 from softecm.belief.focal import FocalSets
 from softecm.objective import KEPT_CELLS, MassCost, blocks, mass_cost, share

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from softecm.distances.base import SemiMetric
 from softecm.objective import MassCost, Previous, blocks, evaluate, links, share
 from softecm.optim import State
 from softecm.relaxations import Relaxation
+from softecm.spaces.scattered import Block, Scattered
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,10 @@ class SoftECMProblem:
 
     def _total_weights(self, curvature: Tensor) -> float:
         """Scale of the objects' weights, to turn a sum of curvatures into that of one object."""
-        n = float(len(self.x)) if self.cost.weights is None else float(self.cost.weights.sum())
+        if isinstance(self.x, Scattered):
+            n = self.x.weight
+        else:
+            n = float(len(self.x)) if self.cost.weights is None else float(self.cost.weights.sum())
         return max(1.0, n / curvature.shape[1])
 
     def solve(self, state: State) -> Tensor:
@@ -131,30 +136,56 @@ class SoftECMProblem:
         return cost
 
     def _weighted(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-        runs, f = state.prototypes.shape[:2]
-        flat = state.prototypes.flatten(0, 1)
-        weights = []
-        for rows in blocks(len(self.x), flat):
-            d = self.metric.pairwise(self.x[rows], flat).detach().clamp_min(0.0).reshape(-1, runs, f)
-            w = share(d, self.cost.factors, self.cost.beta, self.cost.delta2).weights
-            if self.cost.weights is not None:
-                w = w * self.cost.weights[rows, None, None]
-            weights.append(w.reshape(-1, runs * f))
+        if isinstance(self.x, Scattered):
+            scattered, metric, price = self.x, self.metric, self.cost
 
-        def cost(v: Tensor) -> tuple[Tensor, Tensor]:
-            leaf = v.detach().flatten(0, 1).requires_grad_()
-            value = v.new_zeros(runs)
-            gradient = torch.zeros_like(leaf)
-            for rows, w in zip(blocks(len(self.x), leaf), weights, strict=True):
-                with torch.enable_grad():
-                    d = self.metric.pairwise(self.x[rows], leaf)
-                    terms = d * w
-                value += terms.detach().reshape(-1, runs, f).sum((0, 2))
-                gradient += torch.autograd.grad(terms.sum(), leaf)[0]
-            return value, gradient.reshape(v.shape)
+            def of_all(v: Tensor) -> tuple[Tensor, Tensor]:
+                return scattered.total(
+                    partial(_block_with_masses, metric=metric, cost=price, at=state.prototypes, v=v), _both
+                )
 
-        return cost
+            return of_all
+        return with_masses(self.metric, self.x, self.cost, state.prototypes)
 
     def select(self, runs: Tensor) -> SoftECMProblem:
         """The same for some of the runs."""
         return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs))
+
+
+def with_masses(metric: SemiMetric, x: Any, cost: MassCost, at: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """Cost (runs,) and gradient as functions of the prototypes, with the masses that are optimal at ``at``."""
+    runs, f = at.shape[:2]
+    flat = at.flatten(0, 1)
+    weights = []
+    for rows in blocks(len(x), flat):
+        d = metric.pairwise(x[rows], flat).detach().clamp_min(0.0).reshape(-1, runs, f)
+        w = share(d, cost.factors, cost.beta, cost.delta2).weights
+        if cost.weights is not None:
+            w = w * cost.weights[rows, None, None]
+        weights.append(w.reshape(-1, runs * f))
+
+    def of(v: Tensor) -> tuple[Tensor, Tensor]:
+        leaf = v.detach().flatten(0, 1).requires_grad_()
+        value = v.new_zeros(runs)
+        gradient = torch.zeros_like(leaf)
+        for rows, w in zip(blocks(len(x), leaf), weights, strict=True):
+            with torch.enable_grad():
+                d = metric.pairwise(x[rows], leaf)
+                terms = d * w
+            value += terms.detach().reshape(-1, runs, f).sum((0, 2))
+            gradient += torch.autograd.grad(terms.sum(), leaf)[0]
+        return value, gradient.reshape(v.shape)
+
+    return of
+
+
+def _block_with_masses(
+    block: Block, *, metric: SemiMetric, cost: MassCost, at: Tensor, v: Tensor
+) -> tuple[Tensor, Tensor]:
+    to = block.device
+    value, gradient = with_masses(metric, block.objects, cost.of_block(block), at.to(to))(v.to(to))
+    return value.cpu(), gradient.cpu()
+
+
+def _both(a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    return a[0] + b[0], a[1] + b[1]

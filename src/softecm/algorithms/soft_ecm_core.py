@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm.algorithms import rounds
 from softecm.algorithms.constrained import LinkedProblem
 from softecm.algorithms.links import Links
 from softecm.algorithms.problem import SoftECMProblem
@@ -22,8 +23,6 @@ from softecm.optim import Closed, Descent, GradientDescent, Solver
 from softecm.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 
 RELAXATIONS: dict[str, type[Relaxation]] = {"penalty": Penalty, "gap": Gap, "exact": Exact}
-WARM_UP, HORIZON = 15, 25  # rounds before a race is decided, and how far ahead it looks
-RISE = 1e-9  # an objective may not rise by more than this part of itself
 
 
 def make_solver(solver: str | GradientDescent | Closed, metric: SemiMetric) -> Solver:
@@ -54,7 +53,8 @@ def soft_ecm(
     max_iter: int = 200,
     tol: float = 1e-4,
     callback: Callable[[Progress], Any] | None = None,
-    race: bool = False,
+    race: bool | NDArray[np.int64] = False,
+    keeper: rounds.Keeper | None = None,
 ) -> Solution:
     """Cluster encoded objects from each of several starts at once.
 
@@ -71,15 +71,22 @@ def soft_ecm(
         Must-links and cannot-links between objects.
     callback : callable, optional
         Called with a ``Progress`` after each round; a true answer ends all runs where they are.
-    race : bool
-        All runs solve the same problem: one that can't catch up with the best at its present pace is given up. Not done
-        for metrics with an exact step, whose rounds cost next to nothing.
+    race : bool or int array (runs,)
+        All runs, or those with the same number, solve the same problem: one that can't catch up with the best at its
+        present pace is given up. Not done for metrics with an exact step, whose rounds cost next to nothing.
+    keeper : Keeper, optional
+        Writes checkpoints, and gives the one to go on from.
     """
     runs = len(init)
     options: dict[str, Any] = {"dtype": init.dtype, "device": init.device}
     strength = torch.as_tensor(np.asarray(lam, dtype=np.float64), **options).expand(runs).contiguous()
     kind = RELAXATIONS[relaxation]
     if kind is Exact and len(focal) > focal.n_clusters and not has_barycenters(metric, init[0, :1]):
+        if keeper is not None:
+            raise ValueError(
+                "checkpoint can't be used with relaxation='exact' and a metric whose barycentres have no closed form: the "
+                "fit is a chain of fits with a growing lam. Use relaxation='gap' with a large lam."
+            )
         return _raise_lambda(
             x, metric, focal, init, alpha=alpha, beta=beta, delta=delta, lam=strength, solver=solver,
             weights=weights, links=links, max_iter=max_iter, tol=tol, callback=callback, race=race,
@@ -88,8 +95,12 @@ def soft_ecm(
     problem = SoftECMProblem(metric, x, cost, kind(metric, focal, strength), tol)
     start = with_sets(metric, focal, init, problem.relaxation.n_free)
     if links is not None:
+        if keeper is not None:
+            raise ValueError("checkpoint can't be used with links between objects. Leave one of them out.")
         return iterate(LinkedProblem.of(problem, links), start, solver, max_iter, callback, keep_masses=True)
-    return iterate(problem, start, solver, max_iter, callback, race=race and not metric.quadratic)
+    groups = np.zeros(runs, dtype=np.int64) if isinstance(race, bool) else race
+    racing = groups if not metric.quadratic and race is not False else None
+    return iterate(problem, start, solver, max_iter, callback, race=racing, keeper=keeper)
 
 
 def with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:
@@ -109,72 +120,10 @@ def iterate(
     solver: str | GradientDescent | Closed,
     max_iter: int,
     callback: Callable[[Progress], Any] | None,
-    *,
-    keep_masses: bool = False,
-    race: bool = False,
+    **options: Any,
 ) -> Solution:
-    """Alternate masses and prototypes until the masses stand still; runs leave the batch as they finish.
-
-    ``problem`` is an ``optim.Problem`` with a ``metric`` and a ``tol``. ``keep_masses`` where its masses do not follow from
-    the prototypes alone. ``race``: see ``soft_ecm``.
-    """
-    step = make_solver(solver, problem.metric)
-    runs = len(start)
-    state = problem.at(start)
-    active = torch.arange(runs)
-    prototypes = state.prototypes.clone()
-    masses = state.evaluation.masses.clone() if keep_masses else None
-    objective = state.objective.double().cpu().numpy().copy()
-    tie = (state.objective - state.evaluation.cost).double().cpu().numpy().copy()
-    history: list[list[float]] = [[float(v)] for v in objective]
-    n_iter = np.zeros(runs, dtype=np.int64)
-    converged = np.zeros(runs, dtype=bool)
-    still = torch.zeros(runs, dtype=torch.int64)
-    for iteration in range(1, max_iter + 1):
-        moved = step.step(problem, state)
-        # Descent is checked, not hoped for: a step that would raise the objective beyond rounding is not taken.
-        rose = ~(moved.objective <= state.objective + RISE * state.objective.abs())
-        if bool(rose.any()):
-            moved = moved.merged(state, rose)
-            stuck = torch.where(rose, 0.0, moved.evaluation.change)
-            moved = replace(moved, evaluation=replace(moved.evaluation, change=stuck))
-        state = moved
-        change = state.evaluation.change.cpu()
-        index = active.numpy()
-        prototypes[active] = state.prototypes
-        if masses is not None:
-            masses[active] = state.evaluation.masses
-        objective[index] = state.objective.double().cpu().numpy()
-        tie[index] = (state.objective - state.evaluation.cost).double().cpu().numpy()
-        n_iter[index] = iteration
-        for run, value in zip(index, objective[index], strict=True):
-            history[run].append(float(value))
-        still = torch.where(change <= problem.tol, still + 1, 0)
-        done = still >= step.patience
-        converged[index] = done.numpy()
-        stop = callback is not None and callback(
-            Progress(iteration, max_iter, objective.copy(), int((~done).sum()), float(change.max()))
-        )
-        if race:
-            done |= torch.from_numpy(outrun([history[run] for run in index], float(objective.min())))
-        if stop or bool(done.all()):
-            break
-        if bool(done.any()):
-            going = (~done).nonzero()[:, 0]
-            active, still = active[going], still[going]
-            going = going.to(start.device)
-            state, problem = state.select(going), problem.select(going)
-    histories = tuple(np.asarray(h) for h in history)
-    return Solution(prototypes, objective, tie, histories, n_iter, converged, masses=masses)
-
-
-def outrun(histories: list[list[float]], best: float) -> NDArray[np.bool_]:
-    """Which runs would not reach the best objective in ``HORIZON`` more rounds at the pace of their last five."""
-    if len(histories[0]) <= WARM_UP:
-        return np.zeros(len(histories), dtype=bool)
-    pace = np.array([(h[-6] - h[-1]) / 5 for h in histories])
-    behind = np.array([h[-1] for h in histories]) - best
-    return np.asarray(behind > HORIZON * pace)
+    """``rounds.iterate`` with the solver a name stands for."""
+    return rounds.iterate(problem, start, make_solver(solver, problem.metric), max_iter, callback, **options)
 
 
 def _raise_lambda(
