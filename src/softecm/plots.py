@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from softecm.belief import CredalPartition, FocalSets
 
 __all__ = [
+    "grid_heatmap",
     "hulls",
     "map",
     "mass_heatmap",
@@ -506,6 +507,57 @@ def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Any = None)
 
 
 # ------------------------------------------------------------------ helpers
+
+
+def grid_heatmap(
+    values: ArrayLike,
+    across: Sequence[Any],
+    up: Sequence[Any],
+    *,
+    marked: ArrayLike | None = None,
+    x_name: str = "",
+    y_name: str = "",
+    value_name: str = "",
+    ax: Any = None,
+) -> Any:
+    """A number for every combination of two parameters; marked cells are hatched.
+
+    Parameters
+    ----------
+    values : array-like of shape (len(up), len(across))
+        NaN where nothing was computed.
+    across, up : the parameters' values
+    marked : boolean array-like of the same shape, optional
+        Cells not to be trusted, such as those whose clusters have merged.
+    x_name, y_name, value_name : what is shown
+    ax : Matplotlib axes, optional
+
+    Returns
+    -------
+    ax : Matplotlib axes
+    """
+    ax = _axes(ax)
+    table: FloatArray = np.asarray(values, dtype=np.float64)
+    if table.shape != (len(up), len(across)):
+        raise ValueError(
+            f"values must have shape {(len(up), len(across))}, one row for each of `up`; got {table.shape}."
+        )
+    picture = ax.imshow(table, origin="lower", aspect="auto", cmap="viridis")
+    ax.figure.colorbar(picture, ax=ax, label=value_name)
+    if marked is not None:
+        from matplotlib.patches import Patch, Rectangle
+
+        style: dict[str, Any] = {"fill": False, "hatch": "///", "edgecolor": "white", "linewidth": 0.0}
+        cells = np.argwhere(np.asarray(marked, dtype=bool))
+        for i, j in cells:
+            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, **style))
+        if len(cells):
+            sample = Patch(facecolor="0.5", hatch="///", edgecolor="white", label="merged, empty or not converged")
+            ax.legend(handles=[sample], loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
+    ax.set_xticks(range(len(across)), [f"{v:g}" if isinstance(v, float) else str(v) for v in across])
+    ax.set_yticks(range(len(up)), [f"{v:g}" if isinstance(v, float) else str(v) for v in up])
+    ax.set(xlabel=x_name, ylabel=y_name)
+    return ax
 
 
 def _axes(ax: Any) -> Any:
