@@ -12,10 +12,15 @@ Which groups are there, which objects clearly belong to one, which lie between w
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from softecm._version import __version__
+
+# Threads that wait by spinning take the cores from whoever has work: on a shared machine that costs far more than waking
+# them up. Read when OpenMP is loaded; whoever sets it decides.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Loaded when first used: `import softecm` and `softecm --help` must not wait for torch and scikit-learn.
 _WHERE = {
