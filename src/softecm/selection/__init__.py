@@ -1,0 +1,18 @@
+"""Choosing without labels: grids of parameters as one computation, rules that can't be fooled, how many clusters."""
+
+from softecm.selection.n_clusters import Choice, choose_n_clusters, default_candidates, guarded_nonspecificity
+from softecm.selection.result import Best, Sweep
+from softecm.selection.rules import RULES
+from softecm.selection.sweep import SweepInterrupted, sweep
+
+__all__ = [
+    "RULES",
+    "Best",
+    "Choice",
+    "Sweep",
+    "SweepInterrupted",
+    "choose_n_clusters",
+    "default_candidates",
+    "guarded_nonspecificity",
+    "sweep",
+]

@@ -1,0 +1,161 @@
+"""From a grid of values to checked cells, and from cells to tasks that are one computation each."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from softecm.distances.base import SemiMetric
+
+FREE = ("alpha", "beta", "delta", "lam", "random_state")  # may differ between the runs of one batch
+METRIC = "metric__"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of a sweep: a data set, the grid's values there, and the estimator they make."""
+
+    index: int
+    combination: int  # the same for all seeds of the same values
+    data: str
+    params: Mapping[str, Any]
+    model: Any  # not fitted
+
+
+@dataclass(frozen=True)
+class Task:
+    """Cells that are solved together; done or not done as a whole."""
+
+    number: int
+    kind: str  # "cells", or "stability" (one cell a combination, refitted on resamples)
+    cells: tuple[Cell, ...]
+
+    @property
+    def data(self) -> str:
+        """The data set all its cells are about."""
+        return self.cells[0].data
+
+
+def combinations(grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Every combination of the grid's values, the last name changing fastest; a list of grids is their union."""
+    found: list[dict[str, Any]] = []
+    for part in [grid] if isinstance(grid, Mapping) else list(grid):
+        if not isinstance(part, Mapping):
+            raise ValueError(f"grid must map names of parameters to values, or be a list of such; got {part!r}.")
+        values = [_values(name, given) for name, given in part.items()]
+        found += [dict(zip(part, chosen, strict=True)) for chosen in product(*values)]
+    if not found:
+        raise ValueError("grid must hold at least one combination of values; got none. {'beta': [1.1, 1.2]} is one.")
+    return found
+
+
+def _values(name: str, given: Any) -> list[Any]:
+    single = isinstance(given, str | bytes) or not isinstance(given, Iterable) or isinstance(given, Mapping)
+    values = [given] if single else list(given)
+    if not values:
+        raise ValueError(f"grid must give every parameter at least one value; got none for {name!r}.")
+    return [v.item() if isinstance(v, np.generic) else v for v in values]
+
+
+def make_cells(
+    estimators: Mapping[str, Any], grid: Mapping[str, Any] | Sequence[Mapping[str, Any]], seeds: Sequence[int]
+) -> list[Cell]:
+    """All cells, checked before anything runs; an error names its cell."""
+    chosen = combinations(grid)
+    cells: list[Cell] = []
+    for at, (data, estimator) in enumerate(estimators.items()):
+        for number, values in enumerate(chosen):
+            for params in _seeded(values, seeds):
+                cell = Cell(len(cells), at * len(chosen) + number, data, params, None)
+                cells.append(dataclasses.replace(cell, model=_model(estimator, params)))
+    return cells
+
+
+def _seeded(values: dict[str, Any], seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+    if "random_state" in values:
+        yield values
+        return
+    for seed in seeds:
+        yield {**values, "random_state": int(seed)}
+
+
+def _model(estimator: Any, params: Mapping[str, Any]) -> Any:
+    """The estimator with a cell's values, its own checks passed."""
+    model = clone(estimator)
+    try:
+        own = {name: value for name, value in params.items() if not name.startswith(METRIC)}
+        of_metric = {name[len(METRIC) :]: value for name, value in params.items() if name.startswith(METRIC)}
+        model.set_params(
+            **{name: value for name, value in own.items() if name in model.get_params() or name != "random_state"}
+        )
+        if of_metric:
+            model.set_params(metric=_with(model.get_params()["metric"], of_metric))
+        settings = getattr(model, "_settings", None)
+        if settings is not None:
+            settings()
+    except (ValueError, TypeError) as error:
+        shown = ", ".join(f"{name}={value!r}" for name, value in params.items())
+        raise ValueError(f"grid cell ({shown}) can't be run: {error}") from error
+    return model
+
+
+def _with(metric: Any, options: Mapping[str, Any]) -> SemiMetric:
+    """A metric with some of its own parameters changed."""
+    from softecm.distances import SEMI_METRICS
+
+    if isinstance(metric, str):
+        if metric not in SEMI_METRICS:
+            raise ValueError(
+                f"metric must be named or given for the grid to vary its parameters; got {metric!r}. Use metric='softdtw', "
+                "or SoftDTW(...)."
+            )
+        metric = SEMI_METRICS[metric]()
+    if not dataclasses.is_dataclass(metric) or isinstance(metric, type):
+        raise ValueError(f"metric must be one of softecm's or a dataclass for the grid to vary it; got {metric!r}.")
+    known = [field.name for field in dataclasses.fields(metric)]
+    for name in options:
+        if name not in known:
+            raise ValueError(f"metric {type(metric).__name__} has no parameter {name!r}; it has {', '.join(known)}.")
+    changed: SemiMetric = dataclasses.replace(metric, **options)  # type: ignore[assignment]
+    return changed
+
+
+def batch_key(model: Any) -> str:
+    """What cells of one batch have in common: everything but the parameters a run may have of its own."""
+    return repr(
+        sorted((name, describe(value)) for name, value in model.get_params(deep=False).items() if name not in FREE)
+    )
+
+
+def make_tasks(cells: Sequence[Cell], sizes: Mapping[str, int], kind: str = "cells", first: int = 0) -> list[Task]:
+    """Cut cells into tasks of at most ``sizes[batch_key]`` cells, always the same way."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.data, batch_key(cell.model)), []).append(cell)
+    tasks: list[Task] = []
+    for (data, key), members in groups.items():
+        size = max(1, sizes[f"{data}\n{key}"])
+        for start in range(0, len(members), size):
+            tasks.append(Task(first + len(tasks), kind, tuple(members[start : start + size])))
+    return tasks
+
+
+def describe(value: Any) -> str:
+    """A parameter's value as text that is the same tomorrow: no addresses, arrays by content."""
+    if isinstance(value, np.ndarray):
+        return f"array {value.dtype} {value.shape} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, SemiMetric):
+        options = ", ".join(f"{name}={describe(v)}" for name, v in value.parameters().items())
+        return f"{type(value).__name__}({options})"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(describe, value))}]"
+    return repr(value)

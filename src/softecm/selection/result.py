@@ -1,0 +1,177 @@
+"""The outcome of a sweep: a tidy table that can choose and draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from softecm._frames import make_frame
+from softecm.selection.rules import RULES, cheapest, is_sound, pick_rule
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """What a rule chose.
+
+    Attributes
+    ----------
+    params : dict, the grid's values without the seed
+    value : float, the rule's mean over the sound runs with these values
+    rows : ndarray, the rows of the sweep with these values, one a seed
+    row : int, the sound row of lowest objective among them
+    estimator : not fitted, with these values and that row's seed
+    """
+
+    params: Mapping[str, Any]
+    value: float
+    rows: NDArray[np.int64]
+    row: int
+    estimator: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """A row for every cell of a grid: its parameters, what was found there, and what it is worth.
+
+    Attributes
+    ----------
+    columns : dict of arrays, one entry a cell
+    parameters : names of the columns that the grid varied
+    """
+
+    columns: Mapping[str, NDArray[Any]]
+    parameters: tuple[str, ...]
+    _models: tuple[Any, ...]
+    _combination: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self._combination)
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        return self.columns[column]
+
+    @property
+    def frame(self) -> Any:
+        """The table as a data frame of whichever library is installed."""
+        return self.to_frame()
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The table as a data frame: pandas, polars or pyarrow.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            By default the first that is installed.
+        """
+        return make_frame({name: values.tolist() for name, values in self.columns.items()}, backend)
+
+    def where(self, **values: Any) -> Sweep:
+        """The rows in which the given columns have the given values.
+
+        Parameters
+        ----------
+        **values : a column's name and the value wanted, such as ``data="glass"``
+        """
+        keep = np.ones(len(self), dtype=bool)
+        for name, value in values.items():
+            self._check_column(name)
+            keep &= np.array([entry == value for entry in self.columns[name]], dtype=bool)
+        columns = {name: column[keep] for name, column in self.columns.items()}
+        models = tuple(m for m, kept in zip(self._models, keep, strict=True) if kept)
+        return Sweep(columns, self.parameters, models, self._combination[keep])
+
+    def best(self, rule: str = "nonspecificity") -> Best:
+        """The combination of parameters a rule prefers.
+
+        Parameters
+        ----------
+        rule : {"nonspecificity", "xie_beni", "silhouette", "stability", "paper"}
+            All but "paper" are guarded: runs whose clusters have merged or stand empty, or that have not converged, never
+            win, and a combination counts only where more than half of its runs are sound. "stability" needs a sweep
+            with ``resamples``.
+
+        Returns
+        -------
+        best : Best
+        """
+        chosen = pick_rule(rule)
+        if not len(self):
+            raise ValueError("best needs at least one row; this sweep has none. Ask where(...) for values of the grid.")
+        if chosen.column not in self.columns:
+            raise ValueError(f"rule {rule!r} needs refits on resamples; got a sweep without. Call sweep(resamples=10).")
+        combination, cost = cheapest(self.columns, chosen, self._combination)
+        if math.isinf(cost):
+            raise ValueError(
+                f"rule {rule!r} found no combination to trust: {self._why_none()}. Try relaxation='gap', smaller lam, beta "
+                "nearer to 1, a larger max_iter or fewer clusters."
+            )
+        rows = np.flatnonzero(self._combination == combination)
+        sound = rows[is_sound(self.columns)[rows]] if chosen.guarded else rows
+        row = int(sound[np.argmin(self.columns["objective"][sound])])
+        params = {name: _plain(self.columns[name][row]) for name in self.parameters if name != "random_state"}
+        return Best(params, cost if chosen.smaller else -cost, rows, row, clone(self._models[row]))
+
+    def _why_none(self) -> str:
+        merged = int(self.columns["collapsed"].sum())
+        unfinished = int((~self.columns["converged"].astype(bool)).sum())
+        return (
+            f"of {len(self)} runs {merged} have merged clusters and {unfinished} have not converged, others empty ones"
+        )
+
+    def heatmap(self, x: str = "beta", y: str = "lam", value: str = "guarded_nonspecificity", ax: Any = None) -> Any:
+        """Draw a column's mean over two parameters; cells where half of the runs or more are not sound are hatched.
+
+        Parameters
+        ----------
+        x, y : names of grid parameters
+        value : name of a column of numbers
+        ax : Matplotlib axes, optional
+
+        Returns
+        -------
+        ax : Matplotlib axes
+        """
+        from softecm.plots import grid_heatmap
+
+        for name in (x, y, value):
+            self._check_column(name)
+        sound = is_sound(self.columns)
+        across, up = _levels(self.columns[x]), _levels(self.columns[y])
+        means = np.full((len(up), len(across)), np.nan)
+        unsound = np.zeros(means.shape, dtype=bool)
+        for j, a in enumerate(across):
+            for i, b in enumerate(up):
+                rows = np.array([p == a and q == b for p, q in zip(self.columns[x], self.columns[y], strict=True)])
+                if rows.any():
+                    means[i, j] = np.nanmean(self.columns[value][rows].astype(np.float64))
+                    unsound[i, j] = 2 * sound[rows].sum() <= rows.sum()
+        return grid_heatmap(means, across, up, marked=unsound, x_name=x, y_name=y, value_name=value, ax=ax)
+
+    def _check_column(self, name: str) -> None:
+        if name not in self.columns:
+            raise ValueError(f"column must be one of {', '.join(self.columns)}; got {name!r}.")
+
+    def _repr_html_(self) -> str:
+        html = getattr(self.to_frame(), "_repr_html_", None)
+        return str(html()) if html is not None else repr(self)
+
+    def __repr__(self) -> str:
+        """Say what it holds in one line."""
+        return f"Sweep of {len(self)} cells over {', '.join(self.parameters)}; rules: {', '.join(RULES)}"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _levels(values: NDArray[Any]) -> list[Any]:
+    """The distinct values in the order of the grid, numbers sorted."""
+    seen = list(dict.fromkeys(values.tolist()))
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in seen)
+    return sorted(seen) if numbers else seen

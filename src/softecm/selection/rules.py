@@ -1,0 +1,61 @@
+"""Rules that choose one combination of parameters from the rows of a sweep, without labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Columns = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A column, whether small or large is good, and whether degenerate runs are kept out."""
+
+    column: str
+    smaller: bool
+    guarded: bool
+    text: str
+
+    def value(self, columns: Columns, rows: NDArray[np.int64]) -> float:
+        """The mean over a combination's sound runs as a cost; inf where half of its runs or more are not sound."""
+        sound = rows[is_sound(columns)[rows]] if self.guarded else rows
+        if 2 * len(sound) <= len(rows):
+            return math.inf
+        mean = float(np.mean(columns[self.column][sound].astype(np.float64)))
+        return math.inf if math.isnan(mean) else (mean if self.smaller else -mean)
+
+
+RULES: dict[str, Rule] = {
+    "nonspecificity": Rule("guarded_nonspecificity", True, True, "least left open, the empty set counted; the default"),
+    "paper": Rule("nonspecificity", True, False, "the paper's N* as printed: can be won by merged clusters"),
+    "xie_beni": Rule("xie_beni", True, True, "compact clusters far apart"),
+    "silhouette": Rule("silhouette", False, True, "objects nearer to their own cluster than to the next"),
+    "stability": Rule("stability", False, True, "the same groups again when a fifth of the objects is left out"),
+}
+
+
+def is_sound(columns: Columns) -> NDArray[np.bool_]:
+    """Runs that may win: clusters apart, all of them with objects, masses standing still."""
+    clusters = np.array([len(sizes) for sizes in columns["sizes"]])
+    apart = ~columns["collapsed"].astype(bool) & (columns["found"].astype(np.int64) == clusters)
+    return np.asarray(apart & columns["converged"].astype(bool))
+
+
+def cheapest(columns: Columns, rule: Rule, combination: NDArray[np.int64]) -> tuple[int, float]:
+    """The combination the rule prefers, and its value."""
+    costs = {int(k): rule.value(columns, np.flatnonzero(combination == k)) for k in np.unique(combination)}
+    best = min(costs, key=lambda k: costs[k])
+    return best, costs[best]
+
+
+def pick_rule(rule: str | Callable[..., Any]) -> Rule:
+    """The rule of that name."""
+    if not isinstance(rule, str) or rule not in RULES:
+        raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}; got {rule!r}. 'nonspecificity' is usual.")
+    return RULES[rule]

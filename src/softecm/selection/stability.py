@@ -1,0 +1,114 @@
+"""How far a combination of parameters finds the same groups again when some of the objects are left out."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from softecm._engine import threads
+from softecm.algorithms.base import MERGED
+from softecm.belief import CredalPartition
+from softecm.scores import credal_rand_index
+from softecm.selection.batch import Data, Report, is_batchable, partitions, prepared, solve, starts
+from softecm.selection.grid import Cell
+
+SHARE = 0.8  # of the objects in a resample
+COMPARED = 300  # objects on which partitions are compared: 45 000 pairs
+
+
+def agreement(p: CredalPartition, q: CredalPartition, rng: np.random.RandomState) -> float:
+    """The credal Rand index of two partitions, corrected for chance: 1 equal, 0 no better than shuffled objects.
+
+    The correction is what makes it a rule: two partitions that leave everything open are as like each other shuffled as
+    not, and get 0.
+    """
+    together = credal_rand_index(p, q, kind="belief")
+    shuffled = CredalPartition._trusted(q.masses[rng.permutation(len(q))], q.focal_sets)
+    by_chance = credal_rand_index(p, shuffled, kind="belief")
+    return (together - by_chance) / (1.0 - by_chance) if by_chance < 1.0 - 1e-12 else 0.0
+
+
+def run_stability(
+    cells: Sequence[Cell], data: Data, resamples: int, report: Report | None = None
+) -> list[dict[str, Any]]:
+    """The stability of each cell's parameters: mean agreement of the partitions found on resamples, taken in a ring.
+
+    Every resample holds four fifths of the objects, lambda is scaled with their number, and the partitions are compared
+    on the same objects, in or out of the resample. A refit whose clusters merge agrees with nothing.
+    """
+    began = time.perf_counter()
+    n = len(data.X) if data.X is not None else 0
+    rng = np.random.RandomState(0)
+    compared = np.sort(rng.permutation(n)[:COMPARED])
+    per_cell: list[list[CredalPartition | None]] = [[] for _ in cells]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number in range(resamples):
+            rows = np.sort(np.random.RandomState(number + 1).permutation(n)[: max(2, round(SHARE * n))])
+            refit = _refit_together if is_batchable(cells[0].model) else _refit_alone
+            for kept, partition in zip(per_cell, refit(cells, data, rows, compared, number, report), strict=True):
+                kept.append(partition)
+    seconds = (time.perf_counter() - began) / len(cells)
+    return [{"stability": _ring(found), "stability_seconds": seconds} for found in per_cell]
+
+
+def _ring(found: list[CredalPartition | None]) -> float:
+    values = []
+    for number, (p, q) in enumerate(zip(found, found[1:] + found[:1], strict=True)):
+        merged = p is None or q is None
+        values.append(0.0 if merged else agreement(p, q, np.random.RandomState(number)))  # type: ignore[arg-type]
+    return float(np.mean(values))
+
+
+def _refit_together(
+    cells: Sequence[Cell],
+    data: Data,
+    rows: NDArray[np.int64],
+    compared: NDArray[np.int64],
+    number: int,
+    report: Report | None,
+) -> list[CredalPartition | None]:
+    settings = [cell.model._settings() for cell in cells]
+    with threads(settings[0].n_jobs):
+        ready = prepared(cells[0].model, data)
+        inside = torch.as_tensor(rows, device=ready.device)
+        part = type(ready)(**{**vars(ready), "x": ready.x[inside], "counts": ready.counts[rows]})
+        weights = None if ready.weights is None else ready.weights[inside]
+        init = starts(part, settings[0], number, settings[0].n_init)
+        scale = float(ready.counts[rows].sum() / ready.counts.sum())
+        outcome = solve(ready, settings, [init] * len(settings), x=part.x, weights=weights, scale=scale, report=report)
+        seen = ready.x[torch.as_tensor(compared, device=ready.device)]
+        found = partitions(ready, settings, outcome.prototypes, seen)
+    return [None if apart < MERGED else p for (p, _), apart in zip(found, outcome.separation, strict=True)]
+
+
+def _refit_alone(
+    cells: Sequence[Cell],
+    data: Data,
+    rows: NDArray[np.int64],
+    compared: NDArray[np.int64],
+    number: int,
+    report: Report | None,
+) -> list[CredalPartition | None]:
+    found: list[CredalPartition | None] = []
+    for cell in cells:
+        model = clone(cell.model)
+        own = model.get_params(deep=False)
+        changed: dict[str, Any] = {}
+        if "random_state" in own:
+            changed["random_state"] = number
+        if "lam" in own:
+            changed["lam"] = own["lam"] * len(rows) / len(data.X)
+        weights = {} if data.sample_weight is None else {"sample_weight": np.asarray(data.sample_weight)[rows]}
+        model.set_params(**changed).fit(_safe_indexing(data.X, rows), **weights)
+        merged = getattr(model, "collapsed_", False)
+        found.append(None if merged else model.predict_partition(_safe_indexing(data.X, compared)))
+    return found

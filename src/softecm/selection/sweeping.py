@@ -1,0 +1,319 @@
+"""A grid of parameters as one computation: batched, resumable, with its progress in sight."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from softecm._checks import check_count
+from softecm._version import __version__
+from softecm.algorithms.solution import Progress
+from softecm.selection.batch import Data, batch_size, run_cells
+from softecm.selection.grid import Cell, Task, batch_key, describe, make_cells, make_tasks
+from softecm.selection.journal import Journal
+from softecm.selection.result import Sweep
+from softecm.selection.stability import run_stability
+
+Rows = list[dict[str, Any]]
+
+
+class SweepInterrupted(KeyboardInterrupt):
+    """A sweep was stopped by Ctrl-C; ``partial`` is the ``Sweep`` of the cells that were done."""
+
+    def __init__(self, message: str, partial: Sweep | None) -> None:
+        super().__init__(message)
+        self.partial = partial
+
+
+def sweep(
+    X: Any,
+    grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    *,
+    estimator: Any = None,
+    y: Any = None,
+    sample_weight: Any = None,
+    seeds: int | Iterable[int] = 1,
+    resamples: int = 0,
+    journal: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+    n_jobs: int | None = None,
+    client: Any = None,
+) -> Sweep:
+    """Fit an estimator for every combination of the given values and every seed.
+
+    Cells that differ in alpha, beta, delta, lam or seed alone are solved together, as runs of one batch (on the
+    estimator's ``device``); each row equals what the estimator finds when it is fitted alone with these values.
+
+    Parameters
+    ----------
+    X : data for the estimator, or a dict of several data sets by name
+    grid : dict, or list of dicts
+        Names of parameters and the values to try: any of the estimator's, and ``metric__gamma`` and the like for
+        parameters of its metric. Values out of range are refused before anything runs.
+    estimator : default=SoftECM()
+        Any estimator of the family, cloned for every cell; a dict by name where ``X`` is one.
+    y : array-like of shape (n,), optional
+        Known classes, for the columns ``rand_index``, ``adjusted_rand_index``, ``accuracy`` and ``purity``. They are
+        never used to fit or to choose. A dict by name where ``X`` is one.
+    sample_weight : array-like of shape (n,), optional
+    seeds : int or iterable of int, default=1
+        How many values of ``random_state`` to try, from 0 up, or which.
+    resamples : int, default=0
+        Refit every combination on so many resamples of the objects, for the column ``stability``; 10 is usual.
+    journal : path, optional
+        A file that takes down what is done. The same call with the same journal goes on where an earlier one was stopped
+        or killed.
+    progress : bool, default=False
+        Show a bar with the time left on the terminal.
+    n_jobs : int, optional
+        Processes that share the batches, through joblib; by default this one alone, which uses all cores itself.
+    client : dask.distributed.Client, optional
+        Send the batches to a Dask cluster instead; the data are scattered once.
+
+    Returns
+    -------
+    sweep : Sweep
+        A tidy table with ``best(rule)`` and ``heatmap(...)``.
+
+    Examples
+    --------
+    >>> from softecm import SoftECM
+    >>> from softecm.datasets import make_blobs
+    >>> blobs = make_blobs(60, n_clusters=3, distance=9, random_state=0)
+    >>> found = sweep(blobs.data, {"n_clusters": [2, 3, 4], "beta": [1.2, 1.5]}, estimator=SoftECM(n_init=2))
+    >>> len(found), found.best("xie_beni").params["n_clusters"]
+    (6, 3)
+    """
+    check_count("resamples", resamples, least=0, hint="0 leaves stability out; 10 is usual.")
+    datasets, estimators = _datasets(X, y, sample_weight, estimator)
+    numbers = list(range(check_count("seeds", seeds, hint="10 is usual."))) if isinstance(seeds, int) else list(seeds)
+    cells = make_cells(estimators, grid, numbers)
+    tasks = _tasks(cells, datasets, resamples)
+    book = None if journal is None else Journal(journal, _work(cells, tasks, datasets, resamples))
+    done: dict[int, Rows] = {} if book is None else dict(book.done)
+    with _bar(progress, tasks, done) as bar:
+        try:
+            for task, rows in _run(
+                [t for t in tasks if t.number not in done], datasets, resamples, n_jobs, client, bar
+            ):
+                done[task.number] = rows
+                if book is not None:
+                    book.write(task.number, rows)
+                bar.finished(task)
+        except KeyboardInterrupt as error:
+            kept = f"journal {journal} has them: the same call goes on from there" if journal else "see .partial"
+            message = f"interrupted with {len(done)} of {len(tasks)} batches done; {kept}."
+            raise SweepInterrupted(message, _table(cells, tasks, done, partial=True)) from error
+    result = _table(cells, tasks, done)
+    assert result is not None
+    return result
+
+
+def _datasets(X: Any, y: Any, sample_weight: Any, estimator: Any) -> tuple[dict[str, Data], dict[str, Any]]:
+    from softecm import SoftECM
+
+    several = isinstance(X, Mapping)
+    names = list(X) if several else [""]
+    if not names:
+        raise ValueError("X must hold at least one data set; got an empty dict.")
+
+    def of(value: Any, name: str) -> Any:
+        return value.get(name) if several and isinstance(value, Mapping) else value
+
+    datasets, estimators = {}, {}
+    for name in names:
+        data = X[name] if several else X
+        labels, weights = of(y, name), of(sample_weight, name)
+        if labels is not None and len(labels) != len(data):
+            raise ValueError(f"y must have one label an object; got {len(labels)} for {len(data)} objects.")
+        model = of(estimator, name)
+        estimators[name] = SoftECM() if model is None else model
+        datasets[name] = Data(
+            data, None if labels is None else np.asarray(labels), weights, digest(data, labels, weights)
+        )
+    return datasets, estimators
+
+
+def digest(*values: Any) -> str:
+    """A short text that differs where the data differ."""
+    total = hashlib.sha256()
+    for value in values:
+        _feed(total, value)
+    return total.hexdigest()[:16]
+
+
+def _feed(total: Any, value: Any) -> None:
+    if isinstance(value, list | tuple):
+        total.update(f"[{len(value)}]".encode())
+        for part in value:
+            _feed(total, part)
+        return
+    array = np.asarray(value)
+    total.update(f"{array.dtype} {array.shape}".encode())
+    total.update(repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes())
+    total.update(repr(list(getattr(value, "columns", []))).encode())
+
+
+def _tasks(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -> list[Task]:
+    sizes: dict[str, int] = {}
+    for cell in cells:
+        key = f"{cell.data}\n{batch_key(cell.model)}"
+        if key not in sizes:
+            sizes[key] = batch_size(cell.model, datasets[cell.data])
+    tasks = make_tasks(cells, sizes)
+    if resamples:
+        first = {cell.combination: cell for cell in reversed(cells)}
+        once = [first[combination] for combination in sorted(first)]
+        tasks += make_tasks(once, sizes, "stability", len(tasks))
+    return tasks
+
+
+def _work(cells: Sequence[Cell], tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int) -> dict[str, Any]:
+    """What a journal must agree on before it is gone on with."""
+    grid = [(c.data, {k: describe(v) for k, v in sorted(c.params.items())}, batch_key(c.model)) for c in cells]
+    fixed = [sorted((k, describe(v)) for k, v in c.model.get_params(deep=False).items()) for c in cells]
+    layout = [(t.kind, [c.index for c in t.cells]) for t in tasks]
+    return {
+        "data": digest([d.token for d in datasets.values()], list(datasets)),
+        "grid": hashlib.sha256(repr((grid, fixed, resamples)).encode()).hexdigest()[:16],
+        "batches": hashlib.sha256(repr(layout).encode()).hexdigest()[:16],
+        "version of softecm": __version__,
+    }
+
+
+def run_task(task: Task, data: Data, resamples: int, report: Callable[[Progress], Any] | None = None) -> Rows:
+    """The rows of a task's cells; a plain function, so that other processes can run it."""
+    if task.kind == "stability":
+        return run_stability(task.cells, data, resamples, report)
+    return run_cells(task.cells, data, report)
+
+
+def _run(
+    tasks: Sequence[Task],
+    datasets: Mapping[str, Data],
+    resamples: int,
+    n_jobs: int | None,
+    client: Any,
+    bar: _Bar,
+) -> Iterator[tuple[Task, Rows]]:
+    """Tasks and their rows as they are finished: here, in other processes, or on a cluster."""
+    if client is not None:
+        yield from _on_cluster(tasks, datasets, resamples, client)
+    elif n_jobs is None or n_jobs == 1 or len(tasks) < 2:
+        for task in tasks:
+            yield task, run_task(task, datasets[task.data], resamples, bar.report(task))
+    else:
+        from joblib import Parallel, delayed
+
+        pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        yield from pool(delayed(_numbered)(task, datasets[task.data], resamples) for task in tasks)
+
+
+def _numbered(task: Task, data: Data, resamples: int) -> tuple[Task, Rows]:
+    return task, run_task(task, data, resamples)
+
+
+def _on_cluster(
+    tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int, client: Any
+) -> Iterator[tuple[Task, Rows]]:
+    from distributed import as_completed
+
+    names = {task.data for task in tasks}
+    scattered = {name: client.scatter(datasets[name], broadcast=True) for name in names}
+    futures = [client.submit(_numbered, task, scattered[task.data], resamples, pure=False) for task in tasks]
+    try:
+        for future in as_completed(futures):  # type: ignore[no-untyped-call]
+            yield future.result()
+    finally:
+        client.cancel(futures)
+
+
+def _table(
+    cells: Sequence[Cell], tasks: Sequence[Task], done: Mapping[int, Rows], partial: bool = False
+) -> Sweep | None:
+    rows: dict[int, dict[str, Any]] = {}
+    stable: dict[int, dict[str, Any]] = {}
+    for task in tasks:
+        for cell, row in zip(task.cells, done.get(task.number, []), strict=False):
+            if task.kind == "stability":
+                stable[cell.combination] = row
+            else:
+                rows[cell.index] = row
+    kept = [cell for cell in cells if cell.index in rows]
+    if not kept:
+        return None
+    several = len({cell.data for cell in cells}) > 1 or cells[0].data != ""
+    parameters = tuple(dict.fromkeys(name for cell in cells for name in cell.params))
+    columns: dict[str, list[Any]] = {"data": [cell.data for cell in kept]} if several else {}
+    for name in parameters:
+        columns[name] = [_shown(cell.params.get(name)) for cell in kept]
+    for name in dict.fromkeys(name for cell in kept for name in rows[cell.index]):
+        columns[name] = [rows[cell.index].get(name) for cell in kept]
+    if stable and not partial:
+        columns["stability"] = [stable[cell.combination]["stability"] for cell in kept]
+    models = tuple(cell.model for cell in kept)
+    combination = np.array([cell.combination for cell in kept], dtype=np.int64)
+    named = ("data", *parameters) if several else parameters
+    return Sweep({name: _column(values) for name, values in columns.items()}, named, models, combination)
+
+
+def _shown(value: Any) -> Any:
+    """A parameter as a table can hold it."""
+    return value if value is None or isinstance(value, bool | int | float | str) else describe(value)
+
+
+def _column(values: list[Any]) -> Any:
+    simple = all(isinstance(v, bool) for v in values) or all(
+        isinstance(v, int | float) and not isinstance(v, bool) for v in values
+    )
+    if simple:
+        return np.asarray(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+class _Bar:
+    """Where progress is told; this one says nothing."""
+
+    def report(self, task: Task) -> Callable[[Progress], Any] | None:
+        return None
+
+    def finished(self, task: Task) -> None:
+        pass
+
+
+class _RichBar(_Bar):
+    def __init__(self, bar: Any, number: Any) -> None:
+        self.bar, self.number = bar, number
+
+    def report(self, task: Task) -> Callable[[Progress], Any]:
+        def told(progress: Progress) -> None:
+            moving = f"round {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs moving"
+            self.bar.update(self.number, description=f"{task.data or 'sweep'}: {moving}")
+
+        return told
+
+    def finished(self, task: Task) -> None:
+        self.bar.advance(self.number, len(task.cells))
+
+
+@contextmanager
+def _bar(shown: bool, tasks: Sequence[Task], done: Mapping[int, Rows]) -> Iterator[_Bar]:
+    if not shown:
+        yield _Bar()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    texts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with RichProgress(*texts, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        total = sum(len(task.cells) for task in tasks)
+        before = sum(len(task.cells) for task in tasks if task.number in done)
+        yield _RichBar(bar, bar.add_task("sweep", total=total, completed=before))

@@ -1,0 +1,118 @@
+"""Rules: degenerate runs never win, doubt is not rewarded, known answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from softecm import ECM, CredalPartition, FocalSets, SoftECM
+from softecm.datasets import make_blobs
+from softecm.selection import RULES, sweep
+from softecm.selection.measures import Geometry, silhouette, xie_beni
+from softecm.selection.stability import agreement
+
+BLOBS = make_blobs(90, n_clusters=3, distance=8, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A sweep with a merged corner: with lam = 1e5 the penalty pulls all prototypes together."""
+    grid = {"beta": [1.2, 1.5], "lam": [1.0, 1e5]}
+    return sweep(BLOBS.data, grid, estimator=SoftECM(3, n_init=2), seeds=3, resamples=3, y=BLOBS.target)
+
+
+def test_merged_clusters_win_no_guarded_rule(found):
+    merged = found["collapsed"].astype(bool)
+    assert merged.any()
+    for rule in RULES:
+        if rule != "paper":
+            assert not merged[found.best(rule).row], rule
+
+
+def test_every_rule_answers_with_parameters_rows_and_an_estimator(found):
+    for rule in RULES:
+        best = found.best(rule)
+        assert set(best.params) == {"beta", "lam"}
+        assert len(best.rows) == 3
+        assert best.row in best.rows
+        assert best.estimator.get_params()["beta"] == best.params["beta"]
+        assert best.estimator.get_params()["random_state"] == found["random_state"][best.row]
+
+
+def test_the_choice_is_fitted_again_to_the_same_objective(found):
+    best = found.best()
+    model = best.estimator.fit(BLOBS.data)
+    assert model.objective_ == pytest.approx(found["objective"][best.row], rel=1e-9)
+
+
+def test_the_number_of_clusters_is_found_by_the_geometric_rules_and_stability():
+    grid = {"n_clusters": [2, 3, 4, 5]}
+    swept = sweep(BLOBS.data, grid, estimator=ECM(n_init=5, beta=1.5), seeds=1, resamples=5)
+    assert [swept.best(rule).params["n_clusters"] for rule in ("xie_beni", "silhouette", "stability")] == [3, 3, 3]
+
+
+def test_runs_that_have_not_converged_never_win():
+    swept = sweep(BLOBS.data, {"beta": [1.2, 1.5]}, estimator=SoftECM(3, n_init=1, max_iter=1))
+    with pytest.raises(ValueError, match="2 have not converged"):
+        swept.best()
+    assert swept.best("paper").params
+
+
+def test_mass_on_the_empty_set_is_not_rewarded():
+    swept = sweep(BLOBS.data, {"delta": [0.05, 50.0]}, estimator=SoftECM(3, n_init=2))
+    assert swept["empty"][0] > 0.5
+    assert swept["nonspecificity"][0] < swept["nonspecificity"][1] or swept["guarded_nonspecificity"][0] > 0.5
+    assert swept.best().params["delta"] == 50.0
+
+
+def test_stability_needs_resamples_and_rules_have_names(found):
+    plain = sweep(BLOBS.data, {"beta": [1.2]}, estimator=SoftECM(3, n_init=1))
+    with pytest.raises(ValueError, match="resamples=10"):
+        plain.best("stability")
+    with pytest.raises(ValueError, match="'xie_beni'"):
+        plain.best("beauty")
+    with pytest.raises(ValueError, match="at least one row"):
+        found.where(beta=7.0).best()
+
+
+def test_xie_beni_of_hard_clusters_is_inertia_over_least_distance():
+    geometry = Geometry(np.array([[1.0, 9.0], [9.0, 2.0], [0.0, 9.0]]), np.array([[0.0, 4.0], [4.0, 0.0]]))
+    hard = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    assert xie_beni(hard, geometry) == pytest.approx((1.0 + 2.0 + 0.0) / 3 / 4.0)
+    assert xie_beni(hard, geometry, np.array([2.0, 1.0, 1.0])) == pytest.approx((2.0 + 2.0) / 4 / 4.0)
+    doubtful = np.full((3, 2), 0.5)
+    assert xie_beni(doubtful, geometry) > xie_beni(hard, geometry)
+
+
+def test_silhouette_compares_own_and_next_prototype():
+    geometry = Geometry(np.array([[1.0, 4.0, 8.0], [2.0, 2.0, 9.0], [0.0, 0.0, 0.0]]), np.ones((3, 3)))
+    assert silhouette(np.array([0, 1, 2]), geometry) == pytest.approx((0.75 + 0.0 + 0.0) / 3)
+    assert silhouette(np.array([1, 1, 2]), geometry) == pytest.approx((-0.75 + 0.0 + 0.0) / 3)
+
+
+def test_agreement_is_one_for_equal_hard_partitions_and_nothing_for_ignorance():
+    rng = np.random.RandomState(0)
+    hard = CredalPartition.from_hard(np.repeat([0, 1, 2], 20))
+    renamed = CredalPartition.from_hard(np.repeat([2, 0, 1], 20))
+    assert agreement(hard, renamed, rng) == pytest.approx(1.0)
+    nothing = CredalPartition(np.tile([0.0, 0.0, 0.0, 1.0], (60, 1)), FocalSets.full(2))
+    assert agreement(nothing, nothing, rng) == 0.0
+    mixed = CredalPartition.from_hard(rng.permutation(np.repeat([0, 1, 2], 20)))
+    assert abs(agreement(hard, mixed, rng)) < 0.2
+
+
+def test_the_heatmap_is_labelled_and_hatches_merged_cells(found):
+    ax = found.heatmap(x="beta", y="lam")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("beta", "lam")
+    assert len(ax.patches) >= 2
+    assert ax.get_legend().get_texts()[0].get_text() == "merged, empty or not converged"
+    with pytest.raises(ValueError, match="column must be one of"):
+        found.heatmap(value="beauty")
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_the_table_is_a_frame_of_any_library(found, backend):
+    frame = found.to_frame(backend)
+    assert len(frame) == len(found) == 12
+    assert "objective" in (frame.column_names if backend == "pyarrow" else list(frame.columns))
+    assert "Sweep of 12 cells over beta, lam" in repr(found)
