@@ -26,12 +26,13 @@ FORMAT_VERSION = 1
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator; the file appears whole or not at all."""
-    from safetensors.numpy import save
+    """Write a fitted estimator; the file appears whole or not at all.
 
+    Of a fit on data in blocks, the partition stays where the data are and is not part of the file.
+    """
     writer = _Writer()
     params = {k: v for k, v in estimator.get_params(deep=False).items() if k != "callback"}
-    state = {k: v for k, v in vars(estimator).items() if k not in params and k != "callback"}
+    state = {k: v for k, v in vars(estimator).items() if k not in params and k != "callback" and not _elsewhere(v)}
     description = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -40,8 +41,14 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         "params": {k: writer.node(v, f"params.{k}", lenient=True) for k, v in params.items()},
         "state": {k: writer.node(v, f"state.{k}") for k, v in state.items()},
     }
-    text = json.dumps(description)
-    data = save(writer.tensors, metadata={"softecm": text, "sha256": _digest(text, writer.tensors)})
+    tensor_file(path, json.dumps(description), writer.tensors)
+
+
+def tensor_file(path: str | os.PathLike[str], text: str, tensors: Mapping[str, Any]) -> None:
+    """Write tensors with a description and a checksum of both; the file appears whole or not at all."""
+    from safetensors.numpy import save
+
+    data = save(dict(tensors), metadata={"softecm": text, "sha256": _digest(text, tensors)})
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
@@ -49,6 +56,11 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _elsewhere(value: Any) -> bool:
+    """Whether a value stands for data in blocks."""
+    return type(value).__module__.startswith(("dask.", "softecm.distributed."))
 
 
 def load_model(path: str | os.PathLike[str], *, metric: Any = None) -> Any:
@@ -72,14 +84,17 @@ def load_model(path: str | os.PathLike[str], *, metric: Any = None) -> Any:
     ...     load_model(file).predict(X[:3])
     array([0, 0, 0])
     """
-    description, tensors = _read(path)
+    description, tensors = read_description(path, FORMAT, FORMAT_VERSION, "model")
     try:
         return _build(description, tensors, metric)
     except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
         raise ValueError(f"{path} is damaged: its parts don't fit together ({error}). Save the model again.") from error
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_description(
+    path: str | os.PathLike[str], kind: str, reads: int, what: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Description and tensors of a file of this kind and version, checked against its checksum."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -89,21 +104,22 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]
     except FileNotFoundError:
         raise
     except (SafetensorError, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        raise ValueError(f"{path} is not a model file, or is cut short ({error}). Save the model again.") from error
+        raise ValueError(f"{path} is not a {what} file, or is cut short ({error}). Save the {what} again.") from error
     try:
         description = json.loads(metadata["softecm"])
     except (KeyError, ValueError, RecursionError) as error:
         raise ValueError(
             f"{path} was not written by softecm: it has no description. Use the file save() wrote."
         ) from error
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a softecm model. Use the file an estimator's save() wrote.")
+    if not isinstance(description, dict) or description.get("format") != kind:
+        source = "an estimator's save()" if what == "model" else "a fit with checkpoint="
+        raise ValueError(f"{path} is not a softecm {what}. Use the file {source} wrote.")
     version = description.get("format_version")
-    if version == FORMAT_VERSION and metadata.get("sha256") != _digest(metadata["softecm"], tensors):
-        raise ValueError(f"{path} is damaged: its content does not match its checksum. Copy or save the model again.")
-    if version != FORMAT_VERSION:
+    if version == reads and metadata.get("sha256") != _digest(metadata["softecm"], tensors):
+        raise ValueError(f"{path} is damaged: its content does not match its checksum. Copy or save the {what} again.")
+    if version != reads:
         raise ValueError(
-            f"{path} has model format {version!r}, and this version of softecm ({__version__}) reads {FORMAT_VERSION}. "
+            f"{path} has {what} format {version!r}, and this version of softecm ({__version__}) reads {reads}. "
             f"It was written by softecm {description.get('softecm_version')!r}: use that version, or fit again."
         )
     return description, tensors

@@ -158,8 +158,8 @@ class Evaluation:
 
     def cpu(self) -> Evaluation:
         """The same in main memory, without masses."""
-        parts = {name: None if v is None else v.cpu() for name, v in vars(self).items()}
-        return Evaluation(**{**parts, "masses": None})
+        parts = {name: None if v is None else v.cpu() for name, v in vars(replace(self, masses=None)).items()}
+        return Evaluation(**parts)  # type: ignore[arg-type]
 
 
 class Previous(NamedTuple):

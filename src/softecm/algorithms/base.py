@@ -92,8 +92,9 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _warn_if_empty(self) -> None:
-        held = self.partition_.plausibility(normalise=None).sum(0)
+    def _warn_if_empty(self, held: NDArray[np.float64] | None = None) -> None:
+        if held is None:
+            held = self.partition_.plausibility(normalise=None).sum(0)
         empty = np.flatnonzero(held < 1e-6 * len(self.partition_) / len(held))
         if len(empty):
             warnings.warn(
@@ -175,7 +176,13 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         Returns
         -------
         partition : CredalPartition
+            For data in blocks (Dask, Parquet) a :class:`softecm.distributed.ScatteredPartition`, computed block by block
+            when it is asked for.
         """
+        if in_blocks(X) and hasattr(self, "model_"):
+            from softecm.distributed import predict_scattered
+
+            return predict_scattered(self, X)  # type: ignore[return-value]
         return self.model_.partition(self._encode(X)) if hasattr(self, "model_") else self._unfitted()
 
     def _unfitted(self) -> CredalPartition:
@@ -238,6 +245,12 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
                 CollapseWarning,
                 stacklevel=3,
             )
+
+
+def in_blocks(X: Any) -> bool:
+    """Whether ``X`` is a Dask value, a list of them, or a source of blocks; looks at types only, loads nothing."""
+    first = X[0] if isinstance(X, list | tuple) and len(X) else X
+    return type(first).__module__.startswith(("dask.", "distributed.", "softecm.distributed."))
 
 
 def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:

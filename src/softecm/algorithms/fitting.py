@@ -6,6 +6,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from softecm.algorithms.base import (
     PrototypeClusterer,
     check_weights,
     fitted_space,
+    in_blocks,
     separation,
     weighted_quantile,
 )
@@ -67,6 +69,7 @@ class Settings:
     callback: Callable[[Progress], Any] | None
     random_state: Any
     pairs: Pairs | None = None  # must-links and cannot-links
+    plan: Any = None  # where checkpoints go: a ``checkpoints.Plan``
 
 
 def settings(
@@ -248,6 +251,11 @@ class SoftECMFamily(PrototypeClusterer):
         return self._fit_to(self._settings(), X, sample_weight)
 
     def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+        if in_blocks(X):
+            from softecm.distributed import fit_scattered
+
+            fit_scattered(self, chosen, X, sample_weight)
+            return self
         metric = Precomputed() if _is_precomputed(chosen.metric) else resolve_metric(chosen.metric, X)
         space = metric.make_space()
         raw = space.check(self, X, reset=True)
@@ -266,10 +274,14 @@ class SoftECMFamily(PrototypeClusterer):
             chosen, metric, space, raw, sample_weight, getattr(self, "feature_names_in_", None), chosen.n_init
         )
         metric, space, x, counts, weights = ready.metric, ready.space, ready.x, ready.counts, ready.weights
-        start = self._start(chosen, metric, space, x.cpu(), counts)
+        checkpoints = self._checkpoints(chosen, ready)
+        if checkpoints is not None and checkpoints.resumed:
+            start = checkpoints.start
+        else:
+            start = self._start(chosen, metric, space, x.cpu(), counts)
         delta = ready.delta(chosen.delta)
         links = None if chosen.pairs is None else chosen.pairs.links(chosen.focal, counts, ready.spread, chosen.dtype)
-        solve = soft_ecm_precomputed if ready.discrete else soft_ecm
+        solve = soft_ecm_precomputed if ready.discrete else partial(soft_ecm, keeper=checkpoints)
         solution = solve(
             x,
             metric,
@@ -304,6 +316,16 @@ class SoftECMFamily(PrototypeClusterer):
         self._store(with_linked(self.model_.partition(x.cpu()), links, solution.masses, best))
         self._store_runs(solution, best, apart)
 
+    def _checkpoints(self, chosen: Settings, ready: Prepared) -> Any:
+        """What writes checkpoints of this fit, and gives the one to go on from; None where none is wanted."""
+        if chosen.plan is None:
+            return None
+        from softecm.checkpoints import Checkpoints, content_number, identity
+
+        content = content_number(ready.space, ready.x, None if ready.weights is None else ready.counts)
+        who = identity(type(self).__name__, chosen, ready.metric, len(ready.x), content)
+        return Checkpoints.open(chosen.plan, who, ready.device)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         pairwise = _is_precomputed(getattr(self, "metric", None))
@@ -315,13 +337,7 @@ class SoftECMFamily(PrototypeClusterer):
         if chosen.warm_start and hasattr(self, "model_") and self.model_.focal == chosen.focal:
             return self.model_.prototypes.to(chosen.dtype)[None]
         if not isinstance(chosen.init, str):
-            given = space.encode_prototypes(chosen.init)
-            if len(given) != chosen.n_clusters:
-                raise ValueError(
-                    f"init must have one row a cluster, {chosen.n_clusters}; got {len(given)}. Sets start at the barycentre "
-                    "of their clusters and need no row."
-                )
-            return given[None]
+            return check_init(chosen, space)
         rng = check_random_state(chosen.random_state)
         return seed(chosen.init, metric, space, x, counts, chosen.n_clusters, chosen.n_init, rng)
 
@@ -344,6 +360,17 @@ class SoftECMFamily(PrototypeClusterer):
         if solution.residual is not None:
             self.constraint_residual_ = float(solution.residual[best])
             self._runs["constraint_residual"] = solution.residual
+
+
+def check_init(chosen: Settings, space: Space) -> Tensor:
+    """The starting prototypes a user gave (1, c, *shape)."""
+    given = space.encode_prototypes(chosen.init)
+    if len(given) != chosen.n_clusters:
+        raise ValueError(
+            f"init must have one row a cluster, {chosen.n_clusters}; got {len(given)}. Sets start at the barycentre "
+            "of their clusters and need no row."
+        )
+    return given[None]
 
 
 def check_size(chosen: Settings) -> None:
@@ -373,9 +400,19 @@ def remedy(chosen: Settings, n: int) -> str:
 
 
 def barycenter(metric: SemiMetric, space: Space, x: Any, weights: Tensor | None, device: torch.device) -> Tensor:
-    """The barycentre (1, *shape) of all objects: Soft-ECM with one cluster and no empty set is just that."""
-    rows = torch.linspace(0, len(x) - 1, min(len(x), 256)).long()
-    start = space.starts(x, rows.to(device)).mean(0)[None, None]
+    """The barycentre (1, *shape) of all objects."""
+    start = space.starts(x, start_rows(len(x)).to(device)).mean(0)[None, None]
+    return barycenter_from(metric, x, start, weights)
+
+
+def start_rows(n: int) -> Tensor:
+    """Up to 256 objects, evenly spread: the search for the barycentre of all starts at their mean."""
+    # Single precision can't count to the last of many rows.
+    return torch.linspace(0, n - 1, min(n, 256), dtype=torch.float64 if n > 1 << 22 else torch.float32).long()
+
+
+def barycenter_from(metric: SemiMetric, x: Any, start: Tensor, weights: Tensor | None) -> Tensor:
+    """The barycentre of all objects: Soft-ECM with one cluster and no empty set is just that."""
     alone = FocalSets.full(1)
     solution = soft_ecm(x, metric, alone, start, alpha=0.0, beta=2.0, delta=None, lam=0.0, weights=weights, tol=0.0, max_iter=1 if metric.quadratic else 50)  # fmt: skip  # noqa: E501
     return solution.prototypes[0]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from softecm.algorithms.constrained import WeightedPairs
-from softecm.algorithms.fitting import SoftECMFamily
+from softecm.algorithms.fitting import Settings, SoftECMFamily
 
 
 class LinkableFamily(SoftECMFamily):
@@ -21,6 +21,9 @@ class LinkableFamily(SoftECMFamily):
         must_link: Any = None,
         cannot_link: Any = None,
         constraint_weight: float = 1.0,
+        checkpoint: Any = None,
+        checkpoint_every: int = 10,
+        resume: Any = None,
     ) -> Self:
         r"""Find the prototypes and the credal partition, heeding what is known about pairs of objects.
 
@@ -37,6 +40,8 @@ class LinkableFamily(SoftECMFamily):
         Parameters
         ----------
         X : array-like of shape (n, p), or what the metric's space reads
+            Data in blocks are taken, too: a dask array or data frame, a list of delayed blocks (of series, say), or
+            :class:`softecm.distributed.ParquetBlocks`. Links then must be left out.
         y : ignored
         sample_weight : array-like of shape (n,), optional
             How often each object counts; 2 is the same as giving it twice.
@@ -46,10 +51,29 @@ class LinkableFamily(SoftECMFamily):
         constraint_weight : float, default=1.0
             At least 0: the price :math:`\kappa` of a broken link, in units of the objects' mean distance to the barycentre
             of all. Larger obeys more links.
+        checkpoint : path, optional
+            File that keeps where the fit stands: written every ``checkpoint_every`` rounds and when it is interrupted.
+        checkpoint_every : int, default=10
+        resume : path, optional
+            A checkpoint to go on from, to the answer the interrupted fit would have had; it goes on being written.
 
         Returns
         -------
         self
         """
         pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
-        return self._fit_to(replace(self._settings(), pairs=pairs), X, sample_weight)
+        chosen = replace(self._settings(), pairs=pairs)
+        if checkpoint is not None or resume is not None:
+            chosen = replace(chosen, plan=_plan(chosen, checkpoint, checkpoint_every, resume))
+        return self._fit_to(chosen, X, sample_weight)
+
+
+def _plan(chosen: Settings, checkpoint: Any, every: Any, resume: Any) -> Any:
+    """Where checkpoints go."""
+    from softecm.checkpoints import Plan
+
+    if isinstance(chosen.metric, str) and chosen.metric == "precomputed":
+        raise ValueError(
+            "checkpoint must be left out with metric='precomputed', whose fits are over in a moment: it is for objects."
+        )
+    return Plan.of(checkpoint, every, resume)

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.spaces.base import Space
@@ -20,6 +22,32 @@ class Sums(NamedTuple):
     curvature: Tensor  # (k, *shape), or anything that broadcasts to it
     moment: Tensor  # (k, *shape)
     gradient: Tensor | None = None  # of the cost at v, where the quadratic is near the cost but does not touch it
+
+
+class Moments(NamedTuple):
+    """Weight, mean (p,) and sum of outer products of deviations (p, p) of some rows; adds up over blocks of rows."""
+
+    weight: float
+    mean: NDArray[np.float64]
+    scatter: NDArray[np.float64]
+
+    @staticmethod
+    def of(rows: NDArray[np.float64], weights: NDArray[np.float64] | None) -> Moments:
+        """Of rows (n, p)."""
+        w = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
+        total = float(w.sum())
+        mean = (w @ rows) / (total if total > 0 else 1.0)
+        apart = rows - mean
+        return Moments(total, mean, (apart * w[:, None]).T @ apart)
+
+    def merge(self, other: Moments) -> Moments:
+        """Two blocks together (Chan, Golub and LeVeque)."""
+        weight = self.weight + other.weight
+        if weight == 0:
+            return self
+        apart, share = other.mean - self.mean, other.weight / weight
+        scatter = self.scatter + other.scatter + np.outer(apart, apart) * self.weight * share
+        return Moments(weight, self.mean + apart * share, scatter)
 
 
 class FusedRound(NamedTuple):
@@ -66,6 +94,19 @@ class SemiMetric(ABC):
 
     def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from data filled in."""
+        return self
+
+    def describe(self, x: Any, weights: Tensor | None) -> Any:
+        """What ``fitted`` must know of some of the objects, as a value with a method ``merge``; None: nothing."""
+        if type(self).fitted is not SemiMetric.fitted:
+            raise TypeError(
+                f"metric {self.name or type(self).__name__} learns from all objects at once and can't be fitted in blocks. "
+                "Give it what it would learn, or data in memory."
+            )
+        return None
+
+    def fitted_to(self, description: Any) -> SemiMetric:
+        """``fitted`` from the merged descriptions of all blocks."""
         return self
 
     def make_space(self) -> Space:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,6 +30,16 @@ from softecm.distances.squared_euclidean import (
 from softecm.spaces.tables import EncodedTable, Table, TableOptions
 
 KINDS = ("squared", "total-variation")
+
+
+class ColumnLevels(NamedTuple):
+    """How many categories each column has; the same in every block."""
+
+    levels: tuple[int, ...]
+
+    def merge(self, other: ColumnLevels) -> ColumnLevels:
+        """Nothing new."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,14 @@ class Hamming(SemiMetric):
     def fitted(self, x: Any, weights: Tensor | None) -> Hamming:
         """Remember where columns begin and end."""
         return replace(self, levels=x.layout.levels) if isinstance(x, EncodedTable) else self
+
+    def describe(self, x: Any, weights: Tensor | None) -> ColumnLevels | None:
+        """Where columns begin and end."""
+        return ColumnLevels(x.layout.levels) if isinstance(x, EncodedTable) else None
+
+    def fitted_to(self, description: ColumnLevels | None) -> Hamming:
+        """Remember it."""
+        return self if description is None else replace(self, levels=description.levels)
 
     def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
         """Mismatches of all pairs, gaps left out."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm.distances.base import FusedRound, SemiMetric, Sums
+from softecm.distances.base import FusedRound, Moments, SemiMetric, Sums
 from softecm.distances.squared_euclidean import (
     fused_vector_masses,
     fused_vectors,
@@ -67,13 +67,23 @@ class Mahalanobis(SemiMetric):
                 )
             return self
         rows = x.double().numpy()
-        covariance = np.atleast_2d(
-            np.cov(rows, rowvar=False, aweights=None if weights is None else weights.numpy(), ddof=0)
-        )
-        values, vectors = np.linalg.eigh(covariance)
+        return self._learned(np.cov(rows, rowvar=False, aweights=None if weights is None else weights.numpy(), ddof=0))
+
+    def _learned(self, covariance: Any) -> Mahalanobis:
+        values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
         floor = 1e-10 * max(float(values[-1]), np.finfo(float).tiny)
         values = np.where(values > floor, values, max(float(values[-1]), 1.0))  # no spread along these directions
         return replace(self, covariance=(vectors * values) @ vectors.T)
+
+    def describe(self, x: Tensor, weights: Tensor | None) -> Moments:
+        """Mean and scatter of a block."""
+        return Moments.of(x.double().numpy(), None if weights is None else weights.double().numpy())
+
+    def fitted_to(self, description: Moments) -> Mahalanobis:
+        """The covariance of all blocks together, where none was given."""
+        if self.covariance is not None:
+            return self.fitted(torch.empty(0, len(description.mean)), None)
+        return self._learned(description.scatter / description.weight)
 
     def _whitening(self, like: Tensor) -> Tensor:
         """A matrix L with L L' the inverse covariance: distances are plain ones between rows times L."""

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm.distances.base import SemiMetric, Sums
+from softecm.distances.base import Moments, SemiMetric, Sums
 from softecm.kernels.soft_dtw import soft_dtw, soft_dtw_paired, soft_dtw_sums
 from softecm.spaces.series import SeriesBatch, TimeSeries, as_batch
 
@@ -78,6 +78,16 @@ class SoftDTW(SemiMetric):
         if isinstance(x, SeriesBatch) and chosen.divergence:
             x.known[chosen._key()] = chosen._selves(x)
         return chosen
+
+    def describe(self, x: Any, weights: Tensor | None) -> Moments | None:
+        """Where gamma is "auto": the moments of a block's steps."""
+        return Moments.of(steps_of(as_batch(x)).cpu().numpy(), None) if self.gamma == "auto" else None
+
+    def fitted_to(self, description: Moments | None) -> SoftDTW:
+        """Choose gamma where it is "auto"."""
+        if description is None:
+            return self
+        return replace(self, gamma=gamma_of(float(np.trace(description.scatter)) / description.weight))
 
     def _key(self) -> tuple[Any, ...]:
         return ("soft-DTW with itself", self.gamma, self.band)
@@ -177,10 +187,19 @@ def check_band(band: Any) -> None:
 
 def auto_gamma(batch: SeriesBatch) -> float:
     """A hundredth of the mean squared difference between steps of different series."""
+    cells = steps_of(batch)
+    return gamma_of(float((cells - cells.mean(0)).square().sum(-1).mean()))
+
+
+def gamma_of(variance: float) -> float:
+    """The same from the variance of all steps."""
+    return max(0.01 * 2.0 * variance, 1e-12)
+
+
+def steps_of(batch: SeriesBatch) -> Tensor:
+    """All steps of all series (steps, channels), without padding."""
     values = batch.values.double()
     n, steps, _ = values.shape
     ends = torch.full((n,), steps, device=values.device) if batch.lengths is None else batch.lengths
     inside = torch.arange(steps, device=values.device) < ends[:, None]
-    cells = values[inside]
-    variance = float((cells - cells.mean(0)).square().sum(-1).mean())
-    return max(0.01 * 2.0 * variance, 1e-12)
+    return values[inside]

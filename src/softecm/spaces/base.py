@@ -39,6 +39,16 @@ class Space(ABC):
     def fit(self, X: Any, *, dtype: torch.dtype) -> Self:
         """Learn what is needed to encode ``X`` and later data of the same kind; returns the fitted space."""
 
+    def describe(self, X: Any) -> Any:
+        """What ``fit`` must know of some of the objects, as a value with a method ``merge``; None where that is nothing."""
+        raise TypeError(
+            f"{type(self).__name__} can't be fitted in blocks: its metric needs all objects in memory at once."
+        )
+
+    def fit_described(self, description: Any, *, dtype: torch.dtype) -> Self:
+        """``fit`` from the merged descriptions of all blocks."""
+        raise NotImplementedError
+
     @abstractmethod
     def encode(self, X: Any) -> Any:
         """Raw data to an ``Encoded`` value on the CPU."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +14,16 @@ from torch import Tensor
 from softecm.spaces.base import Space
 
 LARGEST = 1e150  # squares of larger numbers, and sums of them, leave the range of float64
+
+
+class Width(NamedTuple):
+    """How many columns every block has."""
+
+    columns: int
+
+    def merge(self, other: Width) -> Width:
+        """The same; blocks of another width are refused before."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,14 @@ class RealVectors(Space):
     def fit(self, X: NDArray[np.floating[Any]], *, dtype: torch.dtype) -> RealVectors:
         """Remember the number of columns."""
         return replace(self, n_features=X.shape[1], dtype=dtype)
+
+    def describe(self, X: NDArray[np.floating[Any]]) -> Width:
+        """The number of columns."""
+        return Width(X.shape[1])
+
+    def fit_described(self, description: Width, *, dtype: torch.dtype) -> RealVectors:
+        """Remember it."""
+        return replace(self, n_features=description.columns, dtype=dtype)
 
     def encode(self, X: NDArray[np.floating[Any]]) -> Tensor:
         """Rows as a tensor (n, p); shares memory with ``X`` where the type allows."""

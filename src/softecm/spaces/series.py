@@ -139,6 +139,26 @@ def resampled(row: NDArray[np.float64], length: int) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
+class Lengths:
+    """How many series have how many steps."""
+
+    counts: dict[int, int]
+    channels: int
+
+    def merge(self, other: Lengths) -> Lengths:
+        """Two blocks together."""
+        steps = sorted({*self.counts, *other.counts})
+        return Lengths({s: self.counts.get(s, 0) + other.counts.get(s, 0) for s in steps}, self.channels)
+
+    def median(self) -> int:
+        """The median length, as ``np.median`` of all lengths gives it, rounded down."""
+        lengths = np.array(sorted(self.counts))
+        ends = np.cumsum([self.counts[int(s)] for s in lengths])
+        middle = [lengths[np.searchsorted(ends, place, side="right")] for place in ((ends[-1] - 1) // 2, ends[-1] // 2)]
+        return int(np.mean(middle))
+
+
+@dataclass(frozen=True)
 class TimeSeries(Space):
     """Series of equal or unequal length; all prototypes have one length, by default the median of the series'.
 
@@ -171,6 +191,19 @@ class TimeSeries(Space):
             check_choice("length", length, ("median", "max"), "Or give a number of steps.")
             length = int(np.median(lengths)) if length == "median" else max(lengths)
         return replace(self, length=length, n_channels=X[0].shape[1], dtype=dtype)
+
+    def describe(self, X: list[NDArray[np.float64]]) -> Lengths:
+        """How often each length comes."""
+        lengths, counts = np.unique([len(row) for row in X], return_counts=True)
+        return Lengths(dict(zip(lengths.tolist(), counts.tolist(), strict=True)), X[0].shape[1])
+
+    def fit_described(self, description: Lengths, *, dtype: torch.dtype) -> TimeSeries:
+        """Choose the prototypes' length."""
+        length = self.length
+        if isinstance(length, str):
+            check_choice("length", length, ("median", "max"), "Or give a number of steps.")
+            length = description.median() if length == "median" else max(description.counts)
+        return replace(self, length=length, n_channels=description.channels, dtype=dtype)
 
     def encode(self, X: list[NDArray[np.float64]]) -> SeriesBatch:
         """Pad to the longest, fill gaps."""

@@ -25,6 +25,7 @@ from softecm.spaces.columns import (
     learn_category,
     learn_number,
 )
+from softecm.spaces.summaries import LevelSummary, NumberSummary, TableSummary
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,35 @@ class Table(Space):
             else:
                 columns.append(learn_number(cells, weight, self.options.scaling, sample_weight, kind or None))
         return replace(self, columns=tuple(columns), backend=X.backend, dtype=dtype, sample_weight=None)
+
+    def describe(self, X: RawTable) -> TableSummary:
+        """What each column's scale, levels and stand-in for a gap follow from."""
+        kinds = column_kinds(X, self.options)
+        weights = column_weights(X, self.options, kinds)
+        columns: list[NumberSummary | LevelSummary] = []
+        for j, (cells, kind) in enumerate(zip(X.columns, kinds, strict=True)):
+            if kind is None:
+                columns.append(LevelSummary.of(cells, self.sample_weight, self.options.max_levels))
+            elif kind == () and not self._is_ordinal(j, X):
+                columns.append(NumberSummary.of(cells, self.sample_weight))
+            else:
+                given = kind if self._order_is_given(j, X) or cells.kind == "ordered" else ()
+                columns.append(LevelSummary.of(cells, self.sample_weight, len(cells) * 1_000_000, given))
+        return TableSummary(tuple(columns), tuple(weights), X.backend, len(X))
+
+    def _is_ordinal(self, j: int, X: RawTable) -> bool:
+        return j in places(self.options.ordinal_features, X.names, "ordinal_features")
+
+    def _order_is_given(self, j: int, X: RawTable) -> bool:
+        given = self.options.ordinal_features
+        orders = given.items() if isinstance(given, Mapping) else ()
+        return any(v is not None and places([k], X.names, "ordinal_features") == [j] for k, v in orders)
+
+    def fit_described(self, description: TableSummary, *, dtype: torch.dtype) -> Table:
+        """Scales, levels and frequencies of all blocks together."""
+        pairs = zip(description.columns, description.weights, strict=True)
+        columns = tuple(c.column(weight, self.options.scaling, description.rows) for c, weight in pairs)
+        return replace(self, columns=columns, backend=description.backend, dtype=dtype, sample_weight=None)
 
     @property
     def numbers(self) -> list[NumberColumn]:

@@ -1,0 +1,11 @@
+"""Data beyond one machine's memory: blocks streamed from disk, or spread over a Dask cluster.
+
+``SoftECM`` and ``ECM`` take ``dask.array``, ``dask.dataframe``, lists of delayed blocks (of series, say) and
+:class:`ParquetBlocks` where they take an array. Nothing of the size of the data comes to the client.
+"""
+
+from softecm.distributed.fit import fit_scattered, predict_scattered
+from softecm.distributed.parquet import ParquetBlocks
+from softecm.distributed.partition import ScatteredPartition
+
+__all__ = ["ParquetBlocks", "ScatteredPartition", "fit_scattered", "predict_scattered"]

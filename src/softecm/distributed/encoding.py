@@ -1,0 +1,144 @@
+"""Checks a raw block, says what it adds to the fit of a space and a metric, and encodes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from softecm.algorithms.base import check_weights
+from softecm.distances.base import SemiMetric
+from softecm.distributed.sources import Raw
+from softecm.spaces.base import Space
+from softecm.spaces.real import RealVectors
+from softecm.spaces.scattered import Block
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the first pass learns of the blocks."""
+
+    first: str  # name of the first block
+    look: tuple[Any, ...]  # columns and types
+    n_features: int
+    names: tuple[str, ...] | None
+    description: Any  # the space's
+    lengths: tuple[int, ...]
+    weight: float
+
+    def merge(self, other: Facts) -> Facts:
+        """Neighbouring blocks together; blocks that differ in their columns are refused."""
+        if self.look != other.look or self.n_features != other.n_features:
+            raise ValueError(
+                f"{other.first} must have the columns and types of {self.first}, {_told(self)}; got {_told(other)}. Convert "
+                "all blocks to the same columns."
+            )
+        try:
+            description = self.description.merge(other.description)
+        except ValueError as error:
+            raise ValueError(f"{other.first}: {error}") from error
+        return replace(
+            self,
+            description=description,
+            lengths=self.lengths + other.lengths,
+            weight=self.weight + other.weight,
+        )
+
+
+def _told(facts: Facts) -> str:
+    columns = [f"{name} ({kind})" for name, kind in facts.look]
+    return ", ".join(columns[:8]) + (" ..." if len(columns) > 8 else "") if columns else f"{facts.n_features} channels"
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Errors inside say which block they are about."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def describe(raw: Raw, *, space: Space, owner: str) -> Facts:
+    """The facts of one block."""
+    with naming(raw.name):
+        probe = type(owner, (BaseEstimator,), {})()
+        data = _filled(raw)
+        checked = space.check(probe, data, reset=True)
+        weights = None if raw.weights is None else check_weights_of(raw, len(checked))
+        names = getattr(probe, "feature_names_in_", None)
+        return Facts(
+            raw.name,
+            look(data),
+            int(probe.n_features_in_),
+            None if names is None else tuple(map(str, names)),
+            space.weighted(weights).describe(checked),
+            (len(checked),),
+            float(len(checked)) if weights is None else float(weights.sum()),
+        )
+
+
+def check_weights_of(raw: Raw, n: int) -> NDArray[np.float64]:
+    """A block's weights; a block may weigh nothing, all of them may not."""
+    weights = np.asarray(raw.weights, dtype=np.float64)
+    if len(weights) != n:
+        raise ValueError(f"sample_weight must have one number an object, {n}; got {len(weights)}.")
+    return weights if not weights.any() and not (weights < 0).any() else check_weights(weights, np.empty((n, 1)))
+
+
+def _filled(raw: Raw) -> Any:
+    if len(raw.data) == 0:
+        raise ValueError("it is empty. Leave empty blocks out: repartition X, or drop them.")
+    return raw.data
+
+
+def look(data: Any) -> tuple[Any, ...]:
+    """Names and types of the columns; nothing for series, which are checked by their channels."""
+    if hasattr(data, "column_names"):
+        return tuple((str(name), str(kind)) for name, kind in zip(data.column_names, data.schema.types, strict=True))
+    if hasattr(data, "dtypes") and hasattr(data, "columns"):
+        return tuple((str(name), _kind(kind)) for name, kind in zip(data.columns, data.dtypes, strict=True))
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        return tuple((j, str(data.dtype)) for j in range(data.shape[1]))
+    return ()
+
+
+def _kind(dtype: Any) -> str:
+    return "category" if type(dtype).__name__ == "CategoricalDtype" else str(dtype)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """From a raw block to what the distances see; a function that travels to workers."""
+
+    space: Space
+    metric: SemiMetric | None
+    owner: str
+    n_features: int
+    names: tuple[str, ...] | None
+    dtype: torch.dtype
+    trusted: bool = False  # the same blocks were checked before
+
+    def __call__(self, raw: Raw) -> Block:
+        """The encoded block; its first object's number is the engine's to fill in."""
+        with naming(raw.name):
+            plain = self.trusted and isinstance(self.space, RealVectors) and isinstance(raw.data, np.ndarray)
+            checked = raw.data if plain else self._checked(raw)
+            x = self.space.encode(checked)
+            weights = None if raw.weights is None else torch.as_tensor(raw.weights, dtype=self.dtype)
+            if self.metric is not None:
+                self.metric.fitted(x, weights)  # lets a metric remember what it needs of each object
+            return Block(raw.name, 0, x, weights)
+
+    def _checked(self, raw: Raw) -> Any:
+        probe = type(self.owner, (BaseEstimator,), {})()
+        probe.n_features_in_ = self.n_features
+        if self.names is not None:
+            probe.feature_names_in_ = np.asarray(self.names, dtype=object)
+        return self.space.check(probe, _filled(raw), reset=False)

@@ -1,0 +1,234 @@
+"""Two ways to go over blocks: one after the other in this process, or all at once on a Dask cluster.
+
+Both give ``merge`` the same pairs in the same order, so that both give the same bits.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm._engine import choose_device
+from softecm.distributed.scratch import Scratch
+from softecm.distributed.sources import Raw, Source
+from softecm.spaces.scattered import Block, Scattered
+
+T = TypeVar("T")
+FAN_IN = 8  # answers merged by one task of a cluster; a power of two, so that the tree is that of pairs
+INLINE = 1 << 16  # bytes of a function that every task carries by itself; a larger one is sent once to each worker
+SHARE = 0.5  # of a worker's memory that one block may take
+
+
+class Tree(Generic[T]):
+    """Merges values as they come: neighbours first, then pairs of pairs.
+
+    Examples
+    --------
+    >>> tree = Tree(lambda a, b: f"({a}{b})")
+    >>> for letter in "abcde":
+    ...     tree.add(letter)
+    >>> tree.result()
+    '(((ab)(cd))e)'
+    """
+
+    def __init__(self, merge: Callable[[T, T], T]) -> None:
+        self._merge = merge
+        self._stack: list[tuple[int, T]] = []
+
+    def add(self, value: T) -> None:
+        """One more value at the end."""
+        level = 0
+        while self._stack and self._stack[-1][0] == level:
+            value = self._merge(self._stack.pop()[1], value)
+            level += 1
+        self._stack.append((level, value))
+
+    def result(self) -> T:
+        """All of them merged."""
+        value = self._stack.pop()[1]
+        while self._stack:
+            value = self._merge(self._stack.pop()[1], value)
+        return value
+
+
+class Placement(NamedTuple):
+    """Where a block is computed: the device asked for, how much work an object is, how many threads to use."""
+
+    device: Any
+    work: float
+    n_jobs: int | None
+
+    def moved(self, block: Block) -> Block:
+        """The block on its device."""
+        device = choose_device(self.device, self.work * len(block.objects))
+        if device.type == "cpu":
+            return block
+        weights = None if block.weights is None else block.weights.to(device)
+        return block._replace(objects=block.objects.to(device), weights=weights)
+
+
+class Engine(ABC):
+    """Goes over the blocks of a source."""
+
+    @abstractmethod
+    def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Sequence[Any] | None) -> T:
+        """``function`` of every raw block, merged."""
+
+    @abstractmethod
+    def encoded(
+        self,
+        encode: Callable[[Raw], Block],
+        weights: Sequence[Any] | None,
+        lengths: Sequence[int],
+        total: float,
+        placement: Placement,
+    ) -> Scattered:
+        """The blocks as the distances see them."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back files and memory."""
+
+
+def firsts(lengths: Sequence[int]) -> list[int]:
+    """Number of each block's first object."""
+    return [0, *np.cumsum(lengths)[:-1].tolist()]
+
+
+# ------------------------------------------------------------------ in this process
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, the next one read by another thread while the last is used."""
+    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=1)
+    stopped = threading.Event()
+
+    def read() -> None:
+        try:
+            for item in items:
+                if not _put(waiting, ("item", item), stopped):
+                    return
+            _put(waiting, ("end", None), stopped)
+        except BaseException as error:
+            _put(waiting, ("error", error), stopped)
+
+    reader = threading.Thread(target=read, name="softecm-reader", daemon=True)
+    reader.start()
+    try:
+        while True:
+            kind, value = waiting.get()
+            if kind == "end":
+                return
+            if kind == "error":
+                raise value
+            yield value
+            del value
+    finally:
+        stopped.set()
+        reader.join()
+
+
+def _put(waiting: queue.Queue[Any], item: Any, stopped: threading.Event) -> bool:
+    while not stopped.is_set():
+        try:
+            waiting.put(item, timeout=0.1)
+            return True
+        except queue.Full:
+            continue
+    return False
+
+
+class Streaming(Engine):
+    """One block after the other; while one is computed, the next is read."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._scratch: Scratch | None = None
+
+    def raw(self, weights: Sequence[Any] | None) -> Iterator[Raw]:
+        """Raw blocks with their weights."""
+        for i, data in enumerate(self.source.read()):
+            own: Any = None if weights is None else weights[i]
+            own = own.compute() if hasattr(own, "compute") else own
+            yield Raw(self.source.name(i), data, None if own is None else np.asarray(own, dtype=np.float64))
+
+    def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Sequence[Any] | None) -> T:
+        """One after the other."""
+        tree = Tree(merge)
+        for raw in ahead(self.raw(weights)):
+            tree.add(function(raw))
+        return tree.result()
+
+    def encoded(
+        self,
+        encode: Callable[[Raw], Block],
+        weights: Sequence[Any] | None,
+        lengths: Sequence[int],
+        total: float,
+        placement: Placement,
+    ) -> Scattered:
+        """Read and encoded again in every pass where that is cheap, else put aside in a scratch file."""
+        starts = firsts(lengths)
+
+        def blocks() -> Iterator[Block]:
+            for first, raw in zip(starts, self.raw(weights), strict=True):
+                yield encode(raw)._replace(first=first)
+
+        if self.source.cheap:
+            return StreamedObjects(blocks, sum(lengths), total, placement)
+        self._scratch = Scratch()
+        for block in ahead(blocks()):
+            self._scratch.add(block)
+        return StreamedObjects(self._scratch.read, sum(lengths), total, placement)
+
+    def close(self) -> None:
+        """Delete the scratch file."""
+        if self._scratch is not None:
+            self._scratch.close()
+
+
+@dataclass(frozen=True)
+class StreamedObjects(Scattered):
+    """Objects read block by block in every pass."""
+
+    blocks: Callable[[], Iterator[Block]]
+    n_objects: int
+    weight_sum: float
+    placement: Placement
+
+    def __len__(self) -> int:
+        return self.n_objects
+
+    @property
+    def weight(self) -> float:
+        """Sum of the objects' weights."""
+        return self.weight_sum
+
+    def total(self, function: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
+        """One pass."""
+        tree = Tree(merge)
+        for block in ahead(self.blocks()):
+            tree.add(named(function, self.placement.moved(block)))
+        return tree.result()
+
+
+def named(function: Callable[[Block], T], block: Block) -> T:
+    """``function`` of a block; an error says which block it was."""
+    try:
+        return function(block)
+    except (ValueError, TypeError) as error:
+        if str(error).startswith(block.name):
+            raise
+        raise ValueError(f"{block.name}: {error}") from error
+
+
+def weights_array(weights: Any) -> NDArray[np.float64] | None:
+    """Weights as numbers."""
+    return None if weights is None else np.asarray(weights, dtype=np.float64)

@@ -1,0 +1,200 @@
+"""A Parquet file as blocks of rows, read one at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.distributed.sources import Source
+
+BLOCK_BYTES = 16 << 20  # of a block as float64: some of them are in memory at once
+NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "halffloat", "float", "double")
+
+
+class ParquetBlocks(Source):
+    """The rows of a Parquet file in blocks that fit in memory; give it to ``fit`` in place of an array.
+
+    Parameters
+    ----------
+    path : path of the file
+    columns : list of str, optional
+        The columns to cluster by; all of them by default.
+    memory : int, optional
+        Bytes that may be used; a row group that would not fit is refused, and blocks are cut smaller.
+    categorical : list of str
+        Columns of numbers to take as categories: they become text.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import pandas as pd
+    >>> from softecm import SoftECM
+    >>> from softecm.distributed import ParquetBlocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "points.parquet"
+    ...     pd.DataFrame({"x": [0.0, 0.1, 5.0, 5.1]}).to_parquet(file)
+    ...     SoftECM(2, max_cardinality=1, random_state=0).fit(ParquetBlocks(file)).cluster_centers_.round(2)
+    array([[5.05],
+           [0.05]])
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        columns: Sequence[str] | None = None,
+        *,
+        memory: int | None = None,
+        categorical: Sequence[str] = (),
+    ) -> None:
+        parquet = _parquet()
+        self.path = os.fspath(path)
+        with parquet.ParquetFile(self.path) as file:
+            self.schema = file.schema_arrow
+            self.columns = list(columns) if columns is not None else list(self.schema.names)
+            absent = [c for c in self.columns if c not in self.schema.names]
+            if absent:
+                raise ValueError(
+                    f"{self.path} has no column {absent[0]!r}: its columns are {self.schema.names[:12]!r}."
+                )
+            groups = [_group(file.metadata.row_group(g), self.columns) for g in range(file.metadata.num_row_groups)]
+        self.categorical = tuple(categorical)
+        self.numeric = not self.categorical and all(str(self.schema.field(c).type) in NUMBERS for c in self.columns)
+        self.cheap = self.numeric
+        self.rows = sum(rows for rows, _ in groups)
+        if not self.rows:
+            raise ValueError(f"{self.path} has no rows: there is nothing to cluster.")
+        self._check_memory(groups, memory)
+        most = BLOCK_BYTES if memory is None else max(1 << 20, min(BLOCK_BYTES, memory // 32))
+        self.block_rows = max(1024, most // (8 * len(self.columns)))
+        self._blocks = _cut([rows for rows, _ in groups], self.block_rows)
+
+    def _check_memory(self, groups: Sequence[tuple[int, int]], memory: int | None) -> None:
+        for g, (_, size) in enumerate(groups):
+            if memory is not None and 2 * size > memory:
+                raise ValueError(
+                    f"row group {g} of {self.path} takes {size / 1e6:.0f} MB, too much for {memory / 1e6:.0f} MB of memory. "
+                    "Allow more, or write the file with smaller row groups (row_group_size=100000)."
+                )
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def name(self, i: int) -> str:
+        """The rows it holds."""
+        first = sum(rows for _, rows in self._blocks[:i])
+        return f"rows {first} to {first + self._blocks[i][1] - 1} of {self.path}"
+
+    @property
+    def lengths(self) -> list[int]:
+        """Rows of each block."""
+        return [rows for _, rows in self._blocks]
+
+    @property
+    def look(self) -> Any:
+        """An empty table with the file's columns."""
+        return self.schema.empty_table().select(self.columns) if not self.numeric else np.empty((0, len(self.columns)))
+
+    def read(self) -> Iterator[Any]:
+        """Blocks in order: arrays where all columns are numbers, tables where not."""
+        import pyarrow as pa
+
+        with _parquet().ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20) as file:
+            for group, run in _runs(self._blocks):
+                size = max(run)
+                batches = file.iter_batches(size, row_groups=list(group), columns=self.columns, use_threads=False)
+                for table in _exactly(batches, run):
+                    yield self._block(table)
+        pa.default_memory_pool().release_unused()
+
+    def _block(self, table: Any) -> Any:
+        table = table.select(self.columns)
+        if not self.numeric:
+            return self._as_categories(table)
+        kinds = {str(self.schema.field(c).type) for c in self.columns}
+        out = np.empty((table.num_rows, len(self.columns)), dtype=np.float32 if kinds == {"float"} else np.float64)
+        for j in range(len(self.columns)):
+            out[:, j] = _numbers(table.column(j))
+        return out
+
+    def _as_categories(self, table: Any) -> Any:
+        import pyarrow as pa
+
+        for name in self.categorical:
+            place = table.column_names.index(name)
+            column = table.column(place)
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
+            table = table.set_column(place, name, column.cast(pa.string()))
+        return table
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install 'softecm[dask]'.") from error
+    return parquet
+
+
+def _group(group: Any, columns: Sequence[str]) -> tuple[int, int]:
+    """Rows of a row group, and the bytes of some of its columns."""
+    chunks = [group.column(j) for j in range(group.num_columns)]
+    size = sum(c.total_uncompressed_size for c in chunks if c.path_in_schema.split(".")[0] in columns)
+    return int(group.num_rows), int(size)
+
+
+def _cut(groups: Sequence[int], most: int) -> list[tuple[tuple[int, ...], int]]:
+    """Blocks as (row groups, rows): small groups together, large ones cut."""
+    blocks: list[tuple[tuple[int, ...], int]] = []
+    waiting: list[int] = []
+    rows = 0
+    for g, n in enumerate(groups):
+        if waiting and rows + n > most:
+            blocks.append((tuple(waiting), rows))
+            waiting, rows = [], 0
+        if n > most:
+            parts = -(-n // most)
+            size = -(-n // parts)
+            blocks += [((g,), min(size, n - start)) for start in range(0, n, size)]
+        elif n:
+            waiting.append(g)
+            rows += n
+    return [*blocks, (tuple(waiting), rows)] if waiting else blocks
+
+
+def _runs(blocks: Sequence[tuple[tuple[int, ...], int]]) -> Iterator[tuple[tuple[int, ...], list[int]]]:
+    """Neighbouring blocks of the same row groups together."""
+    run: list[int] = []
+    for i, (group, rows) in enumerate(blocks):
+        run.append(rows)
+        if i + 1 == len(blocks) or blocks[i + 1][0] != group:
+            yield group, run
+            run = []
+
+
+def _exactly(batches: Iterator[Any], rows: Sequence[int]) -> Iterator[Any]:
+    """Tables of exactly so many rows each, whatever the reader's batches are."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    for wanted in rows:
+        while sum(b.num_rows for b in held) < wanted:
+            held.append(next(batches))
+        table = pa.Table.from_batches(held)
+        yield table.slice(0, wanted)
+        rest = table.slice(wanted)
+        held = rest.to_batches() if rest.num_rows else []
+
+
+def _numbers(column: Any) -> NDArray[np.floating[Any]]:
+    """A column as floats, NaN where missing."""
+    import pyarrow as pa
+
+    if column.null_count and not pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
+    values: NDArray[np.floating[Any]] = column.to_numpy()
+    return values

@@ -1,0 +1,276 @@
+"""A credal partition whose masses stay where the objects are."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.algorithms.model import PrototypeModel
+from softecm.belief import CredalPartition, FocalSets
+from softecm.distributed.cluster import Cluster, current_client, packed
+from softecm.distributed.encoding import Encoder
+from softecm.distributed.engines import Engine, Streaming, Tree, ahead
+from softecm.distributed.sources import Raw, Source
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What is known of a partition without its masses."""
+
+    n_objects: int
+    held: NDArray[np.float64]  # (c,), sums of plausibilities
+    objects: NDArray[np.int64]  # (f + 1,), objects whose largest mass is on each set
+    nonspecificity: float  # mean
+    nonspecificity_empty: float  # mean, the empty set counted as ignorance
+    outliers: int
+
+    @staticmethod
+    def of(partition: CredalPartition) -> Totals:
+        """Of some of the objects."""
+        n = len(partition)
+        return Totals(
+            n,
+            partition.plausibility(normalise=None).sum(0),
+            np.bincount(partition.masses.argmax(1), minlength=partition.masses.shape[1]),
+            partition.nonspecificity(),
+            partition.nonspecificity(empty=True),
+            len(partition.outliers()),
+        )
+
+    def merge(self, other: Totals) -> Totals:
+        """Two blocks together."""
+        n = self.n_objects + other.n_objects
+
+        def mean(a: float, b: float) -> float:
+            return (a * self.n_objects + b * other.n_objects) / n
+
+        return Totals(
+            n,
+            self.held + other.held,
+            self.objects + other.objects,
+            mean(self.nonspecificity, other.nonspecificity),
+            mean(self.nonspecificity_empty, other.nonspecificity_empty),
+            self.outliers + other.outliers,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredPartition:
+    """The credal partition of objects in blocks: computed where they are, when it is asked for.
+
+    ``masses``, ``labels()``, ``pignistic()``, ``belief()`` and ``plausibility()`` are Dask arrays; ``blocks()`` gives one
+    :class:`CredalPartition` after the other; ``to_parquet`` writes all of them; ``compute()`` fetches everything.
+    """
+
+    source: Source
+    encoder: Encoder
+    model: PrototypeModel
+    n_objects: int | None = None
+    lengths: tuple[int, ...] | None = None
+    _known: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def focal_sets(self) -> FocalSets:
+        """The sets that have a column."""
+        return self.model.focal
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return self.model.focal.n_clusters
+
+    def __len__(self) -> int:
+        return self.totals().n_objects if self.n_objects is None else self.n_objects
+
+    def _of_raw(self) -> Callable[[Raw], CredalPartition]:
+        return partial(_partition, encoder=self.encoder, model=self.model)
+
+    # -------------------------------------------------------------- lazily, with Dask
+
+    @property
+    def masses(self) -> Any:
+        """Masses (n, f + 1) as a Dask array."""
+        return self._array(_masses, np.float64, len(self.focal_sets) + 1)
+
+    def labels(self, rule: str = "pignistic") -> Any:
+        """Clusters (n,) as a Dask array."""
+        return self._array(partial(_labels, rule=rule), np.intp, None)
+
+    def pignistic(self, normalise: Any = "dempster") -> Any:
+        """Pignistic probabilities (n, c) as a Dask array."""
+        return self._array(partial(_functional, name="pignistic", normalise=normalise), np.float64, self.n_clusters)
+
+    def belief(self, normalise: Any = "dempster") -> Any:
+        """Beliefs (n, c) as a Dask array."""
+        return self._array(partial(_functional, name="belief", normalise=normalise), np.float64, self.n_clusters)
+
+    def plausibility(self, normalise: Any = "dempster") -> Any:
+        """Plausibilities (n, c) as a Dask array."""
+        return self._array(partial(_functional, name="plausibility", normalise=normalise), np.float64, self.n_clusters)
+
+    def outlier_scores(self) -> Any:
+        """Masses on the empty set (n,) as a Dask array."""
+        return self._array(_empty, np.float64, None)
+
+    def _array(self, of: Callable[[CredalPartition], Any], dtype: Any, width: int | None) -> Any:
+        if self.source.delayed is None:
+            raise AttributeError(
+                "a file's partition has no Dask arrays: go through blocks(), or write it with to_parquet(path)."
+            )
+        from dask import array
+        from dask.delayed import delayed
+
+        da: Any = array  # untyped
+        payload = packed(partial(_apply, of_raw=self._of_raw(), of=of))
+        parts = []
+        for i, raw in enumerate(self.source.delayed):
+            shape: tuple[Any, ...] = (np.nan if self.lengths is None else self.lengths[i],)
+            value = delayed(_unpacked, pure=False)(payload, self.source.name(i), raw)
+            parts.append(da.from_delayed(value, shape if width is None else (*shape, width), dtype=dtype))
+        return da.concatenate(parts)
+
+    # -------------------------------------------------------------- one pass
+
+    def blocks(self) -> Iterator[CredalPartition]:
+        """The partition of one block after the other, in order."""
+        of_raw = self._of_raw()
+        for raw in ahead(Streaming(self.source).raw(None)):
+            yield of_raw(raw)
+
+    def totals(self) -> Totals:
+        """Counts and means over all objects."""
+        if "totals" not in self._known:
+            engine = engine_for(self.source)
+            self._known["totals"] = engine.over_raw(partial(_totals, of_raw=self._of_raw()), Totals.merge, None)
+        totals: Totals = self._known["totals"]
+        return totals
+
+    def compute(self) -> CredalPartition:
+        """Everything in memory."""
+        if self.source.delayed is None or current_client() is None:
+            masses = np.concatenate([part.masses for part in self.blocks()])
+        else:
+            masses = self.masses.compute()
+        return CredalPartition(masses, self.focal_sets)
+
+    def to_parquet(self, path: str | os.PathLike[str], *, dtype: str = "float64") -> Totals:
+        """Write labels and masses: one file from this process, or a folder with a file a block from a cluster.
+
+        Parameters
+        ----------
+        path : path of the file or the folder; workers of a cluster must be able to write to it
+        dtype : {"float64", "float32"}
+            Type of the masses.
+
+        Returns
+        -------
+        totals : Totals
+        """
+        of_raw = self._of_raw()
+        client = current_client()
+        if self.source.delayed is not None and client is not None:
+            os.makedirs(path, exist_ok=True)
+            write = partial(
+                _write_part, of_raw=of_raw, folder=os.fspath(path), dtype=dtype, digits=len(str(len(self.source)))
+            )
+            return Cluster(self.source, client).over_raw(write, Totals.merge, None)
+        tree = Tree(Totals.merge)
+        with _ParquetFile(Path(path)) as file:
+            for part in self.blocks():
+                file.write(part_table(part, dtype))
+                tree.add(Totals.of(part))
+        return tree.result()
+
+
+def engine_for(source: Source) -> Engine:
+    """The cluster in use, where the source can go there; else this process."""
+    client = current_client()
+    return Streaming(source) if client is None or source.delayed is None else Cluster(source, client)
+
+
+def part_table(part: CredalPartition, dtype: str = "float64") -> Any:
+    """Labels and masses as a pyarrow table."""
+    import pyarrow as pa
+
+    names = [f"m({label})" for label in part.focal_sets.labels()]
+    masses = [pa.array(np.ascontiguousarray(column, dtype=dtype)) for column in part.masses.T]
+    return pa.table([pa.array(part.labels().astype(np.int32)), *masses], names=["label", *names])
+
+
+class _ParquetFile:
+    """A Parquet file that appears whole or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.temporary = path, path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        self.writer: Any = None
+
+    def __enter__(self) -> _ParquetFile:
+        return self
+
+    def write(self, table: Any) -> None:
+        import pyarrow.parquet as parquet
+
+        if self.writer is None:
+            self.writer = parquet.ParquetWriter(self.temporary, table.schema, use_dictionary=["label"])
+        self.writer.write_table(table, row_group_size=len(table))
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if self.writer is not None:
+            self.writer.close()
+        if kind is None:
+            os.replace(self.temporary, self.path)
+        else:
+            self.temporary.unlink(missing_ok=True)
+
+
+# ------------------------------------------------------------------ of a block
+
+
+def _partition(raw: Raw, *, encoder: Encoder, model: PrototypeModel) -> CredalPartition:
+    return model.partition(encoder(raw).objects)
+
+
+def _apply(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], of: Callable[[CredalPartition], Any]) -> Any:
+    return of(of_raw(raw))
+
+
+def _unpacked(payload: bytes, name: str, data: Any) -> Any:
+    import pickle
+
+    return pickle.loads(payload)(Raw(name, data, None))
+
+
+def _totals(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition]) -> Totals:
+    return Totals.of(of_raw(raw))
+
+
+def _write_part(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], folder: str, dtype: str, digits: int) -> Totals:
+    part = of_raw(raw)
+    number = raw.name.split()[1]
+    with _ParquetFile(Path(folder) / f"part.{number.zfill(digits)}.parquet") as file:
+        file.write(part_table(part, dtype))
+    return Totals.of(part)
+
+
+def _masses(part: CredalPartition) -> Any:
+    return part.masses
+
+
+def _labels(part: CredalPartition, *, rule: Any) -> Any:
+    return part.labels(rule)
+
+
+def _functional(part: CredalPartition, *, name: str, normalise: Any) -> Any:
+    return getattr(part, name)(normalise)
+
+
+def _empty(part: CredalPartition) -> Any:
+    return part.masses[:, 0]

@@ -1,0 +1,131 @@
+"""Passes over scattered objects besides the rounds: rows picked out, mean distance, an exact quantile."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.algorithms.fitting import distances_to
+from softecm.checkpoints import content_number
+from softecm.distances.base import SemiMetric
+from softecm.spaces.base import Space
+from softecm.spaces.scattered import Block, Scattered
+
+BITS = 16  # of a distance's pattern that one counting pass looks at
+FEW = 1 << 16  # candidates for a quantile that are fetched and sorted
+
+
+def picked(x: Scattered, space: Space, rows: NDArray[np.int64]) -> Tensor:
+    """Prototypes placed on the objects with these numbers, in ascending order."""
+    return torch.cat(x.total(partial(_picked, space=space, rows=rows), _joined))
+
+
+def _picked(block: Block, *, space: Space, rows: NDArray[np.int64]) -> list[Tensor]:
+    here = rows[(rows >= block.first) & (rows < block.first + len(block.objects))] - block.first
+    return [space.starts(block.objects, torch.from_numpy(here).to(block.device)).cpu()] if len(here) else []
+
+
+def _joined(a: list[Any], b: list[Any]) -> list[Any]:
+    return a + b
+
+
+# ------------------------------------------------------------------ distances to one point
+
+
+def mean_distance(x: Scattered, metric: SemiMetric, point: Tensor) -> float:
+    """Weighted mean of all distances to a point (1, *shape)."""
+    return float(x.total(partial(_distance_sum, metric=metric, point=point), _plus)) / x.weight
+
+
+def _distance_sum(block: Block, *, metric: SemiMetric, point: Tensor) -> float:
+    d, w = _measured(block, metric, point)
+    return float(d.sum() if w is None else d @ w)
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def _measured(
+    block: Block, metric: SemiMetric, point: Tensor
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    d = distances_to(metric, block.objects, point.to(block.device))
+    return d, None if block.weights is None else block.weights.double().cpu().numpy()
+
+
+def quantile(x: Scattered, metric: SemiMetric, point: Tensor, q: float) -> float:
+    """The smallest distance at which the share of weight reaches ``q``: ``weighted_quantile`` without gathering.
+
+    Distances are not negative, so that they are ordered as the bits of their patterns are. Each pass counts weight by
+    the next sixteen bits among the distances that share the bits found so far; when few are left, they are fetched.
+    """
+    goal = q * x.weight * (1.0 - 1e-12)
+    prefix, known, below = 0, 0, 0.0
+    while known < 64:
+        sums, counts = x.total(partial(_counted, metric=metric, point=point, prefix=prefix, known=known), _plus_each)
+        steps = below + np.cumsum(sums)
+        place = min(int(np.searchsorted(steps, goal)), int(np.flatnonzero(counts)[-1]))
+        below += float(sums[:place].sum())
+        prefix, known = (prefix << BITS) | place, known + BITS
+        if counts[place] <= FEW:
+            break
+    values, weights = x.total(partial(_candidates, metric=metric, point=point, prefix=prefix, known=known), _join_each)
+    order = np.argsort(values, kind="stable")
+    steps = below + np.cumsum(weights[order])
+    return float(values[order[min(int(np.searchsorted(steps, goal)), len(order) - 1)]])
+
+
+def _with_prefix(d: NDArray[np.float64], prefix: int, known: int) -> NDArray[np.bool_]:
+    patterns = (d + 0.0).view(np.uint64)
+    return np.ones(len(d), dtype=bool) if known == 0 else (patterns >> np.uint64(64 - known)) == np.uint64(prefix)
+
+
+def _counted(
+    block: Block, *, metric: SemiMetric, point: Tensor, prefix: int, known: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    d, w = _measured(block, metric, point)
+    inside = _with_prefix(d, prefix, known)
+    bits = ((d[inside] + 0.0).view(np.uint64) >> np.uint64(64 - known - BITS)) & np.uint64((1 << BITS) - 1)
+    places = bits.astype(np.int64)
+    counts = np.bincount(places, minlength=1 << BITS).astype(np.int64)
+    sums = counts if w is None else np.bincount(places, w[inside], 1 << BITS)
+    return sums.astype(np.float64), counts
+
+
+def _candidates(
+    block: Block, *, metric: SemiMetric, point: Tensor, prefix: int, known: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    d, w = _measured(block, metric, point)
+    inside = _with_prefix(d, prefix, known)
+    values = d[inside][: FEW if known == 64 else None]  # all of them equal: some say enough
+    return values, np.ones(len(values)) if w is None else w[inside][: len(values)]
+
+
+def _plus_each(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _join_each(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    return np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])
+
+
+# ------------------------------------------------------------------ what a checkpoint knows the data by
+
+
+def content(x: Scattered, space: Space) -> int:
+    """One number for all objects and their weights, whatever their order."""
+    return x.total(partial(_content, space=space), _wrapped)
+
+
+def _content(block: Block, *, space: Space) -> int:
+    weights = None if block.weights is None else block.weights.double().cpu().numpy()
+    return content_number(space, block.objects, weights)
+
+
+def _wrapped(a: int, b: int) -> int:
+    return (a + b) % (1 << 64)

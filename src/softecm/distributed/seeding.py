@@ -1,0 +1,171 @@
+"""Where runs on scattered objects start: k-means|| with the metric itself.
+
+A few passes draw many candidates at once, each object with a chance in proportion to its distance to the candidates so
+far; each candidate then counts for the objects nearest to it, and every run draws its starts among the candidates as
+k-means++ would (Bahmani and others, "Scalable k-means++", 2012). A pass takes a fixed number of candidates: the first
+arrivals of clocks, one an object, that tick at the rate of the chances. An object's clock depends on its content and the
+seed alone, so that neither the blocks nor their order change a start.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.algorithms.seeding import pick
+from softecm.distances.base import SemiMetric
+from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.objective import blocks, check_distances
+from softecm.spaces.base import Space
+from softecm.spaces.scattered import Block, Scattered
+
+PASSES = 4
+OVERSAMPLING = 2  # candidates a pass, for each cluster
+
+
+class Candidates(NamedTuple):
+    """Objects drawn so far, ordered by their content."""
+
+    keys: NDArray[np.uint64]
+    places: Tensor  # (k, *shape)
+
+    def merge(self, other: Candidates) -> Candidates:
+        """Both, each content once."""
+        keys = np.concatenate([self.keys, other.keys])
+        _, first = np.unique(keys, return_index=True)
+        return Candidates(keys[first], torch.cat([self.places, other.places])[torch.from_numpy(first)])
+
+
+def seed_scattered(
+    kind: str,
+    metric: SemiMetric,
+    space: Space,
+    x: Scattered,
+    n_clusters: int,
+    runs: int,
+    rng: np.random.RandomState,
+) -> Tensor:
+    """Starting prototypes (runs, c, *shape)."""
+    salts = rng.randint(0, 1 << 62, size=PASSES + 2, dtype=np.int64).astype(np.uint64)
+    draws = rng.random_sample((runs, n_clusters))
+    if kind == "random":
+        return _random(space, x, n_clusters, runs, salts[0], rng)
+    drawn = _arrivals(x, metric, space, None, salts[0], 1)
+    for salt in salts[1 : PASSES + 1]:
+        drawn = drawn.merge(_arrivals(x, metric, space, drawn.places, salt, OVERSAMPLING * n_clusters))
+    held = x.total(partial(_held, metric=metric, places=drawn.places), _plus)
+    between = metric.pairwise(drawn.places, drawn.places).detach().clamp_min(0.0).double().numpy()
+    chosen = np.stack([_plus_plus(between, held, row) for row in draws])
+    return drawn.places[torch.from_numpy(chosen)]
+
+
+def _arrivals(
+    x: Scattered, metric: SemiMetric, space: Space, places: Tensor | None, salt: np.uint64, count: int
+) -> Candidates:
+    """So many objects, drawn in proportion to weight, times distance to the nearest of ``places`` where given."""
+    of_block = partial(_first, metric=metric, space=space, places=places, salt=salt, count=count)
+    arrivals: Arrivals = x.total(of_block, partial(_earliest, count=count))
+    return arrivals.candidates
+
+
+def _plus_plus(
+    between: NDArray[np.float64], held: NDArray[np.float64], draws: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """k-means++ among weighted candidates."""
+    chosen: list[int] = []
+    nearest = np.ones(len(held))
+    for k, draw in enumerate(draws):
+        chance = held * nearest
+        if not chance.any():  # every candidate lies on a start already
+            chance = np.maximum(held, np.finfo(np.float64).tiny)
+        chosen.append(pick(chance, float(draw)))
+        nearest = between[:, chosen[-1]] if k == 0 else np.minimum(nearest, between[:, chosen[-1]])
+    return np.array(chosen, dtype=np.int64)
+
+
+def _random(space: Space, x: Scattered, c: int, runs: int, salt: np.uint64, rng: np.random.RandomState) -> Tensor:
+    """Objects at random, no object twice in a run where there are enough."""
+    places = _arrivals(x, SquaredEuclidean(), space, None, salt, c * runs).places
+    places = places.repeat(-(-c // len(places)), *(1,) * (places.ndim - 1))
+    order = [rng.permutation(len(places))[:c] for _ in range(runs)]
+    return places[torch.from_numpy(np.stack(order))]
+
+
+# ------------------------------------------------------------------ of a block
+
+
+def chances(keys: NDArray[np.uint64], salt: np.uint64) -> NDArray[np.float64]:
+    """A number in (0, 1) for each object, from its content and the salt."""
+    mixed = keys ^ salt
+    for multiplier, shift in ((0xBF58476D1CE4E5B9, 30), (0x94D049BB133111EB, 27), (0x9E3779B97F4A7C15, 31)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(multiplier)
+    mixed ^= mixed >> np.uint64(32)
+    numbers: NDArray[np.float64] = ((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / float(1 << 53)
+    return numbers
+
+
+def _weights(block: Block) -> NDArray[np.float64] | None:
+    return None if block.weights is None else block.weights.double().cpu().numpy()
+
+
+def _nearest(block: Block, metric: SemiMetric, places: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Distance to the nearest candidate (n,), and which it is."""
+    at = places.to(block.device)
+    distances, which = [], []
+    with torch.no_grad():
+        for rows in blocks(len(block.objects), at):
+            part = block.objects[rows]
+            d = metric.pairwise(part, at)
+            check_distances(metric, d, len(part), len(at), block.first + rows.start)
+            least = d.clamp_min(0.0).min(1)
+            distances.append(least.values.double().cpu())
+            which.append(least.indices.cpu())
+    return torch.cat(distances).numpy(), torch.cat(which).numpy()
+
+
+def _held(block: Block, *, metric: SemiMetric, places: Tensor) -> NDArray[np.float64]:
+    """Weight of the objects nearest to each candidate."""
+    _, which = _nearest(block, metric, places)
+    return np.bincount(which, _weights(block), len(places)).astype(np.float64)
+
+
+class Arrivals(NamedTuple):
+    """The objects whose clocks ticked first, and when; ordered by content."""
+
+    times: NDArray[np.float64]
+    candidates: Candidates
+
+
+def _first(
+    block: Block, *, metric: SemiMetric, space: Space, places: Tensor | None, salt: np.uint64, count: int
+) -> Arrivals:
+    keys = space.keys(block.objects.cpu())
+    rate = np.ones(len(keys)) if places is None else _nearest(block, metric, places)[0]
+    w = _weights(block)
+    with np.errstate(divide="ignore"):  # never, for an object on a candidate
+        times = -np.log(chances(keys, salt)) / (rate if w is None else rate * w)
+    rows = np.flatnonzero(np.isfinite(times))
+    _, once = np.unique(keys[rows], return_index=True)
+    rows = rows[once]
+    rows = rows[np.argsort(times[rows], kind="stable")[:count]]
+    rows = rows[np.argsort(keys[rows])]
+    starts = space.starts(block.objects, torch.from_numpy(rows).to(block.device)).cpu()
+    return Arrivals(times[rows], Candidates(keys[rows], starts))
+
+
+def _earliest(a: Arrivals, b: Arrivals, *, count: int) -> Arrivals:
+    both = a.candidates.merge(b.candidates)
+    times = dict(zip(b.candidates.keys.tolist(), b.times.tolist(), strict=True))
+    times |= dict(zip(a.candidates.keys.tolist(), a.times.tolist(), strict=True))
+    at = np.array([times[key] for key in both.keys.tolist()])
+    kept = np.sort(np.argsort(at, kind="stable")[:count])
+    return Arrivals(at[kept], Candidates(both.keys[kept], both.places[torch.from_numpy(kept)]))
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return a + b

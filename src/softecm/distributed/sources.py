@@ -1,0 +1,146 @@
+"""Where raw blocks of objects come from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Raw(NamedTuple):
+    """A block as it came."""
+
+    name: str  # how messages call it
+    data: Any
+    weights: NDArray[np.float64] | None
+
+
+class Source(ABC):
+    """Raw blocks of objects in a fixed order."""
+
+    #: Reading a block again costs so little that encoded blocks need not be put aside.
+    cheap = False
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of blocks."""
+
+    def name(self, i: int) -> str:
+        """How messages call a block."""
+        return f"block {i}"
+
+    @property
+    @abstractmethod
+    def look(self) -> Any:
+        """Something with the type and the columns of the data, from which ``metric="auto"`` chooses."""
+
+    @property
+    def sizes(self) -> Sequence[int] | None:
+        """Bytes of each block, where they are known beforehand."""
+        return None
+
+    @property
+    def delayed(self) -> Sequence[Any] | None:
+        """One Dask value a block; None where blocks are read in this process only."""
+        return None
+
+    @abstractmethod
+    def read(self) -> Iterator[Any]:
+        """All blocks in order, one at a time."""
+
+
+class DaskBlocks(Source):
+    """The blocks of a Dask collection, or a list of delayed ones."""
+
+    def __init__(self, delayed: Sequence[Any], look: Any, names: Sequence[str], sizes: Sequence[int] | None) -> None:
+        self._delayed, self._look, self._names, self._sizes = list(delayed), look, names, sizes
+
+    def __len__(self) -> int:
+        return len(self._delayed)
+
+    def name(self, i: int) -> str:
+        """The rows it holds, or its number."""
+        return self._names[i]
+
+    @property
+    def look(self) -> Any:
+        """The collection's own description, or the first block."""
+        return self._delayed[0].compute() if self._look is None else self._look
+
+    @property
+    def sizes(self) -> Sequence[int] | None:
+        """From the chunks of an array."""
+        return self._sizes
+
+    @property
+    def delayed(self) -> Sequence[Any]:
+        """As they are."""
+        return self._delayed
+
+    def read(self) -> Iterator[Any]:
+        """Computed one by one by whatever scheduler is set."""
+        for block in self._delayed:
+            yield block.compute()
+
+
+def source_of(X: Any) -> Source:
+    """The blocks of ``X``: a Dask array, a Dask frame, a list of delayed blocks, or a ``Source``."""
+    if isinstance(X, Source):
+        return X
+    if isinstance(X, list | tuple):
+        return _of_list(X)
+    if hasattr(X, "chunks") and hasattr(X, "rechunk"):
+        return _of_array(X)
+    if hasattr(X, "to_delayed") and hasattr(X, "_meta"):
+        parts = X.to_delayed()
+        return DaskBlocks(parts, X._meta, [f"partition {i}" for i in range(len(parts))], None)
+    raise TypeError(
+        f"X must be a dask array, a dask data frame or a list of delayed blocks; got {type(X).__name__}. "
+        "Use dask.array.from_array or dask.dataframe.read_parquet."
+    )
+
+
+def _of_list(X: Sequence[Any]) -> Source:
+    strange = next((i for i, block in enumerate(X) if not hasattr(block, "__dask_graph__")), None)
+    if strange is not None:
+        raise TypeError(
+            f"X must be a list of delayed blocks; got {type(X[strange]).__name__} at {strange}. Wrap every block in "
+            "dask.delayed, or give all objects in memory."
+        )
+    return DaskBlocks(X, None, [f"block {i}" for i in range(len(X))], None)
+
+
+def _of_array(X: Any) -> Source:
+    whole = X.rechunk(dict.fromkeys(range(1, X.ndim), -1)) if X.ndim > 1 else X
+    lengths = whole.chunks[0]
+    known = not any(np.isnan(length) for length in lengths)
+    if not known:
+        return DaskBlocks(whole.to_delayed().ravel(), X, [f"block {i}" for i in range(len(lengths))], None)
+    ends = np.cumsum(lengths)
+    names = [f"block {i} (rows {end - n} to {end - 1})" for i, (n, end) in enumerate(zip(lengths, ends, strict=True))]
+    row = int(np.prod(X.shape[1:], dtype=np.int64)) * X.dtype.itemsize
+    return DaskBlocks(whole.to_delayed().ravel(), X, names, [int(n) * row for n in lengths])
+
+
+def block_weights(sample_weight: Any, lengths: Sequence[int] | None, n_blocks: int) -> Sequence[Any] | None:
+    """Weights block by block: delayed where ``sample_weight`` is a Dask value, else arrays cut at ``lengths``."""
+    if sample_weight is None:
+        return None
+    if hasattr(sample_weight, "to_delayed"):
+        parts = sample_weight.to_delayed()
+        parts = list(parts.ravel()) if hasattr(parts, "ravel") else list(parts)
+        if len(parts) != n_blocks:
+            raise ValueError(
+                f"sample_weight must have the blocks of X, {n_blocks}; got {len(parts)}. Rechunk or repartition it like X."
+            )
+        return parts
+    assert lengths is not None  # the caller has counted the rows
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (sum(lengths),):
+        raise ValueError(
+            f"sample_weight must have one number an object, {sum(lengths)}; got shape {weights.shape}. Give one a row."
+        )
+    return np.split(weights, np.cumsum(lengths)[:-1])

@@ -1,0 +1,185 @@
+"""Columns of a table learned block by block: what each block adds, and the column that follows from all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.spaces.columns import (
+    CategoryColumn,
+    Cells,
+    NumberColumn,
+    category_kind,
+    codes,
+    distinct,
+    raise_empty,
+    ranks,
+    spread,
+    style_of,
+)
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What must be the same of a column in every block."""
+
+    name: str | int
+    kind: str
+    style: str = "plain"
+    zone: str | None = None
+    observed: bool = True  # a block without a value in the column has no say
+
+    def merge(self, other: Traits) -> Traits:
+        """Both blocks' column; refuses a column that changes its kind."""
+        if not (self.observed and other.observed):
+            return self if self.observed else other
+        if (self.kind, self.zone is None) != (other.kind, other.zone is None):
+            raise ValueError(
+                f"column {self.name!r} must hold one kind of value in all blocks; got {self.kind} and {other.kind}. Convert "
+                "it to one type."
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class NumberSummary:
+    """Weight, mean and sum of squared deviations of a column of numbers (Chan's formulas), and its range."""
+
+    traits: Traits
+    weight: float
+    mean: float
+    scatter: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(cells: Cells, weights: NDArray[np.float64] | None) -> NumberSummary:
+        """One block's column."""
+        kind = cells.kind
+        numbers = cells.numbers(kind)
+        seen = ~np.isnan(numbers) if weights is None else ~np.isnan(numbers) & (weights > 0)
+        traits = Traits(
+            cells.name, kind, style_of(cells), cells.zone() if kind == "datetime" else None, bool(seen.any())
+        )
+        if not seen.any():
+            return NumberSummary(traits, 0.0, 0.0, 0.0, np.inf, -np.inf)
+        values = numbers[seen]
+        w = np.ones(len(values)) if weights is None else weights[seen]
+        mean = float(np.average(values, weights=w))
+        scatter = float(np.sum(w * (values - mean) ** 2))
+        return NumberSummary(traits, float(w.sum()), mean, scatter, float(values.min()), float(values.max()))
+
+    def merge(self, other: NumberSummary) -> NumberSummary:
+        """Two blocks together."""
+        traits = self.traits.merge(other.traits)
+        weight = self.weight + other.weight
+        if weight == 0:
+            return replace(self, traits=traits)
+        apart, share = other.mean - self.mean, other.weight / weight
+        return NumberSummary(
+            traits,
+            weight,
+            self.mean + apart * share,
+            self.scatter + other.scatter + apart**2 * self.weight * share,
+            min(self.low, other.low),
+            max(self.high, other.high),
+        )
+
+    def column(self, weight: float, scaling: str, cells: int) -> NumberColumn:
+        """The column as ``learn_number`` gives it for all rows at once."""
+        if self.weight == 0:
+            raise_empty(Cells(self.traits.name, np.empty(cells)))
+        if scaling == "robust":
+            raise ValueError(
+                "scaling must be 'std' or 'range' for data in blocks; got 'robust', whose quartiles need all values at once."
+            )
+        scale = self.high - self.low if scaling == "range" else float(np.sqrt(self.scatter / self.weight))
+        largest = max(abs(self.low - self.mean), abs(self.high - self.mean))
+        scale = scale if scale > 1e-12 * largest else 1.0
+        t = self.traits
+        return NumberColumn(t.name, t.kind, weight, self.mean, scale, (), t.zone, t.style)
+
+
+@dataclass(frozen=True)
+class LevelSummary:
+    """How much each level of a column weighs: of categories, or of ordered levels."""
+
+    traits: Traits
+    counts: dict[Any, float]
+    declared: tuple[Any, ...]  # the order a type gives; blocks that add levels append them
+    most: int
+
+    @staticmethod
+    def of(
+        cells: Cells, weights: NDArray[np.float64] | None, most: int, levels: Sequence[Any] | None = None
+    ) -> LevelSummary:
+        """One block's column; ``levels`` where they are given."""
+        found = list(levels) if levels else distinct(cells, most)
+        places = codes(cells, found)
+        seen = places >= 0
+        sums = np.bincount(places[seen], weights=None if weights is None else weights[seen], minlength=len(found))
+        kind = "ordinal" if levels is not None else category_kind(cells)
+        if levels:
+            ranks(cells, levels)  # refuses a level without a place
+        traits = Traits(cells.name, kind, style_of(cells), None, bool(seen.any()))
+        counts = dict(zip(found, map(float, sums), strict=True))
+        return LevelSummary(traits, counts, tuple(levels or cells.declared()), most)
+
+    def merge(self, other: LevelSummary) -> LevelSummary:
+        """Two blocks together."""
+        traits = self.traits.merge(other.traits)
+        counts = dict(self.counts)
+        for level, weight in other.counts.items():
+            counts[level] = counts.get(level, 0.0) + weight
+        if len(counts) > self.most:
+            raise ValueError(
+                f"column {traits.name!r} must have at most {self.most} categories; got {len(counts)} in the first blocks. "
+                "Leave it out if it is an identifier, put rare values together, or raise max_levels."
+            )
+        if traits.style == "ordered" and self.declared != other.declared:
+            raise ValueError(
+                f"column {traits.name!r} must have the same ordered levels in all blocks; got {list(self.declared)!r} and "
+                f"{list(other.declared)!r}. Give every block the same categorical type."
+            )
+        declared = (*self.declared, *(v for v in other.declared if v not in self.declared))
+        return LevelSummary(traits, counts, declared, self.most)
+
+    def levels(self) -> tuple[Any, ...]:
+        """All levels: in the declared order, or sorted."""
+        return tuple(v for v in self.declared if v in self.counts) if self.declared else tuple(sorted(self.counts))
+
+    def column(self, weight: float, scaling: str, cells: int) -> NumberColumn | CategoryColumn:
+        """The column as ``learn_category``, or ``learn_number`` with levels, gives it for all rows at once."""
+        levels = self.levels()
+        weights = np.array([self.counts[v] for v in levels])
+        t = self.traits
+        if not len(levels) or not t.observed:
+            raise_empty(Cells(t.name, np.empty(cells)))
+        if t.kind != "ordinal":
+            total = weights.sum()
+            shares = weights / total if total > 0 else np.full(len(levels), 1 / len(levels))
+            return CategoryColumn(t.name, t.kind, weight, levels, tuple(map(float, shares)), t.style)
+        seen = np.flatnonzero(weights > 0)
+        places = seen.astype(np.float64)
+        center = float(np.average(places, weights=weights[seen]))
+        scale = spread(places - center, weights[seen], scaling)
+        return NumberColumn(t.name, "ordinal", weight, center, scale, levels, None, t.style)
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """What a table's blocks have told so far."""
+
+    columns: tuple[NumberSummary | LevelSummary, ...]
+    weights: tuple[float, ...]
+    backend: str | None
+    rows: int
+
+    def merge(self, other: TableSummary) -> TableSummary:
+        """Two blocks together."""
+        columns = tuple(a.merge(b) for a, b in zip(self.columns, other.columns, strict=True))  # type: ignore[arg-type]
+        return replace(self, columns=columns, rows=self.rows + other.rows)
