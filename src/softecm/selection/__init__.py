@@ -3,7 +3,7 @@
 from softecm.selection.n_clusters import Choice, choose_n_clusters, default_candidates, guarded_nonspecificity
 from softecm.selection.result import Best, Sweep
 from softecm.selection.rules import RULES
-from softecm.selection.sweep import SweepInterrupted, sweep
+from softecm.selection.sweeping import SweepInterrupted, sweep
 
 __all__ = [
     "RULES",
