@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from softecm.kernels import soft_dtw_cuda
+from softecm.kernels import cuda_compile, soft_dtw_cuda
 from softecm.kernels import soft_dtw_reference as reference
 
 WHY_NOT = soft_dtw_cuda.available()
@@ -16,7 +16,7 @@ gpu = [pytest.mark.gpu, pytest.mark.skipif(WHY_NOT is not None, reason=f"no GPU 
 
 
 def forget() -> None:
-    for cached in (soft_dtw_cuda._kernel, soft_dtw_cuda._prepare):
+    for cached in (cuda_compile.kernel, soft_dtw_cuda._prepare):
         cached.cache_clear()
 
 
@@ -182,7 +182,7 @@ class TestRuns:
         first = problem.solve()
         assert len(list(tmp_path.rglob("*.cubin"))) == 2
         forget()
-        monkeypatch.setattr(soft_dtw_cuda, "_compiled_now", None)  # a second compilation would fail
+        monkeypatch.setattr(cuda_compile, "_compiled_now", None)  # a second compilation would fail
         for a, b in zip(first, problem.solve(), strict=True):
             assert torch.equal(a, b)
 
@@ -190,7 +190,7 @@ class TestRuns:
         cupy = pytest.importorskip("cupy")
         expected = problem.solve()
         forget()
-        monkeypatch.setattr(soft_dtw_cuda, "_backend", lambda: lambda *a: soft_dtw_cuda._with_cupy(cupy, *a))
+        monkeypatch.setattr(cuda_compile, "_backend", lambda: lambda *a: cuda_compile._with_cupy(cupy, *a))
         for a, b in zip(expected, problem.solve(), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-3)
 
@@ -209,16 +209,16 @@ class TestWithoutAGPU:
 
         monkeypatch.setattr(importlib, "import_module", missing)
         with pytest.raises(ImportError, match="pip install 'cuda-core"):
-            soft_dtw_cuda._backend.__wrapped__()
+            cuda_compile._backend.__wrapped__()
 
     def test_the_cache_folder_can_be_chosen(self, monkeypatch, tmp_path):
         monkeypatch.setenv("SOFTECM_CACHE", str(tmp_path))
-        assert soft_dtw_cuda.cache_folder().is_relative_to(tmp_path)
+        assert cuda_compile.cache_folder().is_relative_to(tmp_path)
         monkeypatch.delenv("SOFTECM_CACHE")
-        assert "softecm" in soft_dtw_cuda.cache_folder().parts
+        assert "softecm" in cuda_compile.cache_folder().parts
 
     def test_plans_cover_the_prototype_and_fit_the_card(self):
-        card = soft_dtw_cuda._Card(132, 100 * 1024, "sm_90")
+        card = cuda_compile.Card(132, 100 * 1024, "sm_90")
         for rows in (1, 31, 64, 100, 129, 640, 1024, 5000, 70_000):
             for pairs in (1, 768, 100_000):
                 for wide in (False, True):

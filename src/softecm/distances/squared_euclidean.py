@@ -28,9 +28,11 @@ def weighted_means(x: Tensor, weights: Tensor) -> Tensor:
 
 
 def fused_vectors(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
-    """The compiled pass over CPU tensors: x (n, p), v (runs, f, p)."""
-    if x.is_cuda or x.ndim != 2:
+    """The compiled pass: x (n, p), v (runs, f, p)."""
+    if x.ndim != 2:
         return None
+    if x.is_cuda:
+        return _fused_on_gpu(x, v, previous, **cost)
     from softecm.kernels import quadratic
 
     weights = cost["weights"]
@@ -46,6 +48,16 @@ def fused_vectors(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) ->
     )
     total, mass, moment, change = (torch.from_numpy(np.ascontiguousarray(value)) for value in values)
     return FusedRound(total, mass[..., None].to(v.dtype), moment.to(v.dtype), change)
+
+
+def _fused_on_gpu(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+    from softecm.kernels import quadratic_cuda
+
+    if not quadratic_cuda.fits(x, v.shape[1]):
+        return None
+    prices = cost["factors"], cost["beta"], cost["delta2"]
+    total, mass, moment, change = quadratic_cuda.run_round(x, cost["weights"], v, previous, *prices)
+    return FusedRound(total.to(v.dtype), mass[..., None].to(v.dtype), moment.to(v.dtype), change.to(v.dtype))
 
 
 def fused_vector_masses(x: Tensor, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:

@@ -10,33 +10,22 @@ to run: every pair writes sums of its own, and these are added in a fixed order.
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import math
-import os
-import sys
-import tempfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["available", "cache_folder", "forward", "forward_backward"]
+from softecm.kernels.cuda_compile import Card, Kernel, available, card, kernel, on
+
+__all__ = ["available", "forward", "forward_backward"]
 
 Pairs = tuple[Tensor, Tensor] | None
 
 _GROUP = 8  # channels handled in one go; more go through the table in groups of this many
 _LN2 = math.log(2.0)
 _PARTIAL_BYTES = 1 << 29  # the pairs' own gradient sums, per chunk; fixed, so that the order of addition is
-_INSTALL = (
-    "Soft-DTW on the GPU is compiled when it is first used and needs cuda-core (or CuPy) and NVRTC: "
-    "pip install 'cuda-core[cu13]' (or 'cuda-core[cu12]', matching torch.version.cuda), or use device='cpu'."
-)
 
 
 def forward(
@@ -104,17 +93,6 @@ def forward_backward(
     return _Job(x, x_lengths, y, y_lengths, pairs, gamma, band).values_and_sums(weights)
 
 
-def available() -> str | None:
-    """Why the GPU kernel can't be used here, in a sentence; None when it can."""
-    if not torch.cuda.is_available():
-        return "torch sees no CUDA device (torch.cuda.is_available() is False)."
-    try:
-        _backend()
-    except ImportError as error:
-        return str(error)
-    return None
-
-
 # ---------------------------------------------------------------------------------------------------- launching
 
 
@@ -150,7 +128,7 @@ class _Job:
         self.stream = torch.cuda.current_stream(x.device).cuda_stream
 
     def values(self) -> Tensor:
-        with _on(self.device):
+        with on(self.device):
             values = torch.empty(self.shape, dtype=self.x.dtype, device=self.x.device)
             if self.count:
                 launch, slots, work = self._room(self.count, False, 0)
@@ -159,7 +137,7 @@ class _Job:
 
     def values_and_sums(self, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         x, f, width = self.x, self.f, self.y_steps * (self.d + 1)
-        with _on(self.device):
+        with on(self.device):
             values = torch.empty(self.shape, dtype=x.dtype, device=x.device)
             if self.count == 0:
                 sums = torch.zeros((f, self.y_steps, self.d + 1), dtype=x.dtype, device=x.device)
@@ -247,7 +225,7 @@ class _Job:
         members = -(-number // self.f)
         parts = min(64, members // 1024) if members >= 4096 else 1
         columns = min(-(-width // 32), 65535)
-        add = _kernel(self.device, "sum_by_prototype", (("REAL64", int(self.wide)),))
+        add = kernel(self.device, "sum_by_prototype", (("REAL64", int(self.wide)),))
         into = sums if parts == 1 else sums.new_empty((parts, self.f, width))
         add.start(
             self.stream,
@@ -266,10 +244,6 @@ class _Job:
         if parts > 1:
             again = (into.data_ptr(), 0, 0, sums.data_ptr(), self.f, parts, width, int(first > 0))
             add.start(self.stream, (self.f, columns, 1), (32, 16, 1), 0, *again)
-
-
-def _on(device: int) -> AbstractContextManager[Any]:
-    return nullcontext() if torch.cuda.current_device() == device else torch.cuda.device(device)
 
 
 # ---------------------------------------------------------------------------------------------------- planning
@@ -296,7 +270,7 @@ class _Launch:
     """A plan, its kernel, and the memory it wants (bytes a pair in flight)."""
 
     plan: _Plan
-    kernel: _Kernel
+    kernel: Kernel
     shared: int
     table: int
     edge: int
@@ -304,7 +278,7 @@ class _Launch:
 
 
 @lru_cache(maxsize=1024)
-def _plan(rows: int, pairs: int, channels: int, wide: bool, card: _Card) -> _Plan:
+def _plan(rows: int, pairs: int, channels: int, wide: bool, card: Card) -> _Plan:
     """Rows a thread and warps a pair: little idle at the table's end, few instructions beside the cells' own."""
     heights = (1, 2) if wide else (1, 2, 4, 8) if rows >= 1000 and channels <= 2 else (1, 2, 4)
     height = min(heights, key=lambda h: -(-rows // (32 * h)) * (33 * h + 30))  # groups · instructions a step
@@ -320,9 +294,9 @@ def _plan(rows: int, pairs: int, channels: int, wide: bool, card: _Card) -> _Pla
 def _prepare(
     device: int, rows: int, columns: int, pairs: int, channels: int, wide: bool, gradient: bool, band: bool
 ) -> _Launch:
-    card, inside = _card(device), min(channels, _GROUP)
-    plan = _plan(rows, pairs, inside, wide, card)
-    kernel = _kernel(
+    here, inside = card(device), min(channels, _GROUP)
+    plan = _plan(rows, pairs, inside, wide, here)
+    found = kernel(
         device,
         "soft_dtw",
         (
@@ -338,178 +312,9 @@ def _prepare(
     )
     shared, threads = plan.shared(wide, gradient), 32 * plan.warps
     cells = plan.strips * plan.warps * (columns + 31) * plan.rows * 32 if gradient or channels > _GROUP else 0
-    slots = card.processors * kernel.resident(threads, shared)
+    slots = here.processors * found.resident(threads, shared)
     waves = -(-pairs // slots)
     if waves <= 3:
         slots = -(-pairs // waves)  # every block the same number of pairs
     table, edge = cells * (16 if wide else 4), columns * (8 if wide else 4) if plan.strips > 1 else 0
-    return _Launch(plan, kernel, shared, table, edge, slots)
-
-
-@dataclass(frozen=True)
-class _Card:
-    processors: int
-    shared: int  # bytes a block may have
-    arch: str
-
-
-@lru_cache(maxsize=64)
-def _card(device: int) -> _Card:
-    found = torch.cuda.get_device_properties(device)
-    shared = getattr(found, "shared_memory_per_block_optin", 48 * 1024)
-    return _Card(found.multi_processor_count, min(shared, 100 * 1024), f"sm_{found.major}{found.minor}")
-
-
-# ---------------------------------------------------------------------------------------------------- compiling
-
-
-class _Kernel:
-    """A compiled function on one device, and how to start it."""
-
-    def __init__(
-        self, start: Callable[..., None], occupancy: Callable[[int, int], int], allow_shared: Callable[[int], None]
-    ) -> None:
-        self.start = start  # (stream, grid, block, bytes of shared memory, *arguments)
-        self._occupancy = occupancy
-        self._allow_shared = allow_shared
-        self._allowed = 48 * 1024  # what every block may have without being asked
-
-    def resident(self, threads: int, shared: int) -> int:
-        """Blocks of this size that one multiprocessor holds at a time."""
-        if shared > self._allowed:
-            self._allow_shared(shared)
-            self._allowed = shared
-        return max(1, self._occupancy(threads, shared))
-
-
-@lru_cache(maxsize=256)
-def _kernel(device: int, name: str, defines: tuple[tuple[str, int], ...]) -> _Kernel:
-    source = (Path(__file__).parent / "cuda" / f"{name}.cu").read_text(encoding="utf-8")
-    return _backend()(device, name, source, defines)
-
-
-@lru_cache(maxsize=1)
-def _backend() -> Callable[[int, str, str, tuple[tuple[str, int], ...]], _Kernel]:
-    """Cuda-core if it is there, else CuPy."""
-    try:
-        core = importlib.import_module("cuda.core")
-        if not hasattr(core, "Program"):  # cuda-core before 0.5
-            core = importlib.import_module("cuda.core.experimental")
-        importlib.import_module("cuda.bindings.nvrtc")
-        return lambda *args: _with_cuda_core(core, *args)
-    except ImportError:
-        pass
-    try:
-        cupy = importlib.import_module("cupy")
-        return lambda *args: _with_cupy(cupy, *args)
-    except ImportError:
-        raise ImportError(_INSTALL) from None
-
-
-def _with_cuda_core(core: Any, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]) -> _Kernel:
-    core.Device(device).set_current()
-    binary = _compiled(core, _card(device).arch, source, defines)
-    try:
-        kernel = core.ObjectCode.from_cubin(binary).get_kernel(name)
-    except Exception as error:
-        raise RuntimeError(
-            f"The compiled Soft-DTW kernel could not be loaded ({error}). The NVIDIA driver is probably older "
-            "than the installed NVRTC: update the driver, or install cuda-core and NVRTC for its CUDA version."
-        ) from error
-    config = lru_cache(maxsize=4096)(core.LaunchConfig)
-    stream = lru_cache(maxsize=256)(core.Stream.from_handle)
-    run = core.launch
-
-    def start(handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
-        run(stream(handle), config(grid, None, block, shared), kernel, *args)
-
-    def allow_shared(shared: int) -> None:
-        driver = importlib.import_module("cuda.bindings.driver")
-        which = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        (status,) = driver.cuKernelSetAttribute(which, shared, kernel.handle, driver.CUdevice(device))
-        if status != driver.CUresult.CUDA_SUCCESS:
-            raise RuntimeError(f"The card refused {shared} bytes of shared memory a block ({status}).")
-
-    return _Kernel(start, kernel.occupancy.max_active_blocks_per_multiprocessor, allow_shared)
-
-
-def _compiled(core: Any, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
-    """Machine code from the cache folder, or compiled now and put there."""
-    nvrtc = importlib.import_module("cuda.bindings.nvrtc")
-    try:
-        version = nvrtc.nvrtcVersion()[1:]
-    except Exception as error:  # the bindings are there, the library they load is not
-        raise ImportError(f"{_INSTALL} ({error})") from error
-    key = hashlib.sha256(repr((source, arch, defines, version)).encode()).hexdigest()[:32]
-    path = cache_folder() / f"{key}.cubin"
-    try:
-        return path.read_bytes()
-    except OSError:
-        pass
-    binary = _compiled_now(core, arch, source, defines)
-    try:  # a read-only home costs a compilation a process, nothing else
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(binary)
-        os.replace(file.name, path)
-    except OSError:
-        pass
-    return binary
-
-
-def _compiled_now(core: Any, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
-    options = core.ProgramOptions(
-        arch=arch,
-        std="c++17",
-        device_as_default_execution_space=True,
-        define_macro=[(macro, str(value)) for macro, value in defines],
-    )
-    return bytes(core.Program(source, "c++", options=options).compile("cubin").code)
-
-
-@dataclass(frozen=True)
-class _Foreign:
-    """A stream of torch's, as the CUDA stream protocol wants it."""
-
-    handle: int
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self.handle
-
-
-def _with_cupy(cupy: Any, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]) -> _Kernel:
-    options = ("-std=c++17", "-default-device", *(f"-D{macro}={value}" for macro, value in defines))
-    with cupy.cuda.Device(device):
-        function = cupy.RawModule(code=source, options=options).get_function(name)
-    current = getattr(cupy.cuda.Stream, "from_external", None)
-
-    @lru_cache(maxsize=256)
-    def stream(handle: int) -> Any:
-        return current(_Foreign(handle)) if current else cupy.cuda.ExternalStream(handle)
-
-    def start(handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
-        with cupy.cuda.Device(device), stream(handle):
-            function(grid, block, args, shared_mem=shared)
-
-    def resident(threads: int, shared: int) -> int:
-        registers = 65536 // (max(32, (function.num_regs + 7) // 8 * 8) * threads)
-        return int(min(32, 2048 // threads, registers, 220 * 1024 // (shared + 1024)))
-
-    def allow_shared(shared: int) -> None:
-        function.max_dynamic_shared_size_bytes = shared
-
-    return _Kernel(start, resident, allow_shared)
-
-
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: ``SOFTECM_CACHE``, else the user's cache folder."""
-    chosen = os.environ.get("SOFTECM_CACHE")
-    if chosen:
-        return Path(chosen) / "kernels"
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return base / "softecm" / "kernels"
+    return _Launch(plan, found, shared, table, edge, slots)

@@ -1,0 +1,214 @@
+"""CUDA C++ compiled at run time, for every kernel of ours that runs on an NVIDIA GPU.
+
+Sources lie in ``cuda/``; NVRTC compiles them for the card at hand and for the macros asked for, through cuda-core or CuPy.
+Compiled code is kept in a cache folder (``SOFTECM_CACHE``, else the user's cache).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+__all__ = ["Card", "Kernel", "available", "cache_folder", "card", "kernel", "on"]
+
+_INSTALL = (
+    "code for the GPU is compiled when it is first used and needs cuda-core (or CuPy) and NVRTC: "
+    "pip install 'cuda-core[cu13]' (or 'cuda-core[cu12]', matching torch.version.cuda), or use device='cpu'."
+)
+
+
+def available() -> str | None:
+    """Why kernels can't be compiled here, in a sentence; None when they can."""
+    if not torch.cuda.is_available():
+        return "torch sees no CUDA device (torch.cuda.is_available() is False)."
+    try:
+        _backend()
+    except ImportError as error:
+        return str(error)
+    return None
+
+
+def on(device: int) -> AbstractContextManager[Any]:
+    """Make the device the current one inside."""
+    return nullcontext() if torch.cuda.current_device() == device else torch.cuda.device(device)
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a kernel's plan depends on."""
+
+    processors: int
+    shared: int  # bytes a block may have
+    arch: str
+
+
+@lru_cache(maxsize=64)
+def card(device: int) -> Card:
+    """The card behind a device number."""
+    found = torch.cuda.get_device_properties(device)
+    shared = getattr(found, "shared_memory_per_block_optin", 48 * 1024)
+    return Card(found.multi_processor_count, min(shared, 100 * 1024), f"sm_{found.major}{found.minor}")
+
+
+class Kernel:
+    """A compiled function on one device, and how to start it."""
+
+    def __init__(
+        self, start: Callable[..., None], occupancy: Callable[[int, int], int], allow_shared: Callable[[int], None]
+    ) -> None:
+        self.start = start  # (stream, grid, block, bytes of shared memory, *arguments)
+        self._occupancy = occupancy
+        self._allow_shared = allow_shared
+        self._allowed = 48 * 1024  # what every block may have without being asked
+
+    def resident(self, threads: int, shared: int) -> int:
+        """Blocks of this size that one multiprocessor holds at a time."""
+        if shared > self._allowed:
+            self._allow_shared(shared)
+            self._allowed = shared
+        return max(1, self._occupancy(threads, shared))
+
+
+@lru_cache(maxsize=256)
+def kernel(device: int, name: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
+    """The function ``name`` of ``cuda/name.cu``, compiled with these macros."""
+    source = (Path(__file__).parent / "cuda" / f"{name}.cu").read_text(encoding="utf-8")
+    return _backend()(device, name, source, defines)
+
+
+@lru_cache(maxsize=1)
+def _backend() -> Callable[[int, str, str, tuple[tuple[str, int], ...]], Kernel]:
+    """Cuda-core if it is there, else CuPy."""
+    try:
+        core = importlib.import_module("cuda.core")
+        if not hasattr(core, "Program"):  # cuda-core before 0.5
+            core = importlib.import_module("cuda.core.experimental")
+        importlib.import_module("cuda.bindings.nvrtc")
+        return lambda *args: _with_cuda_core(core, *args)
+    except ImportError:
+        pass
+    try:
+        cupy = importlib.import_module("cupy")
+        return lambda *args: _with_cupy(cupy, *args)
+    except ImportError:
+        raise ImportError(_INSTALL) from None
+
+
+def _with_cuda_core(core: Any, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
+    core.Device(device).set_current()
+    binary = _compiled(core, card(device).arch, source, defines)
+    try:
+        kernel = core.ObjectCode.from_cubin(binary).get_kernel(name)
+    except Exception as error:
+        raise RuntimeError(
+            f"The compiled kernel could not be loaded ({error}). The NVIDIA driver is probably older "
+            "than the installed NVRTC: update the driver, or install cuda-core and NVRTC for its CUDA version."
+        ) from error
+    config = lru_cache(maxsize=4096)(core.LaunchConfig)
+    stream = lru_cache(maxsize=256)(core.Stream.from_handle)
+    run = core.launch
+
+    def start(handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
+        run(stream(handle), config(grid, None, block, shared), kernel, *args)
+
+    def allow_shared(shared: int) -> None:
+        driver = importlib.import_module("cuda.bindings.driver")
+        which = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        (status,) = driver.cuKernelSetAttribute(which, shared, kernel.handle, driver.CUdevice(device))
+        if status != driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"The card refused {shared} bytes of shared memory a block ({status}).")
+
+    return Kernel(start, kernel.occupancy.max_active_blocks_per_multiprocessor, allow_shared)
+
+
+def _compiled(core: Any, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
+    """Machine code from the cache folder, or compiled now and put there."""
+    nvrtc = importlib.import_module("cuda.bindings.nvrtc")
+    try:
+        version = nvrtc.nvrtcVersion()[1:]
+    except Exception as error:  # the bindings are there, the library they load is not
+        raise ImportError(f"{_INSTALL} ({error})") from error
+    key = hashlib.sha256(repr((source, arch, defines, version)).encode()).hexdigest()[:32]
+    path = cache_folder() / f"{key}.cubin"
+    try:
+        return path.read_bytes()
+    except OSError:
+        pass
+    binary = _compiled_now(core, arch, source, defines)
+    try:  # a read-only home costs a compilation a process, nothing else
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(binary)
+        os.replace(file.name, path)
+    except OSError:
+        pass
+    return binary
+
+
+def _compiled_now(core: Any, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
+    options = core.ProgramOptions(
+        arch=arch,
+        std="c++17",
+        device_as_default_execution_space=True,
+        define_macro=[(macro, str(value)) for macro, value in defines],
+    )
+    return bytes(core.Program(source, "c++", options=options).compile("cubin").code)
+
+
+@dataclass(frozen=True)
+class _Foreign:
+    """A stream of torch's, as the CUDA stream protocol wants it."""
+
+    handle: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
+def _with_cupy(cupy: Any, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
+    options = ("-std=c++17", "-default-device", *(f"-D{macro}={value}" for macro, value in defines))
+    with cupy.cuda.Device(device):
+        function = cupy.RawModule(code=source, options=options).get_function(name)
+    current = getattr(cupy.cuda.Stream, "from_external", None)
+
+    @lru_cache(maxsize=256)
+    def stream(handle: int) -> Any:
+        return current(_Foreign(handle)) if current else cupy.cuda.ExternalStream(handle)
+
+    def start(handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
+        with cupy.cuda.Device(device), stream(handle):
+            function(grid, block, args, shared_mem=shared)
+
+    def resident(threads: int, shared: int) -> int:
+        registers = 65536 // (max(32, (function.num_regs + 7) // 8 * 8) * threads)
+        return int(min(32, 2048 // threads, registers, 220 * 1024 // (shared + 1024)))
+
+    def allow_shared(shared: int) -> None:
+        function.max_dynamic_shared_size_bytes = shared
+
+    return Kernel(start, resident, allow_shared)
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: ``SOFTECM_CACHE``, else the user's cache folder."""
+    chosen = os.environ.get("SOFTECM_CACHE")
+    if chosen:
+        return Path(chosen) / "kernels"
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return base / "softecm" / "kernels"

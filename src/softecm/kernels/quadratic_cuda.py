@@ -1,0 +1,70 @@
+"""One round of Soft-ECM on vectors on an NVIDIA GPU: the twin of ``quadratic``, to the last digits.
+
+``cuda/quadratic_round.cu`` explains how; its arithmetic is double whatever the type of the objects.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from softecm.kernels.cuda_compile import available, card, kernel, on
+
+THREADS = 128
+_SUMS = (1, 2, 4, 8, 16, 32)  # sums a thread can hold
+
+
+def fits(x: Tensor, f: int) -> bool:
+    """Whether objects of this many coordinates and so many sets fit in a block's shared memory and registers."""
+    p = x.shape[1]
+    small = f * (p + 1) <= _SUMS[-1] * THREADS and x.dtype in (torch.float32, torch.float64)
+    return small and available() is None and _shared(f, p, True) <= card(x.device.index).shared
+
+
+def _shared(f: int, p: int, compared: bool) -> int:
+    """Bytes of shared memory a block needs."""
+    return max(8 * THREADS * ((1 + compared) * (f | 1) + ((p + 1) | 1)), 16 * THREADS)
+
+
+def run_round(
+    x: Tensor,
+    weights: Tensor | None,
+    prototypes: Tensor,
+    previous: Tensor | None,
+    factors: Tensor,
+    beta: Tensor,
+    delta2: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Costs (runs,), masses' sums (runs, f), moments (runs, f, p) and changes (runs,); see ``quadratic.run_round``."""
+    (n, p), (runs, f, _) = x.shape, prototypes.shape
+    device = x.device.index
+    outputs = f * (p + 1)
+    with on(device):
+        x = x.contiguous()
+        given = [None if t is None else t.double().contiguous() for t in (weights, prototypes, previous)]
+        prices = [t.double().contiguous() for t in (factors, beta, delta2)]
+        sums = next(k for k in _SUMS if k * THREADS >= outputs)
+        found = kernel(
+            device, "quadratic_round", (("X64", int(x.dtype == torch.float64)), ("OUT", sums), ("THREADS", THREADS))
+        )
+        shared = _shared(f, p, previous is not None)
+        resident = card(device).processors * found.resident(THREADS, shared)
+        blocks = max(1, min(-(-n // THREADS), -(-4 * resident // runs)))
+        partial = torch.empty((runs, blocks, outputs + 2), dtype=torch.float64, device=x.device)
+        found.start(
+            torch.cuda.current_stream(x.device).cuda_stream,
+            (blocks, runs, 1),
+            (THREADS, 1, 1),
+            shared,
+            x.data_ptr(),
+            *(0 if t is None else t.data_ptr() for t in given),
+            *(t.data_ptr() for t in prices),
+            partial.data_ptr(),
+            n,
+            f,
+            p,
+        )
+        table = partial[..., :outputs].sum(1).reshape(runs, f, p + 1)
+        cost = partial[..., outputs].sum(1)
+        change = cost.new_full((runs,), torch.inf) if previous is None else partial[..., outputs + 1].amax(1)
+    return cost, table[..., p], table[..., :p], change
