@@ -68,8 +68,9 @@ def quantile(x: Scattered, metric: SemiMetric, point: Tensor, q: float) -> float
     prefix, known, below = 0, 0, 0.0
     while known < 64:
         sums, counts = x.total(partial(_counted, metric=metric, point=point, prefix=prefix, known=known), _plus_each)
-        steps = below + np.cumsum(sums)
-        place = min(int(np.searchsorted(steps, goal)), int(np.flatnonzero(counts)[-1]))
+        filled = np.flatnonzero(counts)
+        steps = below + np.cumsum(sums[filled])
+        place = int(filled[min(int(np.searchsorted(steps, goal)), len(filled) - 1)])
         below += float(sums[:place].sum())
         prefix, known = (prefix << BITS) | place, known + BITS
         if counts[place] <= FEW:

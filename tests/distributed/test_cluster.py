@@ -1,0 +1,131 @@
+"""Fits on worker processes: the same numbers, whatever happens to the workers."""
+
+import os
+import signal
+import warnings
+from concurrent.futures import CancelledError
+
+import numpy as np
+import pandas as pd
+import pytest
+
+dask = pytest.importorskip("dask", reason="needs dask: pip install 'softecm[dask]'")
+da = pytest.importorskip("dask.array")
+pytest.importorskip("distributed", reason="needs dask: pip install 'softecm[dask]'")
+
+from softecm import ECM, SoftECM  # noqa: E402
+from softecm.datasets import make_blobs  # noqa: E402
+from softecm.distributed.cluster import Cluster  # noqa: E402
+
+X = make_blobs(800, between=20, outliers=10, random_state=0).data
+START = X[[0, 200, 400]]
+BLOCKS = da.from_array(X, chunks=(-(-len(X) // 16), 2))
+
+# Dask leaves sockets and event loops to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def worker_pids(client):
+    return list(client.run(os.getpid).values())
+
+
+@pytest.mark.parametrize("estimator", [SoftECM, ECM])
+def test_sixteen_blocks_on_two_workers_give_the_fit_in_memory(client, estimator):
+    whole = estimator(3, init=START, tol=1e-2).fit(X)
+    with client.as_current():
+        parts = estimator(3, init=START, tol=1e-2).fit(BLOCKS)
+        masses = parts.partition_.compute().masses
+        labels = parts.labels_.compute()
+    np.testing.assert_allclose(masses, whole.partition_.masses, rtol=0, atol=1e-8)
+    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-8)
+    np.testing.assert_array_equal(labels, whole.labels_)
+
+
+def test_a_cluster_gives_the_bits_that_streaming_gives(client):
+    few = da.from_array(X, chunks=(150, 2))
+    streamed = SoftECM(3, n_init=2, random_state=0, tol=0.1).fit(few)
+    with client.as_current():
+        spread = SoftECM(3, n_init=2, random_state=0, tol=0.1).fit(few)
+    np.testing.assert_array_equal(spread.prototypes_, streamed.prototypes_)
+    assert spread.objective_ == streamed.objective_
+
+
+def test_series_on_workers_give_the_fit_in_memory(client, rng):
+    series = [rng.normal(size=(rng.integers(8, 13), 2)).cumsum(0) + 3 * (i % 2) for i in range(40)]
+    blocks = [dask.delayed(series[i : i + 8]) for i in range(0, 40, 8)]
+
+    def model():
+        return SoftECM(2, metric="softdtw", init=series[:2], max_iter=4)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = model().fit(series)
+        with client.as_current():
+            parts = model().fit(blocks)
+            masses = parts.partition_.compute().masses
+    np.testing.assert_allclose(masses, whole.partition_.masses, rtol=0, atol=1e-6)
+    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-6)
+
+
+def test_a_killed_worker_changes_nothing(client):
+    few = da.from_array(X, chunks=(210, 2))
+    with client.as_current():
+        undisturbed = SoftECM(3, init=START, tol=1e-2).fit(few)
+        victims = worker_pids(client)
+
+        def kill(progress):
+            if progress.iteration == 3:
+                os.kill(victims[0], signal.SIGKILL)
+
+        disturbed = SoftECM(3, init=START, tol=1e-2, callback=kill).fit(few)
+        assert victims[0] not in worker_pids(client)
+    assert undisturbed.n_iter_ > 4
+    np.testing.assert_array_equal(disturbed.prototypes_, undisturbed.prototypes_)
+    np.testing.assert_array_equal(disturbed.history_, undisturbed.history_)
+
+
+def test_the_masses_are_written_by_the_workers(client, tmp_path):
+    with client.as_current():
+        model = SoftECM(3, init=START, tol=0.9).fit(da.from_array(X, chunks=(300, 2)))
+        totals = model.partition_.to_parquet(tmp_path / "masses", dtype="float32")
+        masses = model.partition_.compute().masses
+    files = sorted((tmp_path / "masses").iterdir())
+    assert len(files) == 3
+    frame = pd.concat([pd.read_parquet(file) for file in files])
+    np.testing.assert_allclose(frame.filter(like="m(").to_numpy(), masses, atol=1e-7)
+    assert totals.n_objects == len(X)
+
+
+def test_a_bad_block_on_a_worker_is_named(client):
+    gap = X.copy()
+    gap[-1, 0] = np.nan
+    with client.as_current(), pytest.raises(ValueError, match=r"block 15 .*Input X contains NaN"):
+        SoftECM(3).fit(da.from_array(gap, chunks=BLOCKS.chunks))
+
+
+def test_a_block_beyond_the_workers_memory_is_named_before_it_is_made(client):
+    huge = da.zeros((10**12, 2), chunks=(10**12, 2))
+    with client.as_current(), pytest.raises(ValueError, match=r"block 0 .*takes 16000000 MB, too much for workers"):
+        SoftECM(3).fit(huge)
+
+
+def test_a_lost_cluster_leaves_a_checkpoint_to_go_on_from(client, tmp_path, monkeypatch):
+    few = da.from_array(X, chunks=(210, 2))
+    whole = SoftECM(3, init=START, tol=1e-2).fit(few)
+    file = tmp_path / "fit.checkpoint"
+    ask = Cluster._merged
+    calls = []
+
+    def lost(self, parts, merge):
+        calls.append(1)
+        if len(calls) > 14:
+            raise CancelledError("lost connection to scheduler")
+        return ask(self, parts, merge)
+
+    monkeypatch.setattr(Cluster, "_merged", lost)
+    with client.as_current(), pytest.raises(RuntimeError, match=r"cluster was lost .*resume="):
+        SoftECM(3, init=START, tol=1e-2).fit(few, checkpoint=file)
+    monkeypatch.undo()
+    again = SoftECM(3, init=START, tol=1e-2).fit(few, resume=file)  # without the cluster
+    np.testing.assert_array_equal(again.prototypes_, whole.prototypes_)
+    np.testing.assert_array_equal(again.history_, whole.history_)
