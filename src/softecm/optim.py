@@ -182,12 +182,20 @@ class Descent:
         for _ in range(self.backtracks):
             if not bool(pending.any()):
                 break
+            if bool(pending.all()):  # the usual case: no need to cut everything to size
+                trial = problem.at(state.free + along(length, state.free) * direction, state)
+                good = trial.objective <= state.objective + self.sufficient * length * slope
+                good &= torch.isfinite(trial.objective)
+                if bool(good.all()):
+                    current = trial
+                    break
             index = pending.nonzero()[:, 0]
             part = state.select(index)
             reach = length[index]
-            trial = problem.select(index).at(part.free + along(reach, part.free) * direction[index], part)
-            good = trial.objective <= part.objective + self.sufficient * reach * slope[index]
-            good &= torch.isfinite(trial.objective)
+            if len(index) < len(pending):
+                trial = problem.select(index).at(part.free + along(reach, part.free) * direction[index], part)
+                good = trial.objective <= part.objective + self.sufficient * reach * slope[index]
+                good &= torch.isfinite(trial.objective)
             taken = torch.zeros_like(pending)
             taken[index[good]] = True
             current = current.merged(scatter_like(current, trial, index), taken)
@@ -289,6 +297,7 @@ def minimise_small(cost: Callable[[Tensor], Tensor], start: Tensor, *, steps: in
         return value.detach(), gradient
 
     u = start.detach()
+    tol = max(tol, float(torch.finfo(u.dtype).eps))  # smaller decreases are rounding
     value, gradient = value_and_gradient(u)
     memory = Memory()
     active = torch.ones_like(value, dtype=torch.bool)

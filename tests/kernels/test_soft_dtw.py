@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from softecm.kernels import soft_dtw as sdtw
 from softecm.kernels import soft_dtw_cpu as cpu
 from softecm.kernels import soft_dtw_reference as reference
+from softecm.kernels.soft_dtw import soft_dtw_paired, soft_dtw_self
 
 DEEP = bool(os.environ.get("SOFTECM_DEEP"))
 LONGEST = 300 if DEEP else 50
@@ -377,3 +378,19 @@ def test_interrupted_blocks_stop_all_threads(rng):
 def test_importing_the_door_does_not_load_kernels():
     code = "import sys, softecm.kernels.soft_dtw; sys.exit('softecm.kernels.soft_dtw_cpu' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("band", [None, 2])
+def test_a_series_with_itself_has_the_value_and_gradient_of_two_equal_series(rng, band):
+    x = torch.from_numpy(rng.normal(size=(4, 9, 2)))
+    lengths = torch.tensor([9, 5, 7, 1])
+    once = x.clone().requires_grad_()
+    twice = x.clone().requires_grad_()
+    weights = torch.from_numpy(rng.normal(size=4))
+    options = {"gamma": 0.7, "band": band}
+    alone = soft_dtw_self(once, lengths=lengths, **options)
+    pair = soft_dtw_paired(twice, twice, x_lengths=lengths, y_lengths=lengths, **options)
+    (alone @ weights).backward()
+    (pair @ weights).backward()
+    torch.testing.assert_close(alone, pair, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(once.grad, twice.grad, rtol=1e-10, atol=1e-12)

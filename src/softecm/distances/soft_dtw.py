@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from softecm.distances.base import Moments, SemiMetric, Sums
-from softecm.kernels.soft_dtw import soft_dtw, soft_dtw_paired, soft_dtw_sums
+from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
 from softecm.spaces.series import SeriesBatch, TimeSeries, as_batch
 
 
@@ -62,11 +63,14 @@ class SoftDTW(SemiMetric):
     space = TimeSeries
 
     def __post_init__(self) -> None:
-        if self.gamma != "auto" and not (isinstance(self.gamma, int | float) and 0 < self.gamma < math.inf):
+        number = isinstance(self.gamma, Real) and not isinstance(self.gamma, bool)
+        if self.gamma != "auto" and not (number and 0 < float(self.gamma) < math.inf):
             raise ValueError(
                 f"gamma must be a number greater than 0 or 'auto'; got {self.gamma!r}. 1 is usual for z-normalised series."
             )
         check_band(self.band)
+        if number:  # a NumPy number would not go into a model file
+            object.__setattr__(self, "gamma", float(self.gamma))
 
     def make_space(self) -> TimeSeries:
         """Series with this metric's layout and prototype length."""
@@ -101,7 +105,7 @@ class SoftDTW(SemiMetric):
         """Soft-DTW of each series with itself (n,)."""
         if self._key() in x.known:
             return x.known[self._key()]
-        return soft_dtw_paired(x.values, x.values, x_lengths=x.lengths, y_lengths=x.lengths, **self._options())
+        return soft_dtw_self(x.values, lengths=x.lengths, **self._options())
 
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
         """Divergences of all pairs."""
@@ -132,7 +136,9 @@ class SoftDTW(SemiMetric):
 
     def with_sums(self, x: Any, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
         """Align every pair once, keep what each step of each prototype is aligned with, weigh it later."""
-        if v.is_cuda:  # there the pass is cheap and memory is not
+        if v.is_cuda or v.shape[1] < 2 * v.shape[2]:
+            # On a GPU the pass is cheap and memory is not; for short series of many channels, what would be kept of a pair
+            # is as much as its table.
             return None
         batch = as_batch(x)
         n, k, level = len(batch), len(v), v.mean((0, 1))
@@ -156,9 +162,9 @@ class SoftDTW(SemiMetric):
         moment = y + level * curvature
         if not self.divergence:
             return Sums(curvature, moment)
-        rows = torch.arange(len(v), device=v.device)
+        rows = Rows(len(v), v.device)
         held = weights.sum(0)
-        _, w_self, y_self = soft_dtw_sums(v - level, v - level, held, pairs=(rows, rows), **self._options())
+        _, w_self, y_self = soft_dtw_sums(v - level, v - level, held, pairs=rows, **self._options())
         gradient = 2.0 * ((w - w_self)[..., None] * (v - level) - (y - y_self))
         return Sums(curvature, moment, gradient)
 
@@ -179,7 +185,7 @@ def step_terms(batch: SeriesBatch, v: Tensor, gamma: float, band: int | None, di
 
 def check_band(band: Any) -> None:
     """A whole number from 0, or None."""
-    if band is not None and (not isinstance(band, int) or isinstance(band, bool) or band < 0):
+    if band is not None and (not isinstance(band, int | np.integer) or isinstance(band, bool) or band < 0):
         raise ValueError(
             f"band must be a whole number of steps from 0, or None; got {band!r}. A tenth of the length is usual."
         )

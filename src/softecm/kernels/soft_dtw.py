@@ -28,6 +28,15 @@ __all__ = ["alignment", "check_band", "dtw", "dtw_sums", "soft_dtw", "soft_dtw_p
 Pairs = tuple[Tensor, Tensor] | None
 
 
+class Rows(tuple[Tensor, Tensor]):
+    """Pairs of series in the same row of two batches: indices that need no check and no sorting."""
+
+    def __new__(cls, n: int, device: torch.device) -> Rows:
+        """Pairs (0, 0) to (n - 1, n - 1)."""
+        row = torch.arange(n, device=device)
+        return super().__new__(cls, (row, row))
+
+
 def soft_dtw(
     x: Tensor,
     y: Tensor,
@@ -83,8 +92,14 @@ def soft_dtw_paired(
     """Soft-DTW of each series with the one in the same row of the other batch; (n,), differentiable in both."""
     if len(x) != len(y):
         raise ValueError(f"x and y must have one series for each other; got {len(x)} and {len(y)}.")
-    row = torch.arange(len(x), device=x.device)
-    return _differentiable(x, y, x_lengths, y_lengths, (row, row), gamma, band)
+    return _differentiable(x, y, x_lengths, y_lengths, Rows(len(x), x.device), gamma, band)
+
+
+def soft_dtw_self(x: Tensor, *, gamma: float = 1.0, band: int | None = None, lengths: Tensor | None = None) -> Tensor:
+    """Soft-DTW of each series with itself; (n,), differentiable."""
+    check(x, x, lengths, lengths, None, gamma, band)
+    values: Tensor = _SelfSoftDTW.apply(x, lengths, float(gamma), band)
+    return values
 
 
 def soft_dtw_sums(
@@ -114,7 +129,7 @@ def soft_dtw_sums(
     weights : Tensor (n, f), or (P,) with ``pairs``
         Any sign; a zero saves the gradient's work.
     pairs : (Tensor, Tensor) or None
-        Indices into x and y of the pairs wanted; None: all of them.
+        Indices into x and y of the pairs wanted; None: all of them; ``Rows``: each series with the one in its own row.
 
     Returns
     -------
@@ -230,7 +245,7 @@ def check(
         raise ValueError(f"gamma must be a finite number above 0; got {gamma}. For hard alignments use dtw.")
     for name, lengths, t in (("x_lengths", x_lengths, x), ("y_lengths", y_lengths, y)):
         _check_lengths(name, lengths, t)
-    if pairs is not None:
+    if pairs is not None and not isinstance(pairs, Rows):
         _check_pairs(pairs, x, y)
     if band is not None:
         _check_bands(band, x, y, x_lengths, y_lengths, pairs)
@@ -330,6 +345,29 @@ def _differentiable(
     check(x, y, x_lengths, y_lengths, pairs, gamma, band)
     values: Tensor = _SoftDTW.apply(x, y, x_lengths, y_lengths, pairs, float(gamma), band)
     return values
+
+
+class _SelfSoftDTW(torch.autograd.Function):
+    """Values forward; backward, twice one side's gradient: the two sides are the same series."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, x: Tensor, lengths: Tensor | None, gamma: float, band: int | None
+    ) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.rest = lengths, gamma, band
+        rows = Rows(len(x), x.device)
+        values: Tensor = _backend(x).forward(x.detach(), lengths, x.detach(), lengths, rows, gamma, band)
+        return values
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, weights: Tensor) -> tuple[Tensor | None, ...]:
+        (x,) = ctx.saved_tensors
+        lengths, gamma, band = ctx.rest
+        x = x - (x[0, 0] if len(x) else 0.0)
+        rows = Rows(len(x), x.device)
+        return 2.0 * _gradient(x, lengths, x, lengths, rows, weights.contiguous(), gamma, band), None, None, None
 
 
 class _SoftDTW(torch.autograd.Function):

@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.cuda_compile import Card, Kernel, available, card, kernel, on
+from softecm.kernels.soft_dtw import Pairs, Rows
 
 __all__ = ["available", "forward", "forward_backward"]
 
-Pairs = tuple[Tensor, Tensor] | None
 
 _GROUP = 8  # channels handled in one go; more go through the table in groups of this many
 _LN2 = math.log(2.0)
@@ -116,6 +116,8 @@ class _Job:
         self.x, self.y = x.contiguous(), y.contiguous()
         self.lengths = tuple(None if t is None else t.contiguous() for t in (x_lengths, y_lengths))
         self.pairs = None if pairs is None else (pairs[0].contiguous(), pairs[1].contiguous())
+        # Row g with prototype g: the sums' pairs lie as those of one object with every prototype, there is nothing to sort.
+        self.by_rows = isinstance(pairs, Rows)
         self.gamma, self.band = float(gamma), -1 if band is None else int(band)
         if self.band >= max(x.shape[1], y.shape[1]) - 1:
             self.band = -1  # everything is inside
@@ -146,7 +148,9 @@ class _Job:
             if weights.dtype != x.dtype or weights.device != x.device or not weights.is_contiguous():
                 weights = weights.to(dtype=x.dtype, device=x.device).contiguous()
             row = width * x.element_size()
-            whole = 1 if self.pairs is not None else f  # a chunk holds whole rows of the (n, f) grid
+            whole = (
+                1 if self.pairs is not None and not self.by_rows else f
+            )  # a chunk holds whole rows of the (n, f) grid
             chunk = min(self.count, max(1, _PARTIAL_BYTES // (row * whole)) * whole)
             launch, slots, work = self._room(chunk, True, -(-chunk * row // 256) * 256)
             partial = work.data_ptr()
@@ -219,7 +223,7 @@ class _Job:
     def _add_up(self, partial: int, sums: Tensor, first: int, number: int, width: int) -> None:
         """Add the pairs' sums up by prototype, in a fixed order."""
         order = start = None
-        if self.pairs is not None:
+        if self.pairs is not None and not self.by_rows:
             ids, order = torch.sort(self.pairs[1][first : first + number], stable=True)
             start = torch.searchsorted(ids, torch.arange(self.f + 1, device=ids.device))
         members = -(-number // self.f)

@@ -25,7 +25,7 @@ from softecm.algorithms.solution import Progress
 from softecm.belief import CredalPartition
 from softecm.distances.registry import resolve_metric
 from softecm.objective import mass_cost, share
-from softecm.selection.grid import Cell, batch_key
+from softecm.selection.grid import Cell
 from softecm.selection.measures import Geometry, measures
 
 MEASURED_CELLS = 1 << 22  # masses held at once while partitions are measured
@@ -65,9 +65,9 @@ def is_batchable(model: Any) -> bool:
     return plain and not getattr(model, "warm_start", False) and getattr(model, "metric", "") != "precomputed"
 
 
-def prepared(model: Any, data: Data) -> Prepared:
-    """The data encoded for this estimator; kept for the next task on it."""
-    key = f"{data.token}\n{batch_key(model)}"
+def prepared(cell: Cell, data: Data) -> Prepared:
+    """The data encoded for this cell's estimator; kept for the next task on it."""
+    key, model = f"{data.token}\n{cell.key}", cell.model
     if key not in _prepared:
         while len(_prepared) >= KEPT:
             del _prepared[next(iter(_prepared))]
@@ -80,11 +80,11 @@ def prepared(model: Any, data: Data) -> Prepared:
     return _prepared[key]
 
 
-def batch_size(model: Any, data: Data) -> int:
+def batch_size(cell: Cell, data: Data) -> int:
     """How many cells make one task."""
-    if not is_batchable(model):
+    if not is_batchable(cell.model):
         return 1
-    chosen, ready = model._settings(), prepared(model, data)
+    chosen, ready = cell.model._settings(), prepared(cell, data)
     size = starts(ready, chosen, 0, 1)[0, 0].numel()
     work = float(len(ready.x)) * len(chosen.focal) * size * chosen.n_init
     if not ready.metric.quadratic:
@@ -186,7 +186,7 @@ def run_cells(cells: Sequence[Cell], data: Data, report: Report | None = None) -
     settings = [cell.model._settings() for cell in cells]
     with threads(settings[0].n_jobs), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # merged and unfinished runs are columns here
-        ready = prepared(cells[0].model, data)
+        ready = prepared(cells[0], data)
         seeded: dict[str, Tensor] = {}
         init = []
         for s in settings:
@@ -227,7 +227,7 @@ def fit_alone(model: Any, data: Data) -> dict[str, Any]:
         c = fitted.focal.n_clusters
         with torch.no_grad():
             own = fitted.prototypes[:c]
-            between = fitted.metric.pairwise(own, own).clamp_min(0.0)[:, :c].double().numpy()
+            between = fitted.metric.pairwise(own, fitted.prototypes).clamp_min(0.0)[:, :c].double().numpy()
         geometry = Geometry(np.asarray(model.transform(data.X), dtype=np.float64)[:, :c], between)
     measured = measures(model.partition_, geometry, data.sample_weight, data.y)
     return _row(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -27,6 +28,7 @@ class Cell:
     data: str
     params: Mapping[str, Any]
     model: Any  # not fitted
+    key: str  # what cells of one batch have in common
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,12 @@ def make_cells(
     chosen = combinations(grid)
     cells: list[Cell] = []
     for at, (data, estimator) in enumerate(estimators.items()):
+        own = clone(estimator).get_params(deep=False)
         for number, values in enumerate(chosen):
             for params in _seeded(values, seeds):
-                cell = Cell(len(cells), at * len(chosen) + number, data, params, None)
-                cells.append(dataclasses.replace(cell, model=_model(estimator, params)))
+                options = _options(own, params)
+                model = _model(type(estimator), options, params)
+                cells.append(Cell(len(cells), at * len(chosen) + number, data, params, model, batch_key(options)))
     return cells
 
 
@@ -86,24 +90,47 @@ def _seeded(values: dict[str, Any], seeds: Sequence[int]) -> Iterator[dict[str, 
         yield {**values, "random_state": int(seed)}
 
 
-def _model(estimator: Any, params: Mapping[str, Any]) -> Any:
-    """The estimator with a cell's values, its own checks passed."""
-    model = clone(estimator)
-    try:
-        own = {name: value for name, value in params.items() if not name.startswith(METRIC)}
-        of_metric = {name[len(METRIC) :]: value for name, value in params.items() if name.startswith(METRIC)}
-        model.set_params(
-            **{name: value for name, value in own.items() if name in model.get_params() or name != "random_state"}
-        )
-        if of_metric:
-            model.set_params(metric=_with(model.get_params()["metric"], of_metric))
-        settings = getattr(model, "_settings", None)
-        if settings is not None:
+def _options(own: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """An estimator's parameters with a cell's values in their places."""
+    options = dict(own)
+    of_metric = {}
+    for name, value in params.items():
+        if name.startswith(METRIC):
+            of_metric[name[len(METRIC) :]] = value
+        elif name in own:
+            options[name] = value
+        elif name != "random_state":  # an estimator without chance has none
+            raise ValueError(
+                f"grid cell ({_shown(params)}) can't be run: the estimator has no parameter {name!r}. "
+                f"It has {', '.join(own)}."
+            )
+    if of_metric:
+        with _naming(params):
+            options["metric"] = _with(own.get("metric"), of_metric)
+    return options
+
+
+def _model(kind: type[Any], options: Mapping[str, Any], params: Mapping[str, Any]) -> Any:
+    """An estimator with a cell's values, its own checks passed."""
+    model = kind(**options)
+    settings = getattr(model, "_settings", None)
+    if settings is not None:
+        with _naming(params):
             settings()
-    except (ValueError, TypeError) as error:
-        shown = ", ".join(f"{name}={value!r}" for name, value in params.items())
-        raise ValueError(f"grid cell ({shown}) can't be run: {error}") from error
     return model
+
+
+@contextmanager
+def _naming(params: Mapping[str, Any]) -> Iterator[None]:
+    """Errors inside name the cell they are about."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"grid cell ({_shown(params)}) can't be run: {error}") from error
+
+
+def _shown(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in params.items())
 
 
 def _with(metric: Any, options: Mapping[str, Any]) -> SemiMetric:
@@ -127,18 +154,16 @@ def _with(metric: Any, options: Mapping[str, Any]) -> SemiMetric:
     return changed
 
 
-def batch_key(model: Any) -> str:
+def batch_key(options: Mapping[str, Any]) -> str:
     """What cells of one batch have in common: everything but the parameters a run may have of its own."""
-    return repr(
-        sorted((name, describe(value)) for name, value in model.get_params(deep=False).items() if name not in FREE)
-    )
+    return repr(sorted((name, describe(value)) for name, value in options.items() if name not in FREE))
 
 
 def make_tasks(cells: Sequence[Cell], sizes: Mapping[str, int], kind: str = "cells", first: int = 0) -> list[Task]:
     """Cut cells into tasks of at most ``sizes[batch_key]`` cells, always the same way."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
-        groups.setdefault((cell.data, batch_key(cell.model)), []).append(cell)
+        groups.setdefault((cell.data, cell.key), []).append(cell)
     tasks: list[Task] = []
     for (data, key), members in groups.items():
         size = max(1, sizes[f"{data}\n{key}"])

@@ -78,7 +78,7 @@ def _refit_together(
 ) -> list[CredalPartition | None]:
     settings = [cell.model._settings() for cell in cells]
     with threads(settings[0].n_jobs):
-        ready = prepared(cells[0].model, data)
+        ready = prepared(cells[0], data)
         inside = torch.as_tensor(rows, device=ready.device)
         part = type(ready)(**{**vars(ready), "x": ready.x[inside], "counts": ready.counts[rows]})
         weights = None if ready.weights is None else ready.weights[inside]

@@ -14,7 +14,7 @@ from softecm._checks import check_count
 from softecm._version import __version__
 from softecm.algorithms.solution import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
-from softecm.selection.grid import Cell, Task, batch_key, describe, make_cells, make_tasks
+from softecm.selection.grid import Cell, Task, describe, make_cells, make_tasks
 from softecm.selection.journal import Journal
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
@@ -162,9 +162,9 @@ def _feed(total: Any, value: Any) -> None:
 def _tasks(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -> list[Task]:
     sizes: dict[str, int] = {}
     for cell in cells:
-        key = f"{cell.data}\n{batch_key(cell.model)}"
+        key = f"{cell.data}\n{cell.key}"
         if key not in sizes:
-            sizes[key] = batch_size(cell.model, datasets[cell.data])
+            sizes[key] = batch_size(cell, datasets[cell.data])
     tasks = make_tasks(cells, sizes)
     if resamples:
         first = {cell.combination: cell for cell in reversed(cells)}
@@ -175,8 +175,8 @@ def _tasks(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) 
 
 def _work(cells: Sequence[Cell], tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int) -> dict[str, Any]:
     """What a journal must agree on before it is gone on with."""
-    grid = [(c.data, {k: describe(v) for k, v in sorted(c.params.items())}, batch_key(c.model)) for c in cells]
-    fixed = [sorted((k, describe(v)) for k, v in c.model.get_params(deep=False).items()) for c in cells]
+    grid = [(c.data, {k: describe(v) for k, v in sorted(c.params.items())}, c.key) for c in cells]
+    fixed = sorted((k, describe(v)) for k, v in cells[0].model.get_params(deep=False).items())
     layout = [(t.kind, [c.index for c in t.cells]) for t in tasks]
     return {
         "data": digest([d.token for d in datasets.values()], list(datasets)),
