@@ -43,6 +43,14 @@ def test_unequal_lengths_and_a_chosen_length():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="weights must be one number a series, 4"):
         dba(X, weights=[1, 2])
+    with pytest.raises(ValueError, match=r"weights must be one number a series, 4, finite.*; got nan to nan"):
+        dba(X, weights=[np.nan] * 4)
+    with pytest.raises(ValueError, match="init must be a series of 1 channels, as X has; got 2"):
+        soft_dtw_barycenter(X, init=np.ones((5, 2)))
+    with pytest.raises(ValueError, match="tol must be at least 0; got -1"):
+        dba(X, tol=-1)
+    with pytest.raises(ValueError, match="band must be at least 1 for series of different lengths; got 0"):
+        soft_dtw_barycenter([X[0], X[1, :30]], band=0)
     with pytest.raises(ValueError, match="gamma must be greater than 0; got 0"):
         soft_dtw_barycenter(X, gamma=0)
     with pytest.raises(ValueError, match="max_iter must be a whole number"):

@@ -73,6 +73,7 @@ def soft_dtw_barycenter(
     from scipy.optimize import minimize
 
     check_number("gamma", gamma, above=0, hint="For hard alignments use dba.")
+    check_number("tol", tol, least=0, hint="1e-6 is usual.")
     batch, w, start = _prepared(X, weights, init, length, layout, max_iter)
 
     def value_and_gradient(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -115,6 +116,7 @@ def dba(
     >>> round(dba(X, init=X[0]).objective, 6)
     0.0
     """
+    check_number("tol", tol, least=0, hint="1e-6 is usual.")
     batch, w, start = _prepared(X, weights, init, length, layout, max_iter)
     u, best = start[None], np.inf
     for rounds in range(1, max_iter + 1):
@@ -135,13 +137,19 @@ def _prepared(
     space = TimeSeries(length, layout).fit(rows, dtype=torch.float64)
     batch = space.encode(rows)
     w = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if w.shape != (len(rows),) or (w < 0).any() or not w.any():
+    if w.shape != (len(rows),) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
+        got = f"{w.min():g} to {w.max():g}" if w.shape == (len(rows),) else f"shape {w.shape}"
         raise ValueError(
-            f"weights must be one number a series, {len(rows)}, not negative and not all zero; got shape {w.shape}."
+            f"weights must be one number a series, {len(rows)}, finite, not negative and not all zero; got {got}. Leave "
+            "them out to count all alike."
         )
     if init is None:
         drawn = space.starts(batch, torch.arange(len(rows)))
         start = (drawn * torch.from_numpy(w / w.sum())[:, None, None]).sum(0)
     else:
         start = torch.from_numpy(filled(to_list([init], layout)[0]))
+        if start.shape[1] != batch.values.shape[2]:
+            raise ValueError(
+                f"init must be a series of {batch.values.shape[2]} channels, as X has; got {start.shape[1]}. Give (L, d)."
+            )
     return batch, torch.from_numpy(w / w.sum()), start

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from softecm._checks import check_choice
+from softecm._checks import check_choice, check_count
 from softecm.spaces.series import filled, resampled, to_list
 
 
@@ -16,6 +16,11 @@ def _as_given(rows: list[NDArray[np.float64]], layout: str) -> Any:
     """One array where all series have one length, else a list."""
     turned = [row.T if layout == "aeon" else row for row in rows]
     return np.stack(turned) if len({row.shape for row in turned}) == 1 else turned
+
+
+def check_length(length: Any) -> int:
+    """A number of steps to draw series over."""
+    return check_count("length", length, least=2, hint="It is a number of steps; 'median' takes that of the series.")
 
 
 class SeriesScaler(TransformerMixin, BaseEstimator):
@@ -84,9 +89,8 @@ class SeriesResampler(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the length."""
         rows = to_list(X, self.layout)
-        self.length_ = int(np.median([len(row) for row in rows])) if self.length == "median" else int(self.length)
-        if self.length_ < 2:
-            raise ValueError(f"length must be at least 2 steps or 'median'; got {self.length!r}.")
+        median = int(np.median([len(row) for row in rows]))
+        self.length_ = median if self.length == "median" else check_length(self.length)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -127,12 +131,23 @@ def from_long(
     for name in (id, time, *channels):
         if name not in table.columns:
             raise ValueError(f"column {name!r} is not in the table; it has {', '.join(map(repr, table.columns))}.")
+    if len(table) == 0:
+        raise ValueError("frame must hold at least one row; got none. Give one row a series and time.")
     ordered = table.sort(time)
     names = table[id].to_list()
     first = list(dict.fromkeys(names))
     keys = np.array(ordered[id].to_list(), dtype=object)
-    numbers = np.column_stack([np.asarray(ordered[c].to_numpy(), dtype=np.float64) for c in channels])
+    numbers = np.column_stack([_numbers(ordered[c], c) for c in channels])
     groups: dict[Any, list[int]] = {name: [] for name in first}
     for position, key in enumerate(keys):
         groups[key].append(position)
     return [numbers[groups[name]] for name in first], first
+
+
+def _numbers(column: Any, name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(column.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {name!r} must hold numbers; got {column.dtype}. Turn it into floats, or leave it out of values."
+        ) from error

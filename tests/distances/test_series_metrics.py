@@ -97,6 +97,28 @@ def test_series_are_recognised_and_aeons_layout_is_understood():
     assert turned.prototypes_.shape == (3, 1, 40)
 
 
+@pytest.mark.parametrize(("length", "channels"), [(9, 5), (9, 4)])
+def test_short_series_of_many_channels_are_evaluated_alike(length, channels):
+    rng = np.random.default_rng(0)
+    metric = SoftDTW(gamma=0.5)
+    x, v = (torch.from_numpy(rng.normal(size=(n, length, channels))) for n in (6, 3))
+    weights = torch.from_numpy(rng.random((6, 3)))
+    kept, sums = metric.with_sums(x, v), metric.sums(x, v, weights)
+    assert (kept is None) == (length < 2 * channels)  # then two passes are cheaper than keeping every pair's sums
+    leaf = v.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad((metric.pairwise(x, leaf) * weights).sum(), leaf)
+    for found in [sums] if kept is None else [sums, kept[1](weights)]:
+        torch.testing.assert_close(found.gradient, gradient)
+
+
+def test_numbers_of_numpy_are_taken(tmp_path):
+    X, _ = waves(6)
+    metric = SoftDTW(gamma=np.float32(0.5), band=np.int64(8))
+    model = SoftECM(2, metric=metric, n_init=1, random_state=0, tol=1e-2).fit(X)
+    model.save(tmp_path / "m")
+    assert load_model(tmp_path / "m").model_.metric == SoftDTW(gamma=0.5, band=8)
+
+
 def test_the_paper_s_gradient_descent_works_on_series():
     from softecm import GradientDescent
 
@@ -133,10 +155,19 @@ def test_made_series_have_their_shapes():
     ("make", "message"),
     [
         (lambda: SoftDTW(gamma=0), r"gamma must be a number greater than 0 or 'auto'; got 0"),
+        (lambda: SoftDTW(gamma=-1.0), r"gamma must be a number greater than 0 or 'auto'; got -1\.0"),
+        (lambda: SoftDTW(gamma=np.nan), r"gamma must be a number greater than 0 or 'auto'; got nan"),
+        (lambda: SoftDTW(gamma=np.inf), r"gamma must be a number greater than 0 or 'auto'; got inf"),
+        (lambda: SoftDTW(gamma=True), r"gamma must be a number greater than 0 or 'auto'; got True"),
         (lambda: SoftDTW(gamma="small"), r"gamma must be a number greater than 0 or 'auto'; got 'small'"),
         (lambda: SoftDTW(band=-1), r"band must be a whole number of steps from 0, or None; got -1"),
         (lambda: DTW(band=1.5), r"band must be a whole number of steps from 0, or None; got 1\.5"),
         (lambda: SoftECM(2, metric=SoftDTW(divergence=False)).fit(waves(6)[0] * 0.01), "must never be negative"),
+        (
+            lambda: SoftECM(2, metric=SoftDTW(band=0)).fit([row[: 40 - i] for i, row in enumerate(waves(6)[0])]),
+            "band must be at least 1 for series of different lengths; got 0",
+        ),
+        (lambda: SoftECM(2, metric=SoftDTW(length=1)).fit(waves(6)[0]), "length must be a whole number of at least 2"),
         (
             lambda: SoftECM(2, metric=SoftDTW(layout="tsl")).fit(waves(6)[0]),
             "layout must be one of 'tslearn', 'aeon'; got 'tsl'",

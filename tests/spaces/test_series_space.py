@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
 from softecm.series import SeriesResampler, SeriesScaler, from_long
@@ -46,6 +47,18 @@ def test_keys_tell_padding_from_values():
     [
         ([], "X must hold at least one series; got none"),
         ([np.ones((1, 1))], "at least 2 steps; got 1 in series 0"),
+        (np.ones((3, 1, 2)), "at least 2 steps; got 1 in series 0"),
+        ([np.ones((3, 1)), np.ones((0, 1))], r"steps and channels; got shape \(0, 1\) in series 1. Leave it out"),
+        (np.ones((3, 4, 0)), r"steps and channels; got shape \(4, 0\) in series 0"),
+        (None, "X must be an array .* or a list of series; got NoneType"),
+        (3.0, "X must be an array .* or a list of series; got float"),
+        (scipy.sparse.csr_matrix(np.eye(3)), "X must be an array .* or a list of series; got csr_matrix"),
+        (np.array(3.0), "X must hold at least one series; got none"),
+        (np.ones(4), r"shape \(steps, channels\); got 0 dimensions in series 0"),
+        (np.ones((2, 3, 4, 5)), r"shape \(steps, channels\); got 3 dimensions in series 0"),
+        ([[[1.0, 2.0], [3.0]]], "steps of unequal size in series 0. Mark what is missing with NaN"),
+        ([np.full((3, 1), 1e200)], r"numbers of at most 1e\+150 in size; got 1e\+200 in series 0"),
+        ([np.array([[1.0], ["a"]], dtype=object)], "series of numbers; got object in series 0"),
         ([np.full((4, 1), np.nan)], "only NaN in series 0. Leave it out"),
         ([np.ones((4, 2)), np.ones((4, 3))], "same channels; got 2 in series 0 and 3 in series 1"),
         ([np.array([[1.0], [np.inf]])], "finite numbers; got infinity in series 0"),
@@ -83,3 +96,20 @@ def test_long_tables_become_series(library):
     assert series[0].tolist() == [[1, 2], [2, 4], [3, 0]]
     with pytest.raises(ValueError, match="column 'w' is not in the table; it has 'who', 't', 'u', 'v'"):
         from_long(frame, id="who", time="t", values="w")
+
+
+@pytest.mark.parametrize("length", [0, 1, -3, 2.5, None, True, "mean"])
+def test_a_length_that_is_none_is_refused(length):
+    with pytest.raises(ValueError, match="length must be"):
+        TimeSeries(length).fit(RAGGED, dtype=torch.float64)
+    with pytest.raises(ValueError, match="length must be a whole number of at least 2"):
+        SeriesResampler(length).fit(RAGGED)
+
+
+def test_long_tables_of_text_or_nothing_are_refused():
+    pd = pytest.importorskip("pandas")
+    text = pd.DataFrame({"who": [1, 1], "t": [0, 1], "v": ["x", "y"]})
+    with pytest.raises(ValueError, match="column 'v' must hold numbers; got"):
+        from_long(text, id="who", time="t", values="v")
+    with pytest.raises(ValueError, match="frame must hold at least one row; got none"):
+        from_long(text[:0], id="who", time="t", values="v")

@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._checks import check_choice
+from softecm._checks import check_choice, check_count
 from softecm.spaces.base import Space, content_keys
+from softecm.spaces.real import LARGEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +71,21 @@ def to_list(X: Any, layout: str = "tslearn") -> list[NDArray[np.float64]]:
     )
     if not isinstance(X, list | tuple) and not hasattr(X, "ndim") and hasattr(X, "to_numpy"):
         X = X.to_numpy()
-    if len(X) == 0:
-        raise ValueError("X must hold at least one series; got none.")
+    if not isinstance(X, list | tuple | np.ndarray) and not hasattr(X, "__array__"):
+        raise ValueError(
+            f"X must be an array (n, steps, channels) or a list of series; got {type(X).__name__}. Turn it into one first."
+        )
+    if np.ndim(X) == 0 if not isinstance(X, list | tuple) else len(X) == 0:
+        raise ValueError("X must hold at least one series; got none. Give an array (n, steps, channels) or a list.")
     rows: list[NDArray[np.float64]] = []
     for i, one in enumerate(X):
-        row = np.asarray(one)
+        try:
+            row = np.asarray(one)
+        except ValueError as error:
+            raise ValueError(
+                f"X must hold series with one value a channel at every step; got steps of unequal size in series {i}. "
+                "Mark what is missing with NaN."
+            ) from error
         if row.dtype.kind not in "fiub":
             raise ValueError(
                 f"X must hold series of numbers; got {row.dtype} in series {i}. Turn it into floats first."
@@ -99,6 +110,10 @@ def to_list(X: Any, layout: str = "tslearn") -> list[NDArray[np.float64]]:
 
 def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
     """The series without its padding."""
+    if row.size == 0:
+        raise ValueError(
+            f"X must hold series with steps and channels; got shape {row.shape} in series {i}. Leave it out."
+        )
     if np.isinf(row).any():
         raise ValueError(
             f"X must hold finite numbers; got infinity in series {i}. Mark missing steps with NaN instead."
@@ -109,6 +124,11 @@ def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
     row = row[: seen[-1] + 1]
     if len(row) < 2:
         raise ValueError(f"X must hold series of at least 2 steps; got {len(row)} in series {i}. Leave it out.")
+    if np.nanmax(np.abs(row)) > LARGEST:
+        raise ValueError(
+            f"X must hold numbers of at most {LARGEST:g} in size; got {np.nanmax(np.abs(row)):g} in series {i}. Their "
+            "squares leave the range of a float: divide all series by a constant first."
+        )
     if np.isnan(row).all(0).any():
         channel = int(np.flatnonzero(np.isnan(row).all(0))[0])
         raise ValueError(
@@ -190,6 +210,7 @@ class TimeSeries(Space):
         if isinstance(length, str):
             check_choice("length", length, ("median", "max"), "Or give a number of steps.")
             length = int(np.median(lengths)) if length == "median" else max(lengths)
+        length = check_count("length", length, least=2, hint="Or say 'median' or 'max'.")
         return replace(self, length=length, n_channels=X[0].shape[1], dtype=dtype)
 
     def describe(self, X: list[NDArray[np.float64]]) -> Lengths:
