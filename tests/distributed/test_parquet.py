@@ -33,10 +33,14 @@ def test_single_precision_stays_single_and_gaps_in_whole_numbers_are_nan(tmp_pat
     np.testing.assert_array_equal(block, [[1.0], [np.nan]])
 
 
-def test_text_comes_as_a_table_and_asked_numbers_as_text(tmp_path):
+def test_text_comes_as_a_table_unless_it_is_transformed(tmp_path):
     pd.DataFrame({"x": ["a", "b"], "code": [1, 2]}).to_parquet(tmp_path / "a.parquet")
-    (block,) = ParquetBlocks(tmp_path / "a.parquet", categorical=["code"]).read()
-    assert block.column("code").to_pylist() == ["1", "2"]
+    (block,) = ParquetBlocks(tmp_path / "a.parquet").read()
+    assert block.column("x").to_pylist() == ["a", "b"]
+    (block,) = ParquetBlocks(tmp_path / "a.parquet", ["code"], transform=lambda table: table.to_pandas()).read()
+    assert block["code"].tolist() == [1, 2]
+    (names,) = ParquetBlocks(tmp_path / "a.parquet", ["code"]).beside(["x"]).read()
+    assert names.column("x").to_pylist() == ["a", "b"]
 
 
 def test_what_is_wrong_with_a_file_is_said_with_its_name(tmp_path, rng):

@@ -142,6 +142,8 @@ def iterate(
             if keeper is not None:
                 keeper.keep(rounds)
             if callback is not None and callback(_progress(new, max_iter, step.patience)):
+                if keeper is not None:
+                    keeper.save(rounds)
                 break
     except BaseException:
         if keeper is not None:

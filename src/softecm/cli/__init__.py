@@ -150,6 +150,14 @@ def cluster(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=FIT)] = "auto",
     dtype: Annotated[str, typer.Option(help="float64 or float32.", rich_help_panel=FIT)] = "float64",
     n_jobs: Annotated[int | None, typer.Option(help="Threads.", rich_help_panel=FIT)] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Such as 2GB: a larger Parquet file is read block by block.", rich_help_panel=FIT),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File that keeps where the fit stands.", rich_help_panel=FIT)
+    ] = None,
+    resume: Annotated[Path | None, typer.Option(help="Checkpoint to go on from.", rich_help_panel=FIT)] = None,
     parquet: Annotated[
         bool, typer.Option("--parquet", help="Write partition.parquet, too.", rich_help_panel=OUT)
     ] = False,
@@ -161,7 +169,8 @@ def cluster(
 
     What is not said about the file is found out and shown. The folder gets partition.csv (the id of each object, its label
     counted from 0, its set, belief and plausibility of each group, mass of each set; text that a spreadsheet would run as a
-    formula gets an apostrophe in front), summary.json, model.safetensors and report.html.
+    formula gets an apostrophe in front), summary.json, model.safetensors and report.html. A Parquet file that does not fit
+    in memory is read block by block; then the masses are in partition.parquet and the report shows a sample.
     """
     from softecm.cli.cluster import run
     from softecm.cli.readers import ReadOptions
@@ -202,7 +211,20 @@ def cluster(
         "dtype": dtype,
         "n_jobs": n_jobs,
     }
-    run(file, clusters, output, options, given, parquet=parquet, force=force, quiet=quiet, machine=machine)
+    run(
+        file,
+        clusters,
+        output,
+        options,
+        given,
+        parquet=parquet,
+        force=force,
+        quiet=quiet,
+        machine=machine,
+        memory=memory,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
 
 
 def _number_or(name: str, text: str, *words: str, whole: bool = False) -> float | int | str | None:
@@ -279,7 +301,7 @@ def report(
 
 def main() -> None:
     """Run the command line; exit 2 with one sentence for what the user can mend."""
-    from softecm.cli.problems import Problem
+    from softecm.cli.problems import Problem, Stopped
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without ω shows ? instead of failing
@@ -289,6 +311,9 @@ def main() -> None:
     except Problem as problem:
         print(f"softecm: {problem}", file=sys.stderr)
         raise SystemExit(2) from None
+    except Stopped as stop:
+        print(f"softecm: {stop}", file=sys.stderr)
+        raise SystemExit(130) from None
     except KeyboardInterrupt:
         print("softecm: stopped.", file=sys.stderr)
         raise SystemExit(130) from None

@@ -18,7 +18,8 @@ from softecm._version import __version__
 from softecm.cli.facts import report_data
 from softecm.cli.fitting import Fitted, check_metric, choose_metric, fit, fit_auto
 from softecm.cli.folder import check_free, whole_folder
-from softecm.cli.problems import Problem
+from softecm.cli.memory import limit, must_stream
+from softecm.cli.problems import Problem, mendable
 from softecm.cli.readers import Loaded, ReadOptions, read
 from softecm.cli.results import partition_table, summary_facts, write_csv, write_json
 from softecm.cli.screen import consoles, counts_table, lines
@@ -39,21 +40,30 @@ def run(
     force: bool,
     quiet: bool,
     machine: bool,
+    memory: str | None = None,
+    checkpoint: Path | None = None,
+    resume: Path | None = None,
 ) -> None:
     """Read, show what was understood, fit, write, say what was found."""
     out, err = consoles(quiet=quiet, machine=machine)
     count = _count(clusters)
+    safety: dict[str, Any] = {k: v for k, v in (("checkpoint", checkpoint), ("resume", resume)) if v is not None}
+    if must_stream(file, memory, _n_sets(count, given)):
+        _stream(file, count, output, options, given, memory, safety, force=force, quiet=quiet, machine=machine)
+        return
+    if safety and count is None:
+        raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
     folder = output or Path(f"{file.stem}-softecm")
     check_free(folder, force=force)
     loaded = read(file, options)
     metric, why = _metric(str(given["metric"]), loaded)
-    _understood(out, file, loaded, metric, why)
+    say_understood(out, file, loaded, metric, why, len(loaded))
     _check_size(file, loaded, count)
     params: dict[str, Any] = {**given, "metric": metric}
     if count is None:
         fitted, chosen = fit_auto(loaded, params, err)
     else:
-        fitted, chosen = fit(loaded.data, {**params, "n_clusters": count}, err), ""
+        fitted, chosen = fit(loaded.data, {**params, "n_clusters": count}, err, **safety), ""
     summary = _summary(file, loaded, options, fitted, chosen)
     with whole_folder(folder, force=force) as work, err.status("writing the report"):
         _write(work, folder, file, loaded, fitted, summary, parquet=parquet)
@@ -61,6 +71,39 @@ def run(
     _say(out, folder, loaded, fitted, summary)
     if machine:
         print(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+
+
+def _n_sets(count: int | None, given: Mapping[str, Any]) -> int:
+    """How many sets have a mass; enough of them where the number of clusters is not known."""
+    from softecm.belief import FocalSets
+
+    with mendable(ValueError, TypeError):
+        return len(FocalSets.make(count or 10, given["max_cardinality"], given["focal_sets"]))
+
+
+def _stream(
+    file: Path,
+    count: int | None,
+    output: Path | None,
+    options: ReadOptions,
+    given: Mapping[str, Any],
+    memory: str | None,
+    safety: Mapping[str, Any],
+    **how: bool,
+) -> None:
+    """A file that does not fit in memory."""
+    from softecm.cli.stream import run as stream
+
+    if count is None:
+        raise Problem(
+            f"{file} does not fit in memory, so --clusters auto can't try one number after the other: give -c."
+        )
+    if options.long or options.label_column or options.missing:
+        raise Problem(
+            f"{file} does not fit in memory, and --id, --time, --label-column and --missing need all of it: leave them "
+            "out, or allow more with --memory."
+        )
+    stream(file, count, output, options, given, memory=limit(memory), safety=safety, **how)
 
 
 def _count(clusters: str) -> int | None:
@@ -88,9 +131,10 @@ def _check_size(file: Path, loaded: Loaded, count: int | None) -> None:
 # ------------------------------------------------------------------ what was understood
 
 
-def _understood(out: Console, file: Path, loaded: Loaded, metric: str, why: str) -> None:
+def say_understood(out: Console, file: Path, loaded: Loaded, metric: str, why: str, n: int) -> None:
+    """The file's ``n`` objects, its columns, the metric."""
     what = "series" if loaded.shape == "series" else "objects"
-    out.print(Text.assemble((str(file), "bold"), f"  {len(loaded):,} {what}".replace(",", " ")))
+    out.print(Text.assemble((str(file), "bold"), f"  {n:,} {what}".replace(",", " ")))
     if loaded.how:
         out.print(Text("  " + " · ".join(f"{k}: {v}" for k, v in loaded.how.items()), style="dim"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
@@ -200,7 +244,7 @@ def _write(
     write(data, work / "report.html")
 
 
-def code(model: Any, loaded: Loaded, folder: Path) -> str:
+def code(model: Any, loaded: Loaded, folder: Path, *, streamed: bool = False) -> str:
     """The same fit in Python."""
     usual = type(model)().get_params(deep=False)
     told = {k: v for k, v in model.get_params(deep=False).items() if v != usual.get(k) and k != "callback"}
@@ -212,7 +256,7 @@ def code(model: Any, loaded: Loaded, folder: Path) -> str:
             "",
             *[line for line in loaded.code if not line.startswith(("import", "from"))],
             f"model = SoftECM({arguments}).fit(X)",
-            "model.partition_.to_frame()",
+            'model.partition_.to_parquet("partition.parquet")' if streamed else "model.partition_.to_frame()",
             "",
             "# or, without fitting again:",
             f"model = load_model({str(folder / 'model.safetensors')!r})",

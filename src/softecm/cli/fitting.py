@@ -54,8 +54,8 @@ def check_metric(name: str) -> None:
         raise Problem(f"--metric {name} is unknown: use auto, {', '.join(SEMI_METRICS)}.")
 
 
-def fit(data: Any, params: Mapping[str, Any], err: Console, title: str = "fitting") -> Fitted:
-    """One SoftECM fit."""
+def fit(data: Any, params: Mapping[str, Any], err: Console, title: str = "fitting", **options: Any) -> Fitted:
+    """One SoftECM fit; ``options`` are those of its ``fit``."""
     from softecm import SoftECM
 
     began = time.perf_counter()
@@ -63,8 +63,8 @@ def fit(data: Any, params: Mapping[str, Any], err: Console, title: str = "fittin
         warnings.simplefilter("always")
         watch = _Watch(bar, title, float(params.get("tol", 1e-4)), stopped)
         model = SoftECM(**params, callback=watch)
-        with mendable(ValueError, TypeError):
-            model.fit(data)
+        with mendable(ValueError, TypeError, FileNotFoundError):
+            model.fit(data, **options)
     model.callback = None
     interrupted = stopped()
     told = tuple(dict.fromkeys(_plain(w) for w in caught if _for_users(w)))

@@ -10,6 +10,10 @@ class Problem(Exception):
     """Something the user can mend; its text is the one sentence they read."""
 
 
+class Stopped(Exception):
+    """The user ended the program; the text says how to go on. Exit code 130."""
+
+
 @contextmanager
 def mendable(*kinds: type[Exception]) -> Iterator[None]:
     """Errors of these kinds, which the library words for users, as a ``Problem``."""

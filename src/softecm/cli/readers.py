@@ -114,6 +114,21 @@ def read(path: Path, options: ReadOptions, *, only: Sequence[str] | None = None)
     return replace(loaded, code=(*code, *_table_code(loaded)))
 
 
+def understood_sample(path: Path, frame: Any, how: dict[str, str], options: ReadOptions) -> Loaded:
+    """Some rows of a file that is too large to be read at once, understood as the whole would be."""
+    return _table(path, frame, how, options, None)
+
+
+def words_of(column: Any) -> Any:
+    """A column of categories as ``read`` gives it: text without blanks around it, gaps as they are."""
+    return _stripped(column)
+
+
+def check_file(path: Path) -> None:
+    """Refuse what can't be opened or is empty."""
+    _check_file(path)
+
+
 def _check_file(path: Path) -> None:
     if path.is_dir():
         raise Problem(f"{path} is a folder: give the file in it.")

@@ -74,16 +74,17 @@ def summary_facts(model: Any, partition: CredalPartition, sentences: Sequence[st
         "n_outliers": len(partition.outliers()),
         "nonspecificity": partition.nonspecificity(),
         "nonspecificity_with_empty": partition.nonspecificity(empty=True),
-        "objective": _finite(model.objective_),
+        "objective": finite(model.objective_),
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),
-        "separation": _finite(model.separation_),
+        "separation": finite(model.separation_),
         "collapsed": bool(model.collapsed_),
-        "delta": None if model.delta_ is None else _finite(model.delta_),
+        "delta": None if model.delta_ is None else finite(model.delta_),
     }
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """A number JSON can hold, or None."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -111,6 +112,10 @@ def read_partition(folder: Path, summary: Mapping[str, Any]) -> tuple[CredalPart
     import pandas as pd
 
     path = folder / "partition.csv"
+    if not path.exists() and (folder / "partition.parquet").exists():
+        raise Problem(
+            f"{folder} holds a file that was read block by block: its report is drawn by softecm cluster only."
+        )
     try:
         frame = pd.read_csv(path, dtype={"id": str}, keep_default_na=False, na_values={})
     except (OSError, ValueError) as error:

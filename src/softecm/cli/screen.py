@@ -46,9 +46,10 @@ def legend(partition: CredalPartition) -> Text:
     return line
 
 
-def counts_table(partition: CredalPartition, most: int = 14) -> Table:
-    """How many objects each set has, with bars."""
-    counts = np.bincount(partition.masses.argmax(1), minlength=len(partition.focal_sets) + 1).tolist()
+def counts_table(partition: Any, most: int = 14, counts: Sequence[int] | None = None) -> Table:
+    """How many objects each set has, with bars; ``counts`` where they are known already."""
+    if counts is None:
+        counts = np.bincount(partition.masses.argmax(1), minlength=len(partition.focal_sets) + 1).tolist()
     labels, colors = partition.focal_sets.labels(), set_colors(partition.focal_sets)
     columns = [j for j in [*range(1, len(labels)), 0] if counts[j] or 1 <= j <= partition.n_clusters]
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))

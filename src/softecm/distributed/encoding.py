@@ -139,6 +139,6 @@ class Encoder:
     def _checked(self, raw: Raw) -> Any:
         probe = type(self.owner, (BaseEstimator,), {})()
         probe.n_features_in_ = self.n_features
-        if self.names is not None:
+        if self.names is not None and hasattr(raw.data, "columns"):
             probe.feature_names_in_ = np.asarray(self.names, dtype=object)
         return self.space.check(probe, _filled(raw), reset=False)

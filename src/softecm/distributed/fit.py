@@ -37,6 +37,7 @@ from softecm.distributed.passes import content, mean_distance, picked, quantile
 from softecm.distributed.seeding import seed_scattered
 from softecm.distributed.sources import Raw, Source, block_weights, source_of
 from softecm.spaces.base import Space
+from softecm.spaces.real import RealVectors
 from softecm.spaces.scattered import Scattered
 
 
@@ -162,6 +163,8 @@ def prepare_scattered(estimator: Any, chosen: Settings, source: Source, engine: 
     lengths = _lengths(engine, sample_weight)
     weights = block_weights(sample_weight, lengths, len(source))
     facts: Facts = engine.over_raw(partial(describe, space=space, owner=owner), Facts.merge, weights)
+    if facts.names is None and isinstance(space, RealVectors):
+        facts = replace(facts, names=source.names)
     n = sum(facts.lengths)
     if n < chosen.n_clusters:
         raise ValueError(

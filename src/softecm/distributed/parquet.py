@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,9 @@ class ParquetBlocks(Source):
         The columns to cluster by; all of them by default.
     memory : int, optional
         Bytes that may be used; a row group that would not fit is refused, and blocks are cut smaller.
-    categorical : list of str
-        Columns of numbers to take as categories: they become text.
+    transform : callable, optional
+        From a pyarrow table to the block that is clustered, a data frame, say. By default columns of numbers become an
+        array, and other tables stay as they are.
 
     Examples
     --------
@@ -48,7 +49,7 @@ class ParquetBlocks(Source):
         columns: Sequence[str] | None = None,
         *,
         memory: int | None = None,
-        categorical: Sequence[str] = (),
+        transform: Callable[[Any], Any] | None = None,
     ) -> None:
         parquet = _parquet()
         self.path = os.fspath(path)
@@ -61,8 +62,8 @@ class ParquetBlocks(Source):
                     f"{self.path} has no column {absent[0]!r}: its columns are {self.schema.names[:12]!r}."
                 )
             groups = [_group(file.metadata.row_group(g), self.columns) for g in range(file.metadata.num_row_groups)]
-        self.categorical = tuple(categorical)
-        self.numeric = not self.categorical and all(str(self.schema.field(c).type) in NUMBERS for c in self.columns)
+        self.transform = transform
+        self.numeric = transform is None and all(str(self.schema.field(c).type) in NUMBERS for c in self.columns)
         self.cheap = self.numeric
         self.rows = sum(rows for rows, _ in groups)
         if not self.rows:
@@ -96,7 +97,18 @@ class ParquetBlocks(Source):
     @property
     def look(self) -> Any:
         """An empty table with the file's columns."""
-        return self.schema.empty_table().select(self.columns) if not self.numeric else np.empty((0, len(self.columns)))
+        return np.empty((0, len(self.columns))) if self.numeric else self._block(self.schema.empty_table())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.columns)
+
+    def beside(self, columns: Sequence[str]) -> ParquetBlocks:
+        """Other columns of the same rows, block by block, as tables."""
+        other = ParquetBlocks(self.path, columns, transform=_same)
+        other._blocks = self._blocks
+        return other
 
     def read(self) -> Iterator[Any]:
         """Blocks in order: arrays where all columns are numbers, tables where not."""
@@ -113,23 +125,16 @@ class ParquetBlocks(Source):
     def _block(self, table: Any) -> Any:
         table = table.select(self.columns)
         if not self.numeric:
-            return self._as_categories(table)
+            return table if self.transform is None else self.transform(table)
         kinds = {str(self.schema.field(c).type) for c in self.columns}
         out = np.empty((table.num_rows, len(self.columns)), dtype=np.float32 if kinds == {"float"} else np.float64)
         for j in range(len(self.columns)):
             out[:, j] = _numbers(table.column(j))
         return out
 
-    def _as_categories(self, table: Any) -> Any:
-        import pyarrow as pa
 
-        for name in self.categorical:
-            place = table.column_names.index(name)
-            column = table.column(place)
-            if pa.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
-            table = table.set_column(place, name, column.cast(pa.string()))
-        return table
+def _same(table: Any) -> Any:
+    return table
 
 
 def _parquet() -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,9 @@ class ScatteredPartition:
             masses = self.masses.compute()
         return CredalPartition(masses, self.focal_sets)
 
-    def to_parquet(self, path: str | os.PathLike[str], *, dtype: str = "float64") -> Totals:
+    def to_parquet(
+        self, path: str | os.PathLike[str], *, dtype: str = "float64", ids: Iterable[Any] | None = None
+    ) -> Totals:
         """Write labels and masses: one file from this process, or a folder with a file a block from a cluster.
 
         Parameters
@@ -169,6 +172,8 @@ class ScatteredPartition:
         path : path of the file or the folder; workers of a cluster must be able to write to it
         dtype : {"float64", "float32"}
             Type of the masses.
+        ids : iterable of arrays, optional
+            Names of each block's objects, for a column ``id``; only where this process writes.
 
         Returns
         -------
@@ -184,8 +189,9 @@ class ScatteredPartition:
             return Cluster(self.source, client).over_raw(write, Totals.merge, None)
         tree = Tree(Totals.merge)
         with _ParquetFile(Path(path)) as file:
-            for part in self.blocks():
-                file.write(part_table(part, dtype))
+            for part, names in zip(self.blocks(), repeat(None) if ids is None else ids, strict=False):
+                table = part_table(part, dtype)
+                file.write(table if names is None else table.add_column(0, "id", names))
                 tree.add(Totals.of(part))
         return tree.result()
 

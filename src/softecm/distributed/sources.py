@@ -38,6 +38,11 @@ class Source(ABC):
         """Something with the type and the columns of the data, from which ``metric="auto"`` chooses."""
 
     @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, where the blocks themselves have none."""
+        return None
+
+    @property
     def sizes(self) -> Sequence[int] | None:
         """Bytes of each block, where they are known beforehand."""
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,28 @@ def three_sentences(
         _groups(partition, counts, merged, noun),
         _between(partition, ids, best, counts),
         _outliers(partition, ids, best),
+    )
+
+
+def counted_sentences(partition: Any, counts: np.ndarray, *, merged: bool = False) -> tuple[str, str, str]:  # type: ignore[type-arg]
+    """The same from how many objects have their largest mass on each set, no object named.
+
+    Parameters
+    ----------
+    partition : anything with ``n_clusters`` and a length
+    counts : ndarray of shape (f + 1,), the empty set first
+
+    Examples
+    --------
+    >>> p = CredalPartition([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
+    >>> counted_sentences(p, np.array([1, 1, 1, 1]))[1:]
+    ('1 lies between groups.', '1 belongs to no group.')
+    """
+    between, nowhere = int(counts[partition.n_clusters + 1 :].sum()), int(counts[0])
+    return (
+        _groups(partition, counts, merged, "object"),
+        f"{_group(between)} {'lies' if between == 1 else 'lie'} between groups.",
+        f"{_group(nowhere)} {'belongs' if nowhere == 1 else 'belong'} to no group.",
     )
 
 

@@ -1,0 +1,96 @@
+"""How much memory a fit may use, and how much it would need."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from softecm.cli.problems import Problem
+
+UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 1 << 10,
+    "mi": 1 << 20,
+    "gi": 1 << 30,
+    "ti": 1 << 40,
+}
+GOOD_PART = 0.6  # of what is free, by default
+TEXT = 8.0  # times the size of a text file: the table it becomes, and what is computed from it
+PARQUET = (".parquet", ".pq")
+
+
+def parse(text: str) -> int:
+    """Bytes from "2GB", "500 MB" or "1.5GiB".
+
+    Examples
+    --------
+    >>> parse("2GB"), parse("1.5 GiB"), parse("500m")
+    (2000000000, 1610612736, 500000000)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
+    if match is None or match[2] == "i" or not float(match[1]) > 0:
+        raise Problem(f"--memory must be a size such as 2GB or 500MB; got {text}.")
+    return int(float(match[1]) * UNITS[match[2]])
+
+
+def limit(asked: str | None) -> int:
+    """Bytes that may be used: as asked, or a good part of what is free."""
+    return parse(asked) if asked is not None else int(GOOD_PART * _free())
+
+
+def _free() -> float:
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return float(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 4e9
+
+
+def must_stream(file: Path, asked: str | None, n_sets: int) -> bool:
+    """Whether the file is to be read block by block; a text file beyond the memory asked for is refused."""
+    allowed = limit(asked)
+    if file.suffix.lower() not in PARQUET or not file.is_file():
+        need = TEXT * file.stat().st_size if asked is not None and file.is_file() else 0.0
+        if need > allowed:
+            raise Problem(
+                f"{file} would need about {shown(need)}, more than --memory {asked}: save it as Parquet, which is read "
+                "block by block."
+            )
+        return False
+    return needed(file, n_sets) > allowed
+
+
+def needed(file: Path, n_sets: int) -> float:
+    """Bytes a fit of the whole Parquet file takes: the table, its encoding, and some copies of the masses."""
+    import pyarrow.parquet as parquet
+
+    try:
+        about: Any = parquet.read_metadata(file)
+    except Exception:  # damaged: the reader says what is wrong
+        return 0.0
+    return 8.0 * int(about.num_rows) * float(3 * about.num_columns + 4 * (n_sets + 1))
+
+
+def shown(size: float) -> str:
+    """A size for people.
+
+    Examples
+    --------
+    >>> shown(2.5e9), shown(3e6)
+    ('2.5 GB', '3 MB')
+    """
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size / 1e3:.3g} kB"
