@@ -328,10 +328,10 @@ def masses_of(metric: SemiMetric, x: Any, prototypes: Tensor, cost: MassCost) ->
 
 
 @lru_cache(maxsize=128)
-def links(focal: FocalSets) -> tuple[Tensor, Tensor]:
+def links(focal: FocalSets, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
     """All (cluster, set) pairs that eq. 6 ties together, as positions among the prototypes; singletons' own left out."""
     pairs = [(k, a) for a, members in enumerate(focal.sets) if len(members) > 1 for k in members]
-    table = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2)
+    table = torch.tensor(pairs, dtype=torch.int64, device=device).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
 

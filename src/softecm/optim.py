@@ -49,21 +49,22 @@ class Memory:
         """Minus the inverse Hessian's estimate times the gradient; ``scale`` is a first estimate of it (diagonal)."""
         q = gradient
         kept: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
-        for s, y in zip(reversed(self.steps), reversed(self.changes), strict=True):
-            product = dot(s, y)
-            rho = torch.where(product > 0, 1.0 / product, 0.0)
-            a = rho * dot(s, q)
-            q = q - along(a, q) * y
-            kept.append((s, y, rho, a))
+        if self.steps:
+            products = (torch.stack(self.steps) * torch.stack(self.changes)).flatten(2).sum(2)  # (memory, runs)
+            rhos = torch.where(products > 0, 1.0 / products, 0.0)
+            for s, y, rho in zip(reversed(self.steps), reversed(self.changes), rhos.flip(0), strict=True):
+                a = rho * dot(s, q)
+                q = torch.addcmul(q, along(a, q), y, value=-1.0)
+                kept.append((s, y, rho, a))
         first = torch.ones_like(q) if scale is None else scale
         if self.steps:
             # The first estimate, fitted to the last step: neither too short nor, where the bound is no bound, too long.
-            s, y = self.steps[-1], self.changes[-1]
-            ratio = dot(s, y) / dot(y, first * y)
+            y = self.changes[-1]
+            ratio = products[-1] / dot(y, first * y)
             first = first * along(torch.where(torch.isfinite(ratio) & (ratio > 0), ratio, 1.0), q)
         q = q * first
         for s, y, rho, a in reversed(kept):
-            q = q + along(a - rho * dot(y, q), q) * s
+            q = torch.addcmul(q, along(a - rho * dot(y, q), q), s)
         return -q
 
 

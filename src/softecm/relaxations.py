@@ -96,7 +96,7 @@ class Penalty(Relaxation):
         """Inertia and its gradient."""
         leaf = prototypes.detach().requires_grad_()
         with torch.enable_grad():
-            cost = self.lam * inertia(self.metric, leaf, *links(self.focal))
+            cost = self.lam * inertia(self.metric, leaf, *links(self.focal, leaf.device))
         return Tie(cost.detach(), _gradient(cost, leaf), None)
 
     @staticmethod
@@ -118,7 +118,7 @@ class Gap(Relaxation):
 
     def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
         """The gap, and its gradient with the inner minimiser held fixed (envelope theorem)."""
-        clusters, sets = links(self.focal)
+        clusters, sets = links(self.focal, prototypes.device)
         if len(sets) == 0:
             return Tie(prototypes.new_zeros(len(prototypes)), torch.zeros_like(prototypes), None)
         best = self._inner(prototypes.detach(), inner)
@@ -195,7 +195,7 @@ def set_barycenters(metric: SemiMetric, focal: FocalSets, clusters: Tensor, star
     closed = metric.barycenters(clusters, s)
     if closed is not None:
         return closed
-    from_clusters, sets = links(focal)
+    from_clusters, sets = links(focal, clusters.device)
     arms = clusters[:, from_clusters].flatten(0, 1)
     if start is None:
         means = s / s.sum(1, keepdim=True)

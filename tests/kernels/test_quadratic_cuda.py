@@ -9,7 +9,12 @@ import torch
 from softecm.kernels import cuda_compile, quadratic, quadratic_cuda
 
 WHY_NOT = cuda_compile.available()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(WHY_NOT is not None, reason=f"no GPU to test on: {WHY_NOT}")]
+gpu = pytest.mark.skipif(WHY_NOT is not None, reason=f"no GPU to test on: {WHY_NOT}")
+
+
+@pytest.mark.parametrize(("f", "p", "threads"), [(36, 10, 128), (45, 40, 64), (3, 300, 32), (36, 300, None)])
+def test_blocks_shrink_until_a_tile_fits(f, p, threads):
+    assert quadratic_cuda._threads(f, p, 100 * 1024) == threads
 
 
 def problem(n, p, f, runs, *, weighted=False, compared=True, dtype=np.float64, on_prototype=False, seed=0):
@@ -26,6 +31,8 @@ def problem(n, p, f, runs, *, weighted=False, compared=True, dtype=np.float64, o
     return x, rng.uniform(0.0, 2.0, n) if weighted else None, v, before, factors, beta, delta2
 
 
+@pytest.mark.gpu
+@gpu
 @pytest.mark.parametrize(
     ("n", "p", "f", "runs", "options"),
     [
@@ -36,6 +43,7 @@ def problem(n, p, f, runs, *, weighted=False, compared=True, dtype=np.float64, o
         (5000, 2, 3, 7, {"on_prototype": True}),
         (300, 9, 21, 500, {}),
         (70_001, 10, 36, 1, {"dtype": np.float32}),
+        (500, 40, 28, 2, {}),
         (500, 40, 45, 2, {}),
     ],
 )
@@ -52,10 +60,14 @@ def test_it_equals_the_round_on_the_cpu(n, p, f, runs, options):
         assert torch.equal(b, c)  # the same from run to run
 
 
+@pytest.mark.gpu
+@gpu
 def test_too_many_sets_for_a_block_are_left_to_plain_tensors():
     assert not quadratic_cuda.fits(torch.zeros(4, 300, device="cuda"), 36)
 
 
+@pytest.mark.gpu
+@gpu
 @pytest.mark.parametrize("relaxation", ["penalty", "gap", "exact"])
 @pytest.mark.parametrize("metric", ["sqeuclidean", "mahalanobis"])
 def test_a_fit_on_the_gpu_equals_the_fit_on_the_cpu(metric, relaxation):
@@ -71,6 +83,8 @@ def test_a_fit_on_the_gpu_equals_the_fit_on_the_cpu(metric, relaxation):
     assert fits[1].objective_ == pytest.approx(fits[0].objective_, rel=1e-9)
 
 
+@pytest.mark.gpu
+@gpu
 def test_a_sweep_on_the_gpu_equals_the_sweep_on_the_cpu():
     from softecm import SoftECM
     from softecm.datasets import make_blobs

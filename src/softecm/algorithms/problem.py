@@ -59,7 +59,7 @@ class SoftECMProblem:
         """Inverse curvature of a bound of the objective, coordinate by coordinate: the barycentre step's length."""
         if curvature is None:
             return None
-        clusters, sets = links(self.relaxation.focal)
+        clusters, sets = links(self.relaxation.focal, curvature.device)
         c = self.relaxation.focal.n_clusters
         if self.relaxation.n_free < len(self.relaxation.focal):
             folded = curvature[:, :c].clone()
@@ -68,7 +68,7 @@ class SoftECMProblem:
         else:
             ties = torch.zeros(len(self.relaxation.focal), dtype=curvature.dtype, device=curvature.device)
             ones = torch.ones(len(sets), dtype=curvature.dtype, device=curvature.device)
-            ties.index_add_(0, sets.to(ties.device), ones).index_add_(0, clusters.to(ties.device), ones)
+            ties.index_add_(0, sets, ones).index_add_(0, clusters, ones)
             # |a - b|^2 <= 2 |a|^2 + 2 |b|^2: both ends of a tie move at once.
             per_unit = curvature / self._total_weights(curvature)
             tail = (1,) * (curvature.ndim - 2)

@@ -162,7 +162,7 @@ def _raise_lambda(
 
 def constraint_residual(metric: SemiMetric, focal: FocalSets, prototypes: Tensor) -> Tensor:
     """How much of the sets' inertia the best barycentres would save, run by run: 0 where eq. 4 holds."""
-    clusters, sets = links(focal)
+    clusters, sets = links(focal, prototypes.device)
     if len(sets) == 0:
         return prototypes.new_zeros(len(prototypes))
     c = focal.n_clusters

@@ -10,20 +10,26 @@ from torch import Tensor
 
 from softecm.kernels.cuda_compile import available, card, kernel, on
 
-THREADS = 128
+_THREADS = (128, 64, 32)  # a block, and objects in its tile: fewer where sets and coordinates are many
 _SUMS = (1, 2, 4, 8, 16, 32)  # sums a thread can hold
 
 
 def fits(x: Tensor, f: int) -> bool:
     """Whether objects of this many coordinates and so many sets fit in a block's shared memory and registers."""
-    p = x.shape[1]
-    small = f * (p + 1) <= _SUMS[-1] * THREADS and x.dtype in (torch.float32, torch.float64)
-    return small and available() is None and _shared(f, p, True) <= card(x.device.index).shared
+    if x.dtype not in (torch.float32, torch.float64) or available() is not None:
+        return False
+    return _threads(f, x.shape[1], card(x.device.index).shared) is not None
 
 
-def _shared(f: int, p: int, compared: bool) -> int:
+def _threads(f: int, p: int, room: int) -> int | None:
+    """The largest block whose tile fits in ``room`` bytes and whose threads can hold all sums; None if none does."""
+    possible = (t for t in _THREADS if _shared(f, p, t, True) <= room and f * (p + 1) <= _SUMS[-1] * t)
+    return next(possible, None)
+
+
+def _shared(f: int, p: int, threads: int, compared: bool) -> int:
     """Bytes of shared memory a block needs."""
-    return max(8 * THREADS * ((1 + compared) * (f | 1) + ((p + 1) | 1)), 16 * THREADS)
+    return max(8 * threads * ((1 + compared) * (f | 1) + ((p + 1) | 1)), 16 * threads)
 
 
 def run_round(
@@ -43,18 +49,20 @@ def run_round(
         x = x.contiguous()
         given = [None if t is None else t.double().contiguous() for t in (weights, prototypes, previous)]
         prices = [t.double().contiguous() for t in (factors, beta, delta2)]
-        sums = next(k for k in _SUMS if k * THREADS >= outputs)
+        threads = _threads(f, p, card(device).shared)
+        assert threads is not None  # noqa: S101 -- fits says so
+        sums = next(k for k in _SUMS if k * threads >= outputs)
         found = kernel(
-            device, "quadratic_round", (("X64", int(x.dtype == torch.float64)), ("OUT", sums), ("THREADS", THREADS))
+            device, "quadratic_round", (("X64", int(x.dtype == torch.float64)), ("OUT", sums), ("THREADS", threads))
         )
-        shared = _shared(f, p, previous is not None)
-        resident = card(device).processors * found.resident(THREADS, shared)
-        blocks = max(1, min(-(-n // THREADS), -(-4 * resident // runs)))
+        shared = _shared(f, p, threads, previous is not None)
+        resident = card(device).processors * found.resident(threads, shared)
+        blocks = max(1, min(-(-n // threads), -(-4 * resident // runs)))
         partial = torch.empty((runs, blocks, outputs + 2), dtype=torch.float64, device=x.device)
         found.start(
             torch.cuda.current_stream(x.device).cuda_stream,
             (blocks, runs, 1),
-            (THREADS, 1, 1),
+            (threads, 1, 1),
             shared,
             x.data_ptr(),
             *(0 if t is None else t.data_ptr() for t in given),
