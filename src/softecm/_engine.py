@@ -13,16 +13,24 @@ from softecm._checks import check_choice
 LARGE_WORK = 2e8  # distances times coordinates a round; below it a GPU's start-up costs more than it saves
 
 
-def choose_device(device: Any, work: float) -> torch.device:
-    """The device asked for; "auto" takes a GPU where there is one and the work is large enough."""
+def choose_device(device: Any, work: float, cpu_only: str = "") -> torch.device:
+    """The device asked for; "auto" takes a GPU where there is one and the work is large enough.
+
+    ``cpu_only`` names what can't run on a GPU: it is refused there, never quietly run elsewhere.
+    """
     if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() and work >= LARGE_WORK else "cpu")
+        return torch.device("cuda" if torch.cuda.is_available() and work >= LARGE_WORK and not cpu_only else "cpu")
     try:
         chosen = torch.device(device)
     except (RuntimeError, TypeError) as error:
         raise ValueError(
             f"device must be 'auto', 'cpu' or a torch device such as 'cuda:0'; got {device!r}. Use 'auto'."
         ) from error
+    if chosen.type != "cpu" and cpu_only:
+        raise ValueError(
+            f"device must be 'cpu' or 'auto' with {cpu_only}, which has no GPU code; got {device!r}. For series on a GPU use "
+            "metric SoftDTW with a small gamma."
+        )
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"device must be one that is there; got {device!r}, and torch finds no GPU. Use device='cpu', or install a "

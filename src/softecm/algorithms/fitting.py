@@ -198,7 +198,8 @@ def prepare(
         )
     if metric.quadratic:
         check_size(chosen)
-    device = choose_device(chosen.device, float(n) * len(chosen.focal) * runs)
+    cpu_only = "" if metric.gpu else f"metric {metric.name or type(metric).__name__}"
+    device = choose_device(chosen.device, float(n) * len(chosen.focal) * runs, cpu_only)
     counts = np.ones(n) if given is None else given
     weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
     metric = metric.fitted(x, None if weights is None else weights.cpu())

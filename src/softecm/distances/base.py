@@ -80,6 +80,8 @@ class SemiMetric(ABC):
     space: ClassVar[type[Space]] = RealVectors
     #: Weighted barycentres are weighted means, coordinate by coordinate, and ``sums`` does not depend on ``v``.
     quadratic: ClassVar[bool] = False
+    #: Whether ``pairwise`` runs where its tensors are; False for one that only has code for the CPU.
+    gpu: ClassVar[bool] = True
 
     @abstractmethod
     def pairwise(self, x: Any, v: Tensor) -> Tensor:

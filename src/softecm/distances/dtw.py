@@ -68,6 +68,7 @@ class DTW(SemiMetric):
     length: int | str = "median"
     layout: str = "tslearn"
     name = "dtw"
+    gpu = False
     space = TimeSeries
 
     def __post_init__(self) -> None:

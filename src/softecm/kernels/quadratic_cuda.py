@@ -50,7 +50,7 @@ def run_round(
         given = [None if t is None else t.double().contiguous() for t in (weights, prototypes, previous)]
         prices = [t.double().contiguous() for t in (factors, beta, delta2)]
         threads = _threads(f, p, card(device).shared)
-        assert threads is not None  # noqa: S101 -- fits says so
+        assert threads is not None  # as fits says
         sums = next(k for k in _SUMS if k * threads >= outputs)
         found = kernel(
             device, "quadratic_round", (("X64", int(x.dtype == torch.float64)), ("OUT", sums), ("THREADS", threads))
