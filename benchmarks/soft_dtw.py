@@ -1,6 +1,7 @@
 """Soft-DTW, value and gradient for the prototypes, beside the public implementations, in one run.
 
-    python benchmarks/soft_dtw.py [--threads 2] [--dtype float32] [--seconds 8] [--quick] [--cpu]
+    python benchmarks/soft_dtw.py [kernels] [--threads 2] [--dtype both] [--seconds 8] [--quick] [--cpu]
+    python benchmarks/soft_dtw.py barycenter [--threads 2] [--cpu]
 
 Peers are optional; those that cannot be imported are named. A peer that would take longer than ``--seconds`` is timed on
 its first series and scaled up (marked ~): all of them are linear in the number of pairs. Best of several repetitions;
@@ -19,7 +20,11 @@ import argparse
 import datetime
 import importlib
 import os
+import subprocess
+import sys
+import tempfile
 import time
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -169,43 +174,52 @@ def seconds(run: Run, x: np.ndarray, y: np.ndarray, limit: float, clock: Clock) 
     return min(times) * len(x) / rows, rows < len(x)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
-    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
-    parser.add_argument("--seconds", type=float, default=8.0, help="time for one peer and shape")
-    parser.add_argument("--quick", action="store_true", help="the two shortest shapes only")
-    parser.add_argument("--no-peers", action="store_true")
-    parser.add_argument("--cpu", action="store_true", help="processor time instead of wall time")
-    args = parser.parse_args()
+COLD = """
+import time
+import numpy as np, torch
+from softecm.kernels import soft_dtw_cpu
+one = torch.zeros(1, 2, 1, dtype=torch.{dtype})
+start = time.perf_counter()
+soft_dtw_cpu.forward_backward(one, None, one, None, None, torch.ones(1, 1), 1.0, None)
+print(time.perf_counter() - start)
+"""
 
-    clock = time.process_time if args.cpu else time.perf_counter
-    os.environ["NUMBA_NUM_THREADS"] = str(args.threads)
-    import torch
 
-    torch.set_num_threads(args.threads)
-    start = time.perf_counter()
+def first_call(dtype: str) -> float:
+    """Seconds of a first call that finds nothing compiled, in a process of its own; imports not counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = subprocess.run(
+            [sys.executable, "-c", COLD.format(dtype=dtype)],
+            env={**os.environ, "NUMBA_CACHE_DIR": folder},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    return float(out.stdout.split()[-1])
+
+
+def heading(args: argparse.Namespace, dtype: str) -> None:
+    versions = [f"{m} {importlib.import_module(m).__version__}" for m in ("numpy", "numba", "torch")]
+    load = os.getloadavg()[0]
+    print(f"{datetime.date.today()}, {dtype}, {args.threads} threads, load {load:.1f}; {', '.join(versions)}")
+
+
+def kernels(args: argparse.Namespace, clock: Clock) -> None:
+    """Value and gradient for the prototypes, ours and the peers'."""
     mine = ours(args)
-    one = np.zeros((1, 2, 1), args.dtype)
-    mine(one, one)
-    first = time.perf_counter() - start
-
     runs: dict[str, Run] = {}
     for name, make in PEERS.items() if not args.no_peers else ():
         try:
             runs[name] = make(args)
         except ImportError as error:
             print(f"{name}: missing ({error})")
-    versions = [f"{m} {importlib.import_module(m).__version__}" for m in ("numpy", "numba", "torch")]
-    load = os.getloadavg()[0]
-    print(f"{datetime.date.today()}, {args.dtype}, {args.threads} threads, load {load:.1f}; {', '.join(versions)}")
-    print(f"import and first call of ours: {first:.1f} s (compiled code is cached on disk)\n")
+    heading(args, args.dtype)
+    print(f"first call of ours with nothing compiled: {first_call(args.dtype):.1f} s (kept on disk from then on)\n")
     print(
         f"{'CPU s' if args.cpu else 'S'}econds, value and gradient for the prototypes; in brackets, how many times ours.\n"
     )
     print("| n × f, L, d | ours | ns a cell | " + " | ".join(runs) + " |")
     print("|---" * (3 + len(runs)) + "|")
-
     for n, f, length, d in SHAPES[:2] if args.quick else SHAPES:
         rng = np.random.default_rng(0)
         x, y = (rng.normal(size=(k, length, d)).astype(args.dtype) for k in (n, f))
@@ -222,6 +236,71 @@ def main() -> None:
         columns = [f"{'~' if scaled else ''}{t:.3g} ({t / best:.0f}×)" for t, scaled in cells]
         cell = best * 1e9 / (n * f * length**2)
         print(f"| {n} × {f}, {length}, {d} | {best:.4f} | {cell:.2f} | " + " | ".join(columns) + " |", flush=True)
+
+
+def barycenter(args: argparse.Namespace, clock: Clock) -> None:
+    """The Soft-DTW barycentre of 50 series of Cylinder-Bell-Funnel, by at most 100 iterations of L-BFGS from their mean."""
+    import torch
+
+    from softecm.barycenters import soft_dtw_barycenter
+    from softecm.datasets import make_cbf
+    from softecm.kernels.soft_dtw import soft_dtw
+
+    X = make_cbf(50, length=128, random_state=0).data[:50]  # one kind: cylinders
+    ways: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "ours": lambda x: soft_dtw_barycenter(x, gamma=1.0, max_iter=100).series,
+    }
+    try:
+        from tslearn.barycenters import softdtw_barycenter
+
+        ways["tslearn"] = lambda x: softdtw_barycenter(x, gamma=1.0, max_iter=100)
+        ways["tslearn, tol=1e-6"] = lambda x: softdtw_barycenter(x, gamma=1.0, max_iter=100, tol=1e-6)
+        ways["tslearn, tol=1e-6, n_jobs=2"] = lambda x: softdtw_barycenter(
+            x, gamma=1.0, max_iter=100, tol=1e-6, n_jobs=2
+        )
+    except ImportError as error:
+        print(f"tslearn: missing ({error})")
+    heading(args, "float64")
+    print(
+        f"\n| 50 series, 128 steps | {'CPU ' if args.cpu else ''}seconds | times ours | mean Soft-DTW |\n|---|---|---|---|"
+    )
+    first = 0.0
+    for name, run in ways.items():
+        run(X[:3, ::4])  # compile
+        times = []
+        for _ in range(3 if name == "ours" else 1):
+            start = clock()
+            found = run(X)
+            times.append(clock() - start)
+        first = first or min(times)
+        value = float(soft_dtw(torch.from_numpy(X), torch.from_numpy(np.asarray(found))[None], gamma=1.0).mean())
+        print(f"| {name} | {min(times):.3f} | {min(times) / first:.1f} | {value:.4f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", choices=("kernels", "barycenter"), default="kernels")
+    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--dtype", choices=("float32", "float64", "both"), default="float32")
+    parser.add_argument("--seconds", type=float, default=8.0, help="time for one peer and shape")
+    parser.add_argument("--quick", action="store_true", help="the two shortest shapes only")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--cpu", action="store_true", help="processor time instead of wall time")
+    args = parser.parse_args()
+
+    clock = time.process_time if args.cpu else time.perf_counter
+    os.environ["NUMBA_NUM_THREADS"] = str(args.threads)
+    warnings.simplefilter("ignore")  # the peers' own
+    import torch
+
+    torch.set_num_threads(args.threads)
+    if args.part == "barycenter":
+        barycenter(args, clock)
+        return
+    for dtype in ("float32", "float64") if args.dtype == "both" else (args.dtype,):
+        args.dtype = dtype
+        kernels(args, clock)
+        print()
 
 
 if __name__ == "__main__":

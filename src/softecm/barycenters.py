@@ -89,7 +89,7 @@ def soft_dtw_barycenter(
         start.numpy().ravel(),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": max_iter, "ftol": tol},
+        options={"maxiter": max_iter, "ftol": tol, "maxcor": 30},  # a step costs far more than remembering it
     )
     return Barycenter(found.x.reshape(start.shape), float(found.fun), int(found.nit))
 
