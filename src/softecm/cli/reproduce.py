@@ -1,0 +1,108 @@
+"""``softecm reproduce``: the paper's tables and figures, regenerated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from softecm.cli.problems import Problem, disk, mendable
+from softecm.cli.screen import consoles
+from softecm.experiments import EXPERIMENTS, Experiment
+
+ROOT = Path("out") / "reproduce"
+GRIDS = ("auto", "full", "small")
+
+
+def run(
+    name: str,
+    output: Path | None,
+    *,
+    rows: tuple[str, ...],
+    grid: str,
+    seeds: int,
+    device: str,
+    journals: Path | None,
+    quiet: bool,
+    machine: bool,
+) -> None:
+    """Run one experiment, or all, and write a page for each."""
+    out, err = consoles(quiet=quiet, machine=machine)
+    chosen = _chosen(name)
+    if grid not in GRIDS:
+        raise Problem(f"--grid must be {', '.join(GRIDS)}; got {grid}.")
+    if seeds < 1:
+        raise Problem(f"--seeds must be at least 1; got {seeds}. The paper has 10.")
+    runs = _runs(output, rows, grid, seeds, device, journals, progress=err.is_terminal and not (quiet or machine))
+    command = _command(name, rows, grid, seeds, device)
+    written: dict[str, Any] = {}
+    for experiment in chosen:
+        folder = _folder(output, experiment, several=len(chosen) > 1)
+        out.print(Text.assemble((experiment.name, "bold"), f"  {experiment.text}"))
+        page = _page(experiment, runs, command, err)
+        with disk(f"writing to {folder}"):
+            files = page.write(folder, experiment.name)
+        written[experiment.name] = {"files": [str(path) for path in files], **page.facts}
+        out.print(Text.assemble("  Open ", (str(folder / f"{experiment.name}.html"), "bold")))
+    if machine:
+        print(json.dumps(written, ensure_ascii=False))
+
+
+def _chosen(name: str) -> list[Experiment]:
+    if name == "all":
+        return list(EXPERIMENTS.values())
+    if name not in EXPERIMENTS:
+        raise Problem(f"{name} is no experiment: give {', '.join(EXPERIMENTS)} or all.")
+    return [EXPERIMENTS[name]]
+
+
+def _folder(output: Path | None, experiment: Experiment, *, several: bool) -> Path:
+    if output is None:
+        return ROOT / experiment.name
+    return output / experiment.name if several else output
+
+
+def _runs(
+    output: Path | None,
+    rows: tuple[str, ...],
+    grid: str,
+    seeds: int,
+    device: str,
+    journals: Path | None,
+    *,
+    progress: bool,
+) -> Any:
+    from softecm.experiments.rows import choose_rows
+    from softecm.experiments.runs import Options, Runs
+
+    place = journals or (ROOT if output is None else output) / "journals"
+    with mendable(ValueError):
+        return Runs(Options(choose_rows(rows), place, grid, seeds, device, progress))
+
+
+def _page(experiment: Experiment, runs: Any, command: str, err: Console) -> Any:
+    """The experiment's page; data or packages that are missing are the user's to get."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from softecm.selection import SweepInterrupted
+
+    try:
+        with mendable(ValueError, ImportError, OSError):
+            return experiment.load()(runs, command)
+    except SweepInterrupted as stop:
+        err.print(Text(f"softecm: {stop}"))
+        raise
+
+
+def _command(name: str, rows: tuple[str, ...], grid: str, seeds: int, device: str) -> str:
+    """What to type to get the same page."""
+    parts = [f"softecm reproduce {name}"]
+    parts += [f"--rows {','.join(rows)}"] if rows else []
+    parts += [f"--grid {grid}"] if grid != "auto" else []
+    parts += [f"--seeds {seeds}"] if seeds != 10 else []
+    parts += [f"--device {device}"] if device != "auto" else []
+    return " ".join(parts)

@@ -1,0 +1,136 @@
+"""A page of an experiment: headings, sentences, tables and figures, as Markdown and as one self-contained HTML file."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
+th, td { padding: 0.25rem 0.7rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; }
+th { border-bottom: 2px solid #888; } .wide { overflow-x: auto; } img { max-width: 100%; }
+figcaption { color: #555; font-size: 0.9rem; } code { background: #f3f3f3; padding: 0 0.2rem; }
+@media (prefers-color-scheme: dark) {
+  body { background: #181818; color: #ddd; } th, td { border-color: #444; } code { background: #2a2a2a; }
+  figcaption { color: #aaa; } img { background: #fff; }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and rows of text; ``**bold**`` and `` `code` `` are the only marks."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture as PNG bytes."""
+
+    name: str
+    caption: str
+    png: bytes
+
+
+@dataclass
+class Page:
+    """What an experiment has to show, in order."""
+
+    title: str
+    command: str
+    blocks: list[Any] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)  # for machines
+
+    def heading(self, text: str) -> None:
+        """Begin a section."""
+        self.blocks.append(("heading", text))
+
+    def text(self, *sentences: str) -> None:
+        """Add a paragraph."""
+        self.blocks.append(("text", " ".join(sentences)))
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Add a table."""
+        self.blocks.append(("table", Table(head, rows)))
+
+    def figure(self, name: str, figure: Any, caption: str) -> None:
+        """Add a Matplotlib figure and close it."""
+        from matplotlib import pyplot as plt
+
+        buffer = BytesIO()
+        figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+        plt.close(figure)
+        self.blocks.append(("figure", Figure(name, caption, buffer.getvalue())))
+
+    @property
+    def figures(self) -> list[Figure]:
+        """All pictures of the page."""
+        return [block for kind, block in self.blocks if kind == "figure"]
+
+    def markdown(self) -> str:
+        """The page as Markdown, pictures beside it."""
+        parts = [f"# {self.title}", *(_markdown(kind, block) for kind, block in self.blocks)]
+        return "\n\n".join([*parts, f"Made by `{self.command}`."]) + "\n"
+
+    def html(self) -> str:
+        """The page as one file that needs nothing else."""
+        body = "\n".join(_html(kind, block) for kind, block in self.blocks)
+        return (
+            f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(self.title)}</title>'
+            f"<style>{STYLE}</style></head>\n<body>\n<h1>{escape(self.title)}</h1>\n{body}\n"
+            f"<footer><p>Made by <code>{escape(self.command)}</code>.</p></footer>\n</body>\n</html>\n"
+        )
+
+    def write(self, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md``, ``name.html`` and the pictures; say which files they are."""
+        folder.mkdir(parents=True, exist_ok=True)
+        files = [folder / f"{name}.md", folder / f"{name}.html"]
+        files[0].write_text(self.markdown(), encoding="utf-8")
+        files[1].write_text(self.html(), encoding="utf-8")
+        for figure in self.figures:
+            files.append(folder / f"{figure.name}.png")
+            files[-1].write_bytes(figure.png)
+        return files
+
+
+def _markdown(kind: str, block: Any) -> str:
+    if kind == "heading":
+        return f"## {block}"
+    if kind == "table":
+        lines = [block.head, ["---"] * len(block.head), *block.rows]
+        return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    if kind == "figure":
+        return f"![{block.caption}]({block.name}.png)\n\n*{block.caption}*"
+    return str(block)
+
+
+def _html(kind: str, block: Any) -> str:
+    if kind == "heading":
+        return f"<h2>{escape(block)}</h2>"
+    if kind == "table":
+        head = "".join(f'<th scope="col">{_marked(cell)}</th>' for cell in block.head)
+        rows = "".join("<tr>" + "".join(f"<td>{_marked(c)}</td>" for c in row) + "</tr>\n" for row in block.rows)
+        return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>'
+    if kind == "figure":
+        data = base64.b64encode(block.png).decode("ascii")
+        caption = escape(block.caption)
+        return f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
+    return f"<p>{_marked(block)}</p>"
+
+
+def _marked(text: str) -> str:
+    """Escaped text with its two marks."""
+    safe = escape(text).replace(r"\*", "*")
+    safe = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", safe)
+    return re.sub(r"`(.+?)`", r"<code>\1</code>", safe)
