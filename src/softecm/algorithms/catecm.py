@@ -39,8 +39,10 @@ class ExpectedMismatches(SemiMetric):
         """A table in which every column is categorical, weights encoded as they are."""
         return Table(TableOptions(nominal=True, simplex=True))
 
-    def pairwise(self, x: EncodedTable, v: Tensor) -> Tensor:
-        """Expected mismatches (n, k) with prototypes (k, categories)."""
+    def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
+        """Expected mismatches (n, k) with prototypes (k, categories); of weights where ``x`` is a tensor of them."""
+        if isinstance(x, Tensor):
+            return x.sum(-1, keepdim=True) - x @ v.T  # each attribute's weights add up to 1
         return table_pairwise(x, v, _missed)
 
     def terms(self, x: EncodedTable, v: Tensor) -> Tensor:

@@ -299,6 +299,49 @@ def report(
     run(folder, output, quiet=quiet, machine=machine)
 
 
+@app.command()
+def reproduce(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="diamond, cbf, mixture, table, lambda, rules, or all of them.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write; out/reproduce/NAME by default.")
+    ] = None,
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(help="Rows of the table: numerical, categorical, series, or names; comma between."),
+    ] = None,
+    grid: Annotated[
+        str, typer.Option(help="full (1000 runs a row), small, or auto: small for Soft-DTW alone.")
+    ] = "auto",
+    seeds: Annotated[int, typer.Option(help="Runs of each combination; 5 at most for Soft-DTW unless full.")] = 10,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    journals: Annotated[
+        Path | None, typer.Option(help="Folder of finished runs, shared by experiments; beside the output by default.")
+    ] = None,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """The paper's tables and figures, computed anew and laid beside its numbers.
+
+    Writes NAME.md, NAME.html and the figures. What is finished is kept in journals: the same command goes on where
+    it was stopped. The data sets are downloaded, or read from the folder that SOFTECM_DATA names.
+    """
+    from softecm.cli.reproduce import run
+
+    run(
+        name,
+        output,
+        rows=_several(rows),
+        grid=grid,
+        seeds=seeds,
+        device=device,
+        journals=journals,
+        quiet=quiet,
+        machine=machine,
+    )
+
+
 def main() -> None:
     """Run the command line; exit 2 with one sentence for what the user can mend."""
     from softecm.cli.problems import Problem, Stopped
