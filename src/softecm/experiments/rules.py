@@ -1,0 +1,86 @@
+"""Which rule finds the better partition? The classes judge, they do not choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softecm.experiments.page import Page
+from softecm.experiments.protocols import RECOMMENDED
+from softecm.experiments.rows import Row
+from softecm.experiments.runs import Runs
+from softecm.selection.result import Sweep
+from softecm.selection.rules import RULES
+from softecm.selection.sweeping import sweep
+
+GRID = {"beta": [1.1, 1.2, 1.3, 1.5, 2.0], "lam": [0.1, 1.0, 10.0]}
+DEAR_GRID = {"beta": [1.1, 1.2, 1.3], "lam": [0.1, 1.0]}
+SEEDS, RESAMPLES = 3, 10
+DEAR_SEEDS, DEAR_RESAMPLES = 1, 4
+
+
+def run(runs: Runs, command: str) -> Page:
+    """One sweep a row, every rule's choice from it, judged."""
+    rows = [row for row in runs.options.rows if not row.is_dear or runs.options.grid == "full"]
+    page = Page("Which rule finds the better partition?", command)
+    page.text(
+        "Data scaled as recommended, Soft-ECM with α = 1, no empty set and the paper's penalty, "
+        f"β of {_list(GRID['beta'])} and λ of {_list(GRID['lam'])}, {SEEDS} seeds. Every rule chooses one (β, λ) without "
+        "classes; the number is the mean adjusted Rand index of its runs (1: the classes themselves, 0: no better than "
+        "chance). *Any*: the mean over the whole grid, which is what choosing blindly gives. *Best*: the largest there "
+        "is, known only with the classes at hand."
+    )
+    found = {row.key: _sweep(runs, row) for row in rows}
+    judged = {row.title: judge(found[row.key]) for row in rows}
+    if judged:
+        names = [*RULES, "any", "best"]
+        means = {name: float(np.mean([np.nan_to_num(numbers[name]) for numbers in judged.values()])) for name in names}
+        lines = [[title, *(_shown(name, numbers) for name in names)] for title, numbers in judged.items()]
+        page.table(["data", *names], [*lines, ["mean", *(f"{means[name]:.2f}" for name in names)]])
+        page.text("A rule that trusts nothing counts as 0 in the mean.")
+        page.facts["mean_adjusted_rand"] = means
+    page.table(["rule", "what it wants"], [[f"`{name}`", rule.text] for name, rule in RULES.items()])
+    return page
+
+
+def judge(found: Sweep) -> dict[str, float]:
+    """The adjusted Rand index of every rule's choice; NaN where a rule trusts nothing."""
+    score = found["adjusted_rand_index"].astype(float)
+    numbers: dict[str, float] = {}
+    for name in RULES:
+        try:
+            numbers[name] = float(score[found.best(name).rows].mean())
+        except ValueError:
+            numbers[name] = float("nan")
+    groups: dict[Any, list[float]] = {}
+    for beta, lam, value in zip(found["beta"], found["lam"], score, strict=True):
+        groups.setdefault((beta, lam), []).append(value)
+    return {**numbers, "any": float(score.mean()), "best": max(float(np.mean(group)) for group in groups.values())}
+
+
+def _sweep(runs: Runs, row: Row) -> Sweep:
+    data, options = runs.objects(row, RECOMMENDED), runs.options
+    name = f"{row.title}, rules"
+    return sweep(
+        {name: data.X},
+        DEAR_GRID if row.is_dear else GRID,
+        estimator={name: RECOMMENDED.estimator(row, "Soft-ECM", options.device)},
+        y={name: data.y},
+        seeds=DEAR_SEEDS if row.is_dear else SEEDS,
+        resamples=DEAR_RESAMPLES if row.is_dear else RESAMPLES,
+        journal=options.journals / f"{row.key}-rules.jsonl",
+        progress=options.progress,
+    )
+
+
+def _shown(name: str, numbers: dict[str, float]) -> str:
+    value = numbers[name]
+    if np.isnan(value):
+        return "none to trust"
+    top = max(numbers[rule] for rule in RULES if not np.isnan(numbers[rule]))
+    return f"**{value:.2f}**" if name in RULES and round(value, 2) >= round(top, 2) else f"{value:.2f}"
+
+
+def _list(values: list[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
