@@ -94,10 +94,29 @@ class Penalty(Relaxation):
 
     def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
         """Inertia and its gradient."""
+        direct = self._direct(prototypes.detach())
+        if direct is not None:
+            return direct
         leaf = prototypes.detach().requires_grad_()
         with torch.enable_grad():
             cost = self.lam * inertia(self.metric, leaf, *links(self.focal, leaf.device))
         return Tie(cost.detach(), _gradient(cost, leaf), None)
+
+    def _direct(self, prototypes: Tensor) -> Tie | None:
+        """The same from the metric's own derivatives, where it has them."""
+        clusters, sets = links(self.focal, prototypes.device)
+        if len(sets) == 0:
+            return None
+        found = self.metric.paired_gradients(prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1))
+        if found is None:
+            return None
+        values, at_clusters, at_sets = found
+        shape = (len(prototypes), len(sets), *prototypes.shape[2:])
+        price = self.lam.reshape(-1, *(1,) * (prototypes.ndim - 1))
+        gradient = torch.zeros_like(prototypes)
+        gradient.index_add_(1, clusters, price * at_clusters.reshape(shape))
+        gradient.index_add_(1, sets, price * at_sets.reshape(shape))
+        return Tie(self.lam * values.reshape(shape[:2]).sum(1), gradient, None)
 
     @staticmethod
     def arms(focal: FocalSets) -> tuple[Tensor, Tensor]:

@@ -94,6 +94,10 @@ class SemiMetric(ABC):
         ]  # a few needless pairs cost less than a call a pair
         return torch.cat(parts) if parts else a.new_zeros(0)
 
+    def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+        """``paired``, floored at 0, and its derivatives in ``a`` and ``b`` without a graph; None: differentiate it."""
+        return None
+
     def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from data filled in."""
         return self
@@ -151,6 +155,10 @@ class SemiMetric(ABC):
         tol: float,
     ) -> FusedRound | None:
         """One compiled pass for a batch of runs ``v`` (runs, f, *shape); None where there is none for this input."""
+        return None
+
+    def nearest(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Distance to the nearest prototype and its number, (n,) each, in one compiled pass; None where there is none."""
         return None
 
     def fused_masses(self, x: Any, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:

@@ -125,6 +125,23 @@ class SoftDTW(SemiMetric):
             return raw
         return (raw - 0.5 * self._selves(as_batch(a)) - 0.5 * self._selves(as_batch(b))).clamp_min(0.0)
 
+    def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Divergences of matching rows, and their derivatives in either end."""
+        rows, ones, level = Rows(len(a), a.device), a.new_ones(len(a)), b.mean((0, 1))
+        a, b = a - level, b - level
+
+        def aligned(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            values, w, moved = soft_dtw_sums(x, y, ones, pairs=rows, **self._options())
+            return values, 2.0 * (w[..., None] * y - moved)
+
+        values, in_b = aligned(a, b)
+        _, in_a = aligned(b, a)
+        if self.divergence:
+            (self_a, own_a), (self_b, own_b) = aligned(a, a), aligned(b, b)
+            values, in_a, in_b = values - 0.5 * self_a - 0.5 * self_b, in_a - own_a, in_b - own_b
+        counts = (values > 0)[:, None, None]  # below the floor the distance is 0, and flat
+        return values.clamp_min(0.0), torch.where(counts, in_a, 0.0), torch.where(counts, in_b, 0.0)
+
     def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums:
         """Curvature and moment of the raw value's bound; the divergence's own gradient beside them."""
         batch = as_batch(x)
