@@ -300,6 +300,121 @@ def report(
 
 
 @app.command()
+def sweep(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="CSV, Parquet, Feather, Excel, ARFF, .ts, .npy or .npz.")
+    ],
+    clusters: Annotated[
+        str,
+        typer.Option("--clusters", "-c", metavar="K", help="How many groups: 3, 2,3,4 or 2-6.", rich_help_panel=FIT),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write; FILE-sweep by default.", rich_help_panel=OUT)
+    ] = None,
+    beta: Annotated[str, typer.Option(help="Values of beta, comma between.", rich_help_panel=FIT)] = "1.1,1.2,1.3,1.5",
+    lam: Annotated[str, typer.Option(help="Values of lambda, comma between.", rich_help_panel=FIT)] = "0.1,1,10",
+    alpha: Annotated[str, typer.Option(help="Values of alpha, comma between.", rich_help_panel=FIT)] = "1",
+    seeds: Annotated[int, typer.Option(help="Runs of each combination.", rich_help_panel=FIT)] = 3,
+    rule: Annotated[
+        str,
+        typer.Option(help="nonspecificity, xie_beni, silhouette, stability or paper.", rich_help_panel=FIT),
+    ] = "nonspecificity",
+    resamples: Annotated[
+        int, typer.Option(help="Refits on parts of the objects, for the rule stability.", rich_help_panel=FIT)
+    ] = 0,
+    metric: Annotated[str, typer.Option(help="auto, or a metric's name.", rich_help_panel=FIT)] = "auto",
+    delta: Annotated[
+        str, typer.Option(help="Distance to no group: auto, a number, or none for no outliers.", rich_help_panel=FIT)
+    ] = "auto",
+    relaxation: Annotated[str, typer.Option(help="penalty, gap or exact.", rich_help_panel=FIT)] = "penalty",
+    n_init: Annotated[int, typer.Option(help="Starts of a run.", rich_help_panel=FIT)] = 10,
+    max_iter: Annotated[int, typer.Option(help="Most rounds.", rich_help_panel=FIT)] = 500,
+    tol: Annotated[float, typer.Option(help="Done when no mass moves by more.", rich_help_panel=FIT)] = 1e-4,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=FIT)] = "auto",
+    dtype: Annotated[str, typer.Option(help="float64 or float32.", rich_help_panel=FIT)] = "float64",
+    labels: Annotated[
+        str | None, typer.Option(help="Column with known classes: only to judge.", rich_help_panel=FILE)
+    ] = None,
+    id_column: IdColumn = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Columns to leave out, comma between.", rich_help_panel=FILE)
+    ] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="Columns to take as categories, or all.", rich_help_panel=FILE)
+    ] = None,
+    numeric: Annotated[
+        list[str] | None, typer.Option(help="Columns that must be numbers, or all.", rich_help_panel=FILE)
+    ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    header: Header = None,
+    missing: Missing = None,
+    sheet: Sheet = None,
+    array: Array = None,
+    series_id: SeriesId = None,
+    time: Time = None,
+    value: Value = None,
+    journal: Annotated[
+        Path | None, typer.Option(help="File of finished runs; in the folder by default.", rich_help_panel=OUT)
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Try a grid of parameters on a file; say what each rule chooses without labels.
+
+    The folder gets sweep.csv (a row a run), best.json, heatmap.png and a journal: the same command goes on where it was
+    stopped.
+    """
+    from softecm.cli.readers import ReadOptions
+    from softecm.cli.sweep import run
+
+    options = ReadOptions(
+        delimiter=delimiter,
+        decimal=decimal,
+        encoding=encoding,
+        header=header,
+        missing=tuple(missing) if missing else None,
+        sheet=sheet,
+        array=array,
+        id_column=id_column,
+        label_column=labels,
+        drop=_several(drop),
+        categorical=_several(categorical),
+        numeric=_several(numeric),
+        series_id=series_id,
+        time=time,
+        value=_several([value] if value else None),
+    )
+    given = {
+        "metric": metric,
+        "delta": _number_or("--delta", delta, "auto"),
+        "relaxation": relaxation,
+        "n_init": n_init,
+        "max_iter": max_iter,
+        "tol": tol,
+        "device": device,
+        "dtype": dtype,
+    }
+    grid = {"n_clusters": clusters, "alpha": alpha, "beta": beta, "lam": lam}
+    run(
+        file,
+        grid,
+        output,
+        options,
+        given,
+        rule=rule,
+        seeds=seeds,
+        resamples=resamples,
+        journal=journal,
+        force=force,
+        quiet=quiet,
+        machine=machine,
+    )
+
+
+@app.command()
 def reproduce(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="diamond, cbf, mixture, table, lambda, rules, or all of them.")

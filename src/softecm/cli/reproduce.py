@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.screen import consoles
+from softecm.cli.sweep import interruptible
 from softecm.experiments import EXPERIMENTS, Experiment
 
 ROOT = Path("out") / "reproduce"
@@ -42,7 +42,7 @@ def run(
     for experiment in chosen:
         folder = _folder(output, experiment, several=len(chosen) > 1)
         out.print(Text.assemble((experiment.name, "bold"), f"  {experiment.text}"))
-        page = _page(experiment, runs, command, err)
+        page = _page(experiment, runs, command)
         with disk(f"writing to {folder}"):
             files = page.write(folder, experiment.name)
         written[experiment.name] = {"files": [str(path) for path in files], **page.facts}
@@ -83,19 +83,15 @@ def _runs(
         return Runs(Options(choose_rows(rows), place, grid, seeds, device, progress))
 
 
-def _page(experiment: Experiment, runs: Any, command: str, err: Console) -> Any:
+def _page(experiment: Experiment, runs: Any, command: str) -> Any:
     """The experiment's page; data or packages that are missing are the user's to get."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from softecm.selection import SweepInterrupted
-
     try:
-        with mendable(ValueError, ImportError, OSError):
-            return experiment.load()(runs, command)
-    except SweepInterrupted as stop:
-        err.print(Text(f"softecm: {stop}"))
-        raise
+        import matplotlib
+    except ImportError as error:
+        raise Problem("figures need matplotlib: pip install 'softecm[report]'.") from error
+    matplotlib.use("Agg")
+    with interruptible(), mendable(ValueError, ImportError, OSError):
+        return experiment.load()(runs, command)
 
 
 def _command(name: str, rows: tuple[str, ...], grid: str, seeds: int, device: str) -> str:

@@ -137,8 +137,8 @@ class Runs:
             package = BASELINES[HARD[method]][0]
             return absent(f"needs {package}: pip install {package}")
         rows = [journal.done[seed][0] for seed in range(seeds)]
-        columns = [np.array([row[name] for row in rows]) for name in ("rand_index", "purity", "accuracy")]
-        return Result(*columns)
+        rand_index, purity, matched = np.array([[r[n] for n in ("rand_index", "purity", "accuracy")] for r in rows]).T
+        return Result(rand_index, purity, matched)
 
 
 def _hard_labels(row: Row, method: str, protocol: Protocol, data: Objects, seed: int) -> Any:
