@@ -1,0 +1,241 @@
+"""``softecm sweep``: a grid of parameters on a file, what every rule chooses from it, a folder that can be gone on with."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from softecm.cli.fitting import check_metric, choose_metric
+from softecm.cli.folder import check_free
+from softecm.cli.problems import Problem, disk, mendable
+from softecm.cli.readers import Loaded, ReadOptions, read
+from softecm.cli.screen import consoles
+
+JOURNAL = "journal.jsonl"
+NAMES = ("sweep.csv", "best.json", "heatmap.png")
+SHOWN = {"n_clusters": "clusters", "alpha": "alpha", "beta": "beta", "lam": "lam"}
+
+
+def run(
+    file: Path,
+    grid: Mapping[str, str],
+    output: Path | None,
+    options: ReadOptions,
+    given: Mapping[str, Any],
+    *,
+    rule: str,
+    seeds: int,
+    resamples: int,
+    journal: Path | None,
+    force: bool,
+    quiet: bool,
+    machine: bool,
+) -> None:
+    """Read, check the grid, run what the journal does not have yet, write and say what was chosen."""
+    out, err = consoles(quiet=quiet, machine=machine)
+    values = {name: _values(f"--{SHOWN[name]}", text, whole=name == "n_clusters") for name, text in grid.items()}
+    _check_rule(rule, resamples)
+    folder = output or Path(f"{file.stem}-sweep")
+    if not (folder / JOURNAL).is_file():  # with one, it is ours to go on with
+        check_free(folder, force=force)
+    loaded = read(file, options)
+    metric, why = (str(given["metric"]), "as asked") if given["metric"] != "auto" else choose_metric(loaded)
+    check_metric(metric)
+    out.print(Text(f"{file}: {len(loaded)} objects, metric {metric} ({why})"))
+    found = _sweep(loaded, values, {**given, "metric": metric}, seeds, resamples, journal or folder / JOURNAL, err)
+    choices = {name: _choice(found, name) for name in _rules(found)}
+    summary = _summary(file, metric, found, values, rule, choices)
+    with disk(f"writing to {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(folder, found, values, rule, summary)
+    _say(out, folder, found, values, rule, choices)
+    if machine:
+        print(json.dumps({**summary, "folder": str(folder)}, ensure_ascii=False))
+
+
+# ------------------------------------------------------------------ what was asked
+
+
+def _values(name: str, text: str, *, whole: bool) -> list[float] | list[int]:
+    """Numbers with commas between; whole ones also as a range, 2-6."""
+    found: list[Any] = []
+    for part in (part.strip() for part in text.split(",") if part.strip()):
+        low, dash, high = part.partition("-")
+        if whole and dash and low.isdecimal() and high.isdecimal() and int(low) <= int(high):
+            found += range(int(low), int(high) + 1)
+            continue
+        try:
+            found.append(int(part) if whole else float(part))
+        except ValueError:
+            example = "2,3,4 or 2-6" if whole else "1.1,1.2,1.5"
+            raise Problem(f"{name} must hold numbers, such as {example}; got {text}.") from None
+    if not found:
+        raise Problem(f"{name} must hold at least one number; got {text!r}.")
+    return list(dict.fromkeys(found))
+
+
+def _check_rule(rule: str, resamples: int) -> None:
+    from softecm.selection import RULES
+
+    if rule not in RULES:
+        raise Problem(f"--rule must be {', '.join(RULES)}; got {rule}.")
+    if rule == "stability" and not resamples:
+        raise Problem("--rule stability needs refits on resamples: add --resamples 10.")
+
+
+def _sweep(
+    loaded: Loaded,
+    values: Mapping[str, Any],
+    given: Mapping[str, Any],
+    seeds: int,
+    resamples: int,
+    journal: Path,
+    err: Console,
+) -> Any:
+    from softecm import SoftECM
+    from softecm.selection import sweep
+
+    if loaded.labels is not None and any(label is None for label in loaded.labels):
+        raise Problem("--labels must name a column without gaps: leave it out, or the rows whose class is unknown.")
+    labels = None if loaded.labels is None else [str(label) for label in loaded.labels]
+    options: dict[str, Any] = {"seeds": seeds, "resamples": resamples, "progress": err.is_terminal and not err.quiet}
+    with interruptible(), mendable(ValueError, TypeError), disk(f"writing {journal}"):
+        return sweep(loaded.data, values, estimator=SoftECM(**given), y=labels, journal=journal, **options)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends with one sentence on what is kept."""
+    from softecm.selection import SweepInterrupted
+
+    try:
+        yield
+    except SweepInterrupted as stop:
+        print(f"softecm: {stop}", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+# ------------------------------------------------------------------ what was chosen
+
+
+def _rules(found: Any) -> list[str]:
+    from softecm.selection import RULES
+
+    return [name for name, rule in RULES.items() if rule.column in found.columns]
+
+
+def _choice(found: Any, rule: str) -> dict[str, Any] | str:
+    """A rule's choice as plain values, or why it has none."""
+    from softecm.selection.rules import is_sound
+
+    try:
+        best = found.best(rule)
+    except ValueError as error:
+        return str(error)
+    facts: dict[str, Any] = {
+        "params": {name: _plain(value) for name, value in best.params.items()},
+        "value": _plain(best.value),
+        "sound_runs": int(is_sound(found.columns)[best.rows].sum()),
+        "runs": len(best.rows),
+        "random_state": int(found["random_state"][best.row]),
+    }
+    for name in ("rand_index", "adjusted_rand_index", "accuracy"):
+        if name in found.columns:
+            facts[name] = float(found[name][best.rows].astype(float).mean())
+    return facts
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _summary(
+    file: Path, metric: str, found: Any, values: Mapping[str, Any], rule: str, choices: Mapping[str, Any]
+) -> dict[str, Any]:
+    chosen = choices[rule]
+    return {
+        "file": str(file.absolute()),
+        "metric": metric,
+        "grid": dict(values),
+        "runs": len(found),
+        "merged_runs": int(found["collapsed"].astype(bool).sum()),
+        "rule": rule,
+        "best": chosen if isinstance(chosen, dict) else None,
+        "rules": dict(choices),
+    }
+
+
+# ------------------------------------------------------------------ what is written and said
+
+
+def _write(folder: Path, found: Any, values: Mapping[str, Any], rule: str, summary: Mapping[str, Any]) -> None:
+    with (folder / NAMES[0]).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(found.columns)
+        writer.writerows(zip(*(column.tolist() for column in found.columns.values()), strict=True))
+    (folder / NAMES[1]).write_text(json.dumps(summary, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    try:
+        import matplotlib
+    except ImportError:
+        return
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
+    _draw(found, values, rule, summary["best"], ax)
+    figure.savefig(folder / NAMES[2], dpi=120)
+    plt.close(figure)
+
+
+def _draw(found: Any, values: Mapping[str, Any], rule: str, best: Mapping[str, Any] | None, ax: Any) -> None:
+    """The two parameters with most values; the others as the rule chose them."""
+    from softecm.selection import RULES
+
+    order = sorted(values, key=lambda name: -len(values[name]))
+    x, y = sorted(order[:2], key=list(values).index)
+    others = {name: best["params"][name] if best else values[name][0] for name in order[2:]}
+    found.where(**others).heatmap(x, y, RULES[rule].column, ax=ax)
+    ax.set_title(", ".join(f"{name} {value:g}" for name, value in others.items()))
+
+
+def _say(
+    out: Console, folder: Path, found: Any, values: Mapping[str, Any], rule: str, choices: Mapping[str, Any]
+) -> None:
+    merged = int(found["collapsed"].astype(bool).sum())
+    out.print(Text(f"{len(found)} runs, {merged} with merged clusters"))
+    judged = "rand_index" in found.columns
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in (
+        "rule",
+        *(SHOWN[name] for name in values),
+        "value",
+        "sound",
+        *(("Rand", "adjusted") if judged else ()),
+    ):
+        table.add_column(name, justify="left" if name == "rule" else "right")
+    for name, choice in choices.items():
+        if isinstance(choice, str):
+            table.add_row(name, Text("nothing to trust", style="dim"))
+            continue
+        cells = [f"{choice['params'][p]:g}" for p in values]
+        cells += [
+            "-" if choice["value"] is None else f"{choice['value']:.4g}",
+            f"{choice['sound_runs']}/{choice['runs']}",
+        ]
+        cells += [f"{choice[score]:.3f}" for score in ("rand_index", "adjusted_rand_index")] if judged else []
+        table.add_row(name, *cells, style="bold" if name == rule else "")
+    out.print(table)
+    if isinstance(choices[rule], str):
+        out.print(Text(f"Mind: {choices[rule]}", style="yellow"))
+    out.print(Text.assemble("All runs: ", (str(folder / NAMES[0]), "bold"), f", figure: {folder / NAMES[2]}"))
