@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +98,24 @@ class DTW(SemiMetric):
         batch = as_batch(x)
         _, w, y = dtw_sums(batch.values, v, weights.contiguous(), x_lengths=batch.lengths, band=self.band)
         return Sums(w[..., None], y)
+
+    def with_sums(self, x: Any, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+        """Align every pair once, keep what each step of each prototype is aligned with, weigh it later."""
+        if v.is_cuda or v.shape[1] < 2 * v.shape[2]:  # as for Soft-DTW
+            return None
+        batch = as_batch(x)
+        n, k = len(batch), len(v)
+        pairs = torch.arange(n).repeat_interleave(k), torch.arange(n * k)
+        values, w, y = dtw_sums(
+            batch.values, v.repeat(n, 1, 1), v.new_ones(n * k), x_lengths=batch.lengths, pairs=pairs, band=self.band
+        )
+        w, y = w.reshape(n, k, -1), y.reshape(n, k, *v.shape[1:])
+
+        def later(weights: Tensor) -> Sums:
+            curvature = torch.einsum("nk,nkl->kl", weights, w)[..., None]
+            return Sums(curvature, torch.einsum("nk,nkld->kld", weights, y))
+
+        return values.reshape(n, k), later
 
     def terms(self, x: Any, v: Tensor) -> Tensor:
         """What each step of a prototype adds."""
