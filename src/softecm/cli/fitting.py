@@ -29,6 +29,7 @@ class Fitted:
     warnings: tuple[str, ...]
     interrupted: bool
     seconds: float
+    seconds_a_round: float | None = None  # the median; None for fewer than two rounds
 
 
 def choose_metric(loaded: Loaded) -> tuple[str, str]:
@@ -71,7 +72,7 @@ def fit(data: Any, params: Mapping[str, Any], err: Console, title: str = "fittin
     if interrupted:
         told = tuple(text for text in told if "has not converged" not in text)
         told = ("The fit was stopped by Ctrl-C: this is the best found until then.", *told)
-    return Fitted(model, told, interrupted, time.perf_counter() - began)
+    return Fitted(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round())
 
 
 def fit_auto(loaded: Loaded, params: Mapping[str, Any], err: Console) -> tuple[Fitted, str]:
@@ -103,8 +104,14 @@ class _Watch:
         self.task = bar.add_task(title, total=1.0, left="")
         self.began = 0.0
         self.changes: list[float] = []
+        self.times: list[float] = []
+
+    def seconds_a_round(self) -> float | None:
+        """The median time between two rounds."""
+        return float(np.median(np.diff(self.times))) if len(self.times) > 1 else None
 
     def __call__(self, progress: Any) -> bool:
+        self.times.append(time.perf_counter())
         if not self.changes:  # the first round also waits for compilers and seeding
             self.began = time.perf_counter()
         self.changes.append(max(float(progress.change), 1e-300))

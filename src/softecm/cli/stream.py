@@ -249,6 +249,7 @@ def _summary(
         "warnings": [many, *fitted.warnings],
         "interrupted": fitted.interrupted,
         "seconds": round(fitted.seconds, 3),
+        "seconds_a_round": None if fitted.seconds_a_round is None else round(fitted.seconds_a_round, 4),
         "streamed": True,
         "sampled": sampled,
     }

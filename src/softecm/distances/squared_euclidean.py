@@ -111,6 +111,15 @@ class SquaredEuclidean(SemiMetric):
         """The compiled pass."""
         return fused_vectors(x, v, previous, **cost)
 
+    def nearest(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
+        """The compiled pass."""
+        if x.is_cuda or x.ndim != 2:
+            return None
+        from softecm.kernels.nearest import nearest
+
+        distances, which = nearest(x.numpy(), v.double().numpy())
+        return torch.from_numpy(distances), torch.from_numpy(which)
+
     def fused_masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
         """The compiled pass."""
         return fused_vector_masses(x, v, **cost)

@@ -27,40 +27,47 @@ class Totals:
     """What is known of a partition without its masses."""
 
     n_objects: int
-    held: NDArray[np.float64]  # (c,), sums of plausibilities
+    masses: NDArray[np.float64]  # (f + 1,), sums over the objects
     objects: NDArray[np.int64]  # (f + 1,), objects whose largest mass is on each set
-    nonspecificity: float  # mean
-    nonspecificity_empty: float  # mean, the empty set counted as ignorance
-    outliers: int
+    focal: FocalSets
 
     @staticmethod
     def of(partition: CredalPartition) -> Totals:
         """Of some of the objects."""
-        n = len(partition)
-        return Totals(
-            n,
-            partition.plausibility(normalise=None).sum(0),
-            np.bincount(partition.masses.argmax(1), minlength=partition.masses.shape[1]),
-            partition.nonspecificity(),
-            partition.nonspecificity(empty=True),
-            len(partition.outliers()),
-        )
+        masses = partition.masses
+        counts = np.bincount(masses.argmax(1), minlength=masses.shape[1])
+        return Totals(len(partition), masses.sum(0), counts.astype(np.int64), partition.focal_sets)
 
     def merge(self, other: Totals) -> Totals:
         """Two blocks together."""
-        n = self.n_objects + other.n_objects
-
-        def mean(a: float, b: float) -> float:
-            return (a * self.n_objects + b * other.n_objects) / n
-
         return Totals(
-            n,
-            self.held + other.held,
-            self.objects + other.objects,
-            mean(self.nonspecificity, other.nonspecificity),
-            mean(self.nonspecificity_empty, other.nonspecificity_empty),
-            self.outliers + other.outliers,
+            self.n_objects + other.n_objects, self.masses + other.masses, self.objects + other.objects, self.focal
         )
+
+    @property
+    def _mean(self) -> CredalPartition:
+        """One object with the mean masses: what is linear in masses has the same value for it as for all."""
+        return CredalPartition((self.masses / self.masses.sum())[None], self.focal)
+
+    @property
+    def held(self) -> NDArray[np.float64]:
+        """Sums of plausibilities (c,)."""
+        return self.n_objects * self._mean.plausibility(normalise=None)[0]
+
+    @property
+    def nonspecificity(self) -> float:
+        """Mean over the objects."""
+        return self._mean.nonspecificity()
+
+    @property
+    def nonspecificity_empty(self) -> float:
+        """The same with the empty set counted as ignorance."""
+        return self._mean.nonspecificity(empty=True)
+
+    @property
+    def outliers(self) -> int:
+        """Objects with their largest mass on the empty set."""
+        return int(self.objects[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,6 +116,9 @@ def _weights(block: Block) -> NDArray[np.float64] | None:
 def _nearest(block: Block, metric: SemiMetric, places: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Distance to the nearest candidate (n,), and which it is."""
     at = places.to(block.device)
+    compiled = metric.nearest(block.objects, at)
+    if compiled is not None:
+        return compiled[0].numpy(), compiled[1].numpy()
     distances, which = [], []
     with torch.no_grad():
         for rows in blocks(len(block.objects), at):
@@ -149,13 +152,24 @@ def _first(
     w = _weights(block)
     with np.errstate(divide="ignore"):  # never, for an object on a candidate
         times = -np.log(chances(keys, salt)) / (rate if w is None else rate * w)
-    rows = np.flatnonzero(np.isfinite(times))
-    _, once = np.unique(keys[rows], return_index=True)
-    rows = rows[once]
-    rows = rows[np.argsort(times[rows], kind="stable")[:count]]
+    rows = _once(keys, times, np.flatnonzero(np.isfinite(times)), count)
     rows = rows[np.argsort(keys[rows])]
     starts = space.starts(block.objects, torch.from_numpy(rows).to(block.device)).cpu()
     return Arrivals(times[rows], Candidates(keys[rows], starts))
+
+
+def _once(
+    keys: NDArray[np.uint64], times: NDArray[np.float64], rows: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
+    """The earliest ``count`` of these rows, each content once."""
+    few = 8 * count
+    early = rows[np.argpartition(times[rows], few)[:few]] if len(rows) > few else rows
+    order = early[np.lexsort((keys[early], times[early]))]
+    _, first = np.unique(keys[order], return_index=True)
+    found = order[np.sort(first)][:count]
+    if len(found) == count or len(early) == len(rows):
+        return found
+    return _once(keys, times, rows[np.unique(keys[rows], return_index=True)[1]], count)  # many rows are equal
 
 
 def _earliest(a: Arrivals, b: Arrivals, *, count: int) -> Arrivals:

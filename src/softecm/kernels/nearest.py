@@ -1,0 +1,60 @@
+"""The nearest of several points to each vector, without the table of all distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.kernels.quadratic import BLOCK, PARALLEL, _distances, _jit, _jit_parallel, _load
+
+
+@_jit
+def _block(block: int, x: Any, v: Any, distances: Any, which: Any) -> None:
+    """One block of objects."""
+    n, p = x.shape
+    start = block * BLOCK
+    size = min(BLOCK, n - start)
+    xt = np.empty((p, BLOCK))
+    d = np.empty((1, BLOCK))
+    least = np.empty(BLOCK)
+    best = np.empty(BLOCK, dtype=np.int64)
+    _load(x, start, size, xt)
+    for a in range(v.shape[0]):
+        _distances(xt, v[a : a + 1], size, d)
+        for b in range(size):
+            if a == 0 or d[0, b] < least[b]:
+                least[b] = d[0, b]
+                best[b] = a
+    distances[start : start + size] = least[:size]
+    which[start : start + size] = best[:size]
+
+
+@_jit
+def _all(n_blocks: int, x: Any, v: Any, distances: Any, which: Any) -> None:
+    for block in range(n_blocks):
+        _block(block, x, v, distances, which)
+
+
+@_jit_parallel
+def _all_parallel(n_blocks: int, x: Any, v: Any, distances: Any, which: Any) -> None:
+    for block in nb.prange(n_blocks):
+        _block(block, x, v, distances, which)
+
+
+def nearest(x: NDArray[np.floating[Any]], v: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Squared distances of rows ``x`` (n, p) to the nearest of ``v`` (k, p), and which that is: the first of equals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> nearest(np.array([[0.0], [3.0]]), np.array([[1.0], [2.0], [3.0]]))
+    (array([1., 0.]), array([0, 2]))
+    """
+    n = len(x)
+    distances, which = np.empty(n), np.empty(n, dtype=np.int64)
+    large = n * v.size > PARALLEL
+    (_all_parallel if large else _all)(-(-n // BLOCK), x, v, distances, which)
+    return distances, which
