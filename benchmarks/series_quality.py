@@ -188,8 +188,8 @@ def japanese_vowels(args: argparse.Namespace) -> list[str]:
     }
     lines = [
         f"JapaneseVowels, training part: {len(bunch.data)} series, 12 channels, c = 9. SoftDTW(gamma='auto'), all other "
-        f"settings the defaults (pairs, 10 starts) but tol = {TOL:g}, on {where(torch.device('cpu'))}; mean over "
-        f"{args.vowel_seeds} seeds.",
+        f"settings the defaults (pairs, 10 starts) but tol = {TOL:g}, on {where(torch.device('cpu'))}, load "
+        f"{os.getloadavg()[0]:.1f} before; mean over {args.vowel_seeds} seeds.",
         "",
         "| series | Rand | adjusted | wall s | CPU s | converged |",
         "|---|---|---|---|---|---|",
