@@ -47,3 +47,17 @@ def test_candidates():
         choose_n_clusters(np.ones((5, 2)), candidates=[])
     with pytest.raises(ValueError, match="candidates must be a whole number of at least 2; got 1"):
         choose_n_clusters(np.ones((5, 2)), candidates=[1])
+
+
+@pytest.mark.parametrize("rule", ["xie_beni", "silhouette", "stability"])
+def test_other_rules_count_clear_groups_too(rule):
+    X = make_blobs(90, n_clusters=3, n_features=4, distance=10, random_state=1).data
+    choice = choose_n_clusters(X, estimator=ECM(n_init=4, random_state=0), candidates=range(2, 5), rule=rule)
+    assert choice.n_clusters == 3
+    assert rule in choice.plot().get_ylabel()
+    assert rule in choice.to_frame().columns
+
+
+def test_a_rule_has_a_name():
+    with pytest.raises(ValueError, match="rule must be one of"):
+        choose_n_clusters(np.ones((5, 2)), rule="beauty")

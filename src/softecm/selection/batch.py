@@ -241,6 +241,18 @@ def fit_alone(model: Any, data: Data) -> dict[str, Any]:
     )
 
 
+def geometry_of(model: Any, X: Any) -> Geometry | None:
+    """Distances to and between the clusters' prototypes of a fitted estimator, where it has prototypes of its own."""
+    fitted = getattr(model, "model_", None)
+    if not isinstance(fitted, PrototypeModel):
+        return None
+    c = fitted.focal.n_clusters
+    with torch.no_grad():
+        own = fitted.prototypes[:c]
+        between = fitted.metric.pairwise(own, own).clamp_min(0.0)[:, :c].double().numpy()
+    return Geometry(np.asarray(model.transform(X), dtype=np.float64)[:, :c], between)
+
+
 def _row(
     objective: float,
     separation: float,

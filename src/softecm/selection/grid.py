@@ -184,3 +184,23 @@ def describe(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(describe, value))}]"
     return repr(value)
+
+
+def digest(*values: Any) -> str:
+    """A short text that differs where the data differ."""
+    total = hashlib.sha256()
+    for value in values:
+        _feed(total, value)
+    return total.hexdigest()[:16]
+
+
+def _feed(total: Any, value: Any) -> None:
+    if isinstance(value, list | tuple):
+        total.update(f"[{len(value)}]".encode())
+        for part in value:
+            _feed(total, part)
+        return
+    array = np.asarray(value)
+    total.update(f"{array.dtype} {array.shape}".encode())
+    total.update(repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes())
+    total.update(repr(list(getattr(value, "columns", []))).encode())

@@ -18,8 +18,14 @@ from sklearn.base import clone
 from softecm._checks import check_count
 from softecm._frames import make_frame
 from softecm._warnings import CollapseWarning, EmptyClusterWarning
+from softecm.selection.batch import Data, geometry_of
+from softecm.selection.grid import digest, make_cells
+from softecm.selection.measures import measures
+from softecm.selection.rules import RULES, Rule, pick_rule
+from softecm.selection.stability import run_stability
 
 MOST_CLUSTERS = 8
+RESAMPLES = 10
 
 
 def guarded_nonspecificity(model: Any) -> float:
@@ -42,16 +48,18 @@ class Choice:
     ----------
     n_clusters : int
     model : the fitted estimator with that many clusters
-    values : dict, what each candidate leaves unsaid; inf for one whose clusters merged or stand empty
+    values : dict, the rule's value for each candidate; inf (or -inf) for one whose clusters merged or stand empty
+    rule : str, what was compared
     """
 
     n_clusters: int
     model: Any
     values: Mapping[int, float]
+    rule: str = "nonspecificity"
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The comparison as a data frame."""
-        return make_frame({"n_clusters": list(self.values), "nonspecificity": list(self.values.values())}, backend)
+        return make_frame({"n_clusters": list(self.values), self.rule: list(self.values.values())}, backend)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the comparison on Matplotlib axes; candidates that merged are left out."""
@@ -61,7 +69,8 @@ class Choice:
         sound = {c: v for c, v in self.values.items() if math.isfinite(v)}
         ax.plot(list(sound), list(sound.values()), "o-")
         ax.axvline(self.n_clusters, color="0.7", linestyle="--", label=f"chosen: {self.n_clusters}")
-        ax.set(xlabel="number of clusters", ylabel="nonspecificity (∅ counted)", xticks=list(self.values))
+        better = "smaller" if RULES[self.rule].smaller else "larger"
+        ax.set(xlabel="number of clusters", ylabel=f"{self.rule} ({better} is better)", xticks=list(self.values))
         ax.legend()
         return ax
 
@@ -71,8 +80,10 @@ def default_candidates(n_objects: int) -> range:
     return range(2, min(MOST_CLUSTERS, max(2, math.isqrt(n_objects))) + 1)
 
 
-def choose_n_clusters(X: Any, *, estimator: Any = None, candidates: Iterable[int] | None = None) -> Choice:
-    """The number of clusters whose partition leaves the least unsaid, merged ones aside.
+def choose_n_clusters(
+    X: Any, *, estimator: Any = None, candidates: Iterable[int] | None = None, rule: str = "nonspecificity"
+) -> Choice:
+    """The number of clusters that a rule prefers, merged partitions aside.
 
     Parameters
     ----------
@@ -81,6 +92,9 @@ def choose_n_clusters(X: Any, *, estimator: Any = None, candidates: Iterable[int
         Any estimator of the family with ``n_clusters``; cloned for each candidate.
     candidates : iterable of int, optional
         Numbers to try; by default 2 to 8, fewer for few objects.
+    rule : {"nonspecificity", "xie_beni", "silhouette", "stability"}
+        Least left open (mass on the empty set counts as such); clusters compact and far apart; objects nearer to their
+        own cluster than to the next; the same groups again when a fifth of the objects is left out (ten refits each).
 
     Returns
     -------
@@ -96,6 +110,7 @@ def choose_n_clusters(X: Any, *, estimator: Any = None, candidates: Iterable[int
     """
     from softecm import SoftECM
 
+    wanted = pick_rule(rule)
     base = SoftECM() if estimator is None else estimator
     numbers = list(default_candidates(len(X)) if candidates is None else candidates)
     if not numbers:
@@ -107,11 +122,23 @@ def choose_n_clusters(X: Any, *, estimator: Any = None, candidates: Iterable[int
             warnings.simplefilter("ignore", CollapseWarning)  # what merges is told apart below
             warnings.simplefilter("ignore", EmptyClusterWarning)
             models[c] = clone(base).set_params(n_clusters=c).fit(X)
-    values = {c: guarded_nonspecificity(model) for c, model in models.items()}
-    best = min(values, key=lambda c: values[c])
+    values = {c: _value(wanted, rule, model, X) for c, model in models.items()}
+    best = min(values, key=lambda c: values[c] if wanted.smaller else -values[c])
     if math.isinf(values[best]):
         raise ValueError(
             f"no number of clusters among {numbers} gave groups that stand apart: all merged or stand empty. Try "
             "relaxation='gap', a beta nearer to 1, or other candidates."
         )
-    return Choice(best, models[best], values)
+    return Choice(best, models[best], values, rule)
+
+
+def _value(wanted: Rule, rule: str, model: Any, X: Any) -> float:
+    """The rule's value for a fitted model; infinitely bad where clusters merged or stand empty."""
+    if math.isinf(guarded_nonspecificity(model)):
+        return math.inf if wanted.smaller else -math.inf
+    data = Data(X, None, None, digest(X))
+    if rule == "stability":
+        params = {"n_clusters": model.n_clusters}
+        (cell,) = make_cells({"": model}, params, [0])
+        return float(run_stability([cell], data, RESAMPLES)[0]["stability"])
+    return float(measures(model.partition_, geometry_of(model, X))[wanted.column])

@@ -14,7 +14,7 @@ from softecm._checks import check_count
 from softecm._version import __version__
 from softecm.algorithms.solution import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
-from softecm.selection.grid import Cell, Task, describe, make_cells, make_tasks
+from softecm.selection.grid import Cell, Task, describe, digest, make_cells, make_tasks
 from softecm.selection.journal import Journal
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
@@ -137,26 +137,6 @@ def _datasets(X: Any, y: Any, sample_weight: Any, estimator: Any) -> tuple[dict[
             data, None if labels is None else np.asarray(labels), weights, digest(data, labels, weights)
         )
     return datasets, estimators
-
-
-def digest(*values: Any) -> str:
-    """A short text that differs where the data differ."""
-    total = hashlib.sha256()
-    for value in values:
-        _feed(total, value)
-    return total.hexdigest()[:16]
-
-
-def _feed(total: Any, value: Any) -> None:
-    if isinstance(value, list | tuple):
-        total.update(f"[{len(value)}]".encode())
-        for part in value:
-            _feed(total, part)
-        return
-    array = np.asarray(value)
-    total.update(f"{array.dtype} {array.shape}".encode())
-    total.update(repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes())
-    total.update(repr(list(getattr(value, "columns", []))).encode())
 
 
 def _tasks(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -> list[Task]:
