@@ -52,7 +52,8 @@ class Totals:
     @property
     def held(self) -> NDArray[np.float64]:
         """Sums of plausibilities (c,)."""
-        return self.n_objects * self._mean.plausibility(normalise=None)[0]
+        held: NDArray[np.float64] = self.n_objects * self._mean.plausibility(normalise=None)[0]
+        return held
 
     @property
     def nonspecificity(self) -> float:

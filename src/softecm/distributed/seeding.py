@@ -166,7 +166,7 @@ def _once(
     early = rows[np.argpartition(times[rows], few)[:few]] if len(rows) > few else rows
     order = early[np.lexsort((keys[early], times[early]))]
     _, first = np.unique(keys[order], return_index=True)
-    found = order[np.sort(first)][:count]
+    found: NDArray[np.int64] = order[np.sort(first)][:count]
     if len(found) == count or len(early) == len(rows):
         return found
     return _once(keys, times, rows[np.unique(keys[rows], return_index=True)[1]], count)  # many rows are equal
