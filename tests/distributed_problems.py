@@ -9,7 +9,7 @@ from softecm.distributed.engines import Placement, StreamedObjects
 from softecm.spaces.scattered import Block
 
 
-def scattered(x, n_blocks, weights=None):
+def scattered(x, n_blocks, weights=None, device="cpu"):
     ends = np.linspace(0, len(x), n_blocks + 1).astype(int)
     blocks = [
         Block(
@@ -21,4 +21,4 @@ def scattered(x, n_blocks, weights=None):
         for i, (a, b) in enumerate(pairwise(ends.tolist()))
     ]
     total = float(len(x) if weights is None else weights.sum())
-    return StreamedObjects(lambda: iter(blocks), len(x), total, Placement("cpu", 1.0, None))
+    return StreamedObjects(lambda: iter(blocks), len(x), total, Placement(device, 1.0, None))
