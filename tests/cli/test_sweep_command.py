@@ -1,0 +1,122 @@
+import csv
+import json
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from softecm.datasets import make_blobs
+
+Run = Callable[..., tuple[int, str, str]]
+sweeping = import_module("softecm.selection.sweeping")
+GRID = ("-c", "2-4", "--beta", "1.1,1.5", "--lam", "1", "--seeds", 2, "--n-init", 2)
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> Path:
+    """Three groups far apart, with their numbers in the last column."""
+    made = make_blobs(45, n_clusters=3, distance=9, random_state=0)
+    lines = [f"{x:.4f},{y:.4f},{kind}" for (x, y), kind in zip(made.data, made.target, strict=True)]
+    path = tmp_path / "blobs.csv"
+    path.write_text("x,y,kind\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_sweep_writes_every_run_and_says_what_each_rule_chooses(run: Run, blobs: Path) -> None:
+    code, out, err = run("sweep", blobs, *GRID, "--labels", "kind")
+    assert code == 0, err
+    folder = Path("blobs-sweep")
+    assert {p.name for p in folder.iterdir()} == {"sweep.csv", "best.json", "heatmap.png", "journal.jsonl"}
+    with (folder / "sweep.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 3 * 2 * 2
+    best = json.loads((folder / "best.json").read_text())
+    assert best["best"]["params"]["n_clusters"] == 3
+    assert best["best"]["adjusted_rand_index"] == 1.0
+    chosen = [float(r["guarded_nonspecificity"]) for r in rows if r["n_clusters"] == "3" and r["beta"] == "1.1"]
+    assert best["best"]["value"] == pytest.approx(sum(chosen) / len(chosen))
+    for rule in ("nonspecificity", "paper", "xie_beni", "silhouette"):
+        assert rule in out
+
+
+def test_the_same_command_again_runs_nothing(run: Run, blobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = json.loads(run("sweep", blobs, *GRID, "--json")[1])
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("ran again")
+
+    monkeypatch.setattr(sweeping, "run_task", refuse)
+    assert json.loads(run("sweep", blobs, *GRID, "--json")[1]) == first
+
+
+def test_a_stopped_sweep_says_what_is_kept_and_goes_on(run: Run, blobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = json.loads(run("sweep", blobs, *GRID, "--json", "-o", "whole")[1])
+    original, done = sweeping.run_task, []
+
+    def stop_after_one(*arguments: object) -> object:
+        if done:
+            raise KeyboardInterrupt
+        done.append(1)
+        return original(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeping, "run_task", stop_after_one)
+        code, _, err = run("sweep", blobs, *GRID, "-o", "part")
+    assert code == 130
+    assert "1 of 3 batches done" in err
+    assert "goes on from there" in err
+    again = json.loads(run("sweep", blobs, *GRID, "--json", "-o", "part")[1])
+    assert again["best"] == whole["best"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-c", "3", "--beta", "0.9"), "beta must be greater than 1; got 0.9"),
+        (("-c", "3", "--lam", "-1"), "lam"),
+        (("-c", "0"), "n_clusters"),
+        (("-c", "two"), "--clusters must hold numbers, such as 2,3,4 or 2-6; got two"),
+        (("-c", "3", "--beta", "1.1;1.2"), "--beta must hold numbers"),
+        (("-c", "3", "--beta", ","), "--beta must hold at least one number"),
+        (("-c", "3", "--rule", "best"), "--rule must be nonspecificity"),
+        (("-c", "3", "--rule", "stability"), "--resamples 10"),
+        (("-c", "3", "--labels", "sort"), "sort"),
+        (("-c", "3", "--metric", "far"), "--metric far is unknown"),
+    ],
+)
+def test_what_the_user_can_mend_is_refused_before_anything_runs(
+    run: Run, blobs: Path, arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "run_task", lambda *_: pytest.fail("ran"))
+    code, _, err = run("sweep", blobs, *arguments, "-o", "out")
+    assert code == 2
+    assert said in err
+    assert not Path("out").exists()
+
+
+def test_a_journal_of_another_grid_is_refused(run: Run, blobs: Path) -> None:
+    assert run("sweep", blobs, "-c", 3, "--beta", "1.2", "--lam", 1, "--seeds", 1, "--n-init", 1)[0] == 0
+    code, _, err = run("sweep", blobs, "-c", 3, "--beta", "1.3", "--lam", 1, "--seeds", 1, "--n-init", 1)
+    assert code == 2
+    assert "belongs to another sweep" in err
+
+
+def test_a_folder_with_something_else_is_left_alone(run: Run, blobs: Path) -> None:
+    Path("mine").mkdir()
+    Path("mine/thesis.txt").write_text("years")
+    code, _, err = run("sweep", blobs, "-c", 3, "-o", "mine")
+    assert code == 2
+    assert "--force" in err
+    assert [p.name for p in Path("mine").iterdir()] == ["thesis.txt"]
+
+
+def test_where_every_cell_merges_the_rule_says_so(run: Run, blobs: Path) -> None:
+    strong = ("-c", 3, "--beta", "2", "--lam", "1000", "--seeds", 1, "--n-init", 1)
+    code, out, _ = run("sweep", blobs, *strong)
+    assert code == 0
+    assert "nothing to trust" in out
+    assert "relaxation='gap'" in out
+    best = json.loads(Path("blobs-sweep/best.json").read_text())
+    assert best["best"] is None
+    assert best["merged_runs"] == best["runs"] == 1
