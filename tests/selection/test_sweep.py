@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from problems import DEEP
-from softecm import BPEC, ECM, FCM, SoftECM
+from softecm import BPEC, ECM, EVCLUS, FCM, RECM, ECMdd, SoftECM
 from softecm.algorithms.solution import Progress
 from softecm.datasets import make_blobs, make_cbf, make_mixed_blobs
 from softecm.distances import SoftDTW
@@ -74,6 +74,18 @@ def test_an_estimator_with_its_own_way_of_fitting_is_swept_too():
     found = sweep(BLOBS.data, {"n_clusters": [2, 3]}, estimator=BPEC())
     alone = BPEC(n_clusters=3).fit(BLOBS.data)
     assert found["sizes"][1] == np.bincount(alone.labels_, minlength=3).tolist()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SoftECM(3, metric="precomputed", n_init=2), RECM(3, n_init=2), ECMdd(3, n_init=2), EVCLUS(3)],
+    ids=lambda e: type(e).__name__,
+)
+def test_dissimilarities_are_swept_and_resampled(estimator):
+    matrix = np.sqrt(np.square(BLOBS.data[:, None] - BLOBS.data).sum(-1))
+    found = sweep(matrix, {"max_iter": [50]}, estimator=estimator, resamples=2, y=BLOBS.target)
+    assert found["rand_index"][0] > 0.9
+    assert found["stability"][0] > 0.3
 
 
 def test_weights_count_like_repeated_objects():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from torch import Tensor
 
 from softecm._engine import threads
@@ -221,15 +221,7 @@ def fit_alone(model: Any, data: Data) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         options = {} if data.sample_weight is None else {"sample_weight": data.sample_weight}
         model.fit(data.X, **options)
-    geometry = None
-    fitted = getattr(model, "model_", None)
-    if isinstance(fitted, PrototypeModel):
-        c = fitted.focal.n_clusters
-        with torch.no_grad():
-            own = fitted.prototypes[:c]
-            between = fitted.metric.pairwise(own, fitted.prototypes).clamp_min(0.0)[:, :c].double().numpy()
-        geometry = Geometry(np.asarray(model.transform(data.X), dtype=np.float64)[:, :c], between)
-    measured = measures(model.partition_, geometry, data.sample_weight, data.y)
+    measured = measures(model.partition_, geometry_of(model, data.X), data.sample_weight, data.y)
     return _row(
         float(model.objective_),
         float(getattr(model, "separation_", np.nan)),
@@ -246,11 +238,19 @@ def geometry_of(model: Any, X: Any) -> Geometry | None:
     fitted = getattr(model, "model_", None)
     if not isinstance(fitted, PrototypeModel):
         return None
-    c = fitted.focal.n_clusters
+    own = fitted.prototypes[: fitted.focal.n_clusters]
+    far = np.asarray(model.transform(X), dtype=np.float64)[:, : len(own)]
+    if takes_dissimilarities(model):
+        return Geometry(far, far[own.long().numpy()]) if own.ndim == 1 else None  # medoids are objects, weights are not
     with torch.no_grad():
-        own = fitted.prototypes[:c]
-        between = fitted.metric.pairwise(own, own).clamp_min(0.0)[:, :c].double().numpy()
-    return Geometry(np.asarray(model.transform(X), dtype=np.float64)[:, :c], between)
+        # Sets may measure each in its own way: all of them at once, then the clusters'.
+        between = fitted.metric.pairwise(own, fitted.prototypes).clamp_min(0.0)[:, : len(own)].double().numpy()
+    return Geometry(far, between)
+
+
+def takes_dissimilarities(model: Any) -> bool:
+    """Whether an estimator reads a square matrix of dissimilarities."""
+    return bool(get_tags(model).input_tags.pairwise)
 
 
 def _row(

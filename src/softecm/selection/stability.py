@@ -17,7 +17,16 @@ from softecm._engine import threads
 from softecm.algorithms.base import MERGED
 from softecm.belief import CredalPartition
 from softecm.scores import credal_rand_index
-from softecm.selection.batch import Data, Report, is_batchable, partitions, prepared, solve, starts
+from softecm.selection.batch import (
+    Data,
+    Report,
+    is_batchable,
+    partitions,
+    prepared,
+    solve,
+    starts,
+    takes_dissimilarities,
+)
 from softecm.selection.grid import Cell
 
 SHARE = 0.8  # of the objects in a resample
@@ -108,7 +117,14 @@ def _refit_alone(
         if "lam" in own:
             changed["lam"] = own["lam"] * len(rows) / len(data.X)
         weights = {} if data.sample_weight is None else {"sample_weight": np.asarray(data.sample_weight)[rows]}
-        model.set_params(**changed).fit(_safe_indexing(data.X, rows), **weights)
+        relational = takes_dissimilarities(model)
+        model.set_params(**changed).fit(_part(data.X, rows, rows if relational else None), **weights)
         merged = getattr(model, "collapsed_", False)
-        found.append(None if merged else model.predict_partition(_safe_indexing(data.X, compared)))
+        others = _part(data.X, compared, rows if relational else None)
+        found.append(None if merged else model.predict_partition(others))
     return found
+
+
+def _part(X: Any, rows: NDArray[np.int64], columns: NDArray[np.int64] | None) -> Any:
+    """Some of the objects; of a matrix of dissimilarities, those to some of the objects."""
+    return _safe_indexing(X, rows) if columns is None else np.asarray(X)[np.ix_(rows, columns)]
