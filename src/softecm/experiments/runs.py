@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from softecm.experiments.protocols import Protocol
 from softecm.experiments.rows import Objects, Row
+from softecm.selection.grid import digest
 from softecm.selection.journal import Journal
 from softecm.selection.result import Best, Sweep
-from softecm.selection.sweeping import digest, sweep
+from softecm.selection.sweeping import sweep
 
 HARD = {"K-Means": "kmeans", "K-Modes": "kmodes", "TSKmeans": "timeseries-kmeans"}
 USED_BY = {
@@ -73,7 +74,7 @@ class Runs:
     def __init__(self, options: Options) -> None:
         self.options = options
         self._objects: dict[tuple[str, str], Objects] = {}
-        self._found: dict[tuple[str, str, str], Sweep] = {}
+        self._found: dict[tuple[str, str, str, float | None], Sweep] = {}
 
     def objects(self, row: Row, protocol: Protocol) -> Objects:
         """A row's data as a protocol takes them; a missing data set says how to get it."""
@@ -86,20 +87,26 @@ class Runs:
         """What a method reaches on a row."""
         if method in HARD:
             return self._hard(row, method, protocol)
-        found = self.sweep(row, method, protocol)
-        try:
-            best = found.best(protocol.rule)
-        except ValueError as error:
-            return absent(str(error).split(":")[0])
+        for beta in (None, *([protocol.instead] if protocol.instead is not None else [])):
+            found = self.sweep(row, method, protocol, beta)
+            try:
+                best = found.best(protocol.rule)
+                break
+            except ValueError:
+                continue
+        else:
+            return absent("all merged")
         rows = best.rows
         return Result(found["rand_index"][rows], found["purity"][rows], found["accuracy"][rows], found, best)
 
-    def sweep(self, row: Row, method: str, protocol: Protocol) -> Sweep:
-        """All runs of an evidential method on a row."""
-        key = (row.key, method, protocol.key)
+    def sweep(self, row: Row, method: str, protocol: Protocol, beta: float | None = None) -> Sweep:
+        """All runs of an evidential method on a row; with one ``beta`` in place of the protocol's."""
+        key = (row.key, method, protocol.key, beta)
         if key not in self._found:
             data, options = self.objects(row, protocol), self.options
             grid = dict(protocol.grid(row, options.grid))
+            if beta is not None:
+                grid["beta"] = [beta]
             if method != "Soft-ECM":
                 grid.pop("lam")
             name = f"{row.title}, {method}, {protocol.title}"
@@ -109,16 +116,17 @@ class Runs:
                 estimator={name: protocol.estimator(row, method, options.device)},
                 y={name: data.y},
                 seeds=options.seeds_of(row),
-                journal=self._journal(row, method, protocol),
+                journal=self._journal(row, method, protocol, beta),
                 progress=options.progress,
             )
             self._found[key] = found
         return self._found[key]
 
-    def _journal(self, row: Row, method: str, protocol: Protocol) -> Path:
+    def _journal(self, row: Row, method: str, protocol: Protocol, beta: float | None = None) -> Path:
         """A file for every combination of choices, so that none is in another's way."""
         options = self.options
         cells = "x".join(str(len(values)) for values in protocol.grid(row, options.grid).values())
+        cells = cells if beta is None else f"beta{beta:g}-{cells}"
         device = "" if options.device == "auto" else "-" + options.device.replace(":", "")
         return options.journals / f"{row.key}-{method}-{protocol.key}-{cells}x{options.seeds_of(row)}{device}.jsonl"
 

@@ -99,7 +99,7 @@ def _more(result: Result) -> list[str]:
     if result.found is None or result.best is None:
         return ["-", result.missing, "-", "-"]
     found, best = result.found, result.best
-    chosen = ", ".join(f"{sign} {best.params[name]:g}" for name, sign in (("beta", "β"), ("lam", "λ")))
+    chosen = "β {beta:g}, λ {lam:g}".format(**best.params)
     empty = float(found["empty"][best.rows].mean())
     state = "merged" if result.merged else "apart"
     state += f", {empty:.0%} of the mass on ∅" if empty > 0.05 else ""
@@ -160,7 +160,7 @@ def _better(page: Page, rows: tuple[Row, ...], results: Results) -> None:
         result = results[RECOMMENDED.key, row.key, "Soft-ECM"]
         mean = _mean(result, "rand_index")
         met.append(bool(round(mean, 2) >= printed[method].mean))
-        chosen = "-" if result.best is None else f"λ {result.best.params['lam']:g}"
+        chosen = "-" if result.best is None else "β {beta:g}, λ {lam:g}".format(**result.best.params)
         others = {
             m: results[RECOMMENDED.key, row.key, m] for m in USED_BY[row.kind] if m in EVIDENTIAL and m != "Soft-ECM"
         }
