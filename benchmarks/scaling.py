@@ -277,7 +277,7 @@ def faults(arguments):
     data = da.from_array(some_rows(n, 0).astype(np.float64), chunks=(n // 16, COLUMNS))
     start = some_rows(CLUSTERS, 5)
     chance = random.Random(0)
-    options = {"init": start, "tol": 1e-3, "delta": "auto", "max_iter": 30}
+    options = {"init": start, "tol": 1e-3, "delta": "auto", "max_iter": 12}
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         undisturbed = estimator(**options).fit(data)
         killed = sum(same(undisturbed, with_kill(client, data, options, chance, undisturbed)) for _ in range(times))

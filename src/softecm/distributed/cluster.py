@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 import sys
 from collections.abc import Callable, Sequence
@@ -163,6 +164,9 @@ def with_threads(n_jobs: int | None) -> None:
     import torch
 
     wanted = 1 if n_jobs is None else max(1, n_jobs)
-    if torch.get_num_threads() != wanted:
+    own = (
+        multiprocessing.parent_process() is not None
+    )  # torch's threads are the whole process's: leave the user's alone
+    if own and torch.get_num_threads() != wanted:
         torch.set_num_threads(wanted)
     numba.set_num_threads(min(wanted, numba.config.NUMBA_NUM_THREADS))

@@ -100,11 +100,13 @@ def _fit(estimator: Any, chosen: Settings, source: Source, engine: Engine, sampl
     if chosen.plan is not None:
         who = identity(type(estimator).__name__, chosen, metric, len(x), content(x, space))
         checkpoints = Checkpoints.open(chosen.plan, who)
-    if checkpoints is not None and checkpoints.resumed:
+    if checkpoints is not None and "spread" in checkpoints.extras:
         delta, spread = checkpoints.extras["delta"], float(checkpoints.extras["spread"] or 0.0)
-        start = checkpoints.start
     else:
         delta, spread = _measure(chosen, metric, space, x)
+    if checkpoints is not None and checkpoints.resumed:
+        start = checkpoints.start
+    else:
         start = _start(estimator, chosen, metric, space, x)
     if checkpoints is not None:
         checkpoints.extras.update(delta=delta, spread=spread)
