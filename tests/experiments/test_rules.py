@@ -1,0 +1,19 @@
+from pathlib import Path
+
+import pytest
+
+from experiments.toy import GLASS, LUNG, STRETCHED, options
+from softecm.experiments import rules
+from softecm.experiments.runs import Runs
+from softecm.selection.rules import RULES
+
+
+def test_rules_are_judged_by_classes_they_did_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "GRID", {"beta": [1.2, 2.0], "lam": [1.0, 1000.0]})
+    monkeypatch.setattr(rules, "RESAMPLES", 3)
+    page = rules.run(Runs(options(tmp_path, GLASS, LUNG, STRETCHED)), "softecm reproduce rules")
+    means = page.facts["mean_adjusted_rand"]
+    assert set(means) == {*RULES, "any", "best"}
+    assert all(means[rule] <= means["best"] for rule in RULES)
+    assert means["stability"] > means["any"]
+    assert "Ering" not in page.markdown()  # Soft-DTW only where the full grid is asked for
