@@ -20,7 +20,8 @@ class Printed:
     deviation: float
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f} ({self.deviation:g})"
+        digits = 2 if round(self.deviation, 2) == self.deviation else 3
+        return f"{self.mean:.2f} ({self.deviation:.{digits}f})"
 
 
 def _read(table: str) -> dict[str, dict[str, Printed]]:
