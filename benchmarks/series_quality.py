@@ -304,8 +304,10 @@ def main() -> None:
     parser.add_argument("--gamma", type=float, default=1.0)
     parser.add_argument("--max-iter", type=int, default=200)
     parser.add_argument("--vowel-seeds", type=int, default=2)
-    parser.add_argument("--cbf-sets", type=int, default=1)
-    parser.add_argument("--peer-init", type=int, default=1, help="starts of tslearn's k-means")
+    parser.add_argument("--cbf-sets", type=int, default=3)
+    parser.add_argument(
+        "--peer-init", type=int, default=10, help="starts of tslearn's k-means; as many as ours are fair"
+    )
     parser.add_argument("--write", type=Path, default=RESULTS)
     args = parser.parse_args()
     for name in PARTS if "all" in args.parts else args.parts:
