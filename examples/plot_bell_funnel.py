@@ -39,14 +39,15 @@ def detour(model):
 
 
 # %%
-# Which gamma? With ``gamma=1`` alignments can slide a bump from one half of a series onto the other, and an M is hardly nearer
-# to a bell than a funnel is: which of the three kinds ends up in the middle is left to chance (the paper, too, reports
-# that Bell and Bell+Funnel became the clusters for some starts). With ``gamma=10`` more alignments count and moving a bump far
-# costs something.
+# Which gamma? With ``gamma=1`` alignments can slide a bump from one half of a series onto the other, and an M is hardly
+# nearer to a bell than a funnel is: which of the three kinds ends up in the middle is left to chance (the paper, too,
+# reports that Bell and Bell+Funnel became the clusters for some starts). With ``gamma=10`` more alignments count and moving
+# a bump far costs something.
 #
 # These settings were found by trying many, with the kinds in view: they show what a pair can say, not how to choose. The
-# detour by way of the pair's prototype needs no labels and is shorter for ``gamma=10``, but it is no rule: with ``gamma=0.1`` it
-# can be shorter still with a pure kind in the middle. Twelve series a kind, or 128 steps, can also undo the picture.
+# detour by way of the pair's prototype needs no labels and is shorter for ``gamma=10``, but it is no rule: with
+# ``gamma=0.1`` it can be shorter still with a pure kind in the middle. Twelve series a kind, or 128 steps, can also undo
+# the picture.
 models = {(seed, gamma): cluster(seed, gamma) for gamma in (1.0, 10.0) for seed in range(5)}
 for gamma in (1.0, 10.0):
     print(f"gamma {gamma:>2.0f}: median detour {np.median([detour(models[seed, gamma][1]) for seed in range(5)]):.2f}")
