@@ -12,7 +12,7 @@ def test_soft_dtw_tells_the_three_shapes_apart_and_l2_does_not(tmp_path: Path, m
     monkeypatch.setattr(cbf, "LENGTH", 32)
     page = cbf.run(Runs(options(tmp_path)), "softecm reproduce cbf")
     found = page.facts
-    assert len(found) == 4
+    assert len(found) == 6
     assert max(v for k, v in found.items() if k.startswith("Soft-DTW")) > max(
         v for k, v in found.items() if k.startswith("L2")
     )
