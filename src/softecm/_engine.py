@@ -10,7 +10,7 @@ import torch
 
 from softecm._checks import check_choice
 
-LARGE_WORK = 2e8  # distances times coordinates a round; below it a GPU's start-up costs more than it saves
+LARGE_WORK = 2e8  # multiplications a round; below it a GPU's start-up costs more than it saves
 
 
 def choose_device(device: Any, work: float, cpu_only: str = "") -> torch.device:

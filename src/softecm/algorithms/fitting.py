@@ -199,7 +199,8 @@ def prepare(
     if metric.quadratic:
         check_size(chosen)
     cpu_only = "" if metric.gpu else f"metric {metric.name or type(metric).__name__}"
-    device = choose_device(chosen.device, float(n) * len(chosen.focal) * runs, cpu_only)
+    each = metric.work(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
+    device = choose_device(chosen.device, float(n) * len(chosen.focal) * runs * each, cpu_only)
     counts = np.ones(n) if given is None else given
     weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
     metric = metric.fitted(x, None if weights is None else weights.cpu())

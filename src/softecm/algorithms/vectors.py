@@ -64,7 +64,7 @@ class VectorFamily(SoftECMFamily):
         spread = float(np.average(from_center, weights=counts))
         self.delta_ = outlier_distance(chosen.delta, from_center, counts)
         links = None if chosen.pairs is None else chosen.pairs.links(chosen.focal, counts, spread, chosen.dtype)
-        device = choose_device(chosen.device, float(len(x)) * len(chosen.focal) * chosen.n_init)
+        device = choose_device(chosen.device, float(x.numel()) * len(chosen.focal) * chosen.n_init)
         weights = None if sample_weight is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
         solution, metrics = self._solve(chosen, x.to(device), start.to(device), self.delta_, weights, links)
         c = chosen.n_clusters

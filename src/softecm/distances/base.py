@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -97,6 +98,10 @@ class SemiMetric(ABC):
     def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
         """``paired``, floored at 0, and its derivatives in ``a`` and ``b`` without a graph; None: differentiate it."""
         return None
+
+    def work(self, shape: Sequence[int]) -> float:
+        """Roughly how many multiplications one distance to a prototype of this shape costs."""
+        return float(math.prod(shape))
 
     def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from data filled in."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,10 @@ class DTW(SemiMetric):
     def make_space(self) -> TimeSeries:
         """Series with this metric's layout and prototype length."""
         return TimeSeries(self.length, self.layout)
+
+    def work(self, shape: Sequence[int]) -> float:
+        """Every step meets every step."""
+        return 10.0 * shape[0] * math.prod(shape)
 
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
         """Costs of the best alignments of all pairs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -106,6 +106,10 @@ class SoftDTW(SemiMetric):
         if self._key() in x.known:
             return x.known[self._key()]
         return soft_dtw_self(x.values, lengths=x.lengths, **self._options())
+
+    def work(self, shape: Sequence[int]) -> float:
+        """Every step meets every step, with exponentials."""
+        return 30.0 * shape[0] * math.prod(shape)
 
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
         """Divergences of all pairs."""

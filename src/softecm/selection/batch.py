@@ -29,7 +29,7 @@ from softecm.selection.grid import Cell
 from softecm.selection.measures import Geometry, measures
 
 MEASURED_CELLS = 1 << 22  # masses held at once while partitions are measured
-CPU_WORK, GPU_WORK = 3e7, 1e10  # numbers a batch touches in a round: what a kill may cost, and what fills a device
+CPU_WORK, GPU_WORK = 3e9, 1e12  # multiplications of a batch in a round: what a kill may cost, and what fills a device
 KEPT = 4  # prepared data sets held by a process
 
 Report = Callable[[Progress], Any]
@@ -85,10 +85,8 @@ def batch_size(cell: Cell, data: Data) -> int:
     if not is_batchable(cell.model):
         return 1
     chosen, ready = cell.model._settings(), prepared(cell, data)
-    size = starts(ready, chosen, 0, 1)[0, 0].numel()
-    work = float(len(ready.x)) * len(chosen.focal) * size * chosen.n_init
-    if not ready.metric.quadratic:
-        work *= 16.0  # more rounds, and dearer ones
+    shape = starts(ready, chosen, 0, 1).shape[2:]
+    work = float(len(ready.x)) * len(chosen.focal) * ready.metric.work(shape) * chosen.n_init
     return int(np.clip((GPU_WORK if ready.device.type == "cuda" else CPU_WORK) / work, 1, 1000))
 
 
