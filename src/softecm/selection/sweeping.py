@@ -207,7 +207,7 @@ def _on_cluster(
     scattered = {name: client.scatter(datasets[name], broadcast=True) for name in names}
     futures = [client.submit(_numbered, task, scattered[task.data], resamples, pure=False) for task in tasks]
     try:
-        for future in as_completed(futures):  # type: ignore[no-untyped-call]
+        for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
             yield future.result()
     finally:
         client.cancel(futures)
