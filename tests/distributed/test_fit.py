@@ -168,6 +168,13 @@ def test_importing_softecm_does_not_load_dask():
     assert done.stdout.strip() == "[]"
 
 
+def test_a_fit_begun_in_memory_is_gone_on_with_in_blocks(tmp_path):
+    file = tmp_path / "fit.checkpoint"
+    quietly(SoftECM(3, init=START, max_iter=3), X, checkpoint=file, checkpoint_every=1)
+    parts = SoftECM(3, init=START).fit(da.from_array(X, chunks=(100, 2)), resume=file)
+    same(SoftECM(3, init=START).fit(X), parts)
+
+
 # ------------------------------------------------------------------ what is refused
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from softecm._version import __version__
 from softecm.cli.facts import report_data
-from softecm.cli.fitting import Fitted, check_metric, choose_metric, fit, fit_auto
+from softecm.cli.fitting import Fitted, check_metric, choose_metric, fit_auto, fit_kept
 from softecm.cli.folder import check_free, whole_folder
 from softecm.cli.memory import limit, must_stream
 from softecm.cli.problems import Problem, mendable
@@ -63,7 +63,7 @@ def run(
     if count is None:
         fitted, chosen = fit_auto(loaded, params, err)
     else:
-        fitted, chosen = fit(loaded.data, {**params, "n_clusters": count}, err, **safety), ""
+        fitted, chosen = fit_kept(loaded.data, {**params, "n_clusters": count}, err, safety), ""
     summary = _summary(file, loaded, options, fitted, chosen)
     with whole_folder(folder, force=force) as work, err.status("writing the report"):
         _write(work, folder, file, loaded, fitted, summary, parquet=parquet)

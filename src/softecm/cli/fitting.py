@@ -9,13 +9,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-from softecm.cli.problems import Problem, mendable
+from softecm.cli.problems import Problem, Stopped, mendable
 from softecm.cli.readers import Loaded
 
 DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they can't be meant to count alike
@@ -73,6 +74,20 @@ def fit(data: Any, params: Mapping[str, Any], err: Console, title: str = "fittin
         told = tuple(text for text in told if "has not converged" not in text)
         told = ("The fit was stopped by Ctrl-C: this is the best found until then.", *told)
     return Fitted(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round())
+
+
+def fit_kept(data: Any, params: Mapping[str, Any], err: Console, safety: Mapping[str, Any]) -> Fitted:
+    """One SoftECM fit that may write checkpoints: then Ctrl-C ends the program and says how to go on."""
+    kept = safety.get("checkpoint") or safety.get("resume")
+    try:
+        fitted = fit(data, params, err, "fitting", **safety)
+    except KeyboardInterrupt:
+        if kept is None or not Path(kept).exists():
+            raise
+        raise Stopped(f"stopped. The last whole round is in {kept}: go on with --resume {kept}.") from None
+    if fitted.interrupted and kept is not None:
+        raise Stopped(f"stopped after round {fitted.model.n_iter_}, which is in {kept}: go on with --resume {kept}.")
+    return fitted
 
 
 def fit_auto(loaded: Loaded, params: Mapping[str, Any], err: Console) -> tuple[Fitted, str]:

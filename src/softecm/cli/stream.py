@@ -16,10 +16,10 @@ from rich.text import Text
 from softecm._version import __version__
 from softecm.cli.cluster import code, parameters, say_understood
 from softecm.cli.facts import report_data
-from softecm.cli.fitting import Fitted, check_metric, choose_metric, fit
+from softecm.cli.fitting import Fitted, check_metric, choose_metric, fit_kept
 from softecm.cli.folder import check_free, whole_folder
 from softecm.cli.memory import shown
-from softecm.cli.problems import Problem, Stopped, mendable
+from softecm.cli.problems import Problem, mendable
 from softecm.cli.readers import Column, Loaded, ReadOptions, check_file, understood_sample, words_of
 from softecm.cli.results import finite, write_json
 from softecm.cli.screen import consoles, counts_table, lines
@@ -66,7 +66,7 @@ def run(
     check_metric(metric)
     say_understood(out, file, loaded, metric, why, scan.rows)
     source = _source(file, loaded, metric, memory)
-    fitted = _fit(source, {**given, "metric": metric, "n_clusters": clusters}, err, safety)
+    fitted = fit_kept(source, {**given, "metric": metric, "n_clusters": clusters}, err, safety)
     with whole_folder(folder, force=force) as work:
         with err.status("writing the masses"):
             totals = _write_partition(fitted.model.partition_, source, loaded, work / "partition.parquet")
@@ -191,22 +191,6 @@ def _frame(table: Any, *, words: list[str]) -> Any:
     for name in words:
         frame[name] = words_of(frame[name])
     return frame
-
-
-# ------------------------------------------------------------------ the fit
-
-
-def _fit(source: Any, params: Mapping[str, Any], err: Console, safety: Mapping[str, Any]) -> Fitted:
-    kept = safety.get("checkpoint") or safety.get("resume")
-    try:
-        fitted = fit(source, params, err, "fitting", **safety)
-    except KeyboardInterrupt:
-        if kept is None or not Path(kept).exists():
-            raise
-        raise Stopped(f"stopped. The last whole round is in {kept}: go on with --resume {kept}.") from None
-    if fitted.interrupted and kept is not None:
-        raise Stopped(f"stopped after round {fitted.model.n_iter_}, which is in {kept}: go on with --resume {kept}.")
-    return fitted
 
 
 # ------------------------------------------------------------------ what is written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,10 +64,7 @@ def fit_scattered(estimator: Any, chosen: Settings, X: Any, sample_weight: Any) 
             totals = estimator.partition_.totals()
     except Exception as error:
         if type(error).__module__.split(".")[0] in ("distributed", "concurrent", "asyncio") and chosen.plan is not None:
-            raise RuntimeError(
-                f"the Dask cluster was lost during the fit ({type(error).__name__}). The last whole round is in "
-                f"{chosen.plan.path}: go on with fit(X, resume={str(chosen.plan.path)!r})."
-            ) from error
+            raise RuntimeError(_lost(error, chosen.plan.path)) from error
         raise
     finally:
         engine.close()
@@ -74,6 +72,13 @@ def fit_scattered(estimator: Any, chosen: Settings, X: Any, sample_weight: Any) 
     estimator._warn_if_merged(remedy(chosen, totals.n_objects))
     if not estimator.collapsed_:
         estimator._warn_if_empty(totals.held)
+
+
+def _lost(error: Exception, path: Path) -> str:
+    what = f"the Dask cluster was lost during the fit ({type(error).__name__})"
+    if not path.exists():
+        return f"{what} before its first round was over: begin anew."
+    return f"{what}. The last whole round is in {path}: go on with fit(X, resume={str(path)!r})."
 
 
 def _refuse(estimator: Any, chosen: Settings) -> None:

@@ -51,7 +51,7 @@ class ParquetBlocks(Source):
         memory: int | None = None,
         transform: Callable[[Any], Any] | None = None,
     ) -> None:
-        parquet = _parquet()
+        parquet = parquet_library()
         self.path = os.fspath(path)
         with parquet.ParquetFile(self.path) as file:
             self.schema = file.schema_arrow
@@ -114,7 +114,7 @@ class ParquetBlocks(Source):
         """Blocks in order: arrays where all columns are numbers, tables where not."""
         import pyarrow as pa
 
-        with _parquet().ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20) as file:
+        with parquet_library().ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20) as file:
             for group, run in _runs(self._blocks):
                 size = max(run)
                 batches = file.iter_batches(size, row_groups=list(group), columns=self.columns, use_threads=False)
@@ -137,7 +137,8 @@ def _same(table: Any) -> Any:
     return table
 
 
-def _parquet() -> Any:
+def parquet_library() -> Any:
+    """``pyarrow.parquet``, or an error that says what to install."""
     try:
         import pyarrow.parquet as parquet
     except ImportError as error:

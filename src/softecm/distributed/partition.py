@@ -19,6 +19,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distributed.cluster import Cluster, current_client, packed
 from softecm.distributed.encoding import Encoder
 from softecm.distributed.engines import Engine, Streaming, Tree, ahead
+from softecm.distributed.parquet import parquet_library
 from softecm.distributed.sources import Raw, Source
 
 
@@ -230,10 +231,8 @@ class _ParquetFile:
         return self
 
     def write(self, table: Any) -> None:
-        import pyarrow.parquet as parquet
-
         if self.writer is None:
-            self.writer = parquet.ParquetWriter(self.temporary, table.schema, use_dictionary=["label"])
+            self.writer = parquet_library().ParquetWriter(self.temporary, table.schema, use_dictionary=["label"])
         self.writer.write_table(table, row_group_size=len(table))
 
     def __exit__(self, kind: Any, *_: Any) -> None:
