@@ -29,14 +29,16 @@ def run(runs: Runs, command: str) -> Page:
         f"β of {_list(GRID['beta'])} and λ of {_list(GRID['lam'])}, {SEEDS} seeds. Every rule chooses one (β, λ) without "
         "classes; the number is the mean adjusted Rand index of its runs (1: the classes themselves, 0: no better than "
         "chance). *Any*: the mean over the whole grid, which is what choosing blindly gives. *Best*: the largest there "
-        "is, known only with the classes at hand."
+        "is, known only with the classes at hand. †: most runs of that choice have merged clusters, which all rules but "
+        "the paper's refuse."
     )
     found = {row.key: _sweep(runs, row) for row in rows}
     judged = {row.title: judge(found[row.key]) for row in rows}
     if judged:
         names = [*RULES, "any", "best"]
         means = {name: float(np.mean([np.nan_to_num(numbers[name]) for numbers in judged.values()])) for name in names}
-        lines = [[title, *(_shown(name, numbers) for name in names)] for title, numbers in judged.items()]
+        merged = {row.title: _merged(found[row.key]) for row in rows}
+        lines = [[title, *(_shown(n, judged[title], n in merged[title]) for n in names)] for title in judged]
         page.table(["data", *names], [*lines, ["mean", *(f"{means[name]:.2f}" for name in names)]])
         page.text("A rule that trusts nothing counts as 0 in the mean.")
         page.facts["mean_adjusted_rand"] = means
@@ -74,12 +76,22 @@ def _sweep(runs: Runs, row: Row) -> Sweep:
     )
 
 
-def _shown(name: str, numbers: dict[str, float]) -> str:
-    value = numbers[name]
+def _merged(found: Sweep) -> set[str]:
+    """Rules whose choice has mostly merged clusters."""
+    marked = set()
+    for name, rule in RULES.items():
+        if not rule.guarded and found["collapsed"][found.best(name).rows].astype(float).mean() > 0.5:
+            marked.add(name)
+    return marked
+
+
+def _shown(name: str, numbers: dict[str, float], merged: bool) -> str:
+    value = round(numbers[name], 2) + 0.0  # no minus before a zero
     if np.isnan(value):
         return "none to trust"
     top = max(numbers[rule] for rule in RULES if not np.isnan(numbers[rule]))
-    return f"**{value:.2f}**" if name in RULES and round(value, 2) >= round(top, 2) else f"{value:.2f}"
+    shown = f"{value:.2f}" + (" †" if merged else "")
+    return f"**{shown}**" if name in RULES and value >= round(top, 2) else shown
 
 
 def _list(values: list[float]) -> str:
