@@ -113,7 +113,7 @@ def calibrate(arguments):
 
         def read():
             for block in blocks.read():
-                space.encode(block)
+                space.tensor(block)
 
         read()
         found["read"] = min(timed(read) for _ in range(5)) / n

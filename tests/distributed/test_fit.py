@@ -201,6 +201,11 @@ def test_blocks_of_other_columns_are_named():
         SoftECM(3, metric="sqeuclidean").fit(frames)
 
 
+def test_numbers_whose_squares_overflow_are_named_with_their_block():
+    with pytest.raises(ValueError, match=r"block 1: X must hold numbers of at most 1e\+150"):
+        SoftECM(2).fit([dask.delayed(X[:50]), dask.delayed(X[50:] * 1e160)])
+
+
 def test_series_of_other_channels_are_named(rng):
     blocks = [dask.delayed(rng.normal(size=(4, 9, d))) for d in (2, 3)]
     with pytest.raises(ValueError, match=r"block 1 must have .*2 channels; got 3 channels"):

@@ -128,9 +128,10 @@ class Encoder:
     def __call__(self, raw: Raw) -> Block:
         """The encoded block; its first object's number is the engine's to fill in."""
         with naming(raw.name):
-            plain = self.trusted and isinstance(self.space, RealVectors) and isinstance(raw.data, np.ndarray)
-            checked = raw.data if plain else self._checked(raw)
-            x = self.space.encode(checked)
+            if self.trusted and isinstance(self.space, RealVectors) and isinstance(raw.data, np.ndarray):
+                x: Any = self.space.tensor(raw.data)
+            else:
+                x = self.space.encode(self._checked(raw))
             weights = None if raw.weights is None else torch.as_tensor(raw.weights, dtype=self.dtype)
             if self.metric is not None:
                 self.metric.fitted(x, weights)  # lets a metric remember what it needs of each object

@@ -57,6 +57,7 @@ class RealVectors(Space):
 
     def describe(self, X: NDArray[np.floating[Any]]) -> Width:
         """The number of columns."""
+        _check_size(X)
         return Width(X.shape[1])
 
     def fit_described(self, description: Width, *, dtype: torch.dtype) -> RealVectors:
@@ -65,12 +66,11 @@ class RealVectors(Space):
 
     def encode(self, X: NDArray[np.floating[Any]]) -> Tensor:
         """Rows as a tensor (n, p); shares memory with ``X`` where the type allows."""
-        largest = float(np.max(np.abs(X), initial=0.0))
-        if largest > LARGEST:
-            raise ValueError(
-                f"X must hold numbers of at most {LARGEST:g} in size; got {largest:g}. "
-                "Squares of larger ones overflow: divide the columns by a constant first."
-            )
+        _check_size(X)
+        return self.tensor(X)
+
+    def tensor(self, X: NDArray[np.floating[Any]]) -> Tensor:
+        """The same for rows whose size was checked before."""
         numpy_dtype = np.float32 if self.dtype == torch.float32 else np.float64
         rows = np.ascontiguousarray(X, dtype=numpy_dtype)
         # torch refuses to promise not to write into a read-only array; nothing here ever does.
@@ -116,3 +116,12 @@ class RealVectors(Space):
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
         """Gaussian rows in four dimensions."""
         return torch.randn((n, 4), generator=generator, dtype=torch.float64)
+
+
+def _check_size(X: NDArray[np.floating[Any]]) -> None:
+    largest = float(np.max(np.abs(X), initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(
+            f"X must hold numbers of at most {LARGEST:g} in size; got {largest:g}. "
+            "Squares of larger ones overflow: divide the columns by a constant first."
+        )
