@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from experiments.toy import GLASS
-from softecm.experiments import diamond, rows
+from softecm.experiments import EXPERIMENTS, diamond, rows
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -31,6 +31,17 @@ def test_an_experiment_writes_its_pages_into_the_usual_place(run: Run) -> None:
     }  # fmt: skip
     assert "diamond.html" in out
     assert "Made by `softecm reproduce diamond`." in (folder / "diamond.md").read_text()
+
+
+@pytest.mark.usefixtures("toy_glass", "quick_diamond")
+def test_all_writes_a_folder_for_each(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: EXPERIMENTS[name] for name in ("diamond", "lambda")}
+    monkeypatch.setattr("softecm.cli.reproduce.EXPERIMENTS", few)
+    code, out, err = run("reproduce", "all", "-o", "pages", "--grid", "small", "--seeds", 1)
+    assert code == 0, err
+    assert {p.name for p in Path("pages").iterdir()} == {"diamond", "lambda", "journals"}
+    assert Path("pages/lambda/lambda.html").is_file()
+    assert "Made by `softecm reproduce all" in Path("pages/lambda/lambda.md").read_text()
 
 
 @pytest.mark.usefixtures("toy_glass")

@@ -4,9 +4,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.toy import GLASS, LUNG, STRETCHED, options
+from experiments.toy import ERING, GLASS, LUNG, STRETCHED, options
 from softecm.experiments import runs as module
-from softecm.experiments.protocols import PAPER, PROTOCOLS, RECOMMENDED
+from softecm.experiments.protocols import PAPER, PLAIN, PROTOCOLS, RECOMMENDED
 from softecm.experiments.runs import Options, Runs
 
 
@@ -74,3 +74,10 @@ def test_the_paper_s_grid_is_a_thousand_runs() -> None:
 def test_soft_dtw_runs_through_the_table(tmp_path: Path) -> None:
     found = Runs(options(tmp_path, STRETCHED, seeds=1)).result(STRETCHED, "Soft-ECM", RECOMMENDED)
     np.testing.assert_array_equal(found.rand_index, [1.0])
+
+
+def test_the_other_reading_of_the_distance_is_not_squared(tmp_path: Path) -> None:
+    runs = Runs(options(tmp_path, ERING))
+    assert PAPER.estimator(ERING, PLAIN, "auto").metric == "euclidean"
+    assert PAPER.estimator(LUNG, PLAIN, "auto").metric.kind == "total-variation"
+    assert len(runs.result(ERING, PLAIN, PAPER).rand_index) == 2

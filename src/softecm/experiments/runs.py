@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.experiments.protocols import Protocol
+from softecm.experiments.protocols import PLAIN, Protocol
 from softecm.experiments.rows import Objects, Row
 from softecm.selection.grid import digest
 from softecm.selection.journal import Journal
@@ -104,14 +104,15 @@ class Runs:
         key = (row.key, method, protocol.key, beta)
         if key not in self._found:
             data, options = self.objects(row, protocol), self.options
-            grid = dict(protocol.grid(row, options.grid))
+            grid = dict(protocol.small if method == PLAIN else protocol.grid(row, options.grid))
             if beta is not None:
                 grid["beta"] = [beta]
-            if method != "Soft-ECM":
+            if method not in ("Soft-ECM", PLAIN):
                 grid.pop("lam")
+            X = data.X.reshape(len(data.X), -1) if method == PLAIN and row.kind == "series" else data.X
             name = f"{row.title}, {method}, {protocol.title}"
             found = sweep(
-                {name: data.X},
+                {name: X},
                 grid,
                 estimator={name: protocol.estimator(row, method, options.device)},
                 y={name: data.y},
@@ -128,6 +129,7 @@ class Runs:
         cells = "x".join(str(len(values)) for values in protocol.grid(row, options.grid).values())
         cells = cells if beta is None else f"beta{beta:g}-{cells}"
         device = "" if options.device == "auto" else "-" + options.device.replace(":", "")
+        method = method.replace(", ", "-").replace(" ", "-")
         return options.journals / f"{row.key}-{method}-{protocol.key}-{cells}x{options.seeds_of(row)}{device}.jsonl"
 
     def _hard(self, row: Row, method: str, protocol: Protocol) -> Result:

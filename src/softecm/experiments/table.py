@@ -9,7 +9,7 @@ import numpy as np
 
 from softecm.experiments.page import Page
 from softecm.experiments.paper import ACCURACY, CLAIMS, EVIDENTIAL, METHODS, RAND_INDEX, Printed
-from softecm.experiments.protocols import PAPER, PROTOCOLS, RECOMMENDED, Protocol
+from softecm.experiments.protocols import PAPER, PLAIN, PROTOCOLS, RECOMMENDED, Protocol
 from softecm.experiments.rows import Row
 from softecm.experiments.runs import USED_BY, Result, Runs
 
@@ -136,6 +136,12 @@ def _tried(runs: Runs, met: list[bool], results: Results) -> list[str]:
             f"{row.title}: of {len(found)} runs {found['converged'].astype(float).mean():.0%} converged and {merged:.0%} "
             f"merged; the best (β, λ) among them reaches {_top(found):.3f}, one single cluster for all objects {one:.3f}."
         )
+        if not row.is_dear:
+            other = runs.result(row, PLAIN, PAPER)
+            said.append(
+                "With the distance not squared (a smaller grid) the rule's choice has "
+                f"{_mean(other, 'rand_index'):.3f} ({other.rand_index.std():.3f})."
+            )
     return said
 
 
