@@ -37,7 +37,7 @@ def test_an_experiment_writes_its_pages_into_the_usual_place(run: Run) -> None:
 def test_all_writes_a_folder_for_each(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     few = {name: EXPERIMENTS[name] for name in ("diamond", "lambda")}
     monkeypatch.setattr("softecm.cli.reproduce.EXPERIMENTS", few)
-    code, out, err = run("reproduce", "all", "-o", "pages", "--grid", "small", "--seeds", 1)
+    code, _, err = run("reproduce", "all", "-o", "pages", "--grid", "small", "--seeds", 1)
     assert code == 0, err
     assert {p.name for p in Path("pages").iterdir()} == {"diamond", "lambda", "journals"}
     assert Path("pages/lambda/lambda.html").is_file()

@@ -20,7 +20,7 @@ class Tags(HTMLParser):
 def page() -> Page:
     made = Page("A <title>", "softecm reproduce a")
     made.heading("First & last")
-    made.text("One **bold** word and `code`.", "Two < three.")
+    made.text("One **bold** word and `code`.", "Two < three.", "Least N*, *said aloud*, is no N* of ours.")
     made.table(["a", "b|c"], [["1", "**2**"], ["<i>", "4"]])
     figure, ax = plt.subplots()
     ax.plot([0, 1])
@@ -42,6 +42,7 @@ def test_html_is_escaped_and_needs_nothing_else() -> None:
     assert "<td>&lt;i&gt;</td>" in html
     assert "<strong>bold</strong>" in html
     assert "<code>code</code>" in html
+    assert "Least N*, <em>said aloud</em>, is no N* of ours." in html
     tags = Tags()
     tags.feed(html)
     sources = [attrs.get("src") or attrs.get("href") or "" for _, attrs in tags.seen]

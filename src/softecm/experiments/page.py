@@ -27,7 +27,7 @@ figcaption { color: #555; font-size: 0.9rem; } code { background: #f3f3f3; paddi
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows of text; ``**bold**`` and `` `code` `` are the only marks."""
+    """Columns and rows of text; ``**bold**``, ``*italic*`` and `` `code` `` are the only marks."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -130,7 +130,7 @@ def _html(kind: str, block: Any) -> str:
 
 
 def _marked(text: str) -> str:
-    """Escaped text with its two marks."""
-    safe = escape(text).replace(r"\*", "*")
-    safe = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", safe)
+    """Escaped text with its marks; the star of N* is none."""
+    safe = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(text))
+    safe = re.sub(r"(?<![\w*])\*(?!\s)([^*]+?)\*(?![\w*])", r"<em>\1</em>", safe)
     return re.sub(r"`(.+?)`", r"<code>\1</code>", safe)
