@@ -86,7 +86,20 @@ class Cluster(Engine):
             self._task(_encoded, payload, name, raw, own, first)
             for (name, raw, own), first in zip(self._raw(weights), firsts(lengths), strict=True)
         ]
-        return ClusterObjects(self, self.client.compute(tasks), sum(lengths), total, placement)
+        return ClusterObjects(self, self._spread(tasks), sum(lengths), total, placement)
+
+    def _spread(self, tasks: list[Any]) -> list[Any]:
+        """Start the tasks, as many on each worker as its threads are worth; elsewhere should it be gone."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        if not workers:  # they may yet come
+            waiting: list[Any] = self.client.compute(tasks)
+            return waiting
+        counts = shares(len(tasks), [int(w["nthreads"]) for w in workers.values()])
+        futures: list[Any] = []
+        for address, count in zip(workers, counts, strict=True):
+            group = tasks[len(futures) : len(futures) + count]
+            futures += self.client.compute(group, workers=[address], allow_other_workers=True) if group else []
+        return futures
 
     def close(self) -> None:
         """The workers forget the blocks when nothing refers to them."""
@@ -117,6 +130,18 @@ class ClusterObjects(Scattered):
         shared = payload if len(payload) < INLINE else self.cluster._task(_same, payload)
         parts = [self.cluster._task(_of_block, shared, future, tuple(self.placement)) for future in self.futures]
         return self.cluster._merged(parts, merge)
+
+
+def shares(n: int, threads: Sequence[int]) -> list[int]:
+    """How many of n things each gets, in proportion to threads.
+
+    Examples
+    --------
+    >>> shares(8, [1, 1]), shares(7, [1, 2]), shares(1, [1, 1, 1])
+    ([4, 4], [2, 5], [0, 0, 1])
+    """
+    ends = np.cumsum(threads) * n // sum(threads)
+    return [int(count) for count in np.diff(ends, prepend=0)]
 
 
 # ------------------------------------------------------------------ what runs on the workers
