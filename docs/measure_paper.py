@@ -1,0 +1,47 @@
+"""The tables and figures of paper.md: what `softecm reproduce all` finds, written to docs/measured/ and docs/figures/.
+
+SOFTECM_DATA=folder python docs/measure_paper.py [experiment ...]
+
+Runs are taken from out/reproduce/journals, where `softecm reproduce` keeps them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+
+import matplotlib
+
+from softecm.experiments import EXPERIMENTS
+from softecm.experiments.page import Page
+from softecm.experiments.rows import ROWS
+from softecm.experiments.runs import Options, Runs
+
+HERE = Path(__file__).resolve().parent
+JOURNALS = HERE.parent / "out" / "reproduce" / "journals"
+
+
+def included(page: Page) -> str:
+    """The page as part of another: no title, headings one level down, pictures from the figures' folder."""
+    text = page.markdown().split("\n", 1)[1].lstrip()
+    text = re.sub(r"^## ", "### ", text, flags=re.MULTILINE)
+    return re.sub(r"\]\((\w+)\.png\)", r"](figures/paper_\1.png)", text)
+
+
+def main(names: list[str]) -> None:
+    """One file a page, one a figure."""
+    matplotlib.use("Agg")
+    runs = Runs(Options(ROWS, JOURNALS))
+    for name in names or list(EXPERIMENTS):
+        begin = time.process_time()
+        page = EXPERIMENTS[name].load()(runs, f"softecm reproduce {name}")
+        (HERE / "measured" / f"paper_{name}.md").write_text(included(page), encoding="utf-8")
+        for figure in page.figures:
+            (HERE / "figures" / f"paper_{figure.name}.png").write_bytes(figure.png)
+        print(f"{name}: {time.process_time() - begin:.1f} s of CPU time")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
