@@ -29,7 +29,8 @@ def run(runs: Runs, command: str) -> Page:
     page = Page("Table 2: seven methods on nine data sets", command)
     page.text(
         "Mean (standard deviation) over seeds. In brackets behind ours: the paper's. A dash marks a method that does not "
-        "apply to the data. **Bold**: our best in the row. † most of the chosen runs have merged clusters."
+        "apply to the data. **Bold**: our best in the row. † most of the chosen runs have merged clusters. "
+        "TSKmeans with Soft-DTW is stopped after 10 rounds of 20 barycentre steps: more takes minutes a run."
     )
     for protocol in PROTOCOLS:
         _halves(page, protocol, rows, results)
