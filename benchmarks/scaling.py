@@ -85,27 +85,17 @@ def keep(name, value):
 
 
 def calibrate(arguments):
-    """Seconds an object for the compiled pass and for reading, on small data; what a pass over a cluster costs by itself."""
-    import torch
-
+    """Seconds an object for a round and for reading, on small data; what a pass over a cluster costs by itself."""
     from softecm._engine import threads
-    from softecm.belief import FocalSets
-    from softecm.distances import SquaredEuclidean
     from softecm.distributed import ParquetBlocks
-    from softecm.objective import Previous, evaluate, mass_cost
     from softecm.spaces import RealVectors
 
-    n = arguments.objects or 500_000
-    x = torch.from_numpy(some_rows(n, 0).astype(np.float64))
-    focal = FocalSets.make(CLUSTERS, 2, None)
-    v = torch.from_numpy(some_rows(len(focal), 1).astype(np.float64))[None]
-    cost = mass_cost(focal, 1.0, 1.2, 10.0, like=v)
+    n = arguments.objects or 2_000_000  # more than a processor's cache holds
     found = {}
     for count in (1, os.cpu_count() or 1):
         with threads(count):
-            job = lambda: evaluate(SquaredEuclidean(), x, v, cost, previous=Previous(v + 1e-3, None))  # noqa: E731
-            job()
-            found[f"compute_{count}"] = min(timed(job) for _ in range(5)) / n
+            memory_round(n, 3)
+            found[f"compute_{count}"] = min(memory_round(n, 8) for _ in range(3)) / n
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         file = Path(folder) / "x.parquet"
         make_file(file, n)
@@ -328,9 +318,13 @@ def streamed_model(parts, n):
 
 
 def cluster_model(parts, n, workers, block=BLOCK):
-    """The slowest worker's objects, its share of the tasks, and what a pass costs by itself."""
-    blocks = max(1, n // block)
-    return n / workers * parts["compute_1"] + blocks * parts["task"] + parts["pass"]
+    """The slowest worker's objects, its share of the tasks, and what a pass costs by itself.
+
+    Workers that share a machine slow each other down as its threads do.
+    """
+    blocks, cores = max(1, n // block), os.cpu_count() or 1
+    each = parts[f"compute_{cores}"] * cores if workers == cores else parts["compute_1"]
+    return n / workers * each + blocks * parts["task"] + parts["pass"]
 
 
 def write_page(kept):
