@@ -93,3 +93,9 @@ def test_ctrl_c_says_what_is_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     code, _, err = run("reproduce", "lambda", "--grid", "small", "--seeds", 1)
     assert code == 130
     assert "the same call goes on from there" in err
+
+
+def test_a_device_that_is_not_there_is_refused_by_every_experiment(run: Run) -> None:
+    code, _, err = run("reproduce", "diamond", "--device", "banana")
+    assert code == 2
+    assert "device must be 'auto', 'cpu'" in err

@@ -102,6 +102,13 @@ def test_a_journal_of_another_grid_is_refused(run: Run, blobs: Path) -> None:
     assert "belongs to another sweep" in err
 
 
+def test_force_starts_afresh(run: Run, blobs: Path) -> None:
+    assert run("sweep", blobs, *GRID)[0] == 0
+    code, _, err = run("sweep", blobs, "-c", "2", "--beta", "1.2", "--lam", "1", "--seeds", 1, "--force")
+    assert code == 0, err
+    assert len(Path("blobs-sweep/sweep.csv").read_text().splitlines()) == 2
+
+
 def test_a_folder_with_something_else_is_left_alone(run: Run, blobs: Path) -> None:
     Path("mine").mkdir()
     Path("mine/thesis.txt").write_text("years")

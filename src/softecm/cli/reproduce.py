@@ -75,11 +75,13 @@ def _runs(
     *,
     progress: bool,
 ) -> Any:
+    from softecm._engine import choose_device
     from softecm.experiments.rows import choose_rows
     from softecm.experiments.runs import Options, Runs
 
     place = journals or (ROOT if output is None else output) / "journals"
     with mendable(ValueError):
+        choose_device(device, 0.0)
         return Runs(Options(choose_rows(rows), place, grid, seeds, device, progress))
 
 

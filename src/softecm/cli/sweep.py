@@ -52,7 +52,10 @@ def run(
     metric, why = (str(given["metric"]), "as asked") if given["metric"] != "auto" else choose_metric(loaded)
     check_metric(metric)
     out.print(Text(f"{file}: {len(loaded)} objects, metric {metric} ({why})"))
-    found = _sweep(loaded, values, {**given, "metric": metric}, seeds, resamples, journal or folder / JOURNAL, err)
+    book = journal or folder / JOURNAL
+    if force:  # afresh
+        book.unlink(missing_ok=True)
+    found = _sweep(loaded, values, {**given, "metric": metric}, seeds, resamples, book, err)
     choices = {name: _choice(found, name) for name in _rules(found)}
     summary = _summary(file, metric, found, values, rule, choices)
     with disk(f"writing to {folder}"):

@@ -106,7 +106,7 @@ def sweep(
                     book.write(task.number, rows)
                 bar.finished(task)
         except KeyboardInterrupt as error:
-            kept = f"journal {journal} has them: the same call goes on from there" if journal else "see .partial"
+            kept = f"with journal {journal} the same call goes on from there" if journal else "see .partial"
             message = f"interrupted with {len(done)} of {len(tasks)} batches done; {kept}."
             raise SweepInterrupted(message, _table(cells, tasks, done, partial=True)) from error
     result = _table(cells, tasks, done)
