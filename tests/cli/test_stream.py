@@ -127,6 +127,18 @@ def test_ctrl_c_leaves_a_checkpoint_that_is_gone_on_from(softecm, points, tmp_pa
     assert again["n_iter"] == undisturbed["n_iter"]
 
 
+def test_a_checkpoint_that_is_there_is_not_replaced_unless_forced(softecm, points, tmp_path):
+    file = tmp_path / "fit.checkpoint"
+    file.write_bytes(b"an earlier one")
+    options = ("cluster", points, "-c", "3", "-o", tmp_path / "a", "--checkpoint", file)
+    refused = softecm(*options)
+    assert refused.code == 2
+    assert "is there already" in refused.err
+    assert file.read_bytes() == b"an earlier one"
+    assert softecm(*options, "--force").code == 0
+    assert file.read_bytes() != b"an earlier one"
+
+
 def test_a_checkpoint_of_another_fit_is_a_problem_with_its_name(softecm, points, tmp_path):
     file = tmp_path / "fit.checkpoint"
     assert softecm("cluster", points, "-c", "3", "-o", tmp_path / "a", "--checkpoint", file).code == 0

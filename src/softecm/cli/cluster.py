@@ -48,6 +48,11 @@ def run(
     out, err = consoles(quiet=quiet, machine=machine)
     count = _count(clusters)
     safety: dict[str, Any] = {k: v for k, v in (("checkpoint", checkpoint), ("resume", resume)) if v is not None}
+    if checkpoint is not None and checkpoint.exists() and resume is None and not force:
+        raise Problem(
+            f"{checkpoint} is there already. Go on from it with --resume {checkpoint}, replace it with --force, or give "
+            "another name."
+        )
     if must_stream(file, memory, _n_sets(count, given)):
         _stream(file, count, output, options, given, memory, safety, force=force, quiet=quiet, machine=machine)
         return
