@@ -168,10 +168,11 @@ def outrun(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
     index = rounds.active.numpy()
     if rounds.iteration < WARM_UP:
         return np.zeros(len(index), dtype=bool)
-    best = np.array([rounds.objective[groups == groups[run]].min() for run in index])
+    lowest = np.full(int(groups.max()) + 1, np.inf)
+    np.minimum.at(lowest, groups, rounds.objective)
     recent = np.array([rounds.history[run][-6:] for run in index])
     pace = (recent[:, 0] - recent[:, -1]) / 5
-    return np.asarray(rounds.objective[index] - best > HORIZON * pace)
+    return np.asarray(rounds.objective[index] - lowest[groups[index]] > HORIZON * pace)
 
 
 def _tie(state: State) -> NDArray[np.float64]:

@@ -75,6 +75,19 @@ Missing = Annotated[
 ]
 Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file.", rich_help_panel=FILE)]
 Array = Annotated[str | None, typer.Option(help="Array of an .npz file.", rich_help_panel=FILE)]
+Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out, comma between.", rich_help_panel=FILE)]
+Categorical = Annotated[
+    list[str] | None, typer.Option(help="Columns to take as categories, or all.", rich_help_panel=FILE)
+]
+Numeric = Annotated[list[str] | None, typer.Option(help="Columns that must be numbers, or all.", rich_help_panel=FILE)]
+MetricName = Annotated[str, typer.Option(help="auto, or a metric's name.", rich_help_panel=FIT)]
+Delta = Annotated[
+    str, typer.Option(help="Distance to no group: auto, a number, or none for no outliers.", rich_help_panel=FIT)
+]
+RelaxationName = Annotated[str, typer.Option(help="penalty, gap or exact.", rich_help_panel=FIT)]
+Tol = Annotated[float, typer.Option(help="Done when no mass moves by more.", rich_help_panel=FIT)]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=FIT)]
+Dtype = Annotated[str, typer.Option(help="float64 or float32.", rich_help_panel=FIT)]
 IdColumn = Annotated[str | None, typer.Option(help="Column that names the objects.", rich_help_panel=FILE)]
 SeriesId = Annotated[
     str | None, typer.Option("--id", help="Long table of series: which series a row is of.", rich_help_panel=FILE)
@@ -108,15 +121,9 @@ def cluster(
         str | None, typer.Option(help="Column with known classes: only to score.", rich_help_panel=FILE)
     ] = None,
     id_column: IdColumn = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Columns to leave out, comma between.", rich_help_panel=FILE)
-    ] = None,
-    categorical: Annotated[
-        list[str] | None, typer.Option(help="Columns to take as categories, or all.", rich_help_panel=FILE)
-    ] = None,
-    numeric: Annotated[
-        list[str] | None, typer.Option(help="Columns that must be numbers, or all.", rich_help_panel=FILE)
-    ] = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
+    numeric: Numeric = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -127,17 +134,15 @@ def cluster(
     series_id: SeriesId = None,
     time: Time = None,
     value: Value = None,
-    metric: Annotated[str, typer.Option(help="auto, or a metric's name.", rich_help_panel=FIT)] = "auto",
+    metric: MetricName = "auto",
     seed: Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=FIT)] = 0,
     alpha: Annotated[float, typer.Option(help="Larger keeps mass off large sets.", rich_help_panel=FIT)] = 1.0,
     beta: Annotated[
         float, typer.Option(help="Above 1; larger spreads mass over more sets.", rich_help_panel=FIT)
     ] = 1.2,
-    delta: Annotated[
-        str, typer.Option(help="Distance to no group: auto, a number, or none for no outliers.", rich_help_panel=FIT)
-    ] = "auto",
+    delta: Delta = "auto",
     lam: Annotated[float, typer.Option(help="How strongly sets are tied to their groups.", rich_help_panel=FIT)] = 1.0,
-    relaxation: Annotated[str, typer.Option(help="penalty, gap or exact.", rich_help_panel=FIT)] = "penalty",
+    relaxation: RelaxationName = "penalty",
     max_cardinality: Annotated[
         str, typer.Option(help="Largest set considered, or none for all.", rich_help_panel=FIT)
     ] = "2",
@@ -145,10 +150,10 @@ def cluster(
     init: Annotated[str, typer.Option(help="k-means++ or random.", rich_help_panel=FIT)] = "k-means++",
     n_init: Annotated[int, typer.Option(help="Number of starts.", rich_help_panel=FIT)] = 10,
     max_iter: Annotated[int, typer.Option(help="Most rounds.", rich_help_panel=FIT)] = 200,
-    tol: Annotated[float, typer.Option(help="Done when no mass moves by more.", rich_help_panel=FIT)] = 1e-4,
+    tol: Tol = 1e-4,
     solver: Annotated[str, typer.Option(help="auto, descent or gradient.", rich_help_panel=FIT)] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=FIT)] = "auto",
-    dtype: Annotated[str, typer.Option(help="float64 or float32.", rich_help_panel=FIT)] = "float64",
+    device: Device = "auto",
+    dtype: Dtype = "float64",
     n_jobs: Annotated[int | None, typer.Option(help="Threads.", rich_help_panel=FIT)] = None,
     memory: Annotated[
         str | None,
@@ -322,29 +327,21 @@ def sweep(
     resamples: Annotated[
         int, typer.Option(help="Refits on parts of the objects, for the rule stability.", rich_help_panel=FIT)
     ] = 0,
-    metric: Annotated[str, typer.Option(help="auto, or a metric's name.", rich_help_panel=FIT)] = "auto",
-    delta: Annotated[
-        str, typer.Option(help="Distance to no group: auto, a number, or none for no outliers.", rich_help_panel=FIT)
-    ] = "auto",
-    relaxation: Annotated[str, typer.Option(help="penalty, gap or exact.", rich_help_panel=FIT)] = "penalty",
+    metric: MetricName = "auto",
+    delta: Delta = "auto",
+    relaxation: RelaxationName = "penalty",
     n_init: Annotated[int, typer.Option(help="Starts of a run.", rich_help_panel=FIT)] = 10,
     max_iter: Annotated[int, typer.Option(help="Most rounds.", rich_help_panel=FIT)] = 500,
-    tol: Annotated[float, typer.Option(help="Done when no mass moves by more.", rich_help_panel=FIT)] = 1e-4,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=FIT)] = "auto",
-    dtype: Annotated[str, typer.Option(help="float64 or float32.", rich_help_panel=FIT)] = "float64",
+    tol: Tol = 1e-4,
+    device: Device = "auto",
+    dtype: Dtype = "float64",
     labels: Annotated[
         str | None, typer.Option(help="Column with known classes: only to judge.", rich_help_panel=FILE)
     ] = None,
     id_column: IdColumn = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Columns to leave out, comma between.", rich_help_panel=FILE)
-    ] = None,
-    categorical: Annotated[
-        list[str] | None, typer.Option(help="Columns to take as categories, or all.", rich_help_panel=FILE)
-    ] = None,
-    numeric: Annotated[
-        list[str] | None, typer.Option(help="Columns that must be numbers, or all.", rich_help_panel=FILE)
-    ] = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
+    numeric: Numeric = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from softecm._engine import threads
 from softecm.algorithms.base import MERGED
-from softecm.algorithms.fitting import Prepared, Settings, SoftECMFamily, choose, prepare
+from softecm.algorithms.fitting import Prepared, Settings, SoftECMFamily, check_init, choose, prepare
 from softecm.algorithms.model import PrototypeModel
 from softecm.algorithms.seeding import seed
 from softecm.algorithms.soft_ecm_core import soft_ecm
@@ -93,7 +93,7 @@ def batch_size(cell: Cell, data: Data) -> int:
 def starts(ready: Prepared, chosen: Settings, random_state: Any, n_init: int) -> Tensor:
     """Starting prototypes (n_init, c, *shape) of one cell: those of the estimator's own fit."""
     if not isinstance(chosen.init, str):
-        return ready.space.encode_prototypes(chosen.init)[None]
+        return check_init(chosen, ready.space)
     rng = check_random_state(random_state)
     return seed(chosen.init, ready.metric, ready.space, ready.x.cpu(), ready.counts, chosen.n_clusters, n_init, rng)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def run_stability(
     on the same objects, in or out of the resample. A refit whose clusters merge agrees with nothing.
     """
     began = time.perf_counter()
-    n = len(data.X) if data.X is not None else 0
+    n = len(data.X)
     rng = np.random.RandomState(0)
     compared = np.sort(rng.permutation(n)[:COMPARED])
     per_cell: list[list[CredalPartition | None]] = [[] for _ in cells]
@@ -89,7 +90,7 @@ def _refit_together(
     with threads(settings[0].n_jobs):
         ready = prepared(cells[0], data)
         inside = torch.as_tensor(rows, device=ready.device)
-        part = type(ready)(**{**vars(ready), "x": ready.x[inside], "counts": ready.counts[rows]})
+        part = replace(ready, x=ready.x[inside], counts=ready.counts[rows])
         weights = None if ready.weights is None else ready.weights[inside]
         init = starts(part, settings[0], number, settings[0].n_init)
         scale = float(ready.counts[rows].sum() / ready.counts.sum())

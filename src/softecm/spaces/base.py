@@ -41,13 +41,17 @@ class Space(ABC):
 
     def describe(self, X: Any) -> Any:
         """What ``fit`` must know of some of the objects, as a value with a method ``merge``; None where that is nothing."""
-        raise TypeError(
-            f"{type(self).__name__} can't be fitted in blocks: its metric needs all objects in memory at once."
-        )
+        raise self._needs_all()
 
     def fit_described(self, description: Any, *, dtype: torch.dtype) -> Self:
-        """``fit`` from the merged descriptions of all blocks."""
-        raise NotImplementedError
+        """``fit`` from the merged descriptions of all blocks; comes with ``describe``."""
+        raise self._needs_all()
+
+    def _needs_all(self) -> TypeError:
+        return TypeError(
+            f"X must be in memory for a metric on {type(self).__name__}, which learns from all objects at once; got blocks. "
+            "Use X.compute() where the data fit, or give the space describe and fit_described."
+        )
 
     @abstractmethod
     def encode(self, X: Any) -> Any:
