@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from softecm import FocalSets, SoftECM
-from softecm.algorithms.soft_ecm_core import soft_ecm
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.datasets import make_cbf
 from softecm.distances import SoftDTW, SquaredEuclidean
 from softecm.selection import sweep

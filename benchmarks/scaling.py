@@ -154,7 +154,7 @@ def memory_round(n, count):
     """Seconds a round on a tensor, without the masses of all objects at the end."""
     import torch
 
-    from softecm.algorithms.soft_ecm_core import soft_ecm
+    from softecm.fit.soft_ecm import soft_ecm
     from softecm.belief import FocalSets
     from softecm.distances import SquaredEuclidean
 

@@ -28,8 +28,8 @@ from softecm import SoftECM
 from softecm._engine import choose_device
 from softecm.algorithms.base import MERGED, separation, weighted_quantile
 from softecm.algorithms.fitting import OUTLIERS, barycenter, distances_to
-from softecm.algorithms.seeding import seed
-from softecm.algorithms.soft_ecm_core import soft_ecm
+from softecm.fit.seeding import seed
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.belief import CredalPartition, FocalSets
 from softecm.datasets import load_series, make_cbf
 from softecm.distances import DTW, SoftDTW

@@ -23,7 +23,7 @@ import torch
 from sklearn.cluster import KMeans
 
 from softecm import SoftECM
-from softecm.algorithms.soft_ecm_core import soft_ecm
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.belief import FocalSets
 from softecm.distances import SquaredEuclidean
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from softecm import SoftECM
-from softecm.checkpoints import Plan
 from softecm.datasets import make_blobs
 from softecm.distances import SoftDTW
+from softecm.fit.settings import Plan
 from softecm.models import read_description, tensor_file
 
 X = make_blobs(300, between=10, outliers=5, random_state=0).data

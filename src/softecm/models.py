@@ -157,8 +157,8 @@ def _classes() -> dict[str, type]:
     """The library's own values that a file may name."""
     from softecm import distances, spaces
     from softecm.algorithms import catecm, ecmdd, relational
-    from softecm.algorithms.model import PrototypeModel
     from softecm.algorithms.set_metric import SetQuadratic
+    from softecm.fit.model import PrototypeModel
     from softecm.optim import Closed, Descent, GradientDescent
 
     values: list[type] = [FocalSets, CredalPartition, PrototypeModel, SetQuadratic, GradientDescent, Descent, Closed]

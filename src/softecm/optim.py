@@ -8,13 +8,14 @@ it has one) on the objective with the masses minimised out; each step is accepte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
 
+from softecm._batch import along, mixed, named_tensors, selected
 from softecm.objective import Evaluation
 
 
@@ -23,21 +24,12 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
     return (a * b).flatten(1).sum(1)
 
 
-def along(values: Tensor, like: Tensor) -> Tensor:
-    """One value a run, shaped to multiply a tensor of runs."""
-    return values.reshape(-1, *(1,) * (like.ndim - 1))
-
-
 @dataclass(frozen=True)
 class Memory:
     """The last few steps and changes of gradient of each run, newest last; invalid pairs have a zero product."""
 
     steps: tuple[Tensor, ...] = ()
     changes: tuple[Tensor, ...] = ()
-
-    def select(self, runs: Tensor) -> Memory:
-        """The same for some of the runs."""
-        return Memory(tuple(s[runs] for s in self.steps), tuple(c[runs] for c in self.changes))
 
     def add(self, step: Tensor, change: Tensor, size: int) -> Memory:
         """Remember one more pair; pairs without positive curvature are blanked out."""
@@ -79,40 +71,40 @@ class State:
     gradient: Tensor  # of the objective, in the free prototypes
     scale: Tensor | None  # inverse curvature of a quadratic bound, in the free prototypes
     inner: Tensor | None  # barycentres behind the gap
+    own_masses: Tensor | None = None  # (runs, m, f + 1), of objects whose masses don't follow from the prototypes alone
     memory: Memory = field(default_factory=Memory)
+
+    @property
+    def constraint(self) -> Tensor:
+        """What of the objective prices the constraint on the sets' prototypes."""
+        return self.objective - self.evaluation.cost
+
+    @property
+    def change(self) -> Tensor:
+        """Largest change of a mass."""
+        return self.evaluation.change
+
+    @property
+    def found(self) -> Mapping[str, Tensor]:
+        """Masses that don't follow from the prototypes."""
+        return {} if self.own_masses is None else {"masses": self.own_masses}
 
     def select(self, runs: Tensor) -> State:
         """The same for some of the runs."""
-        return State(
-            self.free[runs],
-            self.prototypes[runs],
-            self.evaluation.select(runs),
-            self.objective[runs],
-            self.gradient[runs],
-            None if self.scale is None else self.scale[runs],
-            None if self.inner is None else self.inner[runs],
-            self.memory.select(runs),
-        )
+        return selected(self, runs)
 
     def merged(self, other: State, take: Tensor) -> State:
         """This, with the runs ``take`` (a mask) replaced by the other's; the memory stays."""
+        nothing = Memory()
+        both = mixed(replace(self, memory=nothing), replace(other, memory=nothing), take)
+        return replace(both, memory=self.memory)
 
-        def pick(old: Tensor | None, new: Tensor | None) -> Tensor | None:
-            return None if old is None or new is None else torch.where(along(take, old), new, old)
-
-        return State(
-            pick(self.free, other.free),  # type: ignore[arg-type]
-            pick(self.prototypes, other.prototypes),  # type: ignore[arg-type]
-            self.evaluation.merged(other.evaluation, take),
-            pick(self.objective, other.objective),  # type: ignore[arg-type]
-            pick(self.gradient, other.gradient),  # type: ignore[arg-type]
-            pick(self.scale, other.scale),
-            pick(self.inner, other.inner),
-            self.memory,
-        )
+    def kept(self) -> dict[str, Tensor]:
+        """Everything but the masses that follow from the prototypes."""
+        return named_tensors(replace(self, evaluation=replace(self.evaluation, masses=None)), "state")
 
 
-class Problem(Protocol):
+class Minimisable(Protocol):
     """What a solver sees of the clustering problem."""
 
     def at(self, free: Tensor, before: State | None) -> State:
@@ -124,7 +116,7 @@ class Problem(Protocol):
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         """Objective (runs,) and gradient as functions of the free prototypes, the state's masses held fixed."""
 
-    def select(self, runs: Tensor) -> Problem:
+    def select(self, runs: Tensor) -> Self:
         """The same for some of the runs."""
 
 
@@ -133,7 +125,7 @@ class Solver(Protocol):
 
     patience: int  # rounds in a row with still masses that make a run converged
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, problem: Minimisable, state: State) -> State:
         """One round."""
 
 
@@ -143,7 +135,7 @@ class Closed:
 
     patience = 1
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, problem: Minimisable, state: State) -> State:
         """Solve, then measure."""
         return problem.at(problem.solve(state), state)
 
@@ -167,7 +159,7 @@ class Descent:
     backtracks: int = 30
     patience = 2
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, problem: Minimisable, state: State) -> State:
         """Try the quasi-Newton step; shorten it where it brings too little."""
         direction = state.memory.direction(state.gradient, state.scale)
         slope = dot(direction, state.gradient)
@@ -264,7 +256,7 @@ class GradientDescent:
                     f"{name} must be greater than 0; got {value!r}. The default is {type(self).__dict__[name]}."
                 )
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, problem: Minimisable, state: State) -> State:
         """Steps down the cost of eq. 8 for the present masses, then new masses."""
         cost = problem.fixed(state)
         free = state.free

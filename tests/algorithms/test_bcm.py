@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
+from pure import bcm
 from softecm import BCM, FocalSets
-from softecm.algorithms.bcm import bcm
 from softecm.datasets import make_blobs
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
+from pure import ccm
 from softecm import CCM, FocalSets
-from softecm.algorithms.ccm import ccm
 from softecm.datasets import make_blobs
 
 

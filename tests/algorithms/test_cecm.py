@@ -4,12 +4,13 @@ import torch
 
 from golden import load, partition
 from problems import largest_rise, random_problem
+from pure import cecm
 from softecm import CECM, ECM, FocalSets
-from softecm.algorithms.cecm import cecm, cecm_links
-from softecm.algorithms.constrained import with_linked
-from softecm.algorithms.model import PrototypeModel
+from softecm.algorithms.cecm import cecm_links
 from softecm.constraints import check_constraints, kept, sample_constraints
 from softecm.datasets import load_diamond, make_blobs
+from softecm.fit.linked import with_linked
+from softecm.fit.model import PrototypeModel
 from softecm.spaces import RealVectors
 
 
@@ -79,7 +80,7 @@ def test_the_objective_never_rises(many, variant):
                 alpha=problem["alpha"], delta=problem["delta"], max_iter=12,
             )  # fmt: skip
             assert largest_rise(solution.history[0]) <= 1e-9, (seed, adaptive)
-            assert torch.isfinite(solution.masses).all()
+            assert torch.isfinite(solution.found["masses"]).all()
 
 
 def golden_case(golden, case):
@@ -96,7 +97,7 @@ def golden_case(golden, case):
     model = PrototypeModel(
         metrics[0], RealVectors(), focal, solution.prototypes[0], case["alpha"], 2.0, case["delta"], 0.0
     )
-    found = with_linked(model.partition(x), links, solution.masses, 0)
+    found = with_linked(model.partition(x), links, solution.found["masses"], 0)
     return x.numpy(), expected, found, links, solution.prototypes[0, : case["c"]].numpy()
 
 

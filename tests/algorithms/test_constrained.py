@@ -6,12 +6,12 @@ import torch
 
 from problems import largest_rise, random_problem
 from softecm import ECM, FCM, CredalPartition, FocalSets, SoftECM, load_model
-from softecm.algorithms.constrained import WeightedPairs
-from softecm.algorithms.links import Links, simplex_power, simplex_quadratic
-from softecm.algorithms.soft_ecm_core import soft_ecm
 from softecm.constraints import Constraints, kept, sample_constraints
 from softecm.datasets import make_blobs, make_mixed_blobs
 from softecm.distances import Euclidean, SquaredEuclidean
+from softecm.fit.linked import WeightedPairs
+from softecm.fit.links import Links, simplex_power, simplex_quadratic
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.kernels import linked
 
 
@@ -92,7 +92,7 @@ def test_the_objective_never_rises(many, metric, relaxation):
         x = problem.pop("x")
         solution = soft_ecm(x, metric, relaxation=relaxation, links=links, max_iter=12, **problem)
         assert largest_rise(solution.history[0]) <= 1e-9, seed
-        masses = solution.masses[0, : len(links.rows)]
+        masses = solution.found["masses"][0, : len(links.rows)]
         np.testing.assert_allclose(masses.sum(-1), 1.0, rtol=1e-9)
         assert masses.min() >= 0
 

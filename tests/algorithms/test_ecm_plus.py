@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+from pure import adaptive_ecm
 from softecm import ECM, ECMPlus, FocalSets
-from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_ecm, unit_inverse
+from softecm.algorithms.adaptive import AdaptiveProblem, unit_inverse
 from softecm.datasets import load_diamond, make_blobs
 from softecm.objective import mass_cost, share
 
@@ -43,7 +44,7 @@ def test_clusters_that_cross_at_one_point_are_not_merged(rng):
 
 
 def problem_of(x, focal, corrected):
-    return AdaptiveProblem(x, focal, mass_cost(focal, 1.0, 2.0, 2.0, like=x), corrected, None, 0.0)
+    return AdaptiveProblem(x, focal, mass_cost(focal, 1.0, 2.0, 2.0, like=x), corrected, True, None, 0.0)
 
 
 def inertia(x, weights, problem, clusters, matrices):

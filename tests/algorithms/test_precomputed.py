@@ -9,8 +9,9 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 from problems import largest_rise
+from pure import soft_ecm_precomputed
 from softecm import CollapseWarning, FocalSets, SoftECM
-from softecm.algorithms.precomputed import RELAXATIONS, soft_ecm_precomputed
+from softecm.algorithms.precomputed import RELAXATIONS
 from softecm.datasets import load_diamond, make_blobs
 from softecm.kernels.medoids import barycenters
 from softecm.objective import update_masses

@@ -8,8 +8,9 @@ from sklearn.metrics import pairwise_distances
 
 from golden import case_ids, columns, load, partition
 from problems import largest_rise
+from pure import recm
 from softecm import ECM, RECM, FocalSets
-from softecm.algorithms.recm import additive_constant, recm
+from softecm.algorithms.recm import additive_constant
 from softecm.algorithms.relational import AffineDistance
 from softecm.datasets import load_diamond, make_blobs
 from softecm.objective import update_masses

@@ -8,9 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 from golden import load
 from problems import largest_rise, random_problem
 from softecm import ECM, CollapseWarning, FocalSets, GradientDescent, SoftECM
-from softecm.algorithms.soft_ecm_core import soft_ecm
 from softecm.datasets import load_diamond, make_blobs
 from softecm.distances import SemiMetric, SquaredEuclidean
+from softecm.fit.soft_ecm import soft_ecm
 
 DIAMOND = load_diamond().data
 PAPER = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0}

@@ -8,10 +8,8 @@ import torch
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems import largest_rise, random_problem
+from pure import adaptive_ecm, bcm, ccm
 from softecm import BCM, CCM, CECM, FCM, ECMPlus, load_model
-from softecm.algorithms.adaptive import adaptive_ecm
-from softecm.algorithms.bcm import bcm
-from softecm.algorithms.ccm import ccm
 from softecm.datasets import make_blobs
 
 FAMILY = [FCM, CCM, BCM, ECMPlus, CECM]

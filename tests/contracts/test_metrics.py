@@ -7,10 +7,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from problems import largest_rise
 from softecm import SoftECM
-from softecm.algorithms.soft_ecm_core import soft_ecm
 from softecm.belief import FocalSets
 from softecm.datasets import make_blobs
 from softecm.distances import SEMI_METRICS, Mahalanobis, SemiMetric
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.optim import GradientDescent
 from softecm.testing import check_semimetric
 

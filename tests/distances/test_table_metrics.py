@@ -11,10 +11,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from problems import largest_rise
 from softecm import SoftECM, datasets, scores
-from softecm.algorithms.soft_ecm_core import soft_ecm
 from softecm.belief import FocalSets
 from softecm.datasets import make_mixed_blobs
 from softecm.distances import Hamming, Mixed
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective import check_distances
 from softecm.testing import check_semimetric
 

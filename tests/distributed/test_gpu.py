@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from distributed_problems import scattered
-from softecm.algorithms.soft_ecm_core import soft_ecm
 from softecm.belief import FocalSets
 from softecm.distances import SquaredEuclidean
 from softecm.distributed.engines import Placement
 from softecm.distributed.passes import mean_distance, quantile
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.spaces.scattered import Block
 
 

@@ -12,43 +12,66 @@ centre step, the matrix step and the checks of the objective need no more than t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.algorithms.constrained import linked_masses
-from softecm.algorithms.links import Links
-from softecm.algorithms.rounds import RISE
+from softecm._batch import from_tensors, mixed, named_tensors, selected
 from softecm.algorithms.set_metric import SetQuadratic
-from softecm.algorithms.solution import Progress, Solution
+from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
-from softecm.objective import KEPT_CELLS, MassCost, blocks, mass_cost, share
+from softecm.distances.base import SemiMetric
+from softecm.fit.linked import linked_masses
+from softecm.fit.links import Links
+from softecm.fit.outcome import Solution
+from softecm.fit.pipeline import Prices
+from softecm.fit.prepare import Objects
+from softecm.fit.settings import Settings
+from softecm.objective import KEPT_CELLS, MassCost, blocks, share
 
 FLATTEST = 1e-6  # a cluster's shortest axis over its longest, squared: thinner ones are filled up
 
 
-class Adapted(NamedTuple):
-    """Where the runs ended, and the clusters' matrices (runs, c, p, p)."""
+@dataclass(frozen=True)
+class AdaptiveState:
+    """A batch of runs after a mass step, with weighted sums about the sets' present centres."""
 
-    solution: Solution
-    matrices: Tensor
-
-
-class Sums(NamedTuple):
-    """A round's mass step: objective, masses, and weighted sums about the sets' present centres."""
-
+    clusters: Tensor  # (runs, c, p)
+    matrices: Tensor  # (runs, c, p, p)
+    prototypes: Tensor  # (runs, f, p), the sets' centres
     objective: Tensor  # (runs,)
-    masses: Tensor  # (n, runs, f + 1)
-    base: Tensor  # (runs, f, p), the centres
+    change: Tensor  # (runs,)
     w: Tensor  # (runs, f), sums of |A|^alpha m^beta
-    y: Tensor  # (runs, f, p), of these times x - base
-    q: Tensor  # (runs, f, p, p), of these times (x - base)(x - base)'
+    y: Tensor  # (runs, f, p), of these times x - centre
+    q: Tensor  # (runs, f, p, p), of these times (x - centre)(x - centre)'
+    masses: Tensor | None  # (runs, n, f + 1), where few enough to keep
+    linked: Tensor | None  # (runs, m, f + 1), of the linked objects
+
+    @property
+    def constraint(self) -> Tensor:
+        """Nothing to pay: the sets' centres follow from the clusters'."""
+        return torch.zeros_like(self.objective)
+
+    @property
+    def found(self) -> Mapping[str, Tensor]:
+        """The clusters' matrices, and masses that don't follow from them."""
+        return {"matrices": self.matrices} | ({} if self.linked is None else {"masses": self.linked})
+
+    def select(self, runs: Tensor) -> AdaptiveState:
+        """The same for some of the runs."""
+        return selected(self, runs)
+
+    def merged(self, other: AdaptiveState, take: Tensor) -> AdaptiveState:
+        """This, with the runs ``take`` (a mask) replaced by the other's."""
+        return mixed(self, other, take)
+
+    def kept(self) -> dict[str, Tensor]:
+        """Everything but the masses that follow from the rest."""
+        return named_tensors(replace(self, masses=None), "state")
 
 
 @dataclass(frozen=True)
@@ -59,8 +82,12 @@ class AdaptiveProblem:
     focal: FocalSets
     cost: MassCost
     corrected: bool
+    adaptive: bool
     links: Links | None
     tol: float
+    patience: ClassVar[int] = 1
+    rises: ClassVar[str] = "refused"
+    races: ClassVar[bool] = False
 
     @cached_property
     def mean(self) -> Tensor:
@@ -87,41 +114,77 @@ class AdaptiveProblem:
             return self.mean @ clusters
         return torch.einsum("racpq,rcq->rap", self.levers(matrices).expand(len(clusters), -1, -1, -1, -1), clusters)
 
-    def masses(self, clusters: Tensor, matrices: Tensor, before: Sums | None) -> Sums:
+    def begin(self, start: Tensor) -> AdaptiveState:
+        """From the clusters' centres (runs, c, p) and unit matrices."""
+        clusters = start[:, : self.focal.n_clusters]
+        runs, c, p = clusters.shape
+        return self.at(clusters, torch.eye(p, dtype=start.dtype, device=start.device).expand(runs, c, p, p), None)
+
+    def step(self, state: AdaptiveState) -> AdaptiveState:
+        """Centres, matrices where they don't raise the objective, then masses."""
+        moved = self.solve(state)
+        shaped = self.adapt(state, moved) if self.adaptive else state.matrices
+        return self.at(moved, shaped, state)
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> AdaptiveState:
+        """As a checkpoint kept it."""
+        return from_tensors(AdaptiveState, kept, "state")
+
+    def at(self, clusters: Tensor, matrices: Tensor, before: AdaptiveState | None) -> AdaptiveState:
         """Masses, objective and sums over all objects; linked objects start from their last masses."""
         runs, f, p = len(clusters), len(self.focal), self.x.shape[1]
         base, shapes = self.centers(clusters, matrices), self.shapes(matrices)
-        flat, turned = base.flatten(0, 1), shapes.flatten(0, 1)
-        out = self.x.new_empty(len(self.x), runs, f + 1)
+        keep = len(self.x) * runs * (f + 1) <= KEPT_CELLS
+        masses = self.x.new_empty(runs, len(self.x), f + 1) if keep else None
+        linked: Tensor | None = None
         objective = self.x.new_zeros(runs)
+        change = self.x.new_full((runs,), torch.inf if before is None else 0.0)
         w, y = self.x.new_zeros(runs * f), self.x.new_zeros(runs * f, p)
         q = self.x.new_zeros(runs * f, p, p)
         for rows, links in self._rows():
-            part = self.x[rows]
-            difference = part - flat[:, None]  # (runs f, block, p)
-            d = ((difference @ turned) * difference).sum(-1).clamp_min(0.0)
-            d = d.T.reshape(-1, runs, f)
+            difference = self.x[rows] - base.flatten(0, 1)[:, None]  # (runs f, block, p)
+            d = self._measured(difference, shapes)
             counts = None if self.cost.weights is None else self.cost.weights[rows]
             if links is not None:
-                last = None if before is None else before.masses[rows]
-                found = linked_masses(d, replace(self.cost, weights=counts), links, last, self.tol)
-                out[rows], weights, price = found
-                objective += price
+                last = None if before is None or before.linked is None else before.linked.transpose(0, 1)
+                now, weights, price = linked_masses(d, replace(self.cost, weights=counts), links, last, self.tol)
+                linked = now.transpose(0, 1)
             else:
-                shares = share(d, self.cost.factors, self.cost.beta, self.cost.delta2)
-                out[rows], weights = shares.masses, shares.weights
-                price = shares.cost
-                if counts is not None:
-                    weights, price = weights * counts[:, None, None], price * counts[:, None]
-                objective += price.sum(0)
+                now, weights, price = self._shared(d, counts)
+                last = None if before is None else self._before(before, rows)
+            objective += price
+            if last is not None:
+                change = torch.maximum(change, (now - last).abs().amax((0, 2)))
+            if masses is not None:
+                masses[:, rows] = now.transpose(0, 1)
             heavy = weights.reshape(-1, runs * f).T[..., None] * difference
             w += weights.reshape(-1, runs * f).sum(0)
             y += heavy.sum(1)
             q += heavy.transpose(1, 2) @ difference
-        shape = (runs, f, p)
-        return Sums(objective, out, base, w.reshape(runs, f), y.reshape(shape), q.reshape(*shape, p))
+        sums = w.reshape(runs, f), y.reshape(runs, f, p), q.reshape(runs, f, p, p)
+        return AdaptiveState(clusters, matrices, base, objective, change, *sums, masses, linked)
 
-    def _rows(self) -> list[tuple[Any, Links | None]]:
+    def _measured(self, difference: Tensor, shapes: Tensor) -> Tensor:
+        """Squared distances (block, runs, f) from differences (runs f, block, p)."""
+        d = ((difference @ shapes.flatten(0, 1)) * difference).sum(-1).clamp_min(0.0)
+        return d.T.reshape(-1, *shapes.shape[:2])
+
+    def _shared(self, d: Tensor, counts: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Masses, weights and costs (runs,) of objects without links."""
+        shares = share(d, self.cost.factors, self.cost.beta, self.cost.delta2)
+        if counts is None:
+            return shares.masses, shares.weights, shares.cost.sum(0)
+        return shares.masses, shares.weights * counts[:, None, None], (shares.cost * counts[:, None]).sum(0)
+
+    def _before(self, before: AdaptiveState, rows: slice | Tensor) -> Tensor:
+        """Masses (block, runs, f + 1) of the round before: kept, or computed again."""
+        if before.masses is not None:
+            return before.masses[:, rows].transpose(0, 1)
+        difference = self.x[rows] - before.prototypes.flatten(0, 1)[:, None]
+        d = self._measured(difference, self.shapes(before.matrices))
+        return share(d, self.cost.factors, self.cost.beta, self.cost.delta2).masses
+
+    def _rows(self) -> list[tuple[slice | Tensor, Links | None]]:
         """Blocks of objects without links, then the linked ones in one."""
         size = self.x.new_empty(len(self.cost.beta) * len(self.focal), self.x.shape[1])
         if self.links is None:
@@ -131,8 +194,9 @@ class AdaptiveProblem:
         others = free.nonzero()[:, 0]
         return [*((others[cut], None) for cut in blocks(len(others), size)), (self.links.rows, self.links)]
 
-    def solve(self, sums: Sums, clusters: Tensor, matrices: Tensor) -> Tensor:
+    def solve(self, sums: AdaptiveState) -> Tensor:
         """The centres that minimise the objective for these masses and matrices: a system of size c p."""
+        clusters, matrices = sums.clusters, sums.matrices
         shapes, levers = self.shapes(matrices), self.levers(matrices).expand(len(clusters), -1, -1, -1, -1)
         runs, c, p = clusters.shape
         pulled = torch.einsum("raclp,ralm->racpm", levers, shapes)  # T' S
@@ -144,19 +208,20 @@ class AdaptiveProblem:
         step: Tensor = torch.linalg.solve(h, b).reshape(runs, c, p)
         return clusters + step
 
-    def scatter(self, sums: Sums, centers: Tensor) -> Tensor:
+    def scatter(self, sums: AdaptiveState, centers: Tensor) -> Tensor:
         """Weighted scatter (runs, f, p, p) of the objects about other centres of the sets."""
-        u = centers - sums.base
+        u = centers - sums.prototypes
         cross = sums.y[..., None] * u[..., None, :]
         return sums.q - cross - cross.transpose(-1, -2) + sums.w[..., None, None] * u[..., None] * u[..., None, :]
 
-    def inertia(self, sums: Sums, clusters: Tensor, matrices: Tensor) -> Tensor:
+    def inertia(self, sums: AdaptiveState, clusters: Tensor, matrices: Tensor) -> Tensor:
         """The objects' part of the objective (runs,) for these masses; the empty set's and the links' are constant."""
         scatter = self.scatter(sums, self.centers(clusters, matrices))
         return (self.shapes(matrices) * scatter).sum((1, 2, 3))
 
-    def adapt(self, sums: Sums, clusters: Tensor, matrices: Tensor) -> Tensor:
-        """Matrices that fit the clusters' scatter, where they don't raise the objective."""
+    def adapt(self, sums: AdaptiveState, clusters: Tensor) -> Tensor:
+        """Matrices that fit the clusters' scatter about new centres, where they don't raise the objective."""
+        matrices = sums.matrices
         scatter = self.scatter(sums, self.centers(clusters, matrices))
         own = torch.einsum("ac,rapq->rcpq", self.mean, scatter)
         new = unit_inverse(own, matrices)
@@ -186,23 +251,9 @@ def unit_inverse(scatter: Tensor, otherwise: Tensor) -> Tensor:
     return torch.where(some[..., None, None], fitted, otherwise)
 
 
-def adaptive_ecm(
-    x: Tensor,
-    focal: FocalSets,
-    init: Tensor,
-    *,
-    alpha: float = 1.0,
-    beta: float = 2.0,
-    delta: float | None = None,
-    corrected: bool = True,
-    adaptive: bool = True,
-    weights: Tensor | None = None,
-    links: Links | None = None,
-    max_iter: int = 200,
-    tol: float = 1e-4,
-    callback: Callable[[Progress], Any] | None = None,
-) -> Adapted:
-    """Cluster vectors x (n, p) from starting centres (runs, c, p) and unit matrices.
+@dataclass(frozen=True)
+class AdaptiveECM(VectorAlgorithm):
+    """ECM whose clusters may measure with matrices of their own.
 
     Parameters
     ----------
@@ -210,93 +261,26 @@ def adaptive_ecm(
         Whether a set's centre is the point of least inertia under its clusters' matrices; False: the plain mean.
     adaptive : bool, default=True
         False keeps the unit matrices: ECM.
-    links : Links, optional
-        Must-links and cannot-links between objects.
     """
-    cost = mass_cost(focal, alpha, beta, delta, like=init, runs=len(init), weights=weights)
-    links = None if links is None else links.to(x.device)
-    problem = AdaptiveProblem(x, focal, cost, corrected, links, tol)
-    size = max(1, KEPT_CELLS // (len(x) * (len(focal) + 1)))  # runs whose masses are held at once
-    groups = [
-        _iterate(problem.select(runs), init[runs, : focal.n_clusters], adaptive, max_iter, callback)
-        for runs in torch.split(torch.arange(len(init), device=x.device), size)  # type: ignore[no-untyped-call]
-    ]
-    return Adapted(_joined([g.solution for g in groups]), torch.cat([g.matrices for g in groups]))
 
+    corrected: bool = True
+    adaptive: bool = True
 
-def _iterate(
-    problem: AdaptiveProblem,
-    clusters: Tensor,
-    adaptive: bool,
-    max_iter: int,
-    callback: Callable[[Progress], Any] | None,
-) -> Adapted:
-    """Alternate masses, centres and matrices until the masses stand still; runs leave the batch as they finish."""
-    runs, c, p = clusters.shape
-    matrices = torch.eye(p, dtype=clusters.dtype, device=clusters.device).expand(runs, c, p, p).clone()
-    sums = problem.masses(clusters, matrices, None)
-    active = torch.arange(runs)
-    ended, ended_matrices = clusters.clone(), matrices.clone()
-    objective = _numpy(sums.objective)
-    history = [[float(v)] for v in objective]
-    n_iter, converged = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=bool)
-    links = problem.links
-    kept = None if links is None else sums.masses[links.rows].transpose(0, 1).clone()
-    for iteration in range(1, max_iter + 1):
-        moved = problem.solve(sums, clusters, matrices)
-        shaped = problem.adapt(sums, moved, matrices) if adaptive else matrices
-        new = problem.masses(moved, shaped, sums)
-        # Descent is checked, not hoped for: a round that would raise the objective beyond rounding is not taken.
-        fine = new.objective <= sums.objective + RISE * sums.objective.abs()
-        change = torch.where(fine, (new.masses - sums.masses).abs().amax((0, 2)), 0.0)
-        clusters = torch.where(fine[:, None, None], moved, clusters)
-        matrices = torch.where(fine[:, None, None, None], shaped, matrices)
-        sums = new if bool(fine.all()) else problem.masses(clusters, matrices, sums)
-        index = active.numpy()
-        ended[active], ended_matrices[active] = clusters, matrices
-        if kept is not None and links is not None:
-            kept[active] = sums.masses[links.rows].transpose(0, 1)
-        objective[index] = np.where(fine.cpu().numpy(), _numpy(sums.objective), objective[index])
-        n_iter[index] = iteration
-        for run in index:
-            history[run].append(float(objective[run]))
-        done = change.cpu() <= problem.tol
-        converged[index] = done.numpy()
-        stop = callback is not None and callback(
-            Progress(iteration, max_iter, objective.copy(), int((~done).sum()), float(change.max()))
-        )
-        if stop or bool(done.all()):
-            break
-        if bool(done.any()):
-            going = (~done).nonzero()[:, 0]
-            active = active[going]
-            going = going.to(clusters.device)
-            clusters, matrices, problem = clusters[going], matrices[going], problem.select(going)
-            sums = Sums(sums.objective[going], sums.masses[:, going], *(part[going] for part in sums[2:]))
-    prototypes = problem.centers(ended, ended_matrices)
-    tie = np.zeros(runs)
-    histories = tuple(np.asarray(h) for h in history)
-    return Adapted(Solution(prototypes, objective, tie, histories, n_iter, converged, masses=kept), ended_matrices)
+    def unit(self, x: Tensor, weights: Tensor | None) -> Tensor | None:
+        """The matrix of all objects taken as one cluster."""
+        return unit_of_data(x, weights) if self.adaptive else None
 
+    def problem(
+        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+    ) -> AdaptiveProblem:
+        """For objects in memory, with or without links between them."""
+        cost = prices.cost(chosen.focal, like, objects.weights)
+        links = None if links is None else links.to(objects.device)
+        return AdaptiveProblem(objects.x, chosen.focal, cost, self.corrected, self.adaptive, links, chosen.tol)
 
-def _joined(parts: list[Solution]) -> Solution:
-    """Groups of runs in a row."""
-    if len(parts) == 1:
-        return parts[0]
-    masses = [part.masses for part in parts if part.masses is not None]
-    return Solution(
-        torch.cat([part.prototypes for part in parts]),
-        np.concatenate([part.objective for part in parts]),
-        np.concatenate([part.tie for part in parts]),
-        tuple(h for part in parts for h in part.history),
-        np.concatenate([part.n_iter for part in parts]),
-        np.concatenate([part.converged for part in parts]),
-        masses=torch.cat(masses) if masses else None,
-    )
-
-
-def _numpy(values: Tensor) -> NDArray[np.float64]:
-    return np.array(values.double().cpu().numpy())
+    def metric_of(self, objects: Objects, chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+        """A matrix a set."""
+        return adaptive_metric(solution.found["matrices"][run], chosen.focal)
 
 
 def adaptive_metric(matrices: Tensor, focal: FocalSets) -> SetQuadratic:
@@ -307,9 +291,10 @@ def adaptive_metric(matrices: Tensor, focal: FocalSets) -> SetQuadratic:
     return SetQuadratic(shapes.new_ones(f), shapes.new_zeros(f, p), shapes)
 
 
-def unit_of_data(x: Tensor, counts: NDArray[np.float64]) -> Tensor:
+def unit_of_data(x: Tensor, weights: Tensor | None) -> Tensor:
     """The matrix of determinant 1 of all objects taken as one cluster, (p, p)."""
     rows = x.double().cpu()
-    w = torch.as_tensor(counts / counts.sum())
+    counts = torch.ones(len(rows), dtype=rows.dtype) if weights is None else weights.double().cpu()
+    w = counts / counts.sum()
     centred = rows - w @ rows
     return unit_inverse((centred * w[:, None]).T @ centred, torch.eye(rows.shape[1], dtype=rows.dtype))

@@ -1,4 +1,4 @@
-"""What all estimators share: scikit-learn's manners, decisions from masses, warnings, saving."""
+"""What all estimators share: scikit-learn's manners, the common way through a fit, warnings, saving."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from softecm._engine import threads
 from softecm._frames import make_frame
 from softecm._warnings import CollapseWarning, EmptyClusterWarning
-from softecm.algorithms.model import PrototypeModel
 from softecm.belief import CredalPartition, FocalSets
-from softecm.spaces.base import Space
-
-MERGED = 0.0025  # clusters closer than this part of the data's own spread count as one
+from softecm.distances.base import SemiMetric
+from softecm.distances.registry import resolve_metric
+from softecm.fit import pipeline
+from softecm.fit.linked import with_linked
+from softecm.fit.model import PrototypeModel
+from softecm.fit.outcome import MERGED, runs_table
+from softecm.fit.pipeline import Algorithm, Outcome
+from softecm.fit.prepare import Columns, Objects, check_weights, in_memory
+from softecm.fit.settings import Plan, Settings
 
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):
@@ -89,7 +95,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 f"{type(self).__name__} has not converged after {self.n_iter_} rounds: masses still move by more than "
                 f"tol={self.tol:g}. Raise max_iter, or tol if a rougher answer will do.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
 
     def _warn_if_empty(self, held: NDArray[np.float64] | None = None) -> None:
@@ -101,7 +107,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 f"clusters {empty.tolist()} hold no mass: fewer groups were found than n_clusters={len(held)}. "
                 "Use fewer clusters, a larger delta, or more restarts (n_init).",
                 EmptyClusterWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -182,7 +188,8 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         if in_blocks(X) and hasattr(self, "model_"):
             from softecm.distributed import predict_scattered
 
-            return predict_scattered(self, X)  # type: ignore[return-value]
+            columns = Columns.of(self)
+            return predict_scattered(self.model_, type(self).__name__, columns, X)  # type: ignore[return-value]
         return self.model_.partition(self._encode(X)) if hasattr(self, "model_") else self._unfitted()
 
     def _unfitted(self) -> CredalPartition:
@@ -243,54 +250,150 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
                 f"prototypes of different clusters have merged (separation_ {self.separation_:.2g}, below {MERGED:g}): the "
                 f"partition does not tell them apart. {remedy}",
                 CollapseWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
+
+
+class PrototypeFamily(PrototypeClusterer):
+    """Estimators of the common way: a subclass checks its parameters and names its algorithm."""
+
+    #: Fits that differ in alpha, beta, delta, lam or seed alone can be solved as one batch.
+    batches = True
+
+    @abstractmethod
+    def _settings(self) -> Settings:
+        """The checked parameters."""
+
+    @abstractmethod
+    def _algorithm(self, metric: SemiMetric) -> Algorithm:
+        """The algorithm for this metric, with its own parameters."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: int = 10,
+        resume: Any = None,
+    ) -> Self:
+        """Find the prototypes and the credal partition.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), or what the metric's space reads
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How often each object counts; 2 is the same as giving it twice.
+        checkpoint : path, optional
+            File that keeps where the fit stands: written every ``checkpoint_every`` rounds and when it is interrupted.
+        checkpoint_every : int, default=10
+        resume : path, optional
+            A checkpoint to go on from, to the answer the interrupted fit would have had; it goes on being written.
+
+        Returns
+        -------
+        self
+        """
+        plan = Plan.of(checkpoint, checkpoint_every, resume)
+        return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
+
+    def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+        if in_blocks(X):
+            self._fit_blocks(chosen, X, sample_weight)
+        else:
+            self._fit_memory(chosen, X, sample_weight)
+        return self
+
+    def _fit_memory(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
+        metric = resolve_metric(chosen.metric, X)
+        algorithm = self._algorithm(metric)
+        with threads(chosen.n_jobs):
+            objects = in_memory(algorithm, chosen, metric, self, X, sample_weight, runs=chosen.n_init)
+            outcome = pipeline.fit(algorithm, objects, chosen, type(self).__name__, self._last())
+            model = pipeline.model_of(algorithm, objects, chosen, outcome)
+            partition = objects.partition(model)
+            if outcome.links is not None and "masses" in outcome.solution.found:
+                found = outcome.solution.found["masses"]
+                partition = with_linked(partition, outcome.links, found, int(outcome.best[0]))
+        self._adopt(objects, model, outcome)
+        self._store(partition)
+        self._warn(chosen)
+        if not self.collapsed_:
+            self._warn_if_empty()
+
+    def _fit_blocks(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
+        from softecm.distributed import opened
+
+        with opened(self._algorithm, chosen, type(self).__name__, X, sample_weight) as (algorithm, objects):
+            outcome = pipeline.fit(algorithm, objects, chosen, type(self).__name__, self._last())
+            model = pipeline.model_of(algorithm, objects, chosen, outcome)
+            partition = objects.partition(model)
+            totals = partition.totals()
+        self._adopt(objects, model, outcome)
+        self._store_scattered(partition)
+        self._warn(chosen)
+        if not self.collapsed_:
+            self._warn_if_empty(totals.held)
+
+    def _last(self) -> PrototypeModel | None:
+        return getattr(self, "model_", None)
+
+    def _adopt(self, objects: Objects, model: PrototypeModel, outcome: Outcome) -> None:
+        """Take over what a fit found; until here the estimator is as it was."""
+        run, solution = int(outcome.best[0]), outcome.solution
+        self.n_features_in_ = objects.columns.n_features
+        if objects.columns.names is not None:
+            self.feature_names_in_ = objects.columns.names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.model_ = model
+        self.delta_ = model.delta
+        self.objective_ = float(solution.objective[run])
+        self.history_ = solution.history[run]
+        self.n_iter_ = int(solution.n_iter[run])
+        self.converged_ = bool(solution.converged[run])
+        self.separation_ = float(outcome.apart[run])
+        self.collapsed_ = bool(outcome.apart[run] < MERGED)
+        self._runs = runs_table(solution, run, outcome.apart)
+        if solution.residual is not None:
+            self.constraint_residual_ = float(solution.residual[run])
+
+    def _store_scattered(self, partition: Any) -> None:
+        """A partition that stays where its objects are; labels and scores only where they can stay there, too."""
+        self.partition_ = partition
+        self.focal_sets_ = partition.focal_sets
+        if partition.is_lazy:
+            self.labels_ = partition.labels()
+            self.outlier_scores_ = partition.outlier_scores()
+        else:
+            for name in ("labels_", "outlier_scores_"):
+                vars(self).pop(name, None)
+
+    def _warn(self, chosen: Settings) -> None:
+        self._warn_if_unconverged()
+        self._warn_if_merged(remedy(chosen, len(self.partition_)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        pairwise = getattr(self, "metric", None) == "precomputed"
+        tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
+        return tags
+
+
+def remedy(chosen: Settings, n: int) -> str:
+    """What to do about merged prototypes."""
+    softer = f"a beta nearer to 1 (such as {max(1.05, 1 + (chosen.beta - 1) / 2):.3g}), fewer clusters or more restarts"
+    if chosen.relaxation != "penalty" or chosen.lam == 0:
+        return f"Try {softer}; if many rows are equal there may be fewer groups than n_clusters={chosen.n_clusters}."
+    return (
+        f"With relaxation='penalty' a large lam pulls all prototypes into one point, and lam={chosen.lam:g} is large for "
+        f"{n} objects: use relaxation='gap', which never does, or lam={chosen.lam / 4:.3g}; or try {softer}."
+    )
 
 
 def in_blocks(X: Any) -> bool:
     """Whether ``X`` is a Dask value, a list of them, or a source of blocks; looks at types only, loads nothing."""
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
     return type(first).__module__.startswith(("dask.", "distributed.", "softecm.distributed."))
-
-
-def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
-    """Weights (n,): not negative, not all zero."""
-    weights: NDArray[np.float64] = np.asarray(sample_weight, dtype=np.float64)
-    if weights.size and (weights < 0).any():
-        raise ValueError(
-            f"sample_weight must not be negative; got {weights.min():g} for object {int(weights.argmin())}. "
-            "Leave an object out by giving it weight 0."
-        )
-    if weights.size and not weights.any():
-        raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
-    checked: NDArray[np.float64] = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
-    return checked
-
-
-def weighted_quantile(values: NDArray[np.floating[Any]], q: float, weights: NDArray[np.float64]) -> float:
-    """The smallest value at which the share of weight reaches ``q`` (inverted CDF)."""
-    order = np.argsort(values, kind="stable")
-    steps = np.cumsum(weights[order])
-    position = int(np.searchsorted(steps, q * steps[-1] * (1.0 - 1e-12)))
-    return float(values[order[min(position, len(order) - 1)]])
-
-
-def separation(distances: NDArray[np.float64], spread: float) -> float:
-    """Least off-diagonal distance between clusters over the data's spread; inf for one cluster, 0 without spread."""
-    c = len(distances)
-    if c < 2:
-        return float("inf")
-    least = float(distances[~np.eye(c, dtype=bool)].min())
-    return least / spread if spread > 0 else 0.0
-
-
-def fitted_space(
-    space: Space, raw: Any, names: Any, dtype: torch.dtype, weights: NDArray[np.float64] | None = None
-) -> Space:
-    """The space fitted on checked data, with the columns' names where there are any."""
-    from dataclasses import fields, replace
-
-    fitted = space.weighted(weights).fit(raw, dtype=dtype)
-    if names is not None and any(f.name == "names" for f in fields(fitted)):  # type: ignore[arg-type]
-        fitted = replace(fitted, names=tuple(map(str, names)))  # type: ignore[type-var]
-    return fitted

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from softecm._checks import check_number
-from softecm.algorithms.fitting import Settings, settings
-from softecm.algorithms.links import Links
-from softecm.algorithms.solution import Solution
-from softecm.algorithms.spread_means import Prices, spread_means, spread_metric
-from softecm.algorithms.vectors import Found, VectorFamily, on_cpu
+from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.spread_means import SetPrices, SpreadMeans
 from softecm.belief.focal import FocalSets
+from softecm.distances.base import SemiMetric
+from softecm.fit.settings import Settings, settings
 
 
-def bcm_prices(focal: FocalSets, gamma: float) -> Prices:
+def bcm_prices(focal: FocalSets, gamma: float) -> SetPrices:
     r"""Scale :math:`1 / (1 + \gamma (|A|-1)/2)`, price of spread :math:`1/|A| + \gamma`: BCM's distance, rearranged."""
     size = torch.as_tensor(focal.cardinalities.copy(), dtype=torch.float64)
-    return Prices(1.0 / (1.0 + 0.5 * gamma * (size - 1.0)), torch.where(size > 1, 1.0 / size + gamma, 0.0))
+    return SetPrices(1.0 / (1.0 + 0.5 * gamma * (size - 1.0)), torch.where(size > 1, 1.0 / size + gamma, 0.0))
 
 
-def bcm(x: Tensor, focal: FocalSets, init: Tensor, *, gamma: float = 1.0, **options: Any) -> Solution:
-    """Cluster vectors x (n, p) from starting centres (runs, c, p).
+@dataclass(frozen=True)
+class BCMAlgorithm(SpreadMeans):
+    """BCM: its sets' prices."""
 
-    Parameters
-    ----------
-    gamma : float
-        At least 0: how much the distances among a set's centres count.
-    options : ``beta``, ``delta``, and optionally ``weights``, ``max_iter``, ``tol``, ``callback``
-    """
-    return spread_means(x, focal, init, bcm_prices(focal, gamma), **options)
+    def set_prices(self, focal: FocalSets) -> SetPrices:
+        """Those of the article's distance."""
+        return bcm_prices(focal, self.gamma)
 
 
-class BCM(VectorFamily):
+class BCM(PrototypeFamily):
     r"""Belief c-means: an object far from several centres that lie close together goes to their set.
 
     Minimises :math:`\sum_i \sum_A m_i(A)^\beta D_{iA} + \delta^2 \sum_i m_i(\emptyset)^\beta` with
@@ -150,27 +146,5 @@ class BCM(VectorFamily):
         )
         return settings(**given, alpha=0.0, relaxation="exact")
 
-    def _solve(
-        self,
-        chosen: Settings,
-        x: Tensor,
-        start: Tensor,
-        delta: float | None,
-        weights: Tensor | None,
-        links: Links | None,
-    ) -> Found:
-        solution = bcm(
-            x,
-            chosen.focal,
-            start,
-            gamma=self.gamma,
-            beta=chosen.beta,
-            delta=delta,
-            weights=weights,
-            max_iter=chosen.max_iter,
-            tol=chosen.tol,
-            callback=chosen.callback,
-        )
-        prices = bcm_prices(chosen.focal, self.gamma)
-        metrics = tuple(on_cpu(spread_metric(v, chosen.focal, prices)) for v in solution.prototypes)
-        return Found(solution, metrics)
+    def _algorithm(self, metric: SemiMetric) -> BCMAlgorithm:
+        return BCMAlgorithm(float(self.gamma))

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
+from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.algorithms.base import check_weights, fitted_space, separation
-from softecm.algorithms.fitting import Settings, SoftECMFamily, choose, outlier_distance, settings
-from softecm.algorithms.model import PrototypeModel
-from softecm.algorithms.relational import RELATIONAL, check_enough
-from softecm.algorithms.seeding import seed
-from softecm.algorithms.solution import Solution
+from softecm._batch import mixed, selected
+from softecm.algorithms.base import PrototypeFamily
 from softecm.belief import FocalSets
 from softecm.distances._tables import Places, level_sums, table_pairwise, table_terms
 from softecm.distances.base import SemiMetric
-from softecm.objective import mass_cost, share
+from softecm.fit.links import Links
+from softecm.fit.outcome import Solution
+from softecm.fit.pipeline import Algorithm, Prices
+from softecm.fit.prepare import Objects
+from softecm.fit.settings import RELATIONAL, Settings, settings
+from softecm.objective import MassCost, share
 from softecm.spaces.base import Space
 from softecm.spaces.tables import EncodedTable, Layout, Table, TableOptions
 
@@ -54,64 +56,92 @@ def _missed(weights: Tensor, at: Places) -> Tensor:
     return 1.0 - weights
 
 
-def catecm(
-    x: EncodedTable,
-    focal: FocalSets,
-    init: Tensor,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.2,
-    delta: float | None = None,
-    weights: Tensor | None = None,
-    max_iter: int = 200,
-    tol: float = 1e-4,
-) -> Solution:
+@dataclass(frozen=True)
+class ModeState:
+    """A batch of runs: the clusters' modes, and the masses that go with them."""
+
+    modes: Tensor  # (runs, c, categories)
+    prototypes: Tensor  # (runs, f, categories)
+    masses: Tensor  # (runs, n, f + 1)
+    weights: Tensor  # (runs, n, f)
+    objective: Tensor  # (runs,)
+    change: Tensor  # (runs,)
+    found: ClassVar[Mapping[str, Tensor]] = {}
+
+    @property
+    def constraint(self) -> Tensor:
+        """Nothing to pay: a set's weights follow from its clusters'."""
+        return torch.zeros_like(self.objective)
+
+    def select(self, runs: Tensor) -> ModeState:
+        """The same for some of the runs."""
+        return selected(self, runs)
+
+    def merged(self, other: ModeState, take: Tensor) -> ModeState:
+        """This, with the runs ``take`` (a mask) replaced by the other's."""
+        return mixed(self, other, take)
+
+    def kept(self) -> dict[str, Tensor]:
+        """The modes: everything follows from them."""
+        return {"state.modes": self.modes}
+
+
+@dataclass(frozen=True)
+class ModeProblem:
     r"""Categorical ECM from each of several starts at once.
 
     A set's weights are the mean of its clusters'. The objective is linear in the weights of one attribute of one cluster,
     so with the masses given the best is to put all weight on one category: for cluster k and attribute l on the category t
     with the largest :math:`\sum_{A \ni \omega_k} |A|^{\alpha-1} \sum_{i: x_{il} = t} m_i(A)^\beta`. Neither step raises the
     objective.
-
-    Parameters
-    ----------
-    init : Tensor (runs, c, categories)
-        The clusters' starting weights.
-    weights : Tensor (n,), optional
-        How much each object counts.
     """
-    runs, _, width = init.shape
-    metric = ExpectedMismatches()
-    cost = mass_cost(focal, alpha, beta, delta, like=init, runs=1)
-    mean = torch.as_tensor(focal.membership / focal.cardinalities[:, None], dtype=init.dtype)  # (f, c)
-    modes, found = init, init.clone()
-    histories: list[list[float]] = [[] for _ in range(runs)]
-    n_iter, converged = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=bool)
-    active = torch.arange(runs)
-    previous: Tensor | None = None
-    for iteration in range(max_iter + 1):
-        prototypes = (mean @ modes).reshape(-1, width)
-        distances = metric.pairwise(x, prototypes).clamp_min(0.0).reshape(len(x), len(active), -1)
-        shares = share(distances, cost.factors[0], cost.beta[0], cost.delta2[0])
-        objective = (shares.cost if weights is None else shares.cost * weights[:, None]).sum(0)
-        found[active] = modes
-        index = active.numpy()
-        for run, value in zip(index, objective.tolist(), strict=True):
-            histories[run].append(value)
-        done = torch.zeros(len(active), dtype=torch.bool)
-        if previous is not None:
-            done = (shares.masses - previous).abs().amax((0, 2)) <= tol
-            n_iter[index], converged[index] = iteration, done.numpy()
-        if iteration == max_iter or bool(done.all()):
-            break
-        raised = shares.weights if weights is None else shares.weights * weights[:, None, None]
-        raised = raised[:, ~done]
-        previous, active, modes = shares.masses[:, ~done], active[~done], modes[~done]
-        scores = torch.einsum("fc,nrf->nrc", mean, raised).reshape(len(x), -1)
-        modes = _modes(x, scores, modes.reshape(-1, width)).reshape(modes.shape)
-    prototypes = mean @ found
-    objective_ = np.array([h[-1] for h in histories])
-    return Solution(prototypes, objective_, np.zeros(runs), tuple(np.asarray(h) for h in histories), n_iter, converged)
+
+    x: EncodedTable
+    focal: FocalSets
+    cost: MassCost
+    tol: float
+    metric: ClassVar[SemiMetric] = ExpectedMismatches()
+    patience: ClassVar[int] = 1
+    rises: ClassVar[str] = "refused"
+    races: ClassVar[bool] = False
+
+    @property
+    def mean(self) -> Tensor:
+        """Row A averages the clusters of A: (f, c)."""
+        shares = self.focal.membership / self.focal.cardinalities[:, None]
+        return torch.as_tensor(shares, dtype=self.cost.factors.dtype)
+
+    def begin(self, start: Tensor) -> ModeState:
+        """From the clusters' weights of the categories (runs, c, categories)."""
+        return self._at(start[:, : self.focal.n_clusters], None)
+
+    def step(self, state: ModeState) -> ModeState:
+        """Modes, then masses."""
+        n, width = len(self.x), state.modes.shape[-1]
+        scores = torch.einsum("fc,rnf->nrc", self.mean, state.weights).reshape(n, -1)
+        modes = _modes(self.x, scores, state.modes.reshape(-1, width)).reshape(state.modes.shape)
+        return self._at(modes, state)
+
+    def _at(self, modes: Tensor, before: ModeState | None) -> ModeState:
+        prototypes, cost = self.mean @ modes, self.cost
+        runs, f, width = prototypes.shape
+        distances = self.metric.pairwise(self.x, prototypes.reshape(-1, width)).clamp_min(0.0)
+        distances = distances.reshape(len(self.x), runs, f).transpose(0, 1)
+        shares = share(distances, cost.factors[:, None], cost.beta[:, None], cost.delta2[:, None])
+        objective = (shares.cost if cost.weights is None else shares.cost * cost.weights).sum(1)
+        weights = shares.weights if cost.weights is None else shares.weights * cost.weights[:, None]
+        change = objective.new_full((runs,), torch.inf)
+        if before is not None:
+            change = (shares.masses - before.masses).abs().amax((1, 2))
+        return ModeState(modes, prototypes, shares.masses, weights, objective, change)
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> ModeState:
+        """Everything follows from the modes."""
+        return self._at(kept["state.modes"], None)
+
+    def select(self, runs: Tensor) -> ModeProblem:
+        """The same for some of the runs."""
+        return replace(self, cost=self.cost.select(runs))
 
 
 def _modes(x: EncodedTable, scores: Tensor, now: Tensor) -> Tensor:
@@ -127,7 +157,34 @@ def _modes(x: EncodedTable, scores: Tensor, now: Tensor) -> Tensor:
     return modes
 
 
-class CatECM(SoftECMFamily):
+@dataclass(frozen=True)
+class CategoricalECM(Algorithm):
+    """CatECM: modes as centres."""
+
+    cpu_only: ClassVar[str] = "CatECM"
+
+    def from_center(
+        self, metric: SemiMetric, space: Space, x: EncodedTable, weights: Tensor | None, device: torch.device
+    ) -> NDArray[np.float64]:
+        """Expected mismatches (n,) with the modes of all objects."""
+        counts = torch.ones(len(x), dtype=torch.float64) if weights is None else weights.double()
+        center = _modes(x, counts[:, None], torch.zeros(1, x.layout.width, dtype=torch.float64))
+        return metric.pairwise(x, center)[:, 0].numpy()
+
+    def problem(
+        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+    ) -> ModeProblem:
+        """For a table in memory."""
+        return ModeProblem(objects.x, chosen.focal, prices.cost(chosen.focal, like, objects.weights), chosen.tol)
+
+    def between(self, objects: Objects, solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+        """Attributes in which two modes differ."""
+        clusters = solution.prototypes[:, :n_clusters]
+        shared = torch.einsum("rkw,rlw->rkl", clusters, clusters)
+        return [(len(objects.x.layout.levels) - s).clamp_min(0.0).numpy() for s in shared]
+
+
+class CatECM(PrototypeFamily):
     r"""Evidential c-means for categories: a cluster's centre is the mode of every attribute.
 
     Minimises :math:`\sum_i \sum_A |A|^\alpha m_i(A)^\beta d_{iA} + \delta^2 \sum_i m_i(\emptyset)^\beta` with
@@ -161,7 +218,13 @@ class CatECM(SoftECMFamily):
         A run has converged when no mass moves by more than this.
     n_jobs : int, optional
         Threads.
+    warm_start : bool, default=False
+        Start from the last fit's modes.
+    callback : callable, optional
+        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
     random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every round (logger ``softecm``) when positive.
 
     Attributes
     ----------
@@ -204,7 +267,10 @@ class CatECM(SoftECMFamily):
         max_iter: int = 200,
         tol: float = 1e-4,
         n_jobs: int | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -217,7 +283,10 @@ class CatECM(SoftECMFamily):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -230,30 +299,5 @@ class CatECM(SoftECMFamily):
         given = self.get_params(deep=False)
         return settings(**given, **RELATIONAL, metric=ExpectedMismatches(), relaxation="exact")
 
-    def _fit(self, chosen: Settings, metric: SemiMetric, space: Space, raw: Any, sample_weight: Any) -> None:
-        space = fitted_space(space, raw, getattr(self, "feature_names_in_", None), chosen.dtype)
-        x: EncodedTable = space.encode(raw)
-        n, c = len(x), chosen.n_clusters
-        check_enough(c, n)
-        counts = np.ones(n) if sample_weight is None else check_weights(sample_weight, raw)
-        weights = None if sample_weight is None else torch.as_tensor(counts)
-        center = _modes(x, torch.as_tensor(counts)[:, None], torch.zeros(1, x.layout.width, dtype=torch.float64))
-        from_center = metric.pairwise(x, center)[:, 0].numpy()
-        self.delta_ = outlier_distance(chosen.delta, from_center, counts)
-        prices: dict[str, Any] = {"alpha": chosen.alpha, "beta": chosen.beta, "delta": self.delta_}
-        if isinstance(chosen.init, str):
-            rng = check_random_state(chosen.random_state)
-            start = seed(chosen.init, metric, space, x, counts, c, chosen.n_init, rng)
-        else:
-            start = space.encode_prototypes(chosen.init)[None]
-            if start.shape[1] != c:
-                raise ValueError(f"init must have one row a cluster, {c}; got {start.shape[1]}. Give {c} rows.")
-        solution = catecm(x, chosen.focal, start, **prices, weights=weights, max_iter=chosen.max_iter, tol=chosen.tol)
-        spread = float(np.average(from_center, weights=counts))
-        clusters = solution.prototypes[:, :c]
-        shared = torch.einsum("rkw,rlw->rkl", clusters, clusters)  # attributes in which two modes agree
-        apart = np.array([separation((len(x.layout.levels) - s).clamp_min(0.0).numpy(), spread) for s in shared])
-        best = choose(solution.objective, apart)
-        self.model_ = PrototypeModel(metric, space, chosen.focal, solution.prototypes[best].clone(), **prices, tie=0.0)
-        self._store(self.model_.partition(x))
-        self._store_runs(solution, best, apart)
+    def _algorithm(self, metric: SemiMetric) -> CategoricalECM:
+        return CategoricalECM()

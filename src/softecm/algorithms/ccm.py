@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from softecm._checks import check_number
-from softecm.algorithms.fitting import Settings, settings
-from softecm.algorithms.links import Links
-from softecm.algorithms.solution import Solution
-from softecm.algorithms.spread_means import Prices, spread_means, spread_metric
-from softecm.algorithms.vectors import Found, VectorFamily, on_cpu
+from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.spread_means import SetPrices, SpreadMeans
 from softecm.belief.focal import FocalSets
+from softecm.distances.base import SemiMetric
+from softecm.fit.settings import Settings, settings
 
 
-def ccm_prices(focal: FocalSets, gamma: float) -> Prices:
+def ccm_prices(focal: FocalSets, gamma: float) -> SetPrices:
     r"""Scale 1 and price of spread :math:`1 / (|A| + \gamma)`: CCM's distance, rearranged."""
     size = torch.as_tensor(focal.cardinalities.copy(), dtype=torch.float64)
-    return Prices(torch.ones_like(size), 1.0 / (size + gamma))
+    return SetPrices(torch.ones_like(size), 1.0 / (size + gamma))
 
 
-def ccm(x: Tensor, focal: FocalSets, init: Tensor, *, gamma: float = 1.0, **options: Any) -> Solution:
-    """Cluster vectors x (n, p) from starting centres (runs, c, p).
+@dataclass(frozen=True)
+class CCMAlgorithm(SpreadMeans):
+    """CCM: its sets' prices."""
 
-    Parameters
-    ----------
-    gamma : float
-        At least 0: how much the distance to the mean of a set's centres counts.
-    options : ``beta``, ``delta``, and optionally ``weights``, ``max_iter``, ``tol``, ``callback``
-    """
-    return spread_means(x, focal, init, ccm_prices(focal, gamma), **options)
+    def set_prices(self, focal: FocalSets) -> SetPrices:
+        """Those of the article's distance."""
+        return ccm_prices(focal, self.gamma)
 
 
-class CCM(VectorFamily):
+class CCM(PrototypeFamily):
     r"""Credal c-means: an object goes to a set when it is close to all its clusters and near their middle.
 
     Minimises :math:`\sum_i \sum_A m_i(A)^\beta D_{iA} + \delta^2 \sum_i m_i(\emptyset)^\beta` with
@@ -147,27 +143,5 @@ class CCM(VectorFamily):
         )
         return settings(**given, alpha=0.0, relaxation="exact")
 
-    def _solve(
-        self,
-        chosen: Settings,
-        x: Tensor,
-        start: Tensor,
-        delta: float | None,
-        weights: Tensor | None,
-        links: Links | None,
-    ) -> Found:
-        solution = ccm(
-            x,
-            chosen.focal,
-            start,
-            gamma=self.gamma,
-            beta=chosen.beta,
-            delta=delta,
-            weights=weights,
-            max_iter=chosen.max_iter,
-            tol=chosen.tol,
-            callback=chosen.callback,
-        )
-        prices = ccm_prices(chosen.focal, self.gamma)
-        metrics = tuple(on_cpu(spread_metric(v, chosen.focal, prices)) for v in solution.prototypes)
-        return Found(solution, metrics)
+    def _algorithm(self, metric: SemiMetric) -> CCMAlgorithm:
+        return CCMAlgorithm(float(self.gamma))

@@ -8,18 +8,18 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from softecm._checks import check_choice, check_number
-from softecm.algorithms.adaptive import adaptive_ecm, adaptive_metric, unit_of_data
+from softecm.algorithms.adaptive import AdaptiveECM
+from softecm.algorithms.base import PrototypeFamily
 from softecm.algorithms.ecm_plus import fitted_matrices
-from softecm.algorithms.fitting import Settings, settings
-from softecm.algorithms.links import Links
-from softecm.algorithms.soft_ecm_core import soft_ecm
-from softecm.algorithms.vectors import Found, VectorFamily
+from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.constraints import Constraints, check_constraints
-from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.distances.base import SemiMetric
+from softecm.fit.links import Links
+from softecm.fit.pipeline import Algorithm
+from softecm.fit.settings import Plan, Settings, settings
 
 METRICS = ("euclidean", "adaptive")
 VARIANTS = ("article", "evclust")
@@ -33,6 +33,11 @@ class CECMPairs:
     cannot_link: Any
     xi: float
     variant: str
+
+    @property
+    def some(self) -> bool:
+        """Whether any pair was given."""
+        return self.must_link is not None or self.cannot_link is not None
 
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
         """CECM's links, in units of ECM's objective."""
@@ -63,28 +68,7 @@ def cecm_links(
     return Links.make(constraints, focal, price, price, dtype=dtype)
 
 
-def cecm(
-    x: Tensor,
-    focal: FocalSets,
-    init: Tensor,
-    links: Links | None,
-    *,
-    adaptive: bool = False,
-    **options: Any,
-) -> Found:
-    """Cluster vectors x (n, p) from starting centres (runs, c, p) under links.
-
-    ``options``: ``alpha``, ``delta``, ``weights``, ``max_iter``, ``tol``, ``callback``.
-    """
-    if not adaptive:
-        metric = SquaredEuclidean()
-        solution = soft_ecm(x, metric, focal, init, beta=2.0, lam=0.0, relaxation="exact", links=links, **options)
-        return Found(solution, (metric,) * len(init))
-    solution, matrices = adaptive_ecm(x, focal, init, beta=2.0, corrected=False, links=links, **options)
-    return Found(solution, tuple(adaptive_metric(m, focal) for m in matrices))
-
-
-class CECM(VectorFamily):
+class CECM(PrototypeFamily):
     r"""Evidential c-means that heeds what is known about pairs of objects.
 
     Must-links say that two objects belong together, cannot-links that they do not. Minimises
@@ -223,6 +207,9 @@ class CECM(VectorFamily):
         *,
         must_link: Any = None,
         cannot_link: Any = None,
+        checkpoint: Any = None,
+        checkpoint_every: int = 10,
+        resume: Any = None,
     ) -> Self:
         """Find the centres and the credal partition.
 
@@ -235,6 +222,7 @@ class CECM(VectorFamily):
         must_link, cannot_link : array-like of shape (m, 2), optional
             Pairs of objects (rows of ``X``, counted from 0) known to be together or apart.
             :mod:`softecm.constraints` samples such pairs from labels and completes them.
+        checkpoint, checkpoint_every, resume : as for :class:`SoftECM`
 
         Returns
         -------
@@ -242,7 +230,8 @@ class CECM(VectorFamily):
         """
         chosen = self._settings()
         pairs = CECMPairs(must_link, cannot_link, float(self.xi), self.variant)
-        return self._fit_to(replace(chosen, pairs=pairs), X, sample_weight)
+        plan = Plan.of(checkpoint, checkpoint_every, resume)
+        return self._fit_to(replace(chosen, pairs=pairs, plan=plan), X, sample_weight)
 
     def _settings(self) -> Settings:
         given = self.get_params(deep=False)
@@ -252,33 +241,10 @@ class CECM(VectorFamily):
             raise ValueError(f"xi must be less than 1; got {xi:g}. {hint}")
         check_choice("metric", given.pop("metric"), METRICS, "For other metrics give links to SoftECM.")
         check_choice("variant", given.pop("variant"), VARIANTS, "'article' is the published formula.")
-        return settings(**given, beta=2.0, relaxation="exact")
+        return settings(**given, beta=2.0, lam=0.0, relaxation="exact")
 
-    def _unit(self, x: Tensor, counts: NDArray[np.float64]) -> Tensor | None:
-        return unit_of_data(x, counts) if self.metric == "adaptive" else None
-
-    def _solve(
-        self,
-        chosen: Settings,
-        x: Tensor,
-        start: Tensor,
-        delta: float | None,
-        weights: Tensor | None,
-        links: Links | None,
-    ) -> Found:
-        return cecm(
-            x,
-            chosen.focal,
-            start,
-            links,
-            adaptive=self.metric == "adaptive",
-            alpha=chosen.alpha,
-            delta=delta,
-            weights=weights,
-            max_iter=chosen.max_iter,
-            tol=chosen.tol,
-            callback=chosen.callback,
-        )
+    def _algorithm(self, metric: SemiMetric) -> Algorithm:
+        return AdaptiveECM(corrected=False) if self.metric == "adaptive" else SoftECMAlgorithm()
 
     @property
     def matrices_(self) -> NDArray[np.float64]:

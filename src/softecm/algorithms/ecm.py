@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from softecm.algorithms.fitting import Settings, settings
 from softecm.algorithms.linkable import LinkableFamily
+from softecm.algorithms.soft_ecm import SoftECMAlgorithm
+from softecm.distances.base import SemiMetric
+from softecm.fit.settings import Settings, settings
 
 
 class ECM(LinkableFamily):
@@ -111,6 +113,7 @@ class ECM(LinkableFamily):
         self.verbose = verbose
 
     def _settings(self) -> Settings:
-        given = self.get_params(deep=False)
-        verbose = given.pop("verbose")
-        return settings(**given, verbose=verbose, metric="sqeuclidean", relaxation="exact")
+        return settings(**self.get_params(deep=False), metric="sqeuclidean", relaxation="exact")
+
+    def _algorithm(self, metric: SemiMetric) -> SoftECMAlgorithm:
+        return SoftECMAlgorithm()

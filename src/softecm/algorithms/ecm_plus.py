@@ -6,27 +6,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import check_choice
-from softecm.algorithms.adaptive import Adapted, adaptive_ecm, adaptive_metric, unit_of_data
-from softecm.algorithms.fitting import Settings, settings
-from softecm.algorithms.links import Links
-from softecm.algorithms.vectors import Found, VectorFamily
-from softecm.belief.focal import FocalSets
+from softecm.algorithms.adaptive import AdaptiveECM
+from softecm.algorithms.base import PrototypeFamily
+from softecm.distances.base import SemiMetric
+from softecm.fit.settings import Settings, settings
 
 CENTERS = ("corrected", "mean")
 
 
-def ecm_plus(x: Tensor, focal: FocalSets, init: Tensor, **options: Any) -> Adapted:
-    """Cluster vectors x (n, p) from starting centres (runs, c, p): ``adaptive_ecm`` with corrected centres of sets.
-
-    ``options`` are those of :func:`softecm.algorithms.adaptive.adaptive_ecm`.
-    """
-    return adaptive_ecm(x, focal, init, **{"corrected": True, **options})
-
-
-class ECMPlus(VectorFamily):
+class ECMPlus(PrototypeFamily):
     r"""Evidential c-means for groups of different shapes: each cluster learns its own metric.
 
     Every cluster has a matrix :math:`S_k` of determinant 1 (Gustafson and Kessel's adaptive metric), so that a long cluster
@@ -161,33 +152,8 @@ class ECMPlus(VectorFamily):
         del given["adaptive"]
         return settings(**given, relaxation="exact")
 
-    def _unit(self, x: Tensor, counts: NDArray[np.float64]) -> Tensor | None:
-        return unit_of_data(x, counts) if self.adaptive else None
-
-    def _solve(
-        self,
-        chosen: Settings,
-        x: Tensor,
-        start: Tensor,
-        delta: float | None,
-        weights: Tensor | None,
-        links: Links | None,
-    ) -> Found:
-        solution, matrices = ecm_plus(
-            x,
-            chosen.focal,
-            start,
-            alpha=chosen.alpha,
-            beta=chosen.beta,
-            delta=delta,
-            corrected=self.centers == "corrected",
-            adaptive=bool(self.adaptive),
-            weights=weights,
-            max_iter=chosen.max_iter,
-            tol=chosen.tol,
-            callback=chosen.callback,
-        )
-        return Found(solution, tuple(adaptive_metric(m, chosen.focal) for m in matrices))
+    def _algorithm(self, metric: SemiMetric) -> AdaptiveECM:
+        return AdaptiveECM(self.centers == "corrected", bool(self.adaptive))
 
     @property
     def matrices_(self) -> NDArray[np.float64]:
@@ -195,10 +161,8 @@ class ECMPlus(VectorFamily):
         return fitted_matrices(self)
 
 
-def fitted_matrices(estimator: VectorFamily) -> NDArray[np.float64]:
+def fitted_matrices(estimator: PrototypeFamily) -> NDArray[np.float64]:
     """The matrices (c, p, p) with which the clusters of a fitted estimator measure."""
-    from sklearn.utils.validation import check_is_fitted
-
     check_is_fitted(estimator)
     matrices = getattr(estimator.model_.metric, "matrices", None)
     c, p = estimator.focal_sets_.n_clusters, estimator.n_features_in_

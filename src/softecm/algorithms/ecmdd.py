@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils import check_random_state
 from torch import Tensor
 
+from softecm._batch import from_tensors, mixed, named_tensors, selected
 from softecm._checks import check_number
-from softecm.algorithms.base import check_weights, fitted_space, separation
-from softecm.algorithms.fitting import Settings, SoftECMFamily, choose, outlier_distance, settings
-from softecm.algorithms.model import PrototypeModel
-from softecm.algorithms.relational import (
-    RELATIONAL,
-    Dissimilarities,
-    Precomputed,
-    all_pairs,
-    check_enough,
-    check_indices,
-    medoid,
-)
-from softecm.algorithms.seeding import seed
-from softecm.algorithms.solution import Solution
+from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.relational import Dissimilarities, Precomputed, all_pairs, check_indices, medoid
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.objective import mass_cost, share
+from softecm.fit.links import Links
+from softecm.fit.model import PrototypeModel
+from softecm.fit.outcome import Solution
+from softecm.fit.pipeline import Algorithm, Outcome, Prices
+from softecm.fit.prepare import InMemory, Objects, check_enough
+from softecm.fit.seeding import seed
+from softecm.fit.settings import RELATIONAL, Settings, settings
+from softecm.objective import MassCost, share
 from softecm.spaces.base import Space
 
 Indices = NDArray[np.int64]
@@ -53,10 +49,10 @@ class MedoidMixture(SemiMetric):
 
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
         """From each object to each set, ``v`` being the medoids of all sets: (n), (f, *shape) -> (n, f)."""
-        return mixed(self.base.pairwise(x, v), self.focal, self.gamma)
+        return mixed_with_clusters(self.base.pairwise(x, v), self.focal, self.gamma)
 
 
-def mixed(to_medoids: Tensor, focal: FocalSets, gamma: float) -> Tensor:
+def mixed_with_clusters(to_medoids: Tensor, focal: FocalSets, gamma: float) -> Tensor:
     """Dissimilarities to sets from those to their medoids, (..., f) -> (..., f)."""
     c = focal.n_clusters
     share_of = torch.as_tensor(focal.membership[c:] / focal.cardinalities[c:, None], dtype=to_medoids.dtype)
@@ -64,75 +60,91 @@ def mixed(to_medoids: Tensor, focal: FocalSets, gamma: float) -> Tensor:
     return torch.cat([clusters, (sets + gamma * clusters @ share_of.T) / (1.0 + gamma)], -1)
 
 
-def ecmdd(
-    dissimilarities: Tensor,
-    focal: FocalSets,
-    init: Indices,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.2,
-    delta: float | None = None,
-    gamma: float = 0.5,
-    eta: float = 1.0,
-    weights: Tensor | None = None,
-    max_iter: int = 200,
-) -> Solution:
+@dataclass(frozen=True)
+class MedoidState:
+    """A batch of runs: the clusters' medoids, and the masses that go with them."""
+
+    clusters: Tensor  # (runs, c), places of the medoids
+    prototypes: Tensor  # (runs, f), those of all sets
+    masses: Tensor  # (runs, n, f + 1)
+    objective: Tensor  # (runs,)
+    change: Tensor  # (runs,), 0 where the medoids are where they have been before
+    seen: Tensor  # (runs, rounds, c), where they have been
+    found: ClassVar[Mapping[str, Tensor]] = {}
+
+    @property
+    def constraint(self) -> Tensor:
+        """Nothing to pay."""
+        return torch.zeros_like(self.objective)
+
+    def select(self, runs: Tensor) -> MedoidState:
+        """The same for some of the runs."""
+        return selected(self, runs)
+
+    def merged(self, other: MedoidState, take: Tensor) -> MedoidState:
+        """This, with the runs ``take`` (a mask) replaced by the other's."""
+        return mixed(self, other, take)
+
+    def kept(self) -> dict[str, Tensor]:
+        """All of it."""
+        return named_tensors(self, "state")
+
+
+@dataclass(frozen=True)
+class MedoidProblem:
     r"""Evidential c-medoids from each of several starts at once.
 
     A cluster's medoid minimises :math:`\sum_i m_i(\{\omega_k\})^\beta \tau(i, z)` over the objects, no two clusters sharing
     one; a set's medoid minimises the variance plus ``eta`` times the mean of its dissimilarities to the clusters' medoids.
     The medoids look at the single clusters' masses only, so the objective may rise: a run ends when its medoids stay or
     come back to where they have been, and its best round is kept.
-
-    Parameters
-    ----------
-    dissimilarities : Tensor (n, n)
-    init : array (runs, c)
-        Numbers of the objects to start from.
-
-    Returns
-    -------
-    solution : Solution
-        Its prototypes (runs, f) are numbers of objects; the history has the objective of every round, kept or not.
     """
-    d = dissimilarities.numpy()
-    runs, n = len(init), len(d)
-    cost = mass_cost(focal, alpha, beta, delta, like=dissimilarities, runs=1)
-    clusters = np.asarray(init, dtype=np.int64)
-    best = np.full(runs, np.inf)
-    found = np.zeros((runs, len(focal)), dtype=np.int64)
-    history: list[list[float]] = [[] for _ in range(runs)]
-    seen = [{tuple(z)} for z in clusters.tolist()]
-    n_iter, converged = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=bool)
-    active = np.arange(runs)
-    for iteration in range(max_iter + 1):
-        medoids = np.concatenate([clusters, set_medoids(d, focal, clusters, eta)], 1)
-        to_sets = mixed(torch.from_numpy(d[:, medoids]), focal, gamma)  # (n, runs, f)
-        shares = share(to_sets, cost.factors[0], cost.beta[0], cost.delta2[0])
-        objective = (shares.cost if weights is None else shares.cost * weights[:, None]).sum(0).numpy()
-        for run, value, z in zip(active, objective, medoids, strict=True):
-            history[run].append(float(value))
-            if value < best[run]:
-                best[run], found[run] = value, z
-        if iteration == max_iter:
-            break
-        raised = shares.masses[..., 1 : focal.n_clusters + 1] ** beta  # (n, runs, c)
-        if weights is not None:
-            raised = raised * weights[:, None, None]
-        prices = (raised.reshape(n, -1).T @ dissimilarities).reshape(len(active), -1, n).numpy()
-        moved = np.stack([best_objects(price) for price in prices])
-        n_iter[active] = iteration + 1
-        done = np.array([tuple(z) in seen[run] for run, z in zip(active, moved.tolist(), strict=True)])
-        for run, z in zip(active, moved.tolist(), strict=True):
-            seen[run].add(tuple(z))
-        converged[active] = done
-        if done.all():
-            break
-        active, clusters = active[~done], moved[~done]
-    histories = tuple(np.asarray(h) for h in history)
-    return Solution(
-        torch.as_tensor(found, dtype=dissimilarities.dtype), best, np.zeros(runs), histories, n_iter, converged
-    )
+
+    dissimilarities: Tensor  # (n, n)
+    focal: FocalSets
+    cost: MassCost
+    gamma: float
+    eta: float
+    tol: ClassVar[float] = 0.0
+    patience: ClassVar[int] = 1
+    rises: ClassVar[str] = "taken, best kept"
+    races: ClassVar[bool] = False
+
+    def begin(self, start: Tensor) -> MedoidState:
+        """From the places of objects (runs, c)."""
+        clusters = start.long()
+        return self._at(clusters, clusters[:, None], torch.inf)
+
+    def step(self, state: MedoidState) -> MedoidState:
+        """New medoids for the clusters' masses, then masses."""
+        c, n = self.focal.n_clusters, len(self.dissimilarities)
+        raised = state.masses[..., 1 : c + 1] ** self.cost.beta[:, None, None]  # (runs, n, c)
+        if self.cost.weights is not None:
+            raised = raised * self.cost.weights[:, None]
+        prices = (raised.transpose(1, 2).reshape(-1, n) @ self.dissimilarities).reshape(-1, c, n).numpy()
+        moved = torch.from_numpy(np.stack([best_objects(price) for price in prices]))
+        back = (state.seen == moved[:, None]).all(2).any(1)
+        seen = torch.cat([state.seen, moved[:, None]], 1)
+        return self._at(moved, seen, torch.where(back, 0.0, torch.inf))
+
+    def _at(self, clusters: Tensor, seen: Tensor, change: Tensor | float) -> MedoidState:
+        d = self.dissimilarities
+        others = torch.from_numpy(set_medoids(d.numpy(), self.focal, clusters.numpy(), self.eta))
+        medoids = torch.cat([clusters, others], 1)
+        to_sets = mixed_with_clusters(d[:, medoids].transpose(0, 1), self.focal, self.gamma)  # (runs, n, f)
+        cost = self.cost
+        shares = share(to_sets, cost.factors[:, None], cost.beta[:, None], cost.delta2[:, None])
+        objective = (shares.cost if cost.weights is None else shares.cost * cost.weights).sum(1)
+        still = torch.as_tensor(change, dtype=d.dtype).expand(len(clusters))
+        return MedoidState(clusters, medoids.to(d.dtype), shares.masses, objective, still, seen)
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> MedoidState:
+        """As a checkpoint kept it."""
+        return from_tensors(MedoidState, kept, "state")
+
+    def select(self, runs: Tensor) -> MedoidProblem:
+        """The same for some of the runs."""
+        return replace(self, cost=self.cost.select(runs))
 
 
 def best_objects(prices: NDArray[np.floating[Any]]) -> Indices:
@@ -155,7 +167,106 @@ def set_medoids(d: NDArray[np.floating[Any]], focal: FocalSets, clusters: Indice
     return chosen
 
 
-class ECMdd(SoftECMFamily):
+@dataclass(frozen=True)
+class EvidentialMedoids(Algorithm):
+    """ECMdd: what a set's own medoid and its clusters' medoids count.
+
+    An object that does not count can't be a medoid: the problem is stated for those that count.
+    """
+
+    gamma: float = 0.5
+    eta: float = 1.0
+    _known: dict[int, Tensor] = field(default_factory=dict, repr=False, compare=False)  # dissimilarities, computed once
+    cpu_only: ClassVar[str] = "ECMdd"
+
+    def _all(self, metric: SemiMetric, space: Space, x: Any) -> Tensor:
+        """All dissimilarities (n, n): given, or computed."""
+        if metric.discrete:
+            return x
+        if id(x) not in self._known:
+            self._known[id(x)] = all_pairs(metric, space, x)
+        return self._known[id(x)]
+
+    def from_center(
+        self, metric: SemiMetric, space: Space, x: Any, weights: Tensor | None, device: torch.device
+    ) -> NDArray[np.float64]:
+        """Dissimilarities (n,) to the medoid of all objects that count."""
+        d = self._all(metric, space, x)
+        places = torch.arange(len(d)) if weights is None else weights.nonzero()[:, 0]
+        inside = d[places][:, places]
+        center = int(medoid(inside, None if weights is None else weights[places]))
+        return d[:, int(places[center])].numpy()
+
+    def problem(
+        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+    ) -> MedoidProblem:
+        """For the objects that count."""
+        assert isinstance(objects, InMemory)
+        present = _present(objects)
+        check_enough(chosen.n_clusters, len(present))
+        d = self._all(objects.metric, objects.space, objects.x)
+        weights = objects.weights
+        if len(present) < len(d):
+            d, weights = d[present][:, present], None if weights is None else weights[present]
+        return MedoidProblem(d, chosen.focal, prices.cost(chosen.focal, d, weights), self.gamma, self.eta)
+
+    def seeded(self, objects: Objects, chosen: Settings, n_init: int, rng: np.random.RandomState) -> Tensor:
+        """Different objects for the clusters of each run (runs, c), counted among those present."""
+        assert isinstance(objects, InMemory)
+        present, c = _present(objects), chosen.n_clusters
+        check_enough(c, len(present))
+        d = self._all(objects.metric, objects.space, objects.x)[present][:, present]
+        n, counts = len(d), objects.counts[present.numpy()]
+        drawn = seed(chosen.init, Precomputed(), Dissimilarities(n), d, counts, c, n_init, rng)
+        starts = drawn.numpy().astype(np.int64)
+        for z in starts:  # fewer different objects than clusters: any others will do
+            first = np.unique(z, return_index=True)[1]
+            again = np.setdiff1d(np.arange(c), first)
+            z[again] = np.setdiff1d(np.arange(n), z)[: len(again)]
+        return torch.from_numpy(starts)
+
+    def given(self, objects: Objects, chosen: Settings) -> Tensor:
+        """The objects a user gave (1, c)."""
+        assert isinstance(objects, InMemory)
+        return self._among(objects, check_indices("init", chosen.init, len(objects), chosen.n_clusters))
+
+    def continued(self, objects: Objects, chosen: Settings, last: PrototypeModel) -> Tensor:
+        """The last fit's medoids, by the objects nearest to them."""
+        assert isinstance(objects, InMemory)
+        nearest = last.distances(objects.x)[:, : chosen.n_clusters].argmin(0)
+        return self._among(objects, nearest.astype(np.int64))
+
+    @staticmethod
+    def _among(objects: InMemory, numbers: Indices) -> Tensor:
+        present = _present(objects).numpy()
+        if not np.isin(numbers, present).all():
+            raise ValueError(
+                f"init must hold objects whose sample_weight is not 0; got {numbers.tolist()!r}. Choose others."
+            )
+        return torch.from_numpy(np.searchsorted(present, numbers))[None]
+
+    def between(self, objects: Objects, solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+        """Looked up."""
+        d = self._all(objects.metric, objects.space, objects.x)
+        clusters = _present(objects)[solution.prototypes[:, :n_clusters].long()]
+        return [d[z][:, z].numpy() for z in clusters]
+
+    def prototypes_of(self, objects: Objects, solution: Solution, run: int) -> Tensor:
+        """The medoids as the space places them."""
+        return objects.space.starts(objects.x, _present(objects)[solution.prototypes[run].long()])
+
+    def metric_of(self, objects: Objects, chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+        """The mixture of dissimilarities to medoids."""
+        return MedoidMixture(objects.metric, chosen.focal, self.gamma)
+
+
+def _present(objects: Objects) -> Tensor:
+    """Numbers of the objects that count."""
+    assert isinstance(objects, InMemory)
+    return torch.from_numpy(np.flatnonzero(objects.counts > 0))
+
+
+class ECMdd(PrototypeFamily):
     r"""Evidential c-medoids: prototypes are objects, for any dissimilarity.
 
     Minimises :math:`\sum_i \sum_A |A|^\alpha m_i(A)^\beta d_{iA} + \delta^2 \sum_i m_i(\emptyset)^\beta`, where
@@ -193,7 +304,13 @@ class ECMdd(SoftECMFamily):
     max_iter : int, default=200
     n_jobs : int, optional
         Threads.
+    warm_start : bool, default=False
+        Start from the objects nearest to the last fit's medoids.
+    callback : callable, optional
+        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
     random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every round (logger ``softecm``) when positive.
 
     Attributes
     ----------
@@ -240,7 +357,10 @@ class ECMdd(SoftECMFamily):
         n_init: int = 10,
         max_iter: int = 200,
         n_jobs: int | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.metric = metric
@@ -255,7 +375,10 @@ class ECMdd(SoftECMFamily):
         self.n_init = n_init
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     def _settings(self) -> Settings:
         given = self.get_params(deep=False)
@@ -263,59 +386,10 @@ class ECMdd(SoftECMFamily):
         check_number("eta", given.pop("eta"), least=0, hint="1 is usual.")
         return settings(**given, **RELATIONAL, tol=0.0, relaxation="exact")
 
-    def _fit(self, chosen: Settings, metric: SemiMetric, space: Space, raw: Any, sample_weight: Any) -> None:
-        space = fitted_space(space, raw, getattr(self, "feature_names_in_", None), chosen.dtype)
-        x = space.encode(raw)
-        n, c = len(x), chosen.n_clusters
-        check_enough(c, n)
-        counts = np.ones(n) if sample_weight is None else check_weights(sample_weight, raw)
-        weights = None if sample_weight is None else torch.as_tensor(counts)
-        metric = metric.fitted(x, weights)
-        d = x if isinstance(metric, Precomputed) else all_pairs(metric, space, x)
-        present = np.flatnonzero(counts > 0)  # an object that does not count can't be a medoid
-        if len(present) < n:
-            d, counts = d[present][:, present], counts[present]
-            weights = torch.as_tensor(counts)
-            check_enough(c, len(d))
-        from_center = d[:, int(medoid(d, weights))].numpy()
-        self.delta_ = outlier_distance(chosen.delta, from_center, counts)
-        prices: dict[str, Any] = {"alpha": chosen.alpha, "beta": chosen.beta, "delta": self.delta_}
-        options: dict[str, Any] = {
-            "gamma": self.gamma,
-            "eta": self.eta,
-            "weights": weights,
-            "max_iter": chosen.max_iter,
-        }
-        solution = ecmdd(d, chosen.focal, self._objects_to_start(chosen, d, counts, present), **prices, **options)
-        spread = float(np.average(from_center, weights=counts))
-        clusters = solution.prototypes[:, :c].long()
-        apart = np.array([separation(d[z][:, z].numpy(), spread) for z in clusters])
-        best = choose(solution.objective, apart)
-        self.medoids_ = present[solution.prototypes[best].long().numpy()]
-        rows = torch.as_tensor(self.medoids_)
-        mixture = MedoidMixture(metric, chosen.focal, float(self.gamma))
-        self.model_ = PrototypeModel(mixture, space, chosen.focal, space.starts(x, rows), **prices, tie=0.0)
-        self._store(self.model_.partition(x))
-        self._store_runs(solution, best, apart)
+    def _algorithm(self, metric: SemiMetric) -> EvidentialMedoids:
+        return EvidentialMedoids(float(self.gamma), float(self.eta))
 
-    @staticmethod
-    def _objects_to_start(
-        chosen: Settings, d: Tensor, counts: NDArray[np.float64], present: NDArray[np.intp]
-    ) -> Indices:
-        """Different objects for the clusters of each run (runs, c), counted among those present."""
-        n, c = len(d), chosen.n_clusters
-        if not isinstance(chosen.init, str):
-            given = check_indices("init", chosen.init, int(present[-1]) + 1, c)
-            if not np.isin(given, present).all():
-                raise ValueError(
-                    f"init must hold objects whose sample_weight is not 0; got {chosen.init!r}. Choose others."
-                )
-            return np.searchsorted(present, given)[None]
-        rng = check_random_state(chosen.random_state)
-        drawn = seed(chosen.init, Precomputed(), Dissimilarities(n), d, counts, c, chosen.n_init, rng)
-        starts = drawn.numpy().astype(np.int64)
-        for z in starts:  # fewer different objects than clusters: any others will do
-            first = np.unique(z, return_index=True)[1]
-            again = np.setdiff1d(np.arange(c), first)
-            z[again] = np.setdiff1d(np.arange(n), z)[: len(again)]
-        return starts
+    def _adopt(self, objects: Objects, model: PrototypeModel, outcome: Outcome) -> None:
+        super()._adopt(objects, model, outcome)
+        medoids = outcome.solution.prototypes[int(outcome.best[0])].long()
+        self.medoids_ = _present(objects)[medoids].numpy()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from softecm.algorithms.fitting import Settings, settings
 from softecm.algorithms.linkable import LinkableFamily
+from softecm.algorithms.soft_ecm import SoftECMAlgorithm
+from softecm.distances.base import SemiMetric
+from softecm.fit.settings import Settings, settings
 
 
 class FCM(LinkableFamily):
@@ -97,3 +99,6 @@ class FCM(LinkableFamily):
     def _settings(self) -> Settings:
         given = self.get_params(deep=False)
         return settings(**given, alpha=0.0, delta=None, max_cardinality=1, focal_sets=None, relaxation="exact")
+
+    def _algorithm(self, metric: SemiMetric) -> SoftECMAlgorithm:
+        return SoftECMAlgorithm()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Self
 
-from softecm.algorithms.constrained import WeightedPairs
-from softecm.algorithms.fitting import Settings, SoftECMFamily
+from softecm.algorithms.base import PrototypeFamily
+from softecm.fit.linked import WeightedPairs
+from softecm.fit.settings import Plan
 
 
-class LinkableFamily(SoftECMFamily):
+class LinkableFamily(PrototypeFamily):
     """Members of the Soft-ECM family whose ``fit`` takes pairs of objects known to be together or apart."""
 
     def fit(
@@ -62,18 +63,5 @@ class LinkableFamily(SoftECMFamily):
         self
         """
         pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
-        chosen = replace(self._settings(), pairs=pairs)
-        if checkpoint is not None or resume is not None:
-            chosen = replace(chosen, plan=_plan(chosen, checkpoint, checkpoint_every, resume))
-        return self._fit_to(chosen, X, sample_weight)
-
-
-def _plan(chosen: Settings, checkpoint: Any, every: Any, resume: Any) -> Any:
-    """Where checkpoints go."""
-    from softecm.checkpoints import Plan
-
-    if isinstance(chosen.metric, str) and chosen.metric == "precomputed":
-        raise ValueError(
-            "checkpoint must be left out with metric='precomputed', whose fits are over in a moment: it is for objects."
-        )
-    return Plan.of(checkpoint, every, resume)
+        plan = Plan.of(checkpoint, checkpoint_every, resume)
+        return self._fit_to(replace(self._settings(), pairs=pairs, plan=plan), X, sample_weight)

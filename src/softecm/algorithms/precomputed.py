@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.algorithms.solution import Progress, Solution
+from softecm._batch import mixed, selected
+from softecm.algorithms.relational import medoid
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.fit.links import Links
+from softecm.fit.outcome import Solution
+from softecm.fit.pipeline import Algorithm, Prices
+from softecm.fit.prepare import Objects, distances_to
+from softecm.fit.settings import Settings
 from softecm.kernels.medoids import barycenters, exact_choice, gap_choice
-from softecm.objective import MassCost, mass_cost, share
+from softecm.objective import MassCost, share
+from softecm.spaces.base import Space
 
 Floats = NDArray[np.floating[Any]]
 Indices = NDArray[np.int64]
@@ -24,77 +31,121 @@ STILL = 1e-12  # a medoid moves only for a gain of more than this part of its co
 SWEEPS = 100  # no end in practice: each sweep lowers the cost, most often two are enough
 
 
-def soft_ecm_precomputed(
-    x: Tensor,
-    metric: SemiMetric | None,
-    focal: FocalSets,
-    init: Tensor,
-    *,
-    alpha: Any = 1.0,
-    beta: Any = 1.2,
-    delta: Any = None,
-    lam: Any = 1.0,
-    relaxation: str = "penalty",
-    solver: Any = None,
-    weights: Tensor | None = None,
-    links: Any = None,
-    max_iter: int = 200,
-    tol: float = 1e-4,
-    callback: Callable[[Progress], Any] | None = None,
-    race: bool = False,
-) -> Solution:
+def discrete_problem(
+    x: Tensor, focal: FocalSets, prices: Prices, weights: Tensor | None, relaxation: str = "penalty", tol: float = 1e-4
+) -> DiscreteProblem:
     r"""Soft-ECM with prototypes restricted to objects, from each of several starts at once.
 
     Alternates the masses (eq. 7) with medoids: with the weights :math:`w_{iA} = |A|^\alpha m_i(A)^\beta` given, each
     prototype in turn goes to the object that minimises :math:`\sum_i w_{iA} D_{iz}` plus what ``relaxation`` asks for
-    the tie between sets and clusters, all others fixed. No choice raises the objective, so neither does a round.
+    the constraint between sets and clusters, all others fixed. No choice raises the objective, so neither does a round.
 
     Parameters
     ----------
     x : Tensor (n, n)
         Dissimilarities.
-    metric, solver : ignored
-        For the signature of ``soft_ecm``: dissimilarities are looked up.
-    init : Tensor (runs, c) or (runs, f)
-        Numbers of the objects to start from, for the clusters or for all sets.
     relaxation : {"penalty", "gap", "exact"}
         "exact": a set's medoid is the object nearest to its clusters' medoids (least sum of dissimilarities, among equals
         least sum of squares, then the most central), and the clusters' medoids are chosen with what that means for the sets.
-
-    Returns
-    -------
-    solution : Solution
-        Its prototypes (runs, f) are numbers of objects.
 
     Examples
     --------
     >>> import torch
     >>> points = torch.tensor([0.0, 1.0, 2.0, 5.0, 8.0, 9.0, 10.0])
     >>> squared = (points[:, None] - points).square().double()
-    >>> ends = torch.tensor([[0, 6]])
-    >>> soft_ecm_precomputed(squared, None, FocalSets.full(2), ends, relaxation="exact").prototypes.tolist()
+    >>> problem = discrete_problem(squared, FocalSets.full(2), Prices.same(1, beta=1.2), None, "exact")
+    >>> iterate(problem, torch.tensor([[0, 6]]), 200).prototypes.tolist()
     [[1.0, 5.0, 3.0]]
     """
-    if links is not None:
-        raise ValueError(
-            "must_link and cannot_link must be left out with metric='precomputed'; got some. Fit the objects themselves "
-            "with a metric, or use CECM on vectors."
-        )
     # Between equally good objects the first is taken: put the most central first, so that the order of rows plays no role.
-    order = _most_central_first(x.cpu().numpy(), None if weights is None else weights.cpu().numpy())
-    d = x.cpu().numpy()[np.ix_(order, order)]
-    runs = len(init)
-    medoids = np.argsort(order)[init.cpu().numpy().astype(np.int64)]
-    if medoids.shape[1] < len(focal):
-        medoids = np.concatenate([medoids, barycenters(d, _larger(focal), medoids)], 1)
-    like = torch.from_numpy(d)
-    counts = None if weights is None else weights.cpu()[torch.as_tensor(order)]
-    cost = mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=counts)
-    strength = np.broadcast_to(np.asarray(lam, dtype=np.float64), (runs,)).copy()
-    problem = _Problem(d, cost, RELAXATIONS[relaxation](d, focal, strength))
-    solution = _iterate(problem, medoids, max_iter, tol, callback)
-    found = torch.as_tensor(order[solution.prototypes.long().numpy()], dtype=x.dtype)
-    return replace(solution, prototypes=found)
+    order = _most_central_first(x.numpy(), None if weights is None else weights.numpy())
+    d = x.numpy()[np.ix_(order, order)]
+    counts = None if weights is None else weights[torch.as_tensor(order)]
+    cost = prices.cost(focal, torch.from_numpy(d), counts)
+    return DiscreteProblem(d, order, cost, RELAXATIONS[relaxation](d, focal, prices.lam), focal, tol)
+
+
+@dataclass(frozen=True)
+class DiscreteState:
+    """Medoids of a batch of runs with the masses that go with them."""
+
+    medoids: Tensor  # (runs, f), places among the objects, the most central first
+    prototypes: Tensor  # (runs, f), the same as numbers of objects
+    masses: Tensor  # (runs, n, f + 1)
+    weights: Tensor  # (runs, n, f)
+    objective: Tensor  # (runs,)
+    constraint: Tensor  # (runs,)
+    change: Tensor  # (runs,)
+    found: ClassVar[Mapping[str, Tensor]] = {}
+
+    def select(self, runs: Tensor) -> DiscreteState:
+        """The same for some of the runs."""
+        return selected(self, runs)
+
+    def merged(self, other: DiscreteState, take: Tensor) -> DiscreteState:
+        """This, with the runs ``take`` (a mask) replaced by the other's."""
+        return mixed(self, other, take)
+
+    def kept(self) -> dict[str, Tensor]:
+        """The medoids: everything follows from them."""
+        return {"state.medoids": self.medoids}
+
+
+@dataclass(frozen=True)
+class DiscreteProblem:
+    """Eq. 6 for a batch of runs, prototypes being objects."""
+
+    d: Floats  # (n, n), the most central object first
+    order: Indices  # (n,), numbers of the objects
+    cost: MassCost
+    relaxation: DiscreteRelaxation
+    focal: FocalSets
+    tol: float
+    patience: ClassVar[int] = 1
+    rises: ClassVar[str] = "refused"
+    races: ClassVar[bool] = False
+
+    def begin(self, start: Tensor) -> DiscreteState:
+        """From the numbers of objects (runs, c) for the clusters, or (runs, f) for all sets."""
+        medoids = np.argsort(self.order)[start.cpu().numpy().astype(np.int64)]
+        if medoids.shape[1] < len(self.focal):
+            medoids = np.concatenate([medoids, barycenters(self.d, _larger(self.focal), medoids)], 1)
+        return self.at(medoids, None)
+
+    def at(self, medoids: Indices, before: DiscreteState | None) -> DiscreteState:
+        """Masses (eq. 7) and objective for given medoids."""
+        distances = torch.from_numpy(self.d[medoids]).transpose(1, 2)  # D is symmetric: rows, not columns; (runs, n, f)
+        cost = self.cost
+        shares = share(distances, cost.factors[:, None], cost.beta[:, None], cost.delta2[:, None])
+        counts = cost.weights
+        paid = (shares.cost if counts is None else shares.cost * counts).sum(1).double()
+        weights = shares.weights if counts is None else shares.weights * counts[:, None]
+        constraint = torch.from_numpy(self.relaxation.constraint(medoids))
+        change = paid.new_full((len(paid),), torch.inf)
+        if before is not None:
+            change = (shares.masses - before.masses).abs().amax((1, 2)).double()
+        numbers = torch.as_tensor(self.order[medoids], dtype=shares.masses.dtype)
+        places = torch.from_numpy(medoids)
+        return DiscreteState(places, numbers, shares.masses, weights, paid + constraint, constraint, change)
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> DiscreteState:
+        """Everything follows from the medoids."""
+        return self.at(kept["state.medoids"].numpy(), None)
+
+    def step(self, state: DiscreteState) -> DiscreteState:
+        """New medoids for the state's masses (eq. 8), then their masses."""
+        runs, f = state.medoids.shape
+        flat = state.weights.transpose(1, 2).reshape(runs * f, -1)
+        prices = flat @ torch.from_numpy(self.d)  # sum_i w_iA D_iz: (runs f, n)
+        moved = self.relaxation.improve(state.medoids.numpy(), prices.reshape(runs, f, -1).numpy())
+        new = self.at(moved, state)
+        # Equal choices that differ by rounding could go round in circles: a run that gains nothing has arrived.
+        gained = new.objective < state.objective
+        return replace(new.merged(state, ~gained), change=torch.where(gained, new.change, 0.0))
+
+    def select(self, runs: Tensor) -> DiscreteProblem:
+        """The same for some of the runs."""
+        return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs.numpy()))
 
 
 def _most_central_first(d: Floats, counts: Floats | None) -> Indices:
@@ -109,88 +160,40 @@ def _larger(focal: FocalSets) -> list[tuple[int, ...]]:
 
 
 @dataclass(frozen=True)
-class _State:
-    """Medoids of a batch of runs with the masses that go with them."""
+class SoftECMdd(Algorithm):
+    """Soft-ECM on dissimilarities: prototypes are objects."""
 
-    medoids: Indices  # (runs, f)
-    masses: Tensor  # (n, runs, f + 1)
-    weights: Tensor  # (n, runs, f)
-    tie: NDArray[np.float64]  # (runs,)
-    objective: NDArray[np.float64]  # (runs,)
+    def problem(
+        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+    ) -> DiscreteProblem:
+        """Eq. 6 for a batch of runs."""
+        if links is not None:
+            raise ValueError(
+                "must_link and cannot_link must be left out with metric='precomputed'; got some. Fit the objects themselves "
+                "with a metric, or use CECM on vectors."
+            )
+        x, weights = objects.x.cpu(), objects.weights
+        counts = None if weights is None else weights.cpu()
+        return discrete_problem(x, chosen.focal, prices, counts, chosen.relaxation, chosen.tol)
 
-    def select(self, runs: NDArray[Any]) -> _State:
-        return _State(
-            self.medoids[runs], self.masses[:, runs], self.weights[:, runs], self.tie[runs], self.objective[runs]
-        )
+    def from_center(
+        self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
+    ) -> NDArray[np.float64]:
+        """Dissimilarities (n,) to the medoid of all objects."""
+        return distances_to(metric, x, medoid(x, weights))
 
-
-@dataclass(frozen=True)
-class _Problem:
-    d: Floats
-    cost: MassCost
-    relaxation: DiscreteRelaxation
-
-    def at(self, medoids: Indices) -> _State:
-        """Masses (eq. 7) and objective for given medoids."""
-        distances = torch.from_numpy(self.d[medoids].transpose(2, 0, 1))  # D is symmetric: rows, not columns
-        shares = share(distances, self.cost.factors, self.cost.beta, self.cost.delta2)
-        counts = self.cost.weights
-        paid = (shares.cost if counts is None else shares.cost * counts[:, None]).sum(0).double().numpy()
-        weights = shares.weights if counts is None else shares.weights * counts[:, None, None]
-        tie = self.relaxation.tie(medoids)
-        return _State(medoids, shares.masses, weights, tie, paid + tie)
-
-    def step(self, state: _State) -> _State:
-        """New medoids for the state's masses (eq. 8), then their masses."""
-        runs, f = state.medoids.shape
-        prices = state.weights.reshape(-1, runs * f).T @ torch.from_numpy(self.d)  # sum_i w_iA D_iz: (runs f, n)
-        return self.at(self.relaxation.improve(state.medoids, prices.reshape(runs, f, -1).numpy()))
-
-    def select(self, runs: NDArray[Any]) -> _Problem:
-        return replace(self, cost=self.cost.select(torch.as_tensor(runs)), relaxation=self.relaxation.select(runs))
-
-
-def _iterate(
-    problem: _Problem, start: Indices, max_iter: int, tol: float, callback: Callable[[Progress], Any] | None
-) -> Solution:
-    """Alternate masses and medoids until the masses stand still; runs leave the batch as they finish."""
-    runs = len(start)
-    state = problem.at(start)
-    medoids, objective, tie = start.copy(), state.objective.copy(), state.tie.copy()
-    history = [[float(v)] for v in objective]
-    n_iter, converged = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=bool)
-    active = np.arange(runs)
-    for iteration in range(1, max_iter + 1):
-        moved = problem.step(state)
-        change = (moved.masses - state.masses).abs().amax((0, 2)).double().numpy()
-        # Equal choices that differ by rounding could go round in circles: a run that gains nothing has arrived.
-        gained = moved.objective < state.objective
-        done = (change <= tol) | ~gained
-        better = active[gained]
-        medoids[better], objective[better], tie[better] = (
-            moved.medoids[gained],
-            moved.objective[gained],
-            moved.tie[gained],
-        )
-        n_iter[active], converged[active] = iteration, done
-        for run in active:
-            history[run].append(float(objective[run]))
-        progress = Progress(iteration, max_iter, objective.copy(), int((~done).sum()), float(change.max()))
-        if (callback is not None and callback(progress)) or done.all():
-            break
-        going = np.flatnonzero(~done)
-        active, state, problem = active[going], moved.select(going), problem.select(going)
-    found = torch.as_tensor(medoids, dtype=state.masses.dtype)
-    return Solution(found, objective, tie, tuple(np.asarray(h) for h in history), n_iter, converged)
+    def between(self, objects: Objects, solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+        """Looked up."""
+        return [objects.x[z][:, z].double().cpu().numpy() for z in solution.prototypes[:, :n_clusters].long()]
 
 
 class DiscreteRelaxation(Protocol):
-    """How the tie between a set's medoid and its clusters' medoids is priced, and where it sends them."""
+    """How the constraint between a set's medoid and its clusters' medoids is priced, and where it sends them."""
 
     def __init__(self, d: Floats, focal: FocalSets, lam: NDArray[np.float64]) -> None: ...
 
-    def tie(self, medoids: Indices) -> NDArray[np.float64]:
-        """What the tie costs each run."""
+    def constraint(self, medoids: Indices) -> NDArray[np.float64]:
+        """What the constraint costs each run."""
         ...
 
     def improve(self, medoids: Indices, prices: Floats) -> Indices:
@@ -215,7 +218,7 @@ class MedoidPenalty:
         """Which cluster is in which of the larger sets: (sets, c)."""
         return self.focal.membership[self.focal.n_clusters :].astype(self.d.dtype)
 
-    def tie(self, medoids: Indices) -> NDArray[np.float64]:
+    def constraint(self, medoids: Indices) -> NDArray[np.float64]:
         """Lambda times the inertia."""
         return self.lam * _inertia(self.d, self.focal, medoids)
 
@@ -244,14 +247,14 @@ class MedoidGap:
     focal: FocalSets
     lam: NDArray[np.float64]
 
-    def tie(self, medoids: Indices) -> NDArray[np.float64]:
+    def constraint(self, medoids: Indices) -> NDArray[np.float64]:
         """Lambda times the gap."""
         c = self.focal.n_clusters
         clusters = medoids[:, :c]
         best = np.concatenate([clusters, barycenters(self.d, _larger(self.focal), clusters)], 1)
         gap = _inertia(self.d, self.focal, medoids) - _inertia(self.d, self.focal, best)
-        tie: NDArray[np.float64] = self.lam * np.maximum(gap, 0.0)
-        return tie
+        cost: NDArray[np.float64] = self.lam * np.maximum(gap, 0.0)
+        return cost
 
     def improve(self, medoids: Indices, prices: Floats) -> Indices:
         """Sets as for the penalty, whose minimum does not depend on them; then cluster by cluster."""
@@ -304,7 +307,7 @@ class MedoidExact:
     focal: FocalSets
     lam: NDArray[np.float64]
 
-    def tie(self, medoids: Indices) -> NDArray[np.float64]:
+    def constraint(self, medoids: Indices) -> NDArray[np.float64]:
         """Nothing to pay: the constraint holds."""
         return np.zeros(len(medoids))
 

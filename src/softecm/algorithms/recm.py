@@ -2,109 +2,136 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from softecm._batch import from_tensors, mixed, named_tensors, selected
 from softecm._checks import check_choice
-from softecm.algorithms.base import check_weights, separation
-from softecm.algorithms.fitting import Settings, SoftECMFamily, choose, outlier_distance, settings
-from softecm.algorithms.model import PrototypeModel
-from softecm.algorithms.relational import (
-    RELATIONAL,
-    AffineDistance,
-    Dissimilarities,
-    Precomputed,
-    check_enough,
-    check_indices,
-)
-from softecm.algorithms.seeding import seed
-from softecm.algorithms.solution import Solution
+from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.relational import AffineDistance, Precomputed, check_indices
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.objective import mass_cost, share
+from softecm.fit.links import Links
+from softecm.fit.model import PrototypeModel
+from softecm.fit.outcome import Solution
+from softecm.fit.pipeline import Algorithm, Prices
+from softecm.fit.prepare import Objects
+from softecm.fit.seeding import seed
+from softecm.fit.settings import RELATIONAL, Settings, settings
+from softecm.objective import MassCost, mass_cost, share
 from softecm.spaces.base import Space
 
 FLOOR = 1e-12  # a squared distance may not fall below this part of the largest dissimilarity
 
 
-def recm(
-    squared: Tensor,
-    focal: FocalSets,
-    init: Tensor,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.5,
-    delta: float | None = None,
-    weights: Tensor | None = None,
-    max_iter: int = 200,
-    tol: float = 1e-4,
-) -> Solution:
+@dataclass(frozen=True)
+class RelationalState:
+    """A batch of runs: masses, and the centres they were computed from."""
+
+    masses: Tensor  # (runs, n, f + 1)
+    centers: Tensor  # (runs, c, n), the clusters' centres as weights of the objects
+    prototypes: Tensor  # (runs, f, n + 1), the sets' centres and the constant of Gower's formula
+    objective: Tensor  # (runs,)
+    change: Tensor  # (runs,)
+    found: ClassVar[Mapping[str, Tensor]] = {}
+
+    @property
+    def constraint(self) -> Tensor:
+        """Nothing to pay: the sets' centres follow from the clusters'."""
+        return torch.zeros_like(self.objective)
+
+    def select(self, runs: Tensor) -> RelationalState:
+        """The same for some of the runs."""
+        return selected(self, runs)
+
+    def merged(self, other: RelationalState, take: Tensor) -> RelationalState:
+        """This, with the runs ``take`` (a mask) replaced by the other's."""
+        return mixed(self, other, take)
+
+    def kept(self) -> dict[str, Tensor]:
+        """All of it."""
+        return named_tensors(self, "state")
+
+
+@dataclass(frozen=True)
+class RelationalProblem:
     r"""Relational ECM from each of several starts at once.
 
     With the masses given, the clusters' centres of ECM are weighted means of the objects, :math:`V = G X` with
     :math:`G = H^{-1} U`, and Gower's formula measures the distance to a weighted mean from dissimilarities alone. So the
-    points themselves are never needed.
-
-    Parameters
-    ----------
-    squared : Tensor (n, n)
-        Squared dissimilarities.
-    init : Tensor (runs, n, f + 1)
-        Starting masses; what they put on the empty set plays no role.
-    weights : Tensor (n,), optional
-        How much each object counts.
-
-    Returns
-    -------
-    solution : Solution
-        Its prototypes (runs, f, n + 1) are the sets' weights of the objects and the constant of Gower's formula. The
-        objective falls in every round where the dissimilarities are distances between points; otherwise it may not.
+    points themselves are never needed. The objective falls in every round where the dissimilarities are distances between
+    points; otherwise it may not, and the rounds are taken as they come.
     """
-    runs, n, _ = init.shape
-    cost = mass_cost(focal, alpha, beta, delta, like=squared, runs=runs, weights=weights)
-    member = torch.as_tensor(focal.membership.copy(), dtype=squared.dtype)  # (f, c)
-    mean = member / member.sum(1, keepdim=True)
-    floor = FLOOR * float(squared.max())
-    centers = squared.new_full((runs, focal.n_clusters, n), 1.0 / n)
-    masses, prototypes = init.to(squared.dtype), squared.new_empty((runs, len(focal), n + 1))
-    histories: list[list[float]] = [[] for _ in range(runs)]
-    n_iter, converged = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=bool)
-    active = torch.arange(runs)
-    for iteration in range(1, max_iter + 1):
-        raised = cost.factors[active][:, None] * masses[..., 1:] ** beta  # |A|^alpha m^beta: (runs, n, f)
-        if weights is not None:
-            raised = raised * weights[:, None]
-        centers = _centers(raised, mean, centers)
-        to_means, constants = _compare(squared, centers, mean)
-        distances = (to_means - constants[:, None]).clamp_min(floor)
-        shares = share(
-            distances, cost.factors[active][:, None], cost.beta[active][:, None], cost.delta2[active][:, None]
+
+    squared: Tensor  # (n, n), squared dissimilarities
+    focal: FocalSets
+    cost: MassCost
+    tol: float
+    patience: ClassVar[int] = 1
+    rises: ClassVar[str] = "taken"
+    races: ClassVar[bool] = False
+
+    @property
+    def mean(self) -> Tensor:
+        """Row A averages the clusters of A: (f, c)."""
+        member = torch.as_tensor(self.focal.membership.copy(), dtype=self.squared.dtype)
+        return member / member.sum(1, keepdim=True)
+
+    def begin(self, start: Tensor) -> RelationalState:
+        """From masses (runs, n, f + 1); what they put on the empty set plays no role in the first round."""
+        masses = start.to(self.squared.dtype)
+        runs, n, f = masses.shape[0], masses.shape[1], masses.shape[2] - 1
+        centers = self.squared.new_full((runs, self.focal.n_clusters, n), 1.0 / n)
+        nothing, endless = self.squared.new_zeros(runs), self.squared.new_full((runs,), torch.inf)
+        places = self.squared.new_zeros(runs, f, n + 1)
+        moved = self.step(RelationalState(masses, centers, places, nothing, endless))
+        # Where it stands before the first round: the given masses at the centres they make.
+        return replace(moved, masses=masses, objective=self._price(masses, moved), change=endless)
+
+    def step(self, state: RelationalState) -> RelationalState:
+        """Centres from masses, distances by Gower's formula, masses from distances."""
+        cost = self.cost
+        raised = self._counted(cost.factors[:, None] * state.masses[..., 1:] ** cost.beta[:, None, None])
+        centers = _centers(raised, self.mean, state.centers)
+        to_means, constants = _compare(self.squared, centers, self.mean)
+        distances = self._floored(to_means - constants[:, None])
+        shares = share(distances, cost.factors[:, None], cost.beta[:, None], cost.delta2[:, None])
+        objective = (shares.cost if cost.weights is None else shares.cost * cost.weights).sum(1)
+        change = (shares.masses - state.masses).abs().amax((1, 2))
+        prototypes = torch.cat([self.mean @ centers, constants[..., None]], 2)
+        return RelationalState(shares.masses, centers, prototypes, objective, change)
+
+    def _counted(self, values: Tensor) -> Tensor:
+        """Values (runs, n, f) times how much each object counts."""
+        return values if self.cost.weights is None else values * self.cost.weights[:, None]
+
+    def _floored(self, distances: Tensor) -> Tensor:
+        return distances.clamp_min(FLOOR * float(self.squared.max()))
+
+    def _price(self, masses: Tensor, at: RelationalState) -> Tensor:
+        """The objective (runs,) of any masses at given centres."""
+        cost, places = self.cost, at.prototypes
+        distances = self._floored((places[..., :-1] @ self.squared).transpose(1, 2) - places[..., -1][:, None])
+        priced = torch.cat(
+            [cost.delta2[:, None, None].expand(*masses.shape[:2], 1), cost.factors[:, None] * distances], -1
         )
-        change = (shares.masses - masses).abs().amax((1, 2))
-        masses = shares.masses
-        objective = (shares.cost if weights is None else shares.cost * weights).sum(1)
-        prototypes[active] = torch.cat([mean @ centers, constants[..., None]], 2)
-        done = change <= tol
-        index = active.numpy()
-        n_iter[index], converged[index] = iteration, done.numpy()
-        for run, value in zip(index, objective.tolist(), strict=True):
-            histories[run].append(value)
-        if bool(done.all()):
-            break
-        active, masses, centers = active[~done], masses[~done], centers[~done]
-    return Solution(
-        prototypes,
-        np.array([h[-1] for h in histories]),
-        np.zeros(runs),
-        tuple(np.asarray(h) for h in histories),
-        n_iter,
-        converged,
-    )
+        paid = torch.where(masses > 0, priced * masses ** cost.beta[:, None, None], 0.0)
+        return self._counted(paid).sum((1, 2))
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> RelationalState:
+        """As a checkpoint kept it."""
+        return from_tensors(RelationalState, kept, "state")
+
+    def select(self, runs: Tensor) -> RelationalProblem:
+        """The same for some of the runs."""
+        return replace(self, cost=self.cost.select(runs))
 
 
 def _centers(raised: Tensor, mean: Tensor, old: Tensor) -> Tensor:
@@ -140,7 +167,92 @@ def additive_constant(squared: Tensor) -> float:
     return 2.0 * max(0.0, -float(least)) if least < -1e-12 * np.abs(w).max() * len(w) else 0.0
 
 
-class RECM(SoftECMFamily):
+@dataclass(frozen=True)
+class RelationalECM(Algorithm):
+    """RECM; ``shift`` adds to squared dissimilarities what makes them Euclidean."""
+
+    shift: bool = False
+    cpu_only: ClassVar[str] = "RECM"
+
+    def fitted_metric(self, metric: SemiMetric, x: Tensor, weights: Tensor | None) -> AffineDistance:
+        """The distance to weighted means, with its shift and its floor."""
+        assert isinstance(metric, AffineDistance)  # the estimator's own setting
+        squared = metric.squares(x)
+        shift = additive_constant(squared) if self.shift else 0.0
+        return AffineDistance(metric.squared, shift, FLOOR * (float(squared.max()) + shift))
+
+    def from_center(
+        self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
+    ) -> NDArray[np.float64]:
+        """Squared distances (n,) to the mean of all objects."""
+        squared = _squares(metric, x)
+        counts = torch.ones(len(x), dtype=squared.dtype) if weights is None else weights.double()
+        share_of_all = counts / counts.sum()
+        return (squared @ share_of_all - 0.5 * share_of_all @ squared @ share_of_all).clamp_min(0.0).numpy()
+
+    def problem(
+        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+    ) -> RelationalProblem:
+        """For all objects' dissimilarities."""
+        squared = _squares(objects.metric, objects.x)
+        return RelationalProblem(squared, chosen.focal, prices.cost(chosen.focal, squared, objects.weights), chosen.tol)
+
+    def seeded(self, objects: Objects, chosen: Settings, n_init: int, rng: np.random.RandomState) -> Tensor:
+        """Masses (runs, n, f + 1) of clusters that sit on drawn objects."""
+        drawn = seed(
+            chosen.init, Precomputed(), objects.space, objects.x, objects.counts, chosen.n_clusters, n_init, rng
+        )
+        return self._masses_of(objects, chosen, drawn.long())
+
+    def given(self, objects: Objects, chosen: Settings) -> Tensor:
+        """Masses given, or those of clusters that sit on given objects."""
+        n, f, given = len(objects), len(chosen.focal), chosen.init
+        if not isinstance(given, CredalPartition) and np.ndim(given) != 2:
+            numbers = check_indices("init", given, n, chosen.n_clusters)
+            return self._masses_of(objects, chosen, torch.as_tensor(numbers)[None])
+        masses = np.asarray(given.masses if isinstance(given, CredalPartition) else given, dtype=np.float64)
+        if masses.shape != (n, f + 1):
+            raise ValueError(
+                f"init must have masses of shape (n, f + 1), here ({n}, {f + 1}); got shape {masses.shape}. Give a "
+                "partition of the same objects on the same focal sets, or the numbers of c objects."
+            )
+        return torch.tensor(masses)[None]
+
+    def continued(self, objects: Objects, chosen: Settings, last: PrototypeModel) -> Tensor:
+        """The masses the last fit's centres give these objects."""
+        return torch.from_numpy(last.masses(objects.x))[None]
+
+    @staticmethod
+    def _masses_of(objects: Objects, chosen: Settings, clusters: Tensor) -> Tensor:
+        """Masses (runs, n, f + 1) of clusters that sit on objects (runs, c)."""
+        squared = _squares(objects.metric, objects.x)
+        mean = torch.as_tensor(chosen.focal.membership / chosen.focal.cardinalities[:, None])
+        centers = torch.nn.functional.one_hot(clusters, len(objects)).to(squared.dtype)
+        to_means, constants = _compare(squared, centers, mean)
+        cost = mass_cost(chosen.focal, chosen.alpha, chosen.beta, objects.delta(chosen.delta), like=squared)
+        distances = (to_means - constants[:, None]).clamp_min(0.0)
+        return share(distances, cost.factors[0], cost.beta[0], cost.delta2[0]).masses
+
+    def between(self, objects: Objects, solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+        """Squared distances of the centres, by Gower's formula."""
+        squared = _squares(objects.metric, objects.x)
+        tables = []
+        for clusters in solution.prototypes[:, :n_clusters]:
+            weights, half = clusters[:, :-1], clusters[:, -1]
+            tables.append((weights @ squared @ weights.T - half - half[:, None]).clamp_min(0.0).numpy())
+        return tables
+
+
+def _squares(metric: SemiMetric, x: Tensor) -> Tensor:
+    """Squared dissimilarities of the training objects, shifted, as the fitted metric has them."""
+    assert isinstance(metric, AffineDistance)
+    squared = metric.squares(x)
+    if metric.shift:
+        squared.fill_diagonal_(0.0)
+    return squared
+
+
+class RECM(PrototypeFamily):
     r"""Evidential c-means for objects known only by their dissimilarities.
 
     Minimises ECM's objective
@@ -182,7 +294,13 @@ class RECM(SoftECMFamily):
         A run has converged when no mass moves by more than this.
     n_jobs : int, optional
         Threads.
+    warm_start : bool, default=False
+        Start from the last fit's centres.
+    callback : callable, optional
+        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
     random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every round (logger ``softecm``) when positive.
 
     Attributes
     ----------
@@ -215,8 +333,6 @@ class RECM(SoftECMFamily):
     M.-H. Masson and T. Denœux, "RECM: relational evidential c-means algorithm", Pattern Recognition Letters 30, 2009.
     """
 
-    shift_: float
-
     def __init__(
         self,
         n_clusters: int = 2,
@@ -233,7 +349,10 @@ class RECM(SoftECMFamily):
         max_iter: int = 200,
         tol: float = 1e-4,
         n_jobs: int | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.dissimilarity = dissimilarity
@@ -248,7 +367,10 @@ class RECM(SoftECMFamily):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -261,68 +383,11 @@ class RECM(SoftECMFamily):
         check_choice("non_euclidean", given.pop("non_euclidean"), ("floor", "shift"), "'floor' is R's way.")
         return settings(**given, **RELATIONAL, metric=AffineDistance(squared=kind == "squared"), relaxation="exact")
 
-    def _fit(self, chosen: Settings, metric: SemiMetric, space: Space, raw: Any, sample_weight: Any) -> None:
-        assert isinstance(metric, AffineDistance)
-        x = space.fit(raw, dtype=chosen.dtype).encode(raw)
-        space = Dissimilarities(len(x))
-        check_enough(chosen.n_clusters, len(x))
-        counts = np.ones(len(x)) if sample_weight is None else check_weights(sample_weight, raw)
-        weights = None if sample_weight is None else torch.as_tensor(counts)
-        squared = metric.squares(x)
-        self.shift_ = additive_constant(squared) if self.non_euclidean == "shift" else 0.0
-        metric = AffineDistance(metric.squared, self.shift_, FLOOR * (float(squared.max()) + self.shift_))
-        if self.shift_:
-            squared = squared + self.shift_
-            squared.fill_diagonal_(0.0)
-        share_of_all = torch.as_tensor(counts / counts.sum())
-        from_center = (squared @ share_of_all - 0.5 * share_of_all @ squared @ share_of_all).clamp_min(0.0).numpy()
-        self.delta_ = outlier_distance(chosen.delta, from_center, counts)
-        prices: dict[str, Any] = {"alpha": chosen.alpha, "beta": chosen.beta, "delta": self.delta_}
-        start = self._masses_to_start(chosen, space, x, squared, counts)
-        solution = recm(
-            squared, chosen.focal, start, **prices, weights=weights, max_iter=chosen.max_iter, tol=chosen.tol
-        )
-        spread = float(np.average(from_center, weights=counts))
-        apart = np.array([_apart(squared, v[: chosen.n_clusters], spread) for v in solution.prototypes])
-        best = choose(solution.objective, apart)
-        self.model_ = PrototypeModel(metric, space, chosen.focal, solution.prototypes[best].clone(), **prices, tie=0.0)
-        self._store(self.model_.partition(x))
-        self._store_runs(solution, best, apart)
+    def _algorithm(self, metric: SemiMetric) -> RelationalECM:
+        return RelationalECM(shift=self.non_euclidean == "shift")
 
-    def _masses_to_start(
-        self,
-        chosen: Settings,
-        space: Dissimilarities,
-        x: Tensor,
-        squared: Tensor,
-        counts: NDArray[np.float64],
-    ) -> Tensor:
-        """Starting masses (runs, n, f + 1): given, or those of clusters that sit on chosen objects."""
-        n, f = len(x), len(chosen.focal)
-        given = chosen.init
-        if isinstance(given, CredalPartition) or (not isinstance(given, str) and np.ndim(given) == 2):
-            masses = np.asarray(given.masses if isinstance(given, CredalPartition) else given, dtype=np.float64)
-            if masses.shape != (n, f + 1):
-                raise ValueError(
-                    f"init must have masses of shape (n, f + 1), here ({n}, {f + 1}); got shape {masses.shape}. Give a "
-                    "partition of the same objects on the same focal sets, or the numbers of c objects."
-                )
-            return torch.tensor(masses)[None]
-        if isinstance(given, str):
-            rng = check_random_state(chosen.random_state)
-            objects = seed(given, Precomputed(), space, x, counts, chosen.n_clusters, chosen.n_init, rng).long()
-        else:
-            objects = torch.as_tensor(check_indices("init", given, n, chosen.n_clusters))[None]
-        mean = torch.as_tensor(chosen.focal.membership / chosen.focal.cardinalities[:, None])
-        centers = torch.nn.functional.one_hot(objects, n).to(squared.dtype)
-        to_means, constants = _compare(squared, centers, mean)
-        cost = mass_cost(chosen.focal, chosen.alpha, chosen.beta, self.delta_, like=squared)
-        distances = (to_means - constants[:, None]).clamp_min(0.0)
-        return share(distances, cost.factors[0], cost.beta[0], cost.delta2[0]).masses
-
-
-def _apart(squared: Tensor, clusters: Tensor, spread: float) -> float:
-    """Least squared distance of two centres, relative to the data's spread."""
-    weights, half = clusters[:, :-1], clusters[:, -1]
-    among = weights @ squared @ weights.T - half - half[:, None]
-    return separation(among.clamp_min(0.0).numpy(), spread)
+    @property
+    def shift_(self) -> float:
+        """What was added to the squared dissimilarities between different objects."""
+        check_is_fitted(self)
+        return float(self.model_.metric.shift)  # type: ignore[attr-defined]

@@ -103,6 +103,7 @@ class Precomputed(SemiMetric):
 
     name = "precomputed"
     space = Dissimilarities
+    discrete = True
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Columns of the dissimilarities: (n, n_objects), (k,) -> (n, k)."""

@@ -12,24 +12,30 @@ squared distance, so that a round is the compiled one of ECM.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
+from softecm._batch import from_tensors
 from softecm.algorithms.set_metric import SetQuadratic
-from softecm.algorithms.soft_ecm_core import iterate
-from softecm.algorithms.solution import Progress, Solution
+from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.objective import MassCost, Previous, evaluate, mass_cost
-from softecm.optim import Closed, State
+from softecm.fit.links import Links
+from softecm.fit.outcome import Solution
+from softecm.fit.pipeline import Prices
+from softecm.fit.prepare import Objects
+from softecm.fit.settings import Settings
+from softecm.objective import MassCost, Previous, evaluate
+from softecm.optim import State
 
 
-class Prices(NamedTuple):
+class SetPrices(NamedTuple):
     """Scale and price of spread of each set, (f,) each."""
 
     scale: Tensor
@@ -46,6 +52,21 @@ class SpreadProblem:
     spread: Tensor  # (f,)
     tol: float
     metric: ClassVar[SemiMetric] = SquaredEuclidean()
+    patience: ClassVar[int] = 1
+    rises: ClassVar[str] = "refused"
+    races: ClassVar[bool] = False  # rounds cost next to nothing
+
+    def begin(self, start: Tensor) -> State:
+        """From the clusters' centres (runs, c, p)."""
+        return self.at(start[:, : self.member.shape[1]])
+
+    def step(self, state: State) -> State:
+        """Centres, then masses."""
+        return self.at(self.solve(state), state)
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> State:
+        """As a checkpoint kept it."""
+        return from_tensors(State, kept, "state")
 
     def at(self, free: Tensor, before: State | None = None) -> State:
         """Masses and objective at the given centres."""
@@ -86,35 +107,51 @@ def spreads(centers: Tensor, member: Tensor) -> tuple[Tensor, Tensor]:
     return middle, (member[:, :, None] * apart).sum(-2)
 
 
-def spread_means(
+@dataclass(frozen=True)
+class SpreadMeans(VectorAlgorithm):
+    """An algorithm of this kind: says what its sets cost."""
+
+    gamma: float = 1.0
+
+    @abstractmethod
+    def set_prices(self, focal: FocalSets) -> SetPrices:
+        """Scale and price of spread of each set."""
+
+    def problem(
+        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+    ) -> SpreadProblem:
+        """For objects in memory."""
+        return spread_problem(
+            objects.x, chosen.focal, like, prices, self.set_prices(chosen.focal), objects.weights, chosen.tol
+        )
+
+    def prototypes_of(self, objects: Objects, solution: Solution, run: int) -> Tensor:
+        """Without the coordinate that stands for spread."""
+        return solution.prototypes[run, :, :-1].cpu()
+
+    def metric_of(self, objects: Objects, chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+        """What a set costs, made part of its distance."""
+        return spread_metric(self.prototypes_of(objects, solution, run), chosen.focal, self.set_prices(chosen.focal))
+
+
+def spread_problem(
     x: Tensor,
     focal: FocalSets,
-    init: Tensor,
+    like: Tensor,
     prices: Prices,
-    *,
-    beta: Any,
-    delta: Any,
+    of_sets: SetPrices,
     weights: Tensor | None = None,
-    max_iter: int = 200,
     tol: float = 1e-4,
-    callback: Callable[[Progress], Any] | None = None,
-) -> Solution:
-    """Cluster vectors x (n, p) from starting centres (runs, c, p); prototypes come back as (runs, f, p)."""
-    plain = mass_cost(focal, 0.0, beta, delta, like=init, runs=len(init), weights=weights)
-    scale, spread = (price.to(init) for price in prices)
-    member = torch.as_tensor(focal.membership.copy(), dtype=init.dtype, device=init.device)
-    problem = SpreadProblem(
-        torch.cat([x, x.new_zeros(len(x), 1)], 1),
-        replace(plain, factors=plain.factors * scale),
-        member,
-        spread,
-        tol,
-    )
-    solution = iterate(problem, init[:, : focal.n_clusters], Closed(), max_iter, callback)
-    return replace(solution, prototypes=solution.prototypes[..., :-1])
+) -> SpreadProblem:
+    """The problem of clustering vectors x (n, p) from starting centres like ``like`` (runs, c, p)."""
+    plain = prices.cost(focal, like, weights)
+    scale, spread = (price.to(like) for price in of_sets)
+    member = torch.as_tensor(focal.membership.copy(), dtype=like.dtype, device=like.device)
+    lifted = torch.cat([x, x.new_zeros(len(x), 1)], 1)
+    return SpreadProblem(lifted, replace(plain, factors=plain.factors * scale), member, spread, tol)
 
 
-def spread_metric(prototypes: Tensor, focal: FocalSets, prices: Prices) -> SetQuadratic:
+def spread_metric(prototypes: Tensor, focal: FocalSets, prices: SetPrices) -> SetQuadratic:
     """How the sets of one run, prototypes (f, p), measure."""
     member = torch.as_tensor(focal.membership.copy(), dtype=prototypes.dtype, device=prototypes.device)
     _, spread = spreads(prototypes[: focal.n_clusters], member)

@@ -83,6 +83,8 @@ class SemiMetric(ABC):
     quadratic: ClassVar[bool] = False
     #: Whether ``pairwise`` runs where its tensors are; False for one that only has code for the CPU.
     gpu: ClassVar[bool] = True
+    #: Prototypes are objects.
+    discrete: ClassVar[bool] = False
 
     @abstractmethod
     def pairwise(self, x: Any, v: Tensor) -> Tensor:

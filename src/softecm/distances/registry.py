@@ -37,6 +37,10 @@ def resolve_metric(metric: Any, X: Any) -> SemiMetric:
         return metric
     if isinstance(metric, str):
         name = choose(X) if metric == "auto" else metric
+        if name == "precomputed":
+            from softecm.algorithms.relational import Precomputed
+
+            return Precomputed()
         if name in SEMI_METRICS:
             return SEMI_METRICS[name]()
         names = ", ".join(repr(n) for n in ("auto", *SEMI_METRICS, "precomputed"))

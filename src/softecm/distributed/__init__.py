@@ -4,8 +4,8 @@
 :class:`ParquetBlocks` where they take an array. Nothing of the size of the data comes to the client.
 """
 
-from softecm.distributed.fit import fit_scattered, predict_scattered
+from softecm.distributed.objects import InBlocks, opened, predict_scattered
 from softecm.distributed.parquet import ParquetBlocks
 from softecm.distributed.partition import ScatteredPartition
 
-__all__ = ["ParquetBlocks", "ScatteredPartition", "fit_scattered", "predict_scattered"]
+__all__ = ["InBlocks", "ParquetBlocks", "ScatteredPartition", "opened", "predict_scattered"]

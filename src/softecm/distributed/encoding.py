@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from softecm.algorithms.base import check_weights
 from softecm.distances.base import SemiMetric
 from softecm.distributed.sources import Raw
+from softecm.fit.prepare import check_weights
 from softecm.spaces.base import Space
 from softecm.spaces.real import RealVectors
 from softecm.spaces.scattered import Block

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.algorithms.model import PrototypeModel
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distributed.cluster import Cluster, current_client, packed
 from softecm.distributed.encoding import Encoder
 from softecm.distributed.engines import Engine, Streaming, Tree, ahead
 from softecm.distributed.parquet import parquet_library
 from softecm.distributed.sources import Raw, Source
+from softecm.fit.model import PrototypeModel
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,11 @@ class ScatteredPartition:
     def focal_sets(self) -> FocalSets:
         """The sets that have a column."""
         return self.model.focal
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether masses, labels and the like are Dask arrays; of a file's partition they go block by block."""
+        return self.source.delayed is not None
 
     @property
     def n_clusters(self) -> int:

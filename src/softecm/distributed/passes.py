@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.algorithms.fitting import distances_to
-from softecm.checkpoints import content_number
 from softecm.distances.base import SemiMetric
+from softecm.fit.checkpoints import content_number
+from softecm.fit.prepare import distances_to
 from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
 

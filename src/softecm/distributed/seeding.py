@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.algorithms.seeding import pick
 from softecm.distances.base import SemiMetric
 from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.fit.seeding import pick
 from softecm.objective import blocks, check_distances
 from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered

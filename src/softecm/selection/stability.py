@@ -15,19 +15,12 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from softecm._engine import threads
-from softecm.algorithms.base import MERGED
 from softecm.belief import CredalPartition
+from softecm.fit import pipeline
+from softecm.fit.loop import Callback
+from softecm.fit.outcome import MERGED
 from softecm.scores import credal_rand_index
-from softecm.selection.batch import (
-    Data,
-    Report,
-    is_batchable,
-    partitions,
-    prepared,
-    solve,
-    starts,
-    takes_dissimilarities,
-)
+from softecm.selection.batch import Data, Ready, is_batchable, partitions, prepared, takes_dissimilarities
 from softecm.selection.grid import Cell
 
 SHARE = 0.8  # of the objects in a resample
@@ -47,7 +40,7 @@ def agreement(p: CredalPartition, q: CredalPartition, rng: np.random.RandomState
 
 
 def run_stability(
-    cells: Sequence[Cell], data: Data, resamples: int, report: Report | None = None
+    cells: Sequence[Cell], data: Data, resamples: int, report: Callback | None = None
 ) -> list[dict[str, Any]]:
     """The stability of each cell's parameters: mean agreement of the partitions found on resamples, taken in a ring.
 
@@ -84,20 +77,21 @@ def _refit_together(
     rows: NDArray[np.int64],
     compared: NDArray[np.int64],
     number: int,
-    report: Report | None,
+    report: Callback | None,
 ) -> list[CredalPartition | None]:
     settings = [cell.model._settings() for cell in cells]
     with threads(settings[0].n_jobs):
         ready = prepared(cells[0], data)
-        inside = torch.as_tensor(rows, device=ready.device)
-        part = replace(ready, x=ready.x[inside], counts=ready.counts[rows])
-        weights = None if ready.weights is None else ready.weights[inside]
-        init = starts(part, settings[0], number, settings[0].n_init)
-        scale = float(ready.counts[rows].sum() / ready.counts.sum())
-        outcome = solve(ready, settings, [init] * len(settings), x=part.x, weights=weights, scale=scale, report=report)
-        seen = ready.x[torch.as_tensor(compared, device=ready.device)]
-        found = partitions(ready, settings, outcome.prototypes, seen)
-    return [None if apart < MERGED else p for (p, _), apart in zip(found, outcome.separation, strict=True)]
+        inside = torch.as_tensor(rows, device=ready.objects.device)
+        objects = ready.objects.part(inside)
+        scale = objects.weight / ready.objects.weight
+        scaled = [replace(s, lam=s.lam * scale, delta=ready.objects.delta(s.delta)) for s in settings]
+        init = pipeline.starts(ready.algorithm, objects, settings[0], number)
+        outcome = pipeline.solve(ready.algorithm, objects, scaled, [init] * len(cells), callback=report)
+        seen = ready.objects.x[torch.as_tensor(compared, device=ready.objects.device)]
+        found = partitions(Ready(ready.algorithm, objects), scaled, outcome, seen)
+    merged = outcome.apart[outcome.best] < MERGED
+    return [None if alike else p for (p, _), alike in zip(found, merged, strict=True)]
 
 
 def _refit_alone(
@@ -106,7 +100,7 @@ def _refit_alone(
     rows: NDArray[np.int64],
     compared: NDArray[np.int64],
     number: int,
-    report: Report | None,
+    report: Callback | None,
 ) -> list[CredalPartition | None]:
     found: list[CredalPartition | None] = []
     for cell in cells:

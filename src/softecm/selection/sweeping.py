@@ -12,7 +12,7 @@ import numpy as np
 
 from softecm._checks import check_count
 from softecm._version import __version__
-from softecm.algorithms.solution import Progress
+from softecm.fit.outcome import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
 from softecm.selection.grid import Cell, Task, describe, digest, make_cells, make_tasks
 from softecm.selection.journal import Journal

@@ -19,6 +19,12 @@ class Encoded(Protocol):
 
     def __getitem__(self, rows: Any) -> Any: ...
 
+    def to(self, device: torch.device) -> Self:
+        """The same on a device."""
+
+    def cpu(self) -> Self:
+        """The same in main memory."""
+
 
 class Space(ABC):
     """Where objects live: turns raw data into tensors and prototypes back into something a person can read.

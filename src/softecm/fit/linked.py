@@ -7,21 +7,22 @@ it is the same exact step or descent as without links.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._batch import from_tensors
 from softecm._checks import check_number
-from softecm.algorithms.links import Links
-from softecm.algorithms.problem import SoftECMProblem
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints
 from softecm.distances.base import SemiMetric
+from softecm.fit.links import Links
+from softecm.fit.problem import SoftECMProblem, with_sets
 from softecm.objective import Evaluation, MassCost, blocks, check_distances, share
 from softecm.optim import State
 
@@ -60,6 +61,8 @@ class LinkedProblem:
     x: Any  # the linked objects
     cost: MassCost  # with their weights
     links: Links
+    rises: ClassVar[str] = "refused"
+    races: ClassVar[bool] = False  # linked masses depend on the way taken: every start is followed to its end
 
     @classmethod
     def of(cls, problem: SoftECMProblem, links: Links) -> LinkedProblem:
@@ -87,13 +90,28 @@ class LinkedProblem:
         """How far masses may move in a converged run."""
         return self.rest.tol
 
+    @property
+    def patience(self) -> int:
+        """The solver's."""
+        return self.rest.patience
+
+    def begin(self, start: Tensor) -> State:
+        """As without links."""
+        relaxation = self.rest.relaxation
+        return self.at(with_sets(self.metric, relaxation.focal, start, relaxation.n_free))
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> State:
+        """As a checkpoint kept it."""
+        return from_tensors(State, kept, "state")
+
+    def step(self, state: State) -> State:
+        """Prototypes (eq. 8), then masses."""
+        return self.rest.solver.step(self, state)
+
     def at(self, free: Tensor, before: State | None = None) -> State:
         """Masses and objective at the given prototypes; linked objects start from their last masses."""
         state = self.rest.at(free, self._of_rest(before))
-        m = len(self.links.rows)
-        last = None
-        if before is not None and before.evaluation.masses is not None:
-            last = before.evaluation.masses[:, :m].transpose(0, 1)
+        last = None if before is None or before.own_masses is None else before.own_masses.transpose(0, 1)
         evaluation = self._join(state.evaluation, self._linked(state.prototypes, last))
         leaf = free.detach().requires_grad_()
         with torch.enable_grad():
@@ -105,6 +123,7 @@ class LinkedProblem:
             objective=state.objective + (evaluation.cost - state.evaluation.cost),
             gradient=state.gradient + self.rest._pull_back(added, leaf, expanded),
             scale=self.rest._scale(evaluation.curvature, state.prototypes),
+            own_masses=None if evaluation.masses is None else evaluation.masses[:, : len(self.links.rows)],
         )
 
     def _of_rest(self, state: State | None) -> State | None:
@@ -181,8 +200,8 @@ class LinkedProblem:
         assert alone is not None
         others = self.rest.fixed(alone)
         runs, f = state.prototypes.shape[:2]
-        assert state.evaluation.masses is not None
-        masses = state.evaluation.masses[:, : len(self.links.rows), 1:].transpose(0, 1)
+        assert state.own_masses is not None
+        masses = state.own_masses[..., 1:].transpose(0, 1)
         weights = self.cost.factors * masses ** self.cost.beta[:, None]
         if self.cost.weights is not None:
             weights = weights * self.cost.weights[:, None, None]
@@ -210,6 +229,10 @@ class LinkedProblem:
 class Pairs(Protocol):
     """What a user knows about pairs of objects, and how an algorithm prices it."""
 
+    @property
+    def some(self) -> bool:
+        """Whether any pair was given."""
+
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
         """Checked and priced links between objects of these weights, whose mean distance to their barycentre is known."""
 
@@ -222,6 +245,11 @@ class WeightedPairs:
     cannot_link: Any
     weight: float
 
+    @property
+    def some(self) -> bool:
+        """Whether any pair was given."""
+        return self.must_link is not None or self.cannot_link is not None
+
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
         """Priced in the unit of the distances."""
         hint = "1 prices a broken link like an object at the average distance from the centre of all; 0 ignores links."
@@ -230,10 +258,8 @@ class WeightedPairs:
         return Links.make(constraints, focal, price, price, dtype=dtype)
 
 
-def with_linked(partition: CredalPartition, links: Links | None, masses: Tensor | None, run: int) -> CredalPartition:
+def with_linked(partition: CredalPartition, links: Links, masses: Tensor, run: int) -> CredalPartition:
     """The partition with the linked objects' own masses (runs, m, f + 1) in place of those the prototypes alone give."""
-    if links is None or masses is None:
-        return partition
     table = partition.masses.copy()
     rows = links.rows.numpy()
     table[rows] = masses[run, : len(rows)].double().cpu().numpy()

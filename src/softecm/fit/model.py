@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,20 @@ class PrototypeModel:
         """Masses (n, f + 1) of encoded objects: one mass update (eq. 7)."""
         with torch.no_grad():
             return masses_of(self.metric, x, self.prototypes, self.cost()).double().numpy()
+
+    def to(self, device: torch.device) -> PrototypeModel:
+        """The same with its prototypes on a device; its metric is taken to follow them."""
+        return replace(self, prototypes=self.prototypes.to(device))
+
+    def measured(self, x: Any) -> tuple[CredalPartition, NDArray[np.float64]]:
+        """The partition of encoded objects and their distances (n, f), from one pass where the prototypes are."""
+        cost, parts, masses = self.cost(), [], []
+        with torch.no_grad():
+            for rows in blocks(len(x), self.prototypes):
+                d = self.metric.pairwise(x[rows], self.prototypes).clamp_min(0.0)
+                parts.append(d.double().cpu())
+                masses.append(share(d, cost.factors[0], cost.beta[0], cost.delta2[0]).masses.double().cpu())
+        return CredalPartition._trusted(torch.cat(masses).numpy(), self.focal), torch.cat(parts).numpy()
 
     def partition(self, x: Any) -> CredalPartition:
         """The credal partition of encoded objects."""

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from softecm._batch import from_tensors
+from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.objective import MassCost, Previous, blocks, evaluate, links, share
-from softecm.optim import State
-from softecm.relaxations import Relaxation
+from softecm.objective import MassCost, Previous, blocks, evaluate, inertia, links, share
+from softecm.optim import Closed, Descent, GradientDescent, Solver, State
+from softecm.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 from softecm.spaces.scattered import Block, Scattered
+
+RELAXATIONS: dict[str, type[Relaxation]] = {"penalty": Penalty, "gap": Gap, "exact": Exact}
+
+
+def make_solver(solver: str | Solver, metric: SemiMetric) -> Solver:
+    """The solver a name stands for: the exact step where the metric has one, else the descent."""
+    if not isinstance(solver, str):
+        return solver
+    named: dict[str, Solver] = {"gradient": GradientDescent(), "descent": Descent()}
+    return named.get(solver) or (Closed() if metric.quadratic else Descent())
 
 
 @dataclass(frozen=True)
@@ -25,7 +37,31 @@ class SoftECMProblem:
     x: Any
     cost: MassCost
     relaxation: Relaxation
+    solver: Solver
     tol: float
+    rises: ClassVar[str] = "refused"
+
+    @property
+    def patience(self) -> int:
+        """The solver's."""
+        return self.solver.patience
+
+    @property
+    def races(self) -> bool:
+        """Rounds with an exact step cost next to nothing."""
+        return not self.metric.quadratic
+
+    def begin(self, start: Tensor) -> State:
+        """The clusters' starts (runs, c, *shape) completed with the sets', or all of them (runs, f, *shape)."""
+        return self.at(with_sets(self.metric, self.relaxation.focal, start, self.relaxation.n_free))
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> State:
+        """As a checkpoint kept it."""
+        return from_tensors(State, kept, "state")
+
+    def step(self, state: State) -> State:
+        """Prototypes (eq. 8), then masses (eq. 7)."""
+        return self.solver.step(self, state)
 
     def at(self, free: Tensor, before: State | None = None) -> State:
         """Masses (eq. 7) and objective at the given prototypes."""
@@ -150,6 +186,30 @@ class SoftECMProblem:
     def select(self, runs: Tensor) -> SoftECMProblem:
         """The same for some of the runs."""
         return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs))
+
+
+def with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:
+    """Complete the clusters' starts with the sets': barycentres where cheap, else means (Algorithm 1)."""
+    if init.shape[1] >= n_free:
+        return init[:, :n_free]
+    if has_barycenters(metric, init[0, :1]):
+        return torch.cat([init, set_barycenters(metric, focal, init, None)], 1)
+    means = torch.as_tensor(focal.membership[focal.n_clusters :].copy(), dtype=init.dtype, device=init.device)
+    means = means / means.sum(1, keepdim=True)
+    return torch.cat([init, torch.einsum("ac,rc...->ra...", means, init)], 1)
+
+
+def constraint_residual(metric: SemiMetric, focal: FocalSets, prototypes: Tensor) -> Tensor:
+    """How much of the sets' inertia the best barycentres would save, run by run: 0 where eq. 4 holds."""
+    clusters, sets = links(focal, prototypes.device)
+    if len(sets) == 0:
+        return prototypes.new_zeros(len(prototypes))
+    c = focal.n_clusters
+    with torch.no_grad():
+        best = set_barycenters(metric, focal, prototypes[:, :c], None)
+        now = inertia(metric, prototypes, clusters, sets)
+        least = inertia(metric, torch.cat([prototypes[:, :c], best], 1), clusters, sets)
+    return ((now - least) / now.clamp_min(torch.finfo(now.dtype).tiny)).clamp_min(0.0)
 
 
 def with_masses(metric: SemiMetric, x: Any, cost: MassCost, at: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]]:

@@ -1,0 +1,171 @@
+"""Objects in blocks, on disk or on a cluster, ready to be clustered; predictions for other such objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softecm._engine import threads
+from softecm.distances.base import SemiMetric
+from softecm.distances.registry import resolve_metric
+from softecm.distributed.cluster import Cluster
+from softecm.distributed.encoding import Encoder, Facts, describe
+from softecm.distributed.engines import Engine, Placement
+from softecm.distributed.partition import ScatteredPartition, engine_for
+from softecm.distributed.passes import content, mean_distance, picked, quantile
+from softecm.distributed.seeding import seed_scattered
+from softecm.distributed.sources import Raw, Source, block_weights, source_of
+from softecm.fit.model import PrototypeModel
+from softecm.fit.pipeline import Algorithm
+from softecm.fit.prepare import Columns, Objects, barycenter_from, check_enough, named, start_rows
+from softecm.fit.settings import Settings
+from softecm.spaces.real import RealVectors
+from softecm.spaces.scattered import Scattered
+
+
+@dataclass(frozen=True)
+class InBlocks(Objects):
+    """Objects that stay where they are."""
+
+    x: Scattered
+    center: Tensor  # (1, *shape), the barycentre of all
+    source: Source
+    encoder: Encoder
+    lengths: tuple[int, ...]
+    weights: None = None  # every block has its own
+
+    def from_center(self, q: float) -> float:
+        """The weighted quantile of the distances to the barycentre of all, without gathering them."""
+        return quantile(self.x, self.metric, self.center, q)
+
+    def seeded(self, kind: str, n_clusters: int, runs: int, rng: np.random.RandomState) -> Tensor:
+        """k-means|| with the metric itself."""
+        return seed_scattered(kind, self.metric, self.space, self.x, n_clusters, runs, rng)
+
+    def content(self) -> int:
+        """The sum of the blocks' numbers."""
+        return content(self.x, self.space)
+
+    def partition(self, model: PrototypeModel) -> ScatteredPartition:
+        """The credal partition a model gives these objects: computed where they are."""
+        encoder = replace(self.encoder, metric=None)
+        return ScatteredPartition(self.source, encoder, model, len(self.x), self.lengths)
+
+
+@contextmanager
+def opened(
+    algorithm_for: Callable[[SemiMetric], Algorithm], chosen: Settings, owner: str, X: Any, sample_weight: Any
+) -> Iterator[tuple[Algorithm, InBlocks]]:
+    """Blocks ready to be clustered, and the algorithm for their metric, until the fit is over."""
+    source = source_of(X)
+    metric = resolve_metric(chosen.metric, source.look)
+    algorithm = algorithm_for(metric)
+    _refuse(algorithm, metric, chosen, owner)
+    engine = engine_for(source)
+    try:
+        with threads(None if isinstance(engine, Cluster) else chosen.n_jobs):
+            yield algorithm, _prepared(algorithm, metric, chosen, owner, source, engine, sample_weight)
+    except Exception as error:
+        if type(error).__module__.split(".")[0] in ("distributed", "concurrent", "asyncio") and chosen.plan is not None:
+            raise RuntimeError(_lost(error, chosen.plan.path)) from error
+        raise
+    finally:
+        engine.close()
+
+
+def _lost(error: Exception, path: Path) -> str:
+    what = f"the Dask cluster was lost during the fit ({type(error).__name__})"
+    if not path.exists():
+        return f"{what} before its first round was over: begin anew."
+    return f"{what}. The last whole round is in {path}: go on with fit(X, resume={str(path)!r})."
+
+
+def _refuse(algorithm: Algorithm, metric: SemiMetric, chosen: Settings, owner: str) -> None:
+    if metric.discrete:
+        raise ValueError(
+            "metric must compare objects for data in blocks; got 'precomputed', whose matrix needs memory."
+        )
+    if not algorithm.streams:
+        raise TypeError(
+            f"{owner} needs all objects in memory; got blocks. Use SoftECM or ECM, or X.compute() where the data fit."
+        )
+    if chosen.pairs is not None and chosen.pairs.some:
+        raise ValueError(
+            "must_link and cannot_link must be left out for data in blocks: links need all objects in memory."
+        )
+
+
+def _prepared(
+    algorithm: Algorithm,
+    metric: SemiMetric,
+    chosen: Settings,
+    owner: str,
+    source: Source,
+    engine: Engine,
+    sample_weight: Any,
+) -> InBlocks:
+    """Check every block, fit the space and the metric, encode, measure."""
+    if not len(source):
+        raise ValueError("X must hold at least one block; got none.")
+    space = metric.make_space()
+    weights = block_weights(sample_weight, _lengths(engine, sample_weight), len(source))
+    facts: Facts = engine.over_raw(partial(describe, space=space, owner=owner), Facts.merge, weights)
+    if facts.names is None and isinstance(space, RealVectors):
+        facts = replace(facts, names=source.names)
+    check_enough(chosen.n_clusters, sum(facts.lengths))
+    if not facts.weight > 0:
+        raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
+    algorithm.check_size(metric, chosen)
+    space = named(space.fit_described(facts.description, dtype=chosen.dtype), facts.names)
+    encoder = Encoder(space, None, owner, facts.n_features, facts.names, chosen.dtype, trusted=True)
+    if type(metric).fitted is not SemiMetric.fitted:
+        described = partial(_describe_metric, encoder=encoder, metric=metric)
+        metric = metric.fitted_to(engine.over_raw(described, _merge, weights))
+    encoder = replace(encoder, metric=metric)
+    placement = Placement(chosen.device, float(len(chosen.focal)) * chosen.n_init, chosen.n_jobs)
+    x = engine.encoded(encoder, weights, facts.lengths, facts.weight, placement)
+    center = barycenter_from(metric, x, picked(x, space, start_rows(len(x)).numpy()).mean(0)[None, None], None)
+    spread = mean_distance(x, metric, center)
+    names = None if facts.names is None else np.asarray(facts.names, dtype=object)
+    columns = Columns(facts.n_features, names)
+    cpu = torch.device("cpu")  # where the prototypes are; every block says where it is computed
+    return InBlocks(metric, space, x, cpu, x.weight, spread, columns, center, source, encoder, facts.lengths)
+
+
+def _lengths(engine: Engine, sample_weight: Any) -> tuple[int, ...] | None:
+    """Rows of each block, counted only where weights in memory must be cut like them."""
+    if sample_weight is None or hasattr(sample_weight, "to_delayed"):
+        return None
+    return engine.over_raw(_count, _joined, None)
+
+
+def _count(raw: Raw) -> tuple[int, ...]:
+    return (len(raw.data),)
+
+
+def _joined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    return a + b
+
+
+def _describe_metric(raw: Raw, *, encoder: Encoder, metric: SemiMetric) -> Any:
+    block = encoder(raw)
+    return metric.describe(block.objects, block.weights)
+
+
+def _merge(a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else a.merge(b)
+
+
+def predict_scattered(model: PrototypeModel, owner: str, columns: Columns, X: Any) -> ScatteredPartition:
+    """The credal partition of other objects in blocks, computed when it is asked for."""
+    names = None if columns.names is None else tuple(map(str, columns.names))
+    encoder = Encoder(model.space, None, owner, columns.n_features, names, model.prototypes.dtype)
+    return ScatteredPartition(source_of(X), encoder, model)

@@ -1,0 +1,1 @@
+"""The one way through a fit: settings, prepared data, starts, the loop, the outcome."""

@@ -1,0 +1,193 @@
+"""Where a fit stands, in a file: an interrupted fit goes on from it to the same answer.
+
+A checkpoint is a safetensors file with JSON metadata and a checksum, like a model; it appears whole or not at all. It
+holds the prototypes and the solver's state after a whole round, the histories, and what tells one fit from another:
+the settings and a number for the content of the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric
+from softecm.fit.loop import Problem, Rounds, S
+from softecm.fit.outcome import Solution
+from softecm.fit.settings import Plan, Settings
+from softecm.models import read_description, tensor_file
+from softecm.spaces.base import Encoded, Space
+
+FORMAT = "softecm.checkpoint"
+FORMAT_VERSION = 2
+
+
+def identity(
+    owner: str, chosen: Settings, algorithm: object, metric: SemiMetric, n: int, content: int
+) -> dict[str, str]:
+    """What tells one fit from another, as text."""
+    seed = chosen.random_state
+    return {
+        "estimator": owner,
+        "algorithm": repr(algorithm),
+        "n_clusters": str(chosen.n_clusters),
+        "metric": f"{metric.name or type(metric).__name__} {_parameters(metric)}",
+        "alpha": repr(chosen.alpha),
+        "beta": repr(chosen.beta),
+        "delta": repr(chosen.delta),
+        "lam": repr(chosen.lam),
+        "relaxation": chosen.relaxation,
+        "focal_sets": str(chosen.focal.sets),
+        "init": chosen.init if isinstance(chosen.init, str) else _digest_of(chosen.init),
+        "n_init": str(chosen.n_init),
+        "tol": repr(chosen.tol),
+        "solver": str(chosen.solver),
+        "links": repr(chosen.pairs),
+        "dtype": str(chosen.dtype),
+        "random_state": repr(seed) if isinstance(seed, int | np.integer) else "not fixed",
+        "n_objects": str(n),
+        "data": f"{content:016x}",
+    }
+
+
+def _parameters(metric: SemiMetric) -> str:
+    """The metric's parameters as text; long arrays by their digest."""
+    parts = {k: v if not isinstance(v, np.ndarray | Tensor) else _digest_of(v) for k, v in metric.parameters().items()}
+    return ", ".join(f"{k}={v!r}" for k, v in parts.items() if not callable(v))
+
+
+def _digest_of(value: Any) -> str:
+    data = np.ascontiguousarray(np.asarray(value)) if not hasattr(value, "to_numpy") else value.to_numpy()
+    return hashlib.sha256(data.tobytes() if data.dtype != object else repr(data.tolist()).encode()).hexdigest()[:16]
+
+
+def content_number(space: Space, x: Encoded, weights: NDArray[np.float64] | None) -> int:
+    """One number for objects and their weights, whatever their order: the sum of the objects' keys."""
+    keys = space.keys(x.cpu())
+    if weights is not None:
+        keys = keys * (weights.view(np.uint64) | np.uint64(1))
+    return int(keys.sum(dtype=np.uint64))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a file holds of a fit."""
+
+    description: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+class Checkpoints:
+    """A ``Checkpointer`` that writes to one file."""
+
+    def __init__(self, plan: Plan, who: Mapping[str, str], kept: Kept | None, device: torch.device) -> None:
+        self.plan, self.who, self._kept, self._device = plan, dict(who), kept, device
+        self.extras: dict[str, float | None] = {} if kept is None else dict(kept.description["extras"])
+
+    @classmethod
+    def open(cls, plan: Plan, who: Mapping[str, str], device: torch.device) -> Checkpoints:
+        """Read the file to go on from, where there is one; a checkpoint of another fit is refused."""
+        if not plan.resume:
+            return cls(plan, who, None, device)
+        description, arrays = read_description(plan.path, FORMAT, FORMAT_VERSION, "checkpoint")
+        for key, here in who.items():
+            there = description["who"].get(key)
+            if there != here:
+                raise ValueError(
+                    f"{plan.path} is a checkpoint of another fit: {key} was {there} there and is {here} here. Use the same "
+                    "settings and data, or begin anew without resume."
+                )
+        tensors = {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
+        with _whole(plan.path):
+            return cls(plan, who, Kept(description, tensors), device)
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the fit goes on from an earlier one."""
+        return self._kept is not None
+
+    @property
+    def start(self) -> Tensor:
+        """Prototypes (runs, f, *shape) as the checkpoint has them: so many runs, of this type and on this device."""
+        assert self._kept is not None  # only after ``resumed``
+        with _whole(self.plan.path):
+            return self._kept.tensors["prototypes"].to(self._device)
+
+    def restored(self, problem: Problem[S]) -> Rounds | None:
+        """Where the earlier fit stood."""
+        if self._kept is None:
+            return None
+        with _whole(self.plan.path):
+            return _rounds(problem, self._kept, self._device)
+
+    def keep(self, rounds: Rounds) -> None:
+        """Write every so many rounds, and at the end."""
+        if rounds.iteration % self.plan.every == 0 or not len(rounds.active):
+            self.save(rounds)
+
+    def save(self, rounds: Rounds) -> None:
+        """Write now."""
+        description = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "who": self.who,
+            "extras": self.extras,
+            "iteration": rounds.iteration,
+            "found": list(rounds.ended.found),
+        }
+        tensor_file(self.plan.path, json.dumps(description), _arrays(rounds))
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """Whatever does not fit together inside means that the file is damaged."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError, RuntimeError) as error:
+        raise ValueError(f"{path} is damaged: its parts don't fit together ({error}). Begin anew.") from error
+
+
+def _arrays(rounds: Rounds) -> dict[str, NDArray[Any]]:
+    """The rounds as named arrays."""
+    ended = rounds.ended
+    tensors = {"active": rounds.active, "still": rounds.still, "change": rounds.change, "prototypes": ended.prototypes}
+    tensors |= rounds.state.kept()
+    tensors |= {f"found.{name}": part for name, part in ended.found.items()}
+    arrays = {name: np.ascontiguousarray(part.detach().cpu().numpy()) for name, part in tensors.items()}
+    return arrays | {
+        "objective": ended.objective,
+        "constraint": ended.constraint,
+        "n_iter": ended.n_iter,
+        "converged": ended.converged,
+        "trace": np.stack(rounds.trace),
+    }
+
+
+def _rounds(problem: Problem[S], kept: Kept, device: torch.device) -> Rounds:
+    """The inverse of ``_arrays``."""
+    parts = kept.tensors
+    ended = Solution(
+        parts["prototypes"].to(device),
+        parts["objective"].numpy(),
+        parts["constraint"].numpy(),
+        (),
+        parts["n_iter"].numpy(),
+        parts["converged"].numpy(),
+        found={name: parts[f"found.{name}"].to(device) for name in kept.description["found"]},
+    )
+    active = parts["active"]
+    if 0 < len(active) < len(ended.objective):
+        problem = problem.select(active.to(device))
+    state = problem.resumed({k: v.to(device) for k, v in parts.items() if k.startswith("state.")})
+    trace = tuple(parts["trace"].numpy())
+    iteration = int(kept.description["iteration"])
+    return Rounds(iteration, state, active, parts["still"], parts["change"].to(device), ended, trace)

@@ -1,0 +1,280 @@
+"""The loop of Algorithm 1, the only one: rounds of masses and prototypes until the masses stand still.
+
+An algorithm states its ``Problem``: how a batch of runs begins and what one round does. Everything else is here, once:
+runs that leave the batch as they finish, races between starts, the guard that no objective rises, histories, callbacks,
+Ctrl-C and checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol, Self, TypedDict, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.fit.outcome import Progress, Solution
+
+WARM_UP, HORIZON = 15, 25  # rounds before a race is decided, and how far ahead it looks
+RISE = 1e-9  # an objective may not rise by more than this part of itself
+
+Callback = Callable[[Progress], object]
+
+
+class State(Protocol):
+    """A batch of runs between two rounds: a frozen dataclass of tensors that lead with the run."""
+
+    @property
+    def prototypes(self) -> Tensor:
+        """(runs, f, *shape)."""
+
+    @property
+    def objective(self) -> Tensor:
+        """(runs,)."""
+
+    @property
+    def constraint(self) -> Tensor:
+        """(runs,): the part of the objective that prices the constraint on the sets' prototypes."""
+
+    @property
+    def change(self) -> Tensor:
+        """(runs,): largest change of a mass since the round before."""
+
+    @property
+    def found(self) -> Mapping[str, Tensor]:
+        """What else the outcome must hold, by name, leading with the run."""
+
+    def select(self, runs: Tensor) -> Self:
+        """The same for some of the runs."""
+
+    def merged(self, other: Self, take: Tensor) -> Self:
+        """This, with the runs ``take`` (a mask) replaced by the other's."""
+
+    def kept(self) -> dict[str, Tensor]:
+        """What a checkpoint must hold, each name beginning with ``state.``."""
+
+
+S = TypeVar("S", bound=State)
+
+
+class Problem(Protocol[S]):
+    """The clustering problem of a batch of runs, as the loop sees it."""
+
+    @property
+    def tol(self) -> float:
+        """A run stands still when no mass moves by more than this."""
+
+    @property
+    def patience(self) -> int:
+        """Rounds in a row with still masses that make a run converged."""
+
+    @property
+    def rises(self) -> str:
+        """What becomes of a round that raises the objective: "refused", "taken", or "taken, best kept"."""
+
+    @property
+    def races(self) -> bool:
+        """Whether a start that can't catch up is given up; not worth it where a round costs next to nothing."""
+
+    def begin(self, start: Tensor) -> S:
+        """Before the first round."""
+
+    def step(self, state: S) -> S:
+        """One round."""
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> S:
+        """A state from what a checkpoint kept of it."""
+
+    def select(self, runs: Tensor) -> Self:
+        """The same for some of the runs."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Where a batch of runs stands between two rounds: all that is needed to go on."""
+
+    iteration: int
+    state: State  # of the active runs
+    active: Tensor  # their numbers
+    still: Tensor  # (active,), rounds in a row without movement
+    change: Tensor  # (active,)
+    ended: Solution  # of all runs; what the active ones have there is out of date
+    trace: tuple[NDArray[np.float64], ...]  # the objective of all runs at the start and after each round
+
+    @staticmethod
+    def begin(state: State) -> Rounds:
+        """Before the first round."""
+        runs = len(state.objective)
+        objective = _numbers(state.objective)
+        ended = Solution(
+            state.prototypes.clone(),
+            objective,
+            _numbers(state.constraint),
+            (),
+            np.zeros(runs, dtype=np.int64),
+            np.zeros(runs, dtype=bool),
+            found={name: part.clone() for name, part in state.found.items()},
+        )
+        still = torch.zeros(runs, dtype=torch.int64)
+        return Rounds(0, state, torch.arange(runs), still, state.change, ended, (objective,))
+
+    def after(self, state: State, change: Tensor, tol: float) -> Rounds:
+        """One round later."""
+        objective = self.trace[-1].copy()
+        objective[self.active.numpy()] = _numbers(state.objective)
+        still = torch.where(change.cpu() <= tol, self.still + 1, 0)
+        trace = (*self.trace, objective)
+        return replace(self, iteration=self.iteration + 1, state=state, still=still, change=change, trace=trace)
+
+    def settled(self, patience: int, *, best: bool = False) -> Rounds:
+        """The same with what the active runs have reached written down; ``best``: only where it is their best so far."""
+        state, old, index = self.state, self.ended, self.active.numpy()
+        now = _numbers(state.objective)
+        better = now < old.objective[index] if best else np.ones(len(index), dtype=bool)
+        rows, take = self.active[torch.from_numpy(better)], torch.from_numpy(better).to(state.objective.device)
+        ended = replace(
+            old,
+            prototypes=_put(old.prototypes, rows, state.prototypes[take]),
+            objective=_set(old.objective, index[better], now[better]),
+            constraint=_set(old.constraint, index[better], _numbers(state.constraint)[better]),
+            n_iter=_set(old.n_iter, index, self.iteration),
+            converged=_set(old.converged, index, (self.still >= patience).numpy()),
+            found={name: _put(old.found[name], rows, part[take]) for name, part in state.found.items()},
+        )
+        return replace(self, ended=ended)
+
+    def without(self, done: Tensor) -> Rounds:
+        """The same with fewer active runs; ``done`` is a mask."""
+        going = (~done).nonzero()[:, 0]
+        there = going.to(self.state.objective.device)
+        return replace(
+            self,
+            state=self.state.select(there),
+            active=self.active[going],
+            still=self.still[going],
+            change=self.change[there],
+        )
+
+    def solution(self) -> Solution:
+        """Where the runs are, once they are settled."""
+        table = np.stack(self.trace, 1)
+        history = tuple(row[: n + 1].copy() for row, n in zip(table, self.ended.n_iter, strict=True))
+        return replace(self.ended, history=history)
+
+
+class Checkpointer(Protocol):
+    """Writes down where the runs stand, so that an interrupted fit can go on."""
+
+    def restored(self, problem: Problem[S]) -> Rounds | None:
+        """Where an earlier fit stood; None to begin at the beginning."""
+
+    def keep(self, rounds: Rounds) -> None:
+        """Called after every round."""
+
+    def save(self, rounds: Rounds) -> None:
+        """Called when a fit is interrupted, with its last whole round."""
+
+
+class LoopOptions(TypedDict, total=False):
+    """How the loop goes about a problem."""
+
+    callback: Callback | None
+    groups: NDArray[np.int64] | None
+    checkpointer: Checkpointer | None
+
+
+def iterate(
+    problem: Problem[S],
+    start: Tensor,
+    max_iter: int,
+    *,
+    callback: Callback | None = None,
+    groups: NDArray[np.int64] | None = None,
+    checkpointer: Checkpointer | None = None,
+) -> Solution:
+    """Alternate masses and prototypes until the masses stand still; runs leave the batch as they finish.
+
+    Parameters
+    ----------
+    start : Tensor (runs, ...), what ``problem.begin`` takes
+    callback : called with a ``Progress`` after each round; a true answer ends all runs where they are
+    groups : (runs,), optional
+        Runs with the same number solve the same problem: where the problem ``races``, one that can't catch up with the
+        best of its group at its present pace is given up.
+    checkpointer : optional
+        Writes checkpoints, and gives the one to go on from.
+    """
+    rounds = None if checkpointer is None else checkpointer.restored(problem)
+    if rounds is None:
+        rounds = Rounds.begin(problem.begin(start)).settled(problem.patience)
+    elif 0 < len(rounds.active) < len(rounds.ended.objective):
+        problem = problem.select(rounds.active.to(start.device))
+    best = problem.rises == "taken, best kept"
+    try:
+        while rounds.iteration < max_iter and len(rounds.active):
+            new = rounds.after(*descended(problem, rounds.state), problem.tol)
+            done = new.still >= problem.patience
+            if groups is not None and problem.races:
+                done = done | torch.from_numpy(outrun(new, groups))
+            over = bool(done.any())
+            rounds = new.settled(problem.patience, best=best) if over or best else new
+            if over:
+                rounds = rounds.without(done)
+                if len(rounds.active):
+                    problem = problem.select((~done).nonzero()[:, 0].to(start.device))
+            if checkpointer is not None:
+                checkpointer.keep(rounds)
+            if callback is not None and callback(_progress(new, max_iter, problem.patience)):
+                if checkpointer is not None:
+                    checkpointer.save(rounds)
+                break
+    except BaseException:
+        if checkpointer is not None:
+            checkpointer.save(rounds)
+        raise
+    return rounds.settled(problem.patience, best=best).solution()
+
+
+def descended(problem: Problem[S], state: S) -> tuple[S, Tensor]:
+    """The state one round further and its masses' change; what raises the objective beyond rounding may be refused."""
+    moved = problem.step(state)
+    if problem.rises != "refused":
+        return moved, moved.change
+    rose = ~(moved.objective <= state.objective + RISE * state.objective.abs())
+    if not bool(rose.any()):
+        return moved, moved.change
+    return moved.merged(state, rose), torch.where(rose, 0.0, moved.change)
+
+
+def outrun(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which active runs would not reach the best of their group in ``HORIZON`` more rounds at their present pace."""
+    index = rounds.active.numpy()
+    if rounds.iteration < WARM_UP:
+        return np.zeros(len(index), dtype=bool)
+    now = rounds.trace[-1]
+    lowest = np.full(int(groups.max()) + 1, np.inf)
+    np.minimum.at(lowest, groups, now)
+    pace = (rounds.trace[-6][index] - now[index]) / 5
+    return np.asarray(now[index] - lowest[groups[index]] > HORIZON * pace)
+
+
+def _numbers(values: Tensor) -> NDArray[np.float64]:
+    return np.array(values.double().cpu().numpy())
+
+
+def _set(values: NDArray[np.generic], at: NDArray[np.int64], new: object) -> NDArray[np.generic]:
+    changed = values.copy()
+    changed[at] = new
+    return changed
+
+
+def _put(values: Tensor, rows: Tensor, new: Tensor) -> Tensor:
+    return values.index_copy(0, rows.to(values.device), new)
+
+
+def _progress(rounds: Rounds, max_iter: int, patience: int) -> Progress:
+    moving = int((rounds.still < patience).sum())
+    return Progress(rounds.iteration, max_iter, rounds.trace[-1].copy(), moving, float(rounds.change.max()))

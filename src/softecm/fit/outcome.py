@@ -1,0 +1,83 @@
+"""Where a batch of runs ends, and which of them is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+MERGED = 0.0025  # clusters closer than this part of the data's own spread count as one
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a batch of runs ended.
+
+    Attributes
+    ----------
+    prototypes : Tensor (runs, f, *shape)
+    objective : (runs,)
+    constraint : (runs,), the part of the objective that prices the constraint on the sets' prototypes
+    history : one array a run, the objective after each round's mass step
+    n_iter : (runs,), prototype steps taken
+    converged : (runs,)
+    residual : (runs,), how far the sets' prototypes are from the barycentres of their clusters', relative to the spread
+        of the clusters; only where the constraint was approached, not solved
+    found : what the runs found besides prototypes, by name, each leading with the run: masses of linked objects
+        (``masses``), clusters' matrices (``matrices``)
+    """
+
+    prototypes: Tensor
+    objective: NDArray[np.float64]
+    constraint: NDArray[np.float64]
+    history: tuple[NDArray[np.float64], ...]
+    n_iter: NDArray[np.int64]
+    converged: NDArray[np.bool_]
+    residual: NDArray[np.float64] | None = None
+    found: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after every round: a batch of runs, those still moving among them."""
+
+    iteration: int
+    max_iter: int
+    objective: NDArray[np.float64]  # (runs,)
+    n_active: int
+    change: float  # largest change of a mass among the active runs; at least this where it is above the tolerance
+
+
+def choose(objective: NDArray[np.float64], apart: NDArray[np.float64]) -> int:
+    """Lowest objective; a run whose clusters have merged wins only where all have."""
+    merged = apart < MERGED
+    candidates = np.flatnonzero(~merged) if (~merged).any() else np.arange(len(apart))
+    return int(candidates[np.argmin(objective[candidates])])
+
+
+def separation(distances: NDArray[np.float64], spread: float) -> float:
+    """Least off-diagonal distance between clusters over the data's spread; inf for one cluster, 0 without spread."""
+    c = len(distances)
+    if c < 2:
+        return float("inf")
+    least = float(distances[~np.eye(c, dtype=bool)].min())
+    return least / spread if spread > 0 else 0.0
+
+
+def runs_table(solution: Solution, best: int, apart: NDArray[np.float64]) -> dict[str, NDArray[np.generic]]:
+    """One row a run: objective, rounds, whether it converged, whether its prototypes merged."""
+    table: dict[str, NDArray[np.generic]] = {
+        "run": np.arange(len(apart)),
+        "objective": solution.objective,
+        "n_iter": solution.n_iter,
+        "converged": solution.converged,
+        "separation": apart,
+        "collapsed": apart < MERGED,
+        "best": np.arange(len(apart)) == best,
+    }
+    if solution.residual is not None:
+        table["constraint_residual"] = solution.residual
+    return table

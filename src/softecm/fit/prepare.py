@@ -1,0 +1,256 @@
+"""Data ready to be clustered: checked, encoded, on its device, with what every run on it shares."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
+from torch import Tensor
+
+from softecm._engine import choose_device
+from softecm.algorithms.relational import Dissimilarities, refuse_dissimilarities
+from softecm.belief import CredalPartition, FocalSets
+from softecm.distances.base import SemiMetric
+from softecm.fit.checkpoints import content_number
+from softecm.fit.model import PrototypeModel
+from softecm.fit.seeding import seed
+from softecm.fit.settings import Settings
+from softecm.fit.soft_ecm import soft_ecm
+from softecm.objective import blocks
+from softecm.spaces.base import Encoded, Space
+from softecm.spaces.scattered import Scattered
+
+OUTLIERS = 0.95  # delta="auto": this part of the objects lies nearer to the barycentre of all than delta
+LARGEST_STEP = 300_000_000  # numbers in the matrices of one prototype step: 2.4 GB
+
+
+class Preparation(Protocol):
+    """What an algorithm has a say in before its problem is stated."""
+
+    @property
+    def cpu_only(self) -> str:
+        """What can't run on a GPU, for the message; empty where all of it can."""
+
+    def check_size(self, metric: SemiMetric, chosen: Settings) -> None:
+        """Refuse what would not fit in memory."""
+
+    def fitted_metric(self, metric: SemiMetric, x: Encoded, weights: Tensor | None) -> SemiMetric:
+        """The metric with everything it learns from the objects (CPU) filled in."""
+
+    def from_center(
+        self, metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | None, device: torch.device
+    ) -> NDArray[np.float64]:
+        """Distances (n,) of the objects to the barycentre of all."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What scikit-learn wants to know of the data given to ``fit``."""
+
+    n_features: int
+    names: NDArray[np.object_] | None
+
+    @staticmethod
+    def of(checked: Any) -> Columns:
+        """As an estimator that has checked its data holds them."""
+        return Columns(int(checked.n_features_in_), getattr(checked, "feature_names_in_", None))
+
+
+@dataclass(frozen=True)
+class Objects(ABC):
+    """All objects of a fit, wherever they lie."""
+
+    metric: SemiMetric  # fitted
+    space: Space  # fitted
+    x: Encoded | Scattered
+    device: torch.device
+    weight: float  # sum of the objects' weights
+    spread: float  # their mean distance to the barycentre of all
+    columns: Columns
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def delta(self, wanted: float | str | None) -> float | None:
+        """The distance of outliers: as given; "auto" such that most objects lie nearer to the barycentre of all."""
+        if not isinstance(wanted, str):
+            return wanted
+        squared = self.from_center(OUTLIERS)
+        return float(np.sqrt(squared)) if squared > 0 else 1.0  # all objects equal: any distance will do
+
+    @abstractmethod
+    def from_center(self, q: float) -> float:
+        """The weighted quantile of the distances to the barycentre of all."""
+
+    @abstractmethod
+    def seeded(self, kind: str, n_clusters: int, runs: int, rng: np.random.RandomState) -> Tensor:
+        """Starting prototypes (runs, c, *shape): "k-means++" with the metric itself, or "random" objects."""
+
+    @abstractmethod
+    def content(self) -> int:
+        """One number for all objects and their weights, whatever their order."""
+
+
+@dataclass(frozen=True)
+class InMemory(Objects):
+    """Objects in this process's memory."""
+
+    x: Encoded
+    counts: NDArray[np.float64]  # (n,), how much each object counts
+    weights: Tensor | None  # the same on the device, where not all ones
+    distances: NDArray[np.float64]  # (n,), to the barycentre of all objects
+
+    def from_center(self, q: float) -> float:
+        """The smallest distance at which the share of weight reaches ``q``."""
+        return weighted_quantile(self.distances, q, self.counts)
+
+    def seeded(self, kind: str, n_clusters: int, runs: int, rng: np.random.RandomState) -> Tensor:
+        """Draws that depend on the objects and their weights, not on the order of rows."""
+        return seed(kind, self.metric, self.space, self.x.cpu(), self.counts, n_clusters, runs, rng)
+
+    def content(self) -> int:
+        """The sum of the objects' keys."""
+        return content_number(self.space, self.x, None if self.weights is None else self.counts)
+
+    def part(self, rows: Tensor) -> InMemory:
+        """Some of the objects, measured as all of them are."""
+        index = rows.cpu().numpy()
+        counts, weights = self.counts[index], None if self.weights is None else self.weights[rows]
+        weight, distances = float(counts.sum()), self.distances[index]
+        return replace(self, x=self.x[rows], counts=counts, weights=weights, weight=weight, distances=distances)
+
+    def partition(self, model: PrototypeModel) -> CredalPartition:
+        """The credal partition a model gives these objects."""
+        return model.partition(self.x.cpu())
+
+
+def in_memory(
+    algorithm: Preparation,
+    chosen: Settings,
+    metric: SemiMetric,
+    owner: Any,
+    X: Any,
+    sample_weight: Any,
+    *,
+    runs: int,
+) -> InMemory:
+    """Check and encode data for so many runs at once, and measure it; ``owner`` is the estimator, left as it is."""
+    space = metric.make_space()
+    checked = copy.copy(owner)
+    raw = space.check(checked, X, reset=True)
+    if not isinstance(space, Dissimilarities):
+        refuse_dissimilarities(raw)
+    columns = Columns.of(checked)
+    given = None if sample_weight is None else check_weights(sample_weight, raw)
+    space = fitted_space(space, raw, columns.names, chosen.dtype, given)
+    x = space.encode(raw)
+    n = len(x)
+    check_enough(chosen.n_clusters, n)
+    algorithm.check_size(metric, chosen)
+    device = _device(algorithm, chosen, metric, space, x, runs)
+    counts = np.ones(n) if given is None else given
+    weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
+    metric = algorithm.fitted_metric(metric, x, None if weights is None else weights.cpu())
+    x = x.to(device)
+    distances = algorithm.from_center(metric, space, x, weights, device)
+    spread = float(np.average(distances, weights=counts))
+    weight = float(counts.sum())
+    return InMemory(metric, space, x, device, weight, spread, columns, counts, weights, distances)
+
+
+def _device(
+    algorithm: Preparation, chosen: Settings, metric: SemiMetric, space: Space, x: Encoded, runs: int
+) -> torch.device:
+    cpu_only = algorithm.cpu_only or ("" if metric.gpu else f"metric {metric.name or type(metric).__name__}")
+    each = metric.work(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
+    return choose_device(chosen.device, float(len(x)) * len(chosen.focal) * runs * each, cpu_only)
+
+
+def fitted_space(
+    space: Space, raw: Any, names: Any, dtype: torch.dtype, weights: NDArray[np.float64] | None = None
+) -> Space:
+    """The space fitted on checked data, with the columns' names where there are any."""
+    return named(space.weighted(weights).fit(raw, dtype=dtype), names)
+
+
+def named(space: Space, names: Any) -> Space:
+    """The space with its columns' names, where it keeps such."""
+    if names is not None and any(f.name == "names" for f in fields(space)):  # type: ignore[arg-type]
+        return replace(space, names=tuple(map(str, names)))  # type: ignore[type-var]
+    return space
+
+
+def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+    """Weights (n,): not negative, not all zero."""
+    weights: NDArray[np.float64] = np.asarray(sample_weight, dtype=np.float64)
+    if weights.size and (weights < 0).any():
+        raise ValueError(
+            f"sample_weight must not be negative; got {weights.min():g} for object {int(weights.argmin())}. "
+            "Leave an object out by giving it weight 0."
+        )
+    if weights.size and not weights.any():
+        raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
+    checked: NDArray[np.float64] = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    return checked
+
+
+def check_enough(n_clusters: int, n: int) -> None:
+    """At least one object a cluster."""
+    if n < n_clusters:
+        raise ValueError(
+            f"n_clusters must be at most the number of objects; got n_clusters={n_clusters} for n_samples={n}. "
+            "Ask for fewer clusters or give more rows."
+        )
+
+
+def check_size(chosen: Settings) -> None:
+    """Refuse so many sets that the matrices of the prototype step would not fit in memory."""
+    f = len(chosen.focal)
+    if chosen.n_init * f * f > LARGEST_STEP:
+        largest = int(chosen.focal.cardinalities.max())
+        raise ValueError(
+            f"n_clusters must leave a number of sets that fits in memory; got n_clusters={chosen.n_clusters}, which "
+            f"makes {f} sets of up to {largest} clusters. Use max_cardinality=1, fewer clusters or n_init=1."
+        )
+
+
+def weighted_quantile(values: NDArray[np.float64], q: float, weights: NDArray[np.float64]) -> float:
+    """The smallest value at which the share of weight reaches ``q`` (inverted CDF)."""
+    order = np.argsort(values, kind="stable")
+    steps = np.cumsum(weights[order])
+    position = int(np.searchsorted(steps, q * steps[-1] * (1.0 - 1e-12)))
+    return float(values[order[min(position, len(order) - 1)]])
+
+
+def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | None, device: torch.device) -> Tensor:
+    """The barycentre (1, *shape) of all objects in memory."""
+    start = space.starts(x, start_rows(len(x)).to(device)).mean(0)[None, None]
+    return barycenter_from(metric, x, start, weights)
+
+
+def start_rows(n: int) -> Tensor:
+    """Up to 256 objects, evenly spread: the search for the barycentre of all starts at their mean."""
+    # Single precision can't count to the last of many rows.
+    return torch.linspace(0, n - 1, min(n, 256), dtype=torch.float64 if n > 1 << 22 else torch.float32).long()
+
+
+def barycenter_from(metric: SemiMetric, x: Encoded | Scattered, start: Tensor, weights: Tensor | None) -> Tensor:
+    """The barycentre of all objects: Soft-ECM with one cluster and no empty set is just that."""
+    alone, rounds = FocalSets.full(1), 1 if metric.quadratic else 50
+    solution = soft_ecm(
+        x, metric, alone, start, alpha=0.0, beta=2.0, lam=0.0, weights=weights, tol=0.0, max_iter=rounds
+    )
+    return solution.prototypes[0]
+
+
+def distances_to(metric: SemiMetric, x: Encoded, point: Tensor) -> NDArray[np.float64]:
+    """Distances (n,) of all objects to one point (1, *shape)."""
+    with torch.no_grad():
+        parts = [metric.pairwise(x[rows], point)[:, 0].clamp_min(0.0) for rows in blocks(len(x), point)]
+    return torch.cat(parts).double().cpu().numpy()

@@ -1,0 +1,166 @@
+"""An estimator's parameters, checked, with every choice made."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from softecm._checks import check_choice, check_count, check_number
+from softecm._engine import choose_dtype
+from softecm.belief import FocalSets
+from softecm.fit.linked import Pairs
+from softecm.fit.loop import Callback
+from softecm.fit.outcome import Progress
+from softecm.fit.problem import RELAXATIONS
+from softecm.optim import Closed, Descent, GradientDescent
+
+logger = logging.getLogger("softecm")
+#: What algorithms on dissimilarities and modes leave no choice of.
+RELATIONAL: dict[str, Any] = {"device": "auto", "dtype": "float64"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user asked for: where to write, how often, where to go on from."""
+
+    path: Path
+    every: int
+    resume: bool
+
+    @staticmethod
+    def of(checkpoint: Any, every: Any, resume: Any) -> Plan | None:
+        """From the arguments of ``fit``; None where nothing is asked for."""
+        check_count("checkpoint_every", every, hint="1 writes after every round; 10 is usual.")
+        if checkpoint is None and resume is None:
+            return None
+        for name, value in (("checkpoint", checkpoint), ("resume", resume)):
+            if value is not None and not isinstance(value, str | os.PathLike):
+                raise ValueError(f"{name} must be the path of a file; got {value!r}. Give 'fit.checkpoint', say.")
+        if resume is not None and not Path(resume).is_file():
+            raise FileNotFoundError(
+                f"resume must be a checkpoint that is there; got {str(resume)!r}, which is no file."
+            )
+        if resume is not None and checkpoint is not None and Path(resume) != Path(checkpoint):
+            raise ValueError(
+                f"checkpoint must be the file of resume, which goes on being written; got {str(checkpoint)!r} and "
+                f"{str(resume)!r}. Give resume alone."
+            )
+        folder = Path(checkpoint or resume).absolute().parent
+        if not folder.is_dir():
+            raise ValueError(
+                f"checkpoint must lie in a folder that is there; got {str(checkpoint)!r}. Make {folder} first."
+            )
+        return Plan(Path(checkpoint or resume), int(every), resume is not None)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A Soft-ECM problem with every choice made; what an estimator's parameters come down to."""
+
+    n_clusters: int
+    metric: Any
+    alpha: float
+    beta: float
+    delta: float | str | None
+    lam: float
+    relaxation: str
+    focal: FocalSets
+    init: Any
+    n_init: int
+    max_iter: int
+    tol: float
+    solver: Any
+    device: Any
+    dtype: torch.dtype
+    n_jobs: int | None
+    warm_start: bool
+    callback: Callback | None
+    random_state: Any
+    pairs: Pairs | None = None  # must-links and cannot-links
+    plan: Plan | None = None  # where checkpoints go
+
+
+def settings(
+    *,
+    n_clusters: Any,
+    metric: Any = "sqeuclidean",
+    alpha: Any,
+    beta: Any,
+    delta: Any,
+    lam: Any = 0.0,
+    relaxation: Any,
+    max_cardinality: Any,
+    focal_sets: Any,
+    init: Any,
+    n_init: Any,
+    max_iter: Any,
+    tol: Any,
+    solver: Any = "auto",
+    device: Any,
+    dtype: Any,
+    n_jobs: Any,
+    warm_start: Any,
+    callback: Any,
+    random_state: Any,
+    verbose: Any = 0,
+) -> Settings:
+    """Check every parameter; each message says what to change."""
+    c = check_count("n_clusters", n_clusters, hint="Give the number of groups to look for.")
+    if isinstance(delta, str):
+        check_choice("delta", delta, ("auto",), "Or give a positive number, or None to do without outliers.")
+    elif delta is not None:
+        delta = check_number("delta", delta, above=0, hint="'auto' takes it from the data; None switches outliers off.")
+    if isinstance(init, str):
+        check_choice("init", init, ("k-means++", "random"), "Or give the starting prototypes, one row a cluster.")
+    if isinstance(solver, str):
+        check_choice("solver", solver, ("auto", "gradient", "descent"), "Or give a GradientDescent(...).")
+    elif not isinstance(solver, GradientDescent | Descent | Closed):
+        raise ValueError(f"solver must be 'auto', 'gradient', 'descent' or a GradientDescent; got {solver!r}.")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be a function of one argument or None; got {callback!r}.")
+    return Settings(
+        n_clusters=c,
+        metric=metric,
+        alpha=check_number("alpha", alpha, least=0, hint="1 is usual: larger keeps mass off large sets."),
+        beta=check_number(
+            "beta", beta, above=1, hint="Values from 1.1 to 2 are usual: larger spreads mass over more sets."
+        ),
+        delta=delta,
+        lam=check_number("lam", lam, least=0, hint="1 is usual; 0 lets the sets' prototypes go where they like."),
+        relaxation=check_choice("relaxation", relaxation, RELAXATIONS, "'penalty' is the paper's, 'gap' never merges."),
+        focal=FocalSets.make(c, max_cardinality, focal_sets),
+        init=init,
+        n_init=check_count("n_init", n_init, hint="10 is usual: the best of several starts is kept."),
+        max_iter=check_count("max_iter", max_iter, hint="200 is usual."),
+        tol=check_number("tol", tol, least=0, hint="1e-4 is usual: masses that move less stand still."),
+        solver=solver,
+        device=device,
+        dtype=choose_dtype(dtype),
+        n_jobs=n_jobs,
+        warm_start=bool(warm_start),
+        callback=logged(callback) if verbose else callback,
+        random_state=random_state,
+    )
+
+
+def logged(callback: Callback | None) -> Callback:
+    """The callback, with a line in the log before it."""
+
+    def report(progress: Progress) -> object:
+        logger.info(
+            "round %d of at most %d: objective %.10g, %d of %d runs moving, masses by %.2g",
+            progress.iteration,
+            progress.max_iter,
+            progress.objective.min(),
+            progress.n_active,
+            len(progress.objective),
+            progress.change,
+        )
+        return callback(progress) if callback is not None else None
+
+    return report

@@ -1,0 +1,150 @@
+"""Soft-ECM: evidential c-means with free prototypes for the sets (the paper's Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypedDict, Unpack
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.belief.focal import FocalSets
+from softecm.distances.base import SemiMetric
+from softecm.fit.linked import LinkedProblem
+from softecm.fit.links import Links
+from softecm.fit.loop import Callback, Checkpointer, LoopOptions, iterate
+from softecm.fit.outcome import Solution
+from softecm.fit.problem import RELAXATIONS, SoftECMProblem, constraint_residual, make_solver
+from softecm.objective import mass_cost
+from softecm.optim import Solver
+from softecm.relaxations import Exact, has_barycenters
+from softecm.spaces.base import Encoded
+from softecm.spaces.scattered import Scattered
+
+Numbers = float | NDArray[np.float64]  # one for all runs, or one a run
+TOLERANCE = (
+    1e-3  # of the constraint where it is approached: the part of the sets' inertia that better places would save
+)
+RAISES = 8  # times lambda is multiplied by ten on the way
+
+
+class Model(TypedDict, total=False):
+    """What describes the problem beside the objects, the sets and the starts."""
+
+    alpha: Numbers
+    beta: Numbers
+    delta: Numbers | None
+    solver: str | Solver
+    weights: Tensor | None
+    links: Links | None
+    tol: float
+
+
+def soft_ecm_problem(
+    x: Encoded | Scattered,
+    metric: SemiMetric,
+    focal: FocalSets,
+    like: Tensor,
+    *,
+    alpha: Numbers = 1.0,
+    beta: Numbers = 1.2,
+    delta: Numbers | None = None,
+    lam: Numbers = 1.0,
+    relaxation: str = "penalty",
+    solver: str | Solver = "auto",
+    weights: Tensor | None = None,
+    links: Links | None = None,
+    tol: float = 1e-4,
+) -> SoftECMProblem | LinkedProblem:
+    """The relaxed problem of eq. 6 for as many runs as ``like`` (runs, ...) has, on its device."""
+    runs = len(like)
+    options = {"dtype": like.dtype, "device": like.device}
+    strength = torch.as_tensor(np.asarray(lam, dtype=np.float64), **options).expand(runs).contiguous()
+    cost = mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=weights)
+    kept = RELAXATIONS[relaxation](metric, focal, strength)
+    problem = SoftECMProblem(metric, x, cost, kept, make_solver(solver, metric), tol)
+    return problem if links is None else LinkedProblem.of(problem, links)
+
+
+def is_approached(relaxation: str, metric: SemiMetric, focal: FocalSets, like: Tensor) -> bool:
+    """Whether the hard constraint is asked for and has no closed form: then it is approached, with a growing lambda."""
+    several = len(focal) > focal.n_clusters
+    return RELAXATIONS[relaxation] is Exact and several and not has_barycenters(metric, like)
+
+
+def soft_ecm(
+    x: Encoded | Scattered,
+    metric: SemiMetric,
+    focal: FocalSets,
+    init: Tensor,
+    *,
+    lam: Numbers = 1.0,
+    relaxation: str = "penalty",
+    max_iter: int = 200,
+    callback: Callback | None = None,
+    groups: NDArray[np.int64] | None = None,
+    checkpointer: Checkpointer | None = None,
+    **model: Unpack[Model],
+) -> Solution:
+    """Cluster encoded objects from each of several starts at once.
+
+    Parameters
+    ----------
+    x : encoded objects
+    init : Tensor (runs, c, *shape) or (runs, f, *shape)
+        The clusters' starting prototypes, or all of them.
+    alpha, beta, delta, lam : float, or one number a run
+    relaxation : {"penalty", "gap", "exact"}
+    weights : Tensor (n,), optional
+        How much each object counts.
+    links : Links, optional
+        Must-links and cannot-links between objects.
+    callback, groups, checkpointer : as for :func:`softecm.fit.loop.iterate`
+    """
+    how: LoopOptions = {"callback": callback, "groups": groups, "checkpointer": checkpointer}
+    if is_approached(relaxation, metric, focal, init[0, :1]):
+        if checkpointer is not None:
+            raise ValueError(
+                "checkpoint can't be used with relaxation='exact' and a metric whose barycentres have no closed form: the "
+                "fit is a chain of fits with a growing lam. Use relaxation='gap' with a large lam."
+            )
+        return _approach(x, metric, focal, init, lam, model, max_iter, how)
+    problem = soft_ecm_problem(x, metric, focal, init, lam=lam, relaxation=relaxation, **model)
+    return iterate(problem, init, max_iter, **how)
+
+
+def _approach(
+    x: Encoded | Scattered,
+    metric: SemiMetric,
+    focal: FocalSets,
+    init: Tensor,
+    lam: Numbers,
+    model: Model,
+    max_iter: int,
+    how: LoopOptions,
+) -> Solution:
+    """The hard constraint where barycentres have no closed form: the gap with lambda raised until it holds."""
+    given = np.broadcast_to(np.asarray(lam, dtype=np.float64), len(init))
+    strength = np.where(given > 0, given, 1.0)
+    start = init
+    histories: list[list[float]] = [[] for _ in range(len(init))]
+    n_iter = np.zeros(len(init), dtype=np.int64)
+    for _ in range(RAISES):
+        solution = soft_ecm(x, metric, focal, start, lam=strength, relaxation="gap", max_iter=max_iter, **how, **model)
+        n_iter += solution.n_iter
+        for kept, new in zip(histories, solution.history, strict=True):
+            kept.extend(new.tolist())
+        residual = constraint_residual(metric, focal, solution.prototypes).cpu().numpy()
+        if (residual <= TOLERANCE).all():
+            break
+        start = solution.prototypes
+        strength = np.where(residual > TOLERANCE, strength * 10.0, strength)
+    return replace(
+        solution,
+        objective=solution.objective - solution.constraint,
+        n_iter=n_iter,
+        residual=residual,
+        converged=solution.converged & (residual <= TOLERANCE),
+    )

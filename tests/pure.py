@@ -1,0 +1,106 @@
+"""The algorithms as pure functions from tensors to a solution, for tests of their problems without an estimator."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softecm.algorithms.adaptive import AdaptiveProblem
+from softecm.algorithms.bcm import bcm_prices
+from softecm.algorithms.catecm import ModeProblem
+from softecm.algorithms.ccm import ccm_prices
+from softecm.algorithms.ecmdd import MedoidProblem
+from softecm.algorithms.precomputed import discrete_problem
+from softecm.algorithms.recm import RelationalProblem
+from softecm.algorithms.spread_means import spread_problem
+from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.fit.loop import iterate
+from softecm.fit.outcome import Solution
+from softecm.fit.pipeline import Prices
+from softecm.fit.soft_ecm import soft_ecm
+
+
+def prices(runs: int, alpha: Any = 1.0, beta: Any = 2.0, delta: Any = None, lam: Any = 1.0) -> Prices:
+    values = (alpha, beta, np.inf if delta is None else delta, lam)
+    return Prices(*(np.broadcast_to(np.asarray(v, dtype=np.float64), runs).copy() for v in values))
+
+
+def _spread(of_sets: Any, x: Tensor, focal: Any, init: Tensor, beta: Any, delta: Any, **how: Any) -> Solution:
+    weights, tol = how.pop("weights", None), how.pop("tol", 1e-4)
+    problem = spread_problem(x, focal, init, prices(len(init), 0.0, beta, delta), of_sets, weights, tol)
+    solution = iterate(problem, init, how.pop("max_iter", 200), **how)
+    return Solution(**{**vars(solution), "prototypes": solution.prototypes[..., :-1]})
+
+
+def ccm(x: Tensor, focal: Any, init: Tensor, *, gamma: float = 1.0, beta: Any, delta: Any, **how: Any) -> Solution:
+    return _spread(ccm_prices(focal, gamma), x, focal, init, beta, delta, **how)
+
+
+def bcm(x: Tensor, focal: Any, init: Tensor, *, gamma: float = 1.0, beta: Any, delta: Any, **how: Any) -> Solution:
+    return _spread(bcm_prices(focal, gamma), x, focal, init, beta, delta, **how)
+
+
+class Adapted(NamedTuple):
+    solution: Solution
+    matrices: Tensor
+
+
+def adaptive_ecm(
+    x: Tensor,
+    focal: Any,
+    init: Tensor,
+    *,
+    alpha: Any = 1.0,
+    beta: Any = 2.0,
+    delta: Any = None,
+    corrected: bool = True,
+    adaptive: bool = True,
+    weights: Tensor | None = None,
+    links: Any = None,
+    max_iter: int = 200,
+    tol: float = 1e-4,
+) -> Adapted:
+    cost = prices(len(init), alpha, beta, delta).cost(focal, init, weights)
+    solution = iterate(AdaptiveProblem(x, focal, cost, corrected, adaptive, links, tol), init, max_iter)
+    return Adapted(solution, solution.found["matrices"])
+
+
+def cecm(x: Tensor, focal: Any, init: Tensor, links: Any, *, adaptive: bool = False, **options: Any) -> Adapted:
+    if adaptive:
+        return adaptive_ecm(x, focal, init, beta=2.0, corrected=False, links=links, **options)
+    metric = SquaredEuclidean()
+    solution = soft_ecm(x, metric, focal, init, beta=2.0, lam=0.0, relaxation="exact", links=links, **options)
+    return Adapted(solution, torch.empty(0))
+
+
+def recm(squared: Tensor, focal: Any, init: Tensor, **options: Any) -> Solution:
+    priced = {k: options.pop(k) for k in ("alpha", "beta", "delta") if k in options}
+    cost = prices(len(init), **{"beta": 1.5, **priced}).cost(focal, squared, options.pop("weights", None))
+    return iterate(
+        RelationalProblem(squared, focal, cost, options.pop("tol", 1e-4)), init, options.pop("max_iter", 200)
+    )
+
+
+def ecmdd(d: Tensor, focal: Any, init: Any, *, gamma: float = 0.5, eta: float = 1.0, **options: Any) -> Solution:
+    priced = {k: options.pop(k) for k in ("alpha", "beta", "delta") if k in options}
+    start = torch.as_tensor(np.asarray(init))
+    cost = prices(len(start), **{"beta": 1.2, **priced}).cost(focal, d, options.pop("weights", None))
+    return iterate(MedoidProblem(d, focal, cost, gamma, eta), start, options.pop("max_iter", 200))
+
+
+def catecm(x: Any, focal: Any, init: Tensor, **options: Any) -> Solution:
+    priced = {k: options.pop(k) for k in ("alpha", "beta", "delta") if k in options}
+    cost = prices(len(init), **{"beta": 1.2, **priced}).cost(focal, init, options.pop("weights", None))
+    return iterate(ModeProblem(x, focal, cost, options.pop("tol", 1e-4)), init, options.pop("max_iter", 200))
+
+
+def soft_ecm_precomputed(x: Tensor, metric: Any, focal: Any, init: Tensor, **options: Any) -> Solution:
+    priced = {k: options.pop(k) for k in ("alpha", "beta", "delta", "lam") if k in options}
+    weights, kind = options.pop("weights", None), options.pop("relaxation", "penalty")
+    problem = discrete_problem(
+        x, focal, prices(len(init), **{"beta": 1.2, **priced}), weights, kind, options.pop("tol", 1e-4)
+    )
+    return iterate(problem, init, options.pop("max_iter", 200), callback=options.pop("callback", None))
