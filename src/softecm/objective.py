@@ -6,7 +6,6 @@ one. Distances are (n, runs, f), prototypes (runs, f, *shape), parameters (runs,
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -17,10 +16,11 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.distances.blocks import blocks as blocks
+from softecm.distances.blocks import check_distances as check_distances
+from softecm.distances.capabilities import compiled_masses, compiled_round, sums_of, tensor_of, with_sums_of
 from softecm.spaces.scattered import Block, Scattered
 
-BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
-GPU_CELLS = 1 << 27  # the same on a GPU, where a block must be large enough to fill it
 KEPT_CELLS = 1 << 23  # masses of the last round kept for comparison: 64 MB; beyond that they are computed again
 
 
@@ -183,7 +183,8 @@ def evaluate(
     if isinstance(x, Scattered):
         of_block = partial(_evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol)
         return x.total(of_block, Evaluation.plus)
-    fused = metric.fused(
+    fused = compiled_round(
+        metric,
         x,
         prototypes,
         None if previous is None else previous.prototypes,
@@ -194,7 +195,7 @@ def evaluate(
         tol=tol,
     )
     if fused is not None:
-        gradient = 2.0 * metric.tensor(fused.curvature * prototypes - fused.moment)
+        gradient = 2.0 * tensor_of(metric, fused.curvature * prototypes - fused.moment)
         return Evaluation(fused.cost, gradient, fused.curvature, fused.moment, fused.change, None)
     return _evaluate_in_blocks(metric, x, prototypes, cost, previous, tol)
 
@@ -225,7 +226,7 @@ def _evaluate_in_blocks(
     for rows in blocks(n, flat):
         block = x[rows]
         leaf = flat.detach().requires_grad_()
-        both = metric.with_sums(block, flat)
+        both = with_sums_of(metric, block, flat)
         if both is None:
             with torch.enable_grad():
                 distances = metric.pairwise(block, leaf)
@@ -237,7 +238,7 @@ def _evaluate_in_blocks(
         w = None if cost.weights is None else cost.weights[rows, None]
         total += (shares.cost if w is None else shares.cost * w).sum(0)
         weights = (shares.weights if w is None else shares.weights * w[..., None]).reshape(-1, runs * f)
-        sums = metric.sums(block, flat, weights) if both is None else both[1](weights)
+        sums = sums_of(metric, block, flat, weights) if both is None else both[1](weights)
         if sums is None:
             (part,) = torch.autograd.grad(distances, leaf, weights)
             gradient += part
@@ -271,50 +272,15 @@ def _evaluate_in_blocks(
         curvature = curvature.reshape(*shape, *curvature.shape[1:])
         moment = moment.reshape(prototypes.shape)
         if not apart:
-            gradient = 2.0 * metric.tensor(curvature * prototypes - moment)
+            gradient = 2.0 * tensor_of(metric, curvature * prototypes - moment)
         return Evaluation(total, gradient.reshape(prototypes.shape), curvature, moment, change, masses)
     return Evaluation(total, gradient.reshape(prototypes.shape), None, None, change, masses)
 
 
-def blocks(n: int, prototypes: Tensor) -> list[slice]:
-    """Cut n objects so that a block's distances to all prototypes (k, *shape) fit in a block."""
-    # A pair costs as many numbers as a prototype has: differences taken by broadcasting, or sums over alignments.
-    size = max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, prototypes.numel()))
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-def check_distances(metric: SemiMetric, d: Tensor, n: int, k: int, first: int = 0) -> None:
-    """Refuse what no semi-metric may return, saying which object and prototype it was."""
-    name = metric.name or type(metric).__name__
-    if d.shape != (n, k):
-        raise ValueError(
-            f"metric {name} must return distances of shape (n, f); got shape {tuple(d.shape)} for {n} objects and {k} "
-            "prototypes. Broadcast x[:, None] against v and reduce the last axes."
-        )
-    values = d.detach()
-    if not values.numel():
-        return
-    low, high = torch.stack(torch.aminmax(values)).tolist()  # one look: NaN comes through
-    if math.isfinite(low) and math.isfinite(high) and low >= -1e-6 * max(high, -low):
-        return
-    bad = ~torch.isfinite(values)
-    if bool(bad.any()):
-        i, j = (int(v) for v in bad.nonzero()[0])
-        raise ValueError(
-            f"metric {name} must return finite distances; got {float(values[i, j])} for object {first + i} and prototype "
-            f"{j}. Look for a division by zero or a root of zero; softecm.testing.check_semimetric shows more."
-        )
-    i, j = (int(v) for v in (values == low).nonzero()[0])
-    raise ValueError(
-        f"metric {name} must never be negative; got {low} for object {first + i} and prototype {j}. "
-        "Subtract the distances of each object to itself (as the Soft-DTW divergence does), or square it."
-    )
-
-
 def masses_of(metric: SemiMetric, x: Any, prototypes: Tensor, cost: MassCost) -> Tensor:
     """The masses (n, f + 1) of one run's prototypes (f, *shape), block by block."""
-    fused = metric.fused_masses(
-        x, prototypes, factors=cost.factors[0], beta=float(cost.beta[0]), delta2=float(cost.delta2[0])
+    fused = compiled_masses(
+        metric, x, prototypes, factors=cost.factors[0], beta=float(cost.beta[0]), delta2=float(cost.delta2[0])
     )
     if fused is not None:
         return fused

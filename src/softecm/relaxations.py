@@ -16,6 +16,7 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import barycenters_of, paired_gradients_of, tensor_of
 from softecm.objective import inertia, links
 from softecm.optim import minimise_small
 
@@ -47,7 +48,7 @@ class Relaxation(ABC):
 
     def tie(self, prototypes: Tensor, inner: Tensor | None = None) -> Tie:
         """Price and derivative of the constraint."""
-        return self._quadratic_tie(prototypes) if self.metric.quadratic else self._general_tie(prototypes, inner)
+        return self._quadratic_tie(prototypes) if self.metric.is_quadratic else self._general_tie(prototypes, inner)
 
     @abstractmethod
     def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
@@ -58,7 +59,7 @@ class Relaxation(ABC):
         arms, prices = arms_of(type(self), self.focal, self.lam.dtype, self.lam.device)
         apart = torch.einsum("af,rf...->ra...", arms, prototypes)
         tail = (1,) * (prototypes.ndim - 2)
-        pull = self.metric.tensor(apart * (self.lam[:, None] * prices).reshape(len(self.lam), -1, *tail))
+        pull = tensor_of(self.metric, apart * (self.lam[:, None] * prices).reshape(len(self.lam), -1, *tail))
         cost = (pull * apart).flatten(1).sum(1)
         return Tie(cost, 2.0 * torch.einsum("af,ra...->rf...", arms, pull), None)
 
@@ -107,7 +108,9 @@ class Penalty(Relaxation):
         clusters, sets = links(self.focal, prototypes.device)
         if len(sets) == 0:
             return None
-        found = self.metric.paired_gradients(prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1))
+        found = paired_gradients_of(
+            self.metric, prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1)
+        )
         if found is None:
             return None
         values, at_clusters, at_sets = found
@@ -204,14 +207,14 @@ def _gradient(cost: Tensor, leaf: Tensor) -> Tensor:
 
 def has_barycenters(metric: SemiMetric, like: Tensor) -> bool:
     """Whether the metric has a closed form for barycentres, tried on prototypes of its own shape (1, *shape)."""
-    return metric.barycenters(like, like.new_ones(1, len(like))) is not None
+    return barycenters_of(metric, like, like.new_ones(1, len(like))) is not None
 
 
 def set_barycenters(metric: SemiMetric, focal: FocalSets, clusters: Tensor, start: Tensor | None) -> Tensor:
     """Barycentres of the clusters of each set with several, (runs, c, *shape) -> (runs, f - c, *shape)."""
     runs, c = clusters.shape[:2]
     s = torch.as_tensor(focal.membership[c:].copy(), dtype=clusters.dtype, device=clusters.device)
-    closed = metric.barycenters(clusters, s)
+    closed = barycenters_of(metric, clusters, s)
     if closed is not None:
         return closed
     from_clusters, sets = links(focal, clusters.device)

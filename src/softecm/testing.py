@@ -11,6 +11,7 @@ from torch import Tensor
 
 from softecm._frames import make_frame
 from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import fitted_metric, sums_of, tensor_of
 from softecm.distances.registry import resolve_metric
 
 
@@ -94,7 +95,7 @@ def check_semimetric(metric: Any, x: Any = None, *, n: int = 8, seed: int = 0, t
     objects = chosen.space.samples(generator, n) if x is None else x
     if isinstance(objects, Tensor) and objects.is_floating_point():
         objects = objects.double()
-    with_parameters = chosen.fitted(objects, None)
+    with_parameters = fitted_metric(chosen, objects, None)
     points = objects if isinstance(objects, Tensor) else _as_prototypes(with_parameters, objects)
     name = chosen.name if chosen.name not in ("", "function") else getattr(metric, "__name__", type(metric).__name__)
     checks: list[Check] = []
@@ -181,25 +182,25 @@ def _bound(metric: SemiMetric, x: Any, v: Tensor, tol: float) -> str:
     """``sums`` must bound the weighted distances from above and touch them at v."""
     start, other = 0.6 * v[:3] + 0.4 * v[3:6], 0.2 * v[:3] + 0.8 * v[3:6]
     weights = torch.linspace(0.5, 1.5, len(x) * 3, dtype=v.dtype).reshape(-1, 3)
-    sums = metric.sums(x, start, weights)
+    sums = sums_of(metric, x, start, weights)
     if sums is None or sums.gradient is not None:
         return ""
 
     def bound(u: Tensor) -> Tensor:
-        return ((sums.curvature * u - 2 * sums.moment) * metric.tensor(u)).flatten(1).sum(1)
+        return ((sums.curvature * u - 2 * sums.moment) * tensor_of(metric, u)).flatten(1).sum(1)
 
     def cost(u: Tensor) -> Tensor:
         return (metric.pairwise(x, u) * weights).sum(0)
 
     leaf = start.detach().requires_grad_()
     (slope,) = torch.autograd.grad(cost(leaf).sum(), leaf)
-    ours = 2 * metric.tensor(sums.curvature * start - sums.moment)
+    ours = 2 * tensor_of(metric, sums.curvature * start - sums.moment)
     if not torch.allclose(ours, slope, rtol=1e-4, atol=1e-4 * float(slope.abs().max())):
         return (
             f"the bound does not touch the cost at v: their gradients differ by {float((ours - slope).abs().max()):.3g}"
         )
     slack = (bound(other) - bound(start)) - (cost(other) - cost(start))
-    if metric.quadratic and bool((slack.abs() > tol * cost(other).abs().max()).any()):
+    if metric.is_quadratic and bool((slack.abs() > tol * cost(other).abs().max()).any()):
         return f"sums is not the cost itself, though quadratic is True: off by {float(slack.abs().max()):.3g}"
     return _first(slack[:, None], lambda e: e < -tol * cost(other).abs().max(), "the bound is too low by ")
 

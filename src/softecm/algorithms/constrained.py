@@ -22,6 +22,7 @@ from softecm.algorithms.problem import SoftECMProblem
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints
 from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import sums_of, tensor_of
 from softecm.objective import Evaluation, MassCost, blocks, check_distances, share
 from softecm.optim import State
 
@@ -150,7 +151,7 @@ class LinkedProblem:
         touches = True  # the quadratic has the cost's own derivative
         for rows in cuts:
             w = weights[rows].reshape(-1, runs * f)
-            sums = self.metric.sums(self.x[rows], flat, w)
+            sums = sums_of(self.metric, self.x[rows], flat, w)
             if sums is None:
                 gradient += _gradient(self.metric, self.x[rows], flat, w)[1]
             else:
@@ -166,7 +167,7 @@ class LinkedProblem:
         curvature = curvature.reshape(runs, f, *curvature.shape[1:])
         moment = moment.reshape(prototypes.shape)
         if touches:
-            gradient = 2.0 * self.metric.tensor(curvature * prototypes - moment)
+            gradient = 2.0 * tensor_of(self.metric, curvature * prototypes - moment)
         return Evaluation(cost, gradient.reshape(prototypes.shape), curvature, moment, change, kept)
 
     def solve(self, state: State) -> Tensor:
@@ -175,7 +176,7 @@ class LinkedProblem:
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         """Eq. 8 as a function of the free prototypes: the masses are the state's."""
-        if self.metric.quadratic:
+        if self.metric.is_quadratic:
             return self.rest.fixed(state)
         alone = self._of_rest(state)
         assert alone is not None

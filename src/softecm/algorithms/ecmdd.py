@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,39 +28,12 @@ from softecm.algorithms.seeding import seed
 from softecm.algorithms.solution import Solution
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import fitted_metric
+from softecm.distances.medoid_mixture import MedoidMixture, mixed
 from softecm.objective import mass_cost, share
 from softecm.spaces.base import Space
 
 Indices = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class MedoidMixture(SemiMetric):
-    r"""ECMdd's dissimilarity: to a set, that to its own medoid mixed with those to its clusters' medoids.
-
-    .. math:: d_{iA} = \frac{\tau(i, \nu_A) + \frac{\gamma}{|A|} \sum_{k \in A} \tau(i, \nu_k)}{1 + \gamma}
-    """
-
-    base: SemiMetric
-    focal: FocalSets
-    gamma: float
-    name = "ecmdd"
-
-    def make_space(self) -> Space:
-        """The space of the dissimilarity it mixes."""
-        return self.base.make_space()
-
-    def pairwise(self, x: Any, v: Tensor) -> Tensor:
-        """From each object to each set, ``v`` being the medoids of all sets: (n), (f, *shape) -> (n, f)."""
-        return mixed(self.base.pairwise(x, v), self.focal, self.gamma)
-
-
-def mixed(to_medoids: Tensor, focal: FocalSets, gamma: float) -> Tensor:
-    """Dissimilarities to sets from those to their medoids, (..., f) -> (..., f)."""
-    c = focal.n_clusters
-    share_of = torch.as_tensor(focal.membership[c:] / focal.cardinalities[c:, None], dtype=to_medoids.dtype)
-    clusters, sets = to_medoids[..., :c], to_medoids[..., c:]
-    return torch.cat([clusters, (sets + gamma * clusters @ share_of.T) / (1.0 + gamma)], -1)
 
 
 def ecmdd(
@@ -270,7 +242,7 @@ class ECMdd(SoftECMFamily):
         check_enough(c, n)
         counts = np.ones(n) if sample_weight is None else check_weights(sample_weight, raw)
         weights = None if sample_weight is None else torch.as_tensor(counts)
-        metric = metric.fitted(x, weights)
+        metric = fitted_metric(metric, x, weights)
         d = x if isinstance(metric, Precomputed) else all_pairs(metric, space, x)
         present = np.flatnonzero(counts > 0)  # an object that does not count can't be a medoid
         if len(present) < n:

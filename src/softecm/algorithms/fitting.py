@@ -35,6 +35,7 @@ from softecm.algorithms.soft_ecm_core import RELAXATIONS, soft_ecm
 from softecm.algorithms.solution import Progress, Solution
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import fitted_metric
 from softecm.distances.registry import resolve_metric
 from softecm.objective import blocks
 from softecm.optim import Closed, Descent, GradientDescent
@@ -196,14 +197,14 @@ def prepare(
             f"n_clusters must be at most the number of objects; got n_clusters={chosen.n_clusters} for n_samples={n}. "
             "Ask for fewer clusters or give more rows."
         )
-    if metric.quadratic:
+    if metric.is_quadratic:
         check_size(chosen)
     cpu_only = "" if metric.gpu else f"metric {metric.name or type(metric).__name__}"
-    each = metric.work(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
+    each = metric.cost_of_distance(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
     device = choose_device(chosen.device, float(n) * len(chosen.focal) * runs * each, cpu_only)
     counts = np.ones(n) if given is None else given
     weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
-    metric = metric.fitted(x, None if weights is None else weights.cpu())
+    metric = fitted_metric(metric, x, None if weights is None else weights.cpu())
     x = x.to(device)
     discrete = isinstance(metric, Precomputed)
     center = medoid(x, weights) if discrete else barycenter(metric, space, x, weights, device)
@@ -416,7 +417,7 @@ def start_rows(n: int) -> Tensor:
 def barycenter_from(metric: SemiMetric, x: Any, start: Tensor, weights: Tensor | None) -> Tensor:
     """The barycentre of all objects: Soft-ECM with one cluster and no empty set is just that."""
     alone = FocalSets.full(1)
-    solution = soft_ecm(x, metric, alone, start, alpha=0.0, beta=2.0, delta=None, lam=0.0, weights=weights, tol=0.0, max_iter=1 if metric.quadratic else 50)  # fmt: skip  # noqa: E501
+    solution = soft_ecm(x, metric, alone, start, alpha=0.0, beta=2.0, delta=None, lam=0.0, weights=weights, tol=0.0, max_iter=1 if metric.is_quadratic else 50)  # fmt: skip  # noqa: E501
     return solution.prototypes[0]
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import tensor_of
 from softecm.objective import MassCost, Previous, blocks, evaluate, links, share
 from softecm.optim import State
 from softecm.relaxations import Relaxation
@@ -111,7 +112,7 @@ class SoftECMProblem:
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         """Eq. 8 as a function of the free prototypes: the masses are the state's."""
-        data = self._quadratic(state) if self.metric.quadratic else self._weighted(state)
+        data = self._quadratic(state) if self.metric.is_quadratic else self._weighted(state)
 
         def cost(free: Tensor) -> tuple[Tensor, Tensor]:
             leaf = free.detach().requires_grad_()
@@ -130,8 +131,8 @@ class SoftECMProblem:
         def cost(v: Tensor) -> tuple[Tensor, Tensor]:
             shift = v - state.prototypes  # relative to the start, so that no large constant hides a small decrease
             slope = curvature * state.prototypes - moment
-            value = ((curvature * shift + 2.0 * slope) * self.metric.tensor(shift)).flatten(1).sum(1)
-            return value, 2.0 * self.metric.tensor(curvature * shift + slope)
+            value = ((curvature * shift + 2.0 * slope) * tensor_of(self.metric, shift)).flatten(1).sum(1)
+            return value, 2.0 * tensor_of(self.metric, curvature * shift + slope)
 
         return cost
 

@@ -33,7 +33,7 @@ def make_solver(solver: str | GradientDescent | Closed, metric: SemiMetric) -> S
         return GradientDescent()
     if solver == "descent":
         return Descent()
-    return Closed() if metric.quadratic else Descent()
+    return Closed() if metric.is_quadratic else Descent()
 
 
 def soft_ecm(
@@ -99,7 +99,7 @@ def soft_ecm(
             raise ValueError("checkpoint can't be used with links between objects. Leave one of them out.")
         return iterate(LinkedProblem.of(problem, links), start, solver, max_iter, callback, keep_masses=True)
     groups = np.zeros(runs, dtype=np.int64) if isinstance(race, bool) else race
-    racing = groups if not metric.quadratic and race is not False else None
+    racing = groups if not metric.is_quadratic and race is not False else None
     return iterate(problem, start, solver, max_iter, callback, race=racing, keeper=keeper)
 
 

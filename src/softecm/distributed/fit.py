@@ -28,7 +28,7 @@ from softecm.algorithms.fitting import (
 from softecm.algorithms.model import PrototypeModel
 from softecm.algorithms.soft_ecm_core import soft_ecm
 from softecm.checkpoints import Checkpoints, identity
-from softecm.distances.base import SemiMetric
+from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.registry import resolve_metric
 from softecm.distributed.cluster import Cluster
 from softecm.distributed.encoding import Encoder, Facts, describe
@@ -180,15 +180,14 @@ def prepare_scattered(estimator: Any, chosen: Settings, source: Source, engine: 
         )
     if not facts.weight > 0:
         raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
-    if metric.quadratic:
+    if metric.is_quadratic:
         check_size(chosen)
     _store_names(estimator, facts)
     space = _named(space.fit_described(facts.description, dtype=chosen.dtype), facts)
     encoder = Encoder(space, None, owner, facts.n_features, facts.names, chosen.dtype, trusted=True)
-    if type(metric).fitted is not SemiMetric.fitted:
-        metric = metric.fitted_to(
-            engine.over_raw(partial(_describe_metric, encoder=encoder, metric=metric), _merge, weights)
-        )
+    if metric.learner is not None:
+        described = engine.over_raw(partial(_describe_metric, encoder=encoder, learner=metric.learner), _merge, weights)
+        metric = metric.learner.fitted_to(described)
     encoder = replace(encoder, metric=metric)
     placement = Placement(chosen.device, float(len(chosen.focal)) * chosen.n_init, chosen.n_jobs)
     x = engine.encoded(encoder, weights, facts.lengths, facts.weight, placement)
@@ -210,9 +209,9 @@ def _joined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return a + b
 
 
-def _describe_metric(raw: Raw, *, encoder: Encoder, metric: SemiMetric) -> Any:
+def _describe_metric(raw: Raw, *, encoder: Encoder, learner: Learner) -> Any:
     block = encoder(raw)
-    return metric.describe(block.objects, block.weights)
+    return learner.describe(block.objects, block.weights)
 
 
 def _merge(a: Any, b: Any) -> Any:

@@ -86,7 +86,7 @@ def batch_size(cell: Cell, data: Data) -> int:
         return 1
     chosen, ready = cell.model._settings(), prepared(cell, data)
     shape = starts(ready, chosen, 0, 1).shape[2:]
-    work = float(len(ready.x)) * len(chosen.focal) * ready.metric.work(shape) * chosen.n_init
+    work = float(len(ready.x)) * len(chosen.focal) * ready.metric.cost_of_distance(shape) * chosen.n_init
     return int(np.clip((GPU_WORK if ready.device.type == "cuda" else CPU_WORK) / work, 1, 1000))
 
 
