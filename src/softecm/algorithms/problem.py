@@ -12,9 +12,9 @@ from torch import Tensor
 
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import tensor_of
-from softecm.objective import MassCost, Previous, blocks, evaluate, links, share
+from softecm.objective import MassCost, Previous, evaluate, set_members, with_masses
+from softecm.objective.relaxations import Relaxation
 from softecm.optim import State
-from softecm.relaxations import Relaxation
 from softecm.spaces.scattered import Block, Scattered
 
 
@@ -36,16 +36,16 @@ class SoftECMProblem:
         prototypes = expanded.detach()
         previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
         evaluation = evaluate(self.metric, self.x, prototypes, self.cost, previous=previous, tol=self.tol)
-        tie = self.relaxation.tie(prototypes, None if before is None else before.inner)
-        gradient = self._pull_back(evaluation.gradient + tie.gradient, leaf, expanded)
+        constraint = self.relaxation.constraint(prototypes, None if before is None else before.inner)
+        gradient = self._pull_back(evaluation.gradient + constraint.gradient, leaf, expanded)
         return State(
             free.detach(),
             prototypes,
             evaluation,
-            evaluation.cost + tie.cost,
+            evaluation.cost + constraint.cost,
             gradient,
             self._scale(evaluation.curvature, prototypes),
-            tie.inner,
+            constraint.inner,
         )
 
     @staticmethod
@@ -60,20 +60,20 @@ class SoftECMProblem:
         """Inverse curvature of a bound of the objective, coordinate by coordinate: the barycentre step's length."""
         if curvature is None:
             return None
-        clusters, sets = links(self.relaxation.focal, curvature.device)
+        clusters, sets = set_members(self.relaxation.focal, curvature.device)
         c = self.relaxation.focal.n_clusters
         if self.relaxation.n_free < len(self.relaxation.focal):
             folded = curvature[:, :c].clone()
             shares = self.relaxation.means()[c:]  # |mean of steps|^2 <= mean of |step|^2
             folded += torch.einsum("ac,ra...->rc...", shares, curvature[:, c:])
         else:
-            ties = torch.zeros(len(self.relaxation.focal), dtype=curvature.dtype, device=curvature.device)
+            bound = torch.zeros(len(self.relaxation.focal), dtype=curvature.dtype, device=curvature.device)
             ones = torch.ones(len(sets), dtype=curvature.dtype, device=curvature.device)
-            ties.index_add_(0, sets, ones).index_add_(0, clusters, ones)
-            # |a - b|^2 <= 2 |a|^2 + 2 |b|^2: both ends of a tie move at once.
+            bound.index_add_(0, sets, ones).index_add_(0, clusters, ones)
+            # |a - b|^2 <= 2 |a|^2 + 2 |b|^2: a cluster and its set move at once.
             per_unit = curvature / self._total_weights(curvature)
             tail = (1,) * (curvature.ndim - 2)
-            folded = curvature + 2.0 * (self.relaxation.lam[:, None] * ties).reshape(-1, len(ties), *tail) * per_unit
+            folded = curvature + 2.0 * (self.relaxation.lam[:, None] * bound).reshape(-1, len(bound), *tail) * per_unit
         smallest = folded.amax(dim=tuple(range(1, folded.ndim)), keepdim=True) * 1e-9
         return 0.5 / torch.maximum(folded, smallest).clamp_min(torch.finfo(folded.dtype).tiny).expand(
             *folded.shape[:2], *prototypes.shape[2:]
@@ -119,8 +119,8 @@ class SoftECMProblem:
             with torch.enable_grad():
                 expanded = self.relaxation.expand(leaf)
             value, gradient = data(expanded.detach())
-            tie = self.relaxation.tie(expanded.detach(), state.inner)
-            return value + tie.cost, self._pull_back(gradient + tie.gradient, leaf, expanded)
+            constraint = self.relaxation.constraint(expanded.detach(), state.inner)
+            return value + constraint.cost, self._pull_back(gradient + constraint.gradient, leaf, expanded)
 
         return cost
 
@@ -151,33 +151,6 @@ class SoftECMProblem:
     def select(self, runs: Tensor) -> SoftECMProblem:
         """The same for some of the runs."""
         return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs))
-
-
-def with_masses(metric: SemiMetric, x: Any, cost: MassCost, at: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """Cost (runs,) and gradient as functions of the prototypes, with the masses that are optimal at ``at``."""
-    runs, f = at.shape[:2]
-    flat = at.flatten(0, 1)
-    weights = []
-    for rows in blocks(len(x), flat):
-        d = metric.pairwise(x[rows], flat).detach().clamp_min(0.0).reshape(-1, runs, f)
-        w = share(d, cost.factors, cost.beta, cost.delta2).weights
-        if cost.weights is not None:
-            w = w * cost.weights[rows, None, None]
-        weights.append(w.reshape(-1, runs * f))
-
-    def of(v: Tensor) -> tuple[Tensor, Tensor]:
-        leaf = v.detach().flatten(0, 1).requires_grad_()
-        value = v.new_zeros(runs)
-        gradient = torch.zeros_like(leaf)
-        for rows, w in zip(blocks(len(x), leaf), weights, strict=True):
-            with torch.enable_grad():
-                d = metric.pairwise(x[rows], leaf)
-                terms = d * w
-            value += terms.detach().reshape(-1, runs, f).sum((0, 2))
-            gradient += torch.autograd.grad(terms.sum(), leaf)[0]
-        return value, gradient.reshape(v.shape)
-
-    return of
 
 
 def _block_with_masses(

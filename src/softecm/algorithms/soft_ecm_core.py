@@ -18,9 +18,9 @@ from softecm.algorithms.problem import SoftECMProblem
 from softecm.algorithms.solution import Progress, Solution
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.objective import inertia, links, mass_cost
+from softecm.objective import inertia, mass_cost, set_members
+from softecm.objective.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 from softecm.optim import Closed, Descent, GradientDescent, Solver
-from softecm.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 
 RELAXATIONS: dict[str, type[Relaxation]] = {"penalty": Penalty, "gap": Gap, "exact": Exact}
 
@@ -162,7 +162,7 @@ def _raise_lambda(
 
 def constraint_residual(metric: SemiMetric, focal: FocalSets, prototypes: Tensor) -> Tensor:
     """How much of the sets' inertia the best barycentres would save, run by run: 0 where eq. 4 holds."""
-    clusters, sets = links(focal, prototypes.device)
+    clusters, sets = set_members(focal, prototypes.device)
     if len(sets) == 0:
         return prototypes.new_zeros(len(prototypes))
     c = focal.n_clusters
