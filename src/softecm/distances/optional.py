@@ -40,7 +40,8 @@ class FusedRound(NamedTuple):
 class ClosedForm(ABC):  # noqa: B024 -- all of it is optional; a subclass says what it knows
     """What is known of the prototype step (eq. 8) beyond derivatives."""
 
-    #: Weighted barycentres are weighted means, coordinate by coordinate, and ``sums`` is the cost itself.
+    #: Weighted barycentres are weighted means, coordinate by coordinate, ``sums`` is the cost itself, and between prototypes
+    #: ``d(a, b) = <tensor(a - b), a - b>``.
     quadratic: bool = False
 
     def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums | None:
