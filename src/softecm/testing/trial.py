@@ -23,15 +23,14 @@ class Trial:
 
     given: SemiMetric  # as the user wrote it
     metric: SemiMetric  # with what it learns filled in
-    x: Any  # Encoded objects (n)
+    x: Encoded  # (n)
     v: Tensor  # (n, *shape)
     tol: float
 
     @property
     def points(self) -> Encoded:
         """The prototypes where objects are due: for a table of dissimilarities, the table."""
-        points: Encoded = self.x if self.metric.discrete else self.v
-        return points
+        return self.x if self.metric.discrete else self.v
 
     def between(self, share: float, k: int) -> Tensor:
         """K points between neighbouring prototypes."""
