@@ -156,16 +156,17 @@ def _build(description: dict[str, Any], tensors: Mapping[str, Any], metric: Any)
 def _classes() -> dict[str, type]:
     """The library's own values that a file may name."""
     from softecm import distances, spaces
-    from softecm.algorithms import catecm, ecmdd, relational
-    from softecm.algorithms.set_metric import SetQuadratic
+    from softecm.distances.affine import AffineDistance
+    from softecm.distances.medoid_mixture import MedoidMixture
+    from softecm.distances.mismatches import ExpectedMismatches
+    from softecm.distances.set_quadratic import SetQuadratic
     from softecm.fit.model import PrototypeModel
     from softecm.optim import Closed, Descent, GradientDescent
 
     values: list[type] = [FocalSets, CredalPartition, PrototypeModel, SetQuadratic, GradientDescent, Descent, Closed]
     values += [v for v in vars(spaces).values() if isinstance(v, type)]
     values += [v for v in vars(distances).values() if isinstance(v, type)]
-    values += [relational.Dissimilarities, relational.Precomputed, relational.AffineDistance]
-    values += [ecmdd.MedoidMixture, catecm.ExpectedMismatches]
+    values += [AffineDistance, MedoidMixture, ExpectedMismatches]
     return {v.__name__: v for v in values if hasattr(v, "__dataclass_fields__") and v is not distances.FunctionMetric}
 
 

@@ -10,8 +10,8 @@ import torch
 from problems import largest_rise
 from pure import catecm
 from softecm import CatECM, FocalSets, load_model
-from softecm.algorithms.catecm import ExpectedMismatches
 from softecm.datasets import load_diamond
+from softecm.distances.mismatches import ExpectedMismatches
 from softecm.objective import update_masses
 from softecm.scores import adjusted_rand_index
 

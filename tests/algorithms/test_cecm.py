@@ -9,8 +9,8 @@ from softecm import CECM, ECM, FocalSets
 from softecm.algorithms.cecm import cecm_links
 from softecm.constraints import check_constraints, kept, sample_constraints
 from softecm.datasets import load_diamond, make_blobs
-from softecm.fit.linked import with_linked
 from softecm.fit.model import PrototypeModel
+from softecm.objective.linked import with_linked
 from softecm.spaces import RealVectors
 
 

@@ -9,10 +9,10 @@ from softecm import ECM, FCM, CredalPartition, FocalSets, SoftECM, load_model
 from softecm.constraints import Constraints, kept, sample_constraints
 from softecm.datasets import make_blobs, make_mixed_blobs
 from softecm.distances import Euclidean, SquaredEuclidean
-from softecm.fit.linked import WeightedPairs
-from softecm.fit.links import Links, simplex_power, simplex_quadratic
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.kernels import linked
+from softecm.objective.linked import WeightedPairs
+from softecm.objective.links import Links, simplex_power, simplex_quadratic
 
 
 @pytest.mark.parametrize("beta", [1.05, 1.2, 1.5, 2.0, 3.0, 5.0])
@@ -83,7 +83,7 @@ def test_links_are_heeded_whatever_the_metric_and_the_solver(metric, solver):
 def test_the_objective_never_rises(many, metric, relaxation):
     for seed in range(many // 5):
         problem = random_problem(seed)
-        if relaxation == "exact" and not metric.quadratic:
+        if relaxation == "exact" and not metric.is_quadratic:
             problem["focal"] = FocalSets.up_to(problem["focal"].n_clusters, 1)
         rng = np.random.default_rng(seed)
         pairs = sample_constraints(rng.integers(0, 3, len(problem["x"])), int(rng.integers(1, 10)), random_state=seed)

@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from pure import ecmdd
 from softecm import ECMdd, FocalSets, load_model
 from softecm.algorithms.ecmdd import best_objects, set_medoids
-from softecm.algorithms.ecmdd import mixed_with_clusters as mixed
 from softecm.datasets import load_diamond, make_blobs
+from softecm.distances.medoid_mixture import mixed_with_clusters as mixed
 from softecm.objective import update_masses
 from softecm.scores import adjusted_rand_index
 

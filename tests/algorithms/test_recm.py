@@ -11,8 +11,8 @@ from problems import largest_rise
 from pure import recm
 from softecm import ECM, RECM, FocalSets
 from softecm.algorithms.recm import additive_constant
-from softecm.algorithms.relational import AffineDistance
 from softecm.datasets import load_diamond, make_blobs
+from softecm.distances.affine import AffineDistance
 from softecm.objective import update_masses
 
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
+from softecm.algorithms.soft_ecm_core import soft_ecm
 
 from problems import largest_rise
 from softecm import SoftECM
 from softecm.belief import FocalSets
 from softecm.datasets import make_blobs
-from softecm.distances import SEMI_METRICS, Mahalanobis, SemiMetric
-from softecm.fit.soft_ecm import soft_ecm
+from softecm.distances import SEMI_METRICS, ClosedForm, Mahalanobis, SemiMetric, Sums
+from softecm.distances.capabilities import fitted_metric
 from softecm.optim import GradientDescent
 from softecm.testing import check_semimetric
 
@@ -52,14 +53,17 @@ def test_a_metric_that_breaks_a_property_is_caught(broken):
 
 
 def test_a_wrong_bound_and_wrong_terms_are_caught():
+    class WrongBound(ClosedForm):
+        def sums(self, x, v, weights):
+            return Sums(0.1 * weights.sum(0)[:, None], 0.1 * weights.T @ x)
+
     class Wrong(SemiMetric):
         def pairwise(self, x, v):
             return (x[:, None] - v).square().sum(-1)
 
-        def sums(self, x, v, weights):
-            from softecm.distances import Sums
-
-            return Sums(0.1 * weights.sum(0)[:, None], 0.1 * weights.T @ x)
+        @property
+        def closed_form(self):
+            return WrongBound()
 
         def terms(self, x, v):
             return (x[:, None] - v).abs()
@@ -90,7 +94,7 @@ def test_the_objective_never_rises(name, relaxation, solver, many):
     for seed in range(many):
         rng = np.random.default_rng(seed)
         x = torch.from_numpy(rng.normal(size=(int(rng.integers(8, 30)), 3)) + rng.integers(1, 4, (1, 3)))
-        metric = SEMI_METRICS[name]().fitted(x, None)
+        metric = fitted_metric(SEMI_METRICS[name](), x, None)
         focal = FocalSets.up_to(int(rng.integers(2, 4)), int(rng.integers(1, 4)))
         run = soft_ecm(
             x, metric, focal, x[None, : focal.n_clusters].clone(), relaxation=relaxation, max_iter=8,
@@ -98,7 +102,7 @@ def test_the_objective_never_rises(name, relaxation, solver, many):
             alpha=float(rng.uniform(0, 2)), beta=float(rng.choice([1.1, 1.5, 2.0])),
             delta=float(rng.uniform(0.5, 3)), lam=float(rng.choice([0.1, 1.0, 5.0])),
         )  # fmt: skip
-        limit = 1e-9 if metric.quadratic and solver == "auto" else 1e-6
+        limit = 1e-9 if metric.is_quadratic and solver == "auto" else 1e-6
         assert largest_rise(run.history[0]) <= limit, f"seed {seed}"
 
 

@@ -8,13 +8,14 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
+from softecm.algorithms.soft_ecm_core import soft_ecm
 
 from problems import largest_rise
 from softecm import SoftECM, datasets, scores
 from softecm.belief import FocalSets
 from softecm.datasets import make_mixed_blobs
 from softecm.distances import Hamming, Mixed
-from softecm.fit.soft_ecm import soft_ecm
+from softecm.distances.capabilities import fitted_metric, sums_of
 from softecm.objective import check_distances
 from softecm.testing import check_semimetric
 
@@ -26,7 +27,7 @@ def encoded(metric, X):
     raw = space.check(SoftECM(), X, reset=True)
     space = space.fit(raw, dtype=torch.float64)
     x = space.encode(raw)
-    return space, x, metric.fitted(x, None)
+    return space, x, fitted_metric(metric, x, None)
 
 
 def blobs(missing: float, seed: int = 0, n: int = 60) -> pd.DataFrame:
@@ -121,8 +122,8 @@ def test_gradient_and_sums_agree_with_differences_where_there_are_gaps(metric, r
         h = 1e-6
         numeric = (cost(v + h * direction) - cost(v - h * direction)) / (2 * h)
         torch.testing.assert_close((gradient * direction).sum(), numeric, rtol=1e-5, atol=1e-5)
-    sums = metric.sums(x, v, w)
-    if metric.quadratic:
+    sums = sums_of(metric, x, v, w)
+    if metric.is_quadratic:
         torch.testing.assert_close(2 * (sums.curvature * v - sums.moment), gradient)
         u = v + 0.1 * torch.from_numpy(rng.normal(size=v.shape))
         rise = ((sums.curvature * u - 2 * sums.moment) * u - (sums.curvature * v - 2 * sums.moment) * v).sum()
@@ -142,13 +143,13 @@ def test_the_objective_never_rises(relaxation, kind, many):
         focal = FocalSets.up_to(int(rng.integers(2, 4)), int(rng.integers(1, 4)))
         start = space.starts(x, torch.arange(focal.n_clusters))
         run = soft_ecm(
-            x, metric, focal, start[None], relaxation=relaxation, max_iter=10 if metric.quadratic else 5,
+            x, metric, focal, start[None], relaxation=relaxation, max_iter=10 if metric.is_quadratic else 5,
             alpha=float(rng.uniform(0, 2)), beta=float(rng.choice([1.1, 1.5, 2.0])),
             delta=float(rng.uniform(0.5, 3)), lam=float(rng.choice([0.1, 1.0, 5.0])),
         )  # fmt: skip
-        if relaxation == "exact" and not metric.quadratic:
+        if relaxation == "exact" and not metric.is_quadratic:
             continue  # lambda is raised in between
-        assert largest_rise(run.history[0]) <= (1e-9 if metric.quadratic else 1e-6), f"seed {seed}"
+        assert largest_rise(run.history[0]) <= (1e-9 if metric.is_quadratic else 1e-6), f"seed {seed}"
 
 
 @pytest.mark.parametrize(("missing", "loss"), [(0.1, 0.05), (0.3, 0.15)])

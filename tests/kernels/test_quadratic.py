@@ -8,7 +8,7 @@ import torch
 from softecm.belief import FocalSets
 from softecm.distances import SquaredEuclidean
 from softecm.kernels import quadratic
-from softecm.objective import Previous, _evaluate_in_blocks, evaluate, mass_cost, masses_of, share
+from softecm.objective import Previous, evaluate, evaluate_in_blocks, mass_cost, masses_of, share
 
 
 def batch(rng, n=300, p=5, runs=3, beta=(2.0, 1.5, 1.2), delta=1.5):
@@ -25,7 +25,7 @@ def test_the_compiled_round_equals_the_reference(rng, beta, delta):
     _, x, v, cost = batch(rng, beta=beta, delta=delta)
     previous = Previous(v + 0.01 * torch.from_numpy(rng.normal(size=v.shape)), None)
     ours = evaluate(SquaredEuclidean(), x, v, cost, previous=previous, tol=np.inf)
-    plain = _evaluate_in_blocks(SquaredEuclidean(), x, v, cost, previous, np.inf)
+    plain = evaluate_in_blocks(SquaredEuclidean(), x, v, cost, previous, np.inf)
     for name in ("cost", "gradient", "curvature", "moment", "change"):
         torch.testing.assert_close(getattr(ours, name), getattr(plain, name), rtol=1e-11, atol=1e-12)
 
@@ -35,7 +35,7 @@ def test_an_object_on_several_prototypes_shares_its_mass_among_them(rng):
     v[:, 0] = x[7]
     v[:, 3] = x[7]
     ours = evaluate(SquaredEuclidean(), x, v, cost)
-    plain = _evaluate_in_blocks(SquaredEuclidean(), x, v, cost, None, np.inf)
+    plain = evaluate_in_blocks(SquaredEuclidean(), x, v, cost, None, np.inf)
     torch.testing.assert_close(ours.gradient, plain.gradient, rtol=1e-11, atol=1e-12)
     masses = masses_of(SquaredEuclidean(), x, v[1], cost.select(torch.tensor([1])))
     held = masses[7, 1:]
@@ -67,7 +67,7 @@ def test_the_sums_do_not_depend_on_the_number_of_threads(rng):
 def test_change_is_a_lower_bound_above_the_tolerance_and_exact_below(rng):
     _, x, v, cost = batch(rng, n=5000)
     nudged = v + 1e-7 * torch.from_numpy(rng.normal(size=v.shape))
-    exact = _evaluate_in_blocks(SquaredEuclidean(), x, v, cost, Previous(nudged, None), np.inf).change
+    exact = evaluate_in_blocks(SquaredEuclidean(), x, v, cost, Previous(nudged, None), np.inf).change
     below = evaluate(SquaredEuclidean(), x, v, cost, previous=Previous(nudged, None), tol=1.0).change
     torch.testing.assert_close(below, exact, rtol=1e-6, atol=1e-13)
     above = evaluate(SquaredEuclidean(), x, v, cost, previous=Previous(nudged, None), tol=1e-12).change

@@ -8,7 +8,7 @@ import torch
 from softecm.belief import FocalSets
 from softecm.distances import Mixed
 from softecm.distances._tables import fused_table, table_pairwise
-from softecm.objective import Previous, _evaluate_in_blocks, evaluate, mass_cost, masses_of, share
+from softecm.objective import Previous, evaluate, evaluate_in_blocks, mass_cost, masses_of, share
 from softecm.spaces.tables import EncodedTable, Layout
 
 
@@ -53,7 +53,7 @@ def test_the_compiled_round_agrees_with_the_plain_one(p, levels, gaps, weighted)
     cost = mass_cost(focal, 1.0, [1.2, 2.0], 2.0, like=v, runs=2, weights=w)
     previous = Previous(v + 0.05, None)
     fast = evaluate(Mixed(), x, v, cost, previous=previous, tol=2.0)
-    plain = _evaluate_in_blocks(Mixed(), x, v, cost, previous, np.inf)
+    plain = evaluate_in_blocks(Mixed(), x, v, cost, previous, np.inf)
     for name in ("cost", "gradient", "change"):
         torch.testing.assert_close(getattr(fast, name), getattr(plain, name), rtol=1e-10, atol=1e-9)
     torch.testing.assert_close(*torch.broadcast_tensors(fast.curvature, plain.curvature), rtol=1e-10, atol=1e-9)

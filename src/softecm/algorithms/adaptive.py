@@ -21,17 +21,17 @@ import torch
 from torch import Tensor
 
 from softecm._batch import from_tensors, mixed, named_tensors, selected
-from softecm.algorithms.set_metric import SetQuadratic
 from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.fit.linked import linked_masses
-from softecm.fit.links import Links
+from softecm.distances.set_quadratic import SetQuadratic
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Prices
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import KEPT_CELLS, MassCost, blocks, share
+from softecm.objective.linked import linked_masses
+from softecm.objective.links import Links
 
 FLATTEST = 1e-6  # a cluster's shortest axis over its longest, squared: thinner ones are filled up
 
@@ -271,14 +271,14 @@ class AdaptiveECM(VectorAlgorithm):
         return unit_of_data(x, weights) if self.adaptive else None
 
     def problem(
-        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> AdaptiveProblem:
         """For objects in memory, with or without links between them."""
         cost = prices.cost(chosen.focal, like, objects.weights)
         links = None if links is None else links.to(objects.device)
         return AdaptiveProblem(objects.x, chosen.focal, cost, self.corrected, self.adaptive, links, chosen.tol)
 
-    def metric_of(self, objects: Objects, chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+    def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """A matrix a set."""
         return adaptive_metric(solution.found["matrices"][run], chosen.focal)
 

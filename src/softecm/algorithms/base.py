@@ -22,12 +22,12 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.registry import resolve_metric
 from softecm.fit import pipeline
-from softecm.fit.linked import with_linked
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, runs_table
 from softecm.fit.pipeline import Algorithm, Outcome
 from softecm.fit.prepare import Columns, Objects, check_weights, in_memory
 from softecm.fit.settings import Plan, Settings
+from softecm.objective.linked import with_linked
 
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):
@@ -265,7 +265,7 @@ class PrototypeFamily(PrototypeClusterer):
         """The checked parameters."""
 
     @abstractmethod
-    def _algorithm(self, metric: SemiMetric) -> Algorithm:
+    def _algorithm(self, metric: SemiMetric) -> Algorithm[Any]:
         """The algorithm for this metric, with its own parameters."""
 
     def fit(
@@ -340,7 +340,7 @@ class PrototypeFamily(PrototypeClusterer):
     def _last(self) -> PrototypeModel | None:
         return getattr(self, "model_", None)
 
-    def _adopt(self, objects: Objects, model: PrototypeModel, outcome: Outcome) -> None:
+    def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
         """Take over what a fit found; until here the estimator is as it was."""
         run, solution = int(outcome.best[0]), outcome.solution
         self.n_features_in_ = objects.columns.n_features
@@ -369,7 +369,7 @@ class PrototypeFamily(PrototypeClusterer):
             self.outlier_scores_ = partition.outlier_scores()
         else:
             for name in ("labels_", "outlier_scores_"):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
 
     def _warn(self, chosen: Settings) -> None:
         self._warn_if_unconverged()

@@ -13,14 +13,14 @@ from torch import Tensor
 from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import threads
 from softecm.algorithms.base import PrototypeClusterer
-from softecm.algorithms.relational import check_indices, refuse_dissimilarities
-from softecm.algorithms.set_metric import SetQuadratic
 from softecm.belief import FocalSets
+from softecm.distances.set_quadratic import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, separation
-from softecm.fit.prepare import OUTLIERS, check_enough, fitted_space, weighted_quantile
+from softecm.fit.prepare import OUTLIERS, fitted_space, weighted_quantile
 from softecm.objective import mass_cost, share
+from softecm.spaces.matrices import check_enough, check_indices, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]

@@ -14,46 +14,17 @@ from torch import Tensor
 from softecm._batch import mixed, selected
 from softecm.algorithms.base import PrototypeFamily
 from softecm.belief import FocalSets
-from softecm.distances._tables import Places, level_sums, table_pairwise, table_terms
+from softecm.distances._tables import level_sums
 from softecm.distances.base import SemiMetric
-from softecm.fit.links import Links
+from softecm.distances.mismatches import ExpectedMismatches
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Algorithm, Prices
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import RELATIONAL, Settings, settings
 from softecm.objective import MassCost, share
+from softecm.objective.links import Links
 from softecm.spaces.base import Space
-from softecm.spaces.tables import EncodedTable, Layout, Table, TableOptions
-
-
-@dataclass(frozen=True)
-class ExpectedMismatches(SemiMetric):
-    r"""How many attributes of an object a prototype is expected to miss, :math:`\sum_l (1 - w_l(x_l))`.
-
-    A prototype has a weight for every category of every attribute, adding up to 1. A missing cell is left out and the rest
-    counts for it in proportion; a category the fit never saw is always missed.
-    """
-
-    name = "mismatches"
-    space = Table
-
-    def make_space(self) -> Table:
-        """A table in which every column is categorical, weights encoded as they are."""
-        return Table(TableOptions(nominal=True, simplex=True))
-
-    def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
-        """Expected mismatches (n, k) with prototypes (k, categories); of weights where ``x`` is a tensor of them."""
-        if isinstance(x, Tensor):
-            return x.sum(-1, keepdim=True) - x @ v.T  # each attribute's weights add up to 1
-        return table_pairwise(x, v, _missed)
-
-    def terms(self, x: EncodedTable, v: Tensor) -> Tensor:
-        """What each column adds."""
-        return table_terms(x, v, _missed)
-
-
-def _missed(weights: Tensor, at: Places) -> Tensor:
-    return 1.0 - weights
+from softecm.spaces.tables import EncodedTable, Layout
 
 
 @dataclass(frozen=True)
@@ -158,7 +129,7 @@ def _modes(x: EncodedTable, scores: Tensor, now: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class CategoricalECM(Algorithm):
+class CategoricalECM(Algorithm[EncodedTable]):
     """CatECM: modes as centres."""
 
     cpu_only: ClassVar[str] = "CatECM"
@@ -172,12 +143,12 @@ class CategoricalECM(Algorithm):
         return metric.pairwise(x, center)[:, 0].numpy()
 
     def problem(
-        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[EncodedTable], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> ModeProblem:
         """For a table in memory."""
         return ModeProblem(objects.x, chosen.focal, prices.cost(chosen.focal, like, objects.weights), chosen.tol)
 
-    def between(self, objects: Objects, solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+    def between(self, objects: Objects[EncodedTable], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Attributes in which two modes differ."""
         clusters = solution.prototypes[:, :n_clusters]
         shared = torch.einsum("rkw,rlw->rkl", clusters, clusters)

@@ -17,9 +17,9 @@ from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.constraints import Constraints, check_constraints
 from softecm.distances.base import SemiMetric
-from softecm.fit.links import Links
 from softecm.fit.pipeline import Algorithm
 from softecm.fit.settings import Plan, Settings, settings
+from softecm.objective.links import Links
 
 METRICS = ("euclidean", "adaptive")
 VARIANTS = ("article", "evclust")
@@ -243,7 +243,7 @@ class CECM(PrototypeFamily):
         check_choice("variant", given.pop("variant"), VARIANTS, "'article' is the published formula.")
         return settings(**given, beta=2.0, lam=0.0, relaxation="exact")
 
-    def _algorithm(self, metric: SemiMetric) -> Algorithm:
+    def _algorithm(self, metric: SemiMetric) -> Algorithm[Any]:
         return AdaptiveECM(corrected=False) if self.metric == "adaptive" else SoftECMAlgorithm()
 
     @property

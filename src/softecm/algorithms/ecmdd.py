@@ -15,49 +15,23 @@ from torch import Tensor
 from softecm._batch import from_tensors, mixed, named_tensors, selected
 from softecm._checks import check_number
 from softecm.algorithms.base import PrototypeFamily
-from softecm.algorithms.relational import Dissimilarities, Precomputed, all_pairs, check_indices, medoid
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.fit.links import Links
+from softecm.distances.medoid_mixture import MedoidMixture, mixed_with_clusters
+from softecm.distances.precomputed import Precomputed, all_pairs, medoid
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Algorithm, Outcome, Prices
-from softecm.fit.prepare import InMemory, Objects, check_enough
+from softecm.fit.prepare import Objects
 from softecm.fit.seeding import seed
 from softecm.fit.settings import RELATIONAL, Settings, settings
 from softecm.objective import MassCost, share
+from softecm.objective.links import Links
 from softecm.spaces.base import Space
+from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.matrices import check_enough, check_indices
 
 Indices = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class MedoidMixture(SemiMetric):
-    r"""ECMdd's dissimilarity: to a set, that to its own medoid mixed with those to its clusters' medoids.
-
-    .. math:: d_{iA} = \frac{\tau(i, \nu_A) + \frac{\gamma}{|A|} \sum_{k \in A} \tau(i, \nu_k)}{1 + \gamma}
-    """
-
-    base: SemiMetric
-    focal: FocalSets
-    gamma: float
-    name = "ecmdd"
-
-    def make_space(self) -> Space:
-        """The space of the dissimilarity it mixes."""
-        return self.base.make_space()
-
-    def pairwise(self, x: Any, v: Tensor) -> Tensor:
-        """From each object to each set, ``v`` being the medoids of all sets: (n), (f, *shape) -> (n, f)."""
-        return mixed_with_clusters(self.base.pairwise(x, v), self.focal, self.gamma)
-
-
-def mixed_with_clusters(to_medoids: Tensor, focal: FocalSets, gamma: float) -> Tensor:
-    """Dissimilarities to sets from those to their medoids, (..., f) -> (..., f)."""
-    c = focal.n_clusters
-    share_of = torch.as_tensor(focal.membership[c:] / focal.cardinalities[c:, None], dtype=to_medoids.dtype)
-    clusters, sets = to_medoids[..., :c], to_medoids[..., c:]
-    return torch.cat([clusters, (sets + gamma * clusters @ share_of.T) / (1.0 + gamma)], -1)
 
 
 @dataclass(frozen=True)
@@ -168,7 +142,7 @@ def set_medoids(d: NDArray[np.floating[Any]], focal: FocalSets, clusters: Indice
 
 
 @dataclass(frozen=True)
-class EvidentialMedoids(Algorithm):
+class EvidentialMedoids(Algorithm[Any]):
     """ECMdd: what a set's own medoid and its clusters' medoids count.
 
     An object that does not count can't be a medoid: the problem is stated for those that count.
@@ -181,10 +155,8 @@ class EvidentialMedoids(Algorithm):
 
     def _all(self, metric: SemiMetric, space: Space, x: Any) -> Tensor:
         """All dissimilarities (n, n): given, or computed."""
-        if metric.discrete:
-            return x
         if id(x) not in self._known:
-            self._known[id(x)] = all_pairs(metric, space, x)
+            self._known[id(x)] = x if metric.discrete else all_pairs(metric, space, x)
         return self._known[id(x)]
 
     def from_center(
@@ -198,10 +170,9 @@ class EvidentialMedoids(Algorithm):
         return d[:, int(places[center])].numpy()
 
     def problem(
-        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[Any], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> MedoidProblem:
         """For the objects that count."""
-        assert isinstance(objects, InMemory)
         present = _present(objects)
         check_enough(chosen.n_clusters, len(present))
         d = self._all(objects.metric, objects.space, objects.x)
@@ -210,9 +181,8 @@ class EvidentialMedoids(Algorithm):
             d, weights = d[present][:, present], None if weights is None else weights[present]
         return MedoidProblem(d, chosen.focal, prices.cost(chosen.focal, d, weights), self.gamma, self.eta)
 
-    def seeded(self, objects: Objects, chosen: Settings, n_init: int, rng: np.random.RandomState) -> Tensor:
+    def seeded(self, objects: Objects[Any], chosen: Settings, n_init: int, rng: np.random.RandomState) -> Tensor:
         """Different objects for the clusters of each run (runs, c), counted among those present."""
-        assert isinstance(objects, InMemory)
         present, c = _present(objects), chosen.n_clusters
         check_enough(c, len(present))
         d = self._all(objects.metric, objects.space, objects.x)[present][:, present]
@@ -225,19 +195,17 @@ class EvidentialMedoids(Algorithm):
             z[again] = np.setdiff1d(np.arange(n), z)[: len(again)]
         return torch.from_numpy(starts)
 
-    def given(self, objects: Objects, chosen: Settings) -> Tensor:
+    def given(self, objects: Objects[Any], chosen: Settings) -> Tensor:
         """The objects a user gave (1, c)."""
-        assert isinstance(objects, InMemory)
         return self._among(objects, check_indices("init", chosen.init, len(objects), chosen.n_clusters))
 
-    def continued(self, objects: Objects, chosen: Settings, last: PrototypeModel) -> Tensor:
+    def continued(self, objects: Objects[Any], chosen: Settings, last: PrototypeModel) -> Tensor:
         """The last fit's medoids, by the objects nearest to them."""
-        assert isinstance(objects, InMemory)
         nearest = last.distances(objects.x)[:, : chosen.n_clusters].argmin(0)
         return self._among(objects, nearest.astype(np.int64))
 
     @staticmethod
-    def _among(objects: InMemory, numbers: Indices) -> Tensor:
+    def _among(objects: Objects[Any], numbers: Indices) -> Tensor:
         present = _present(objects).numpy()
         if not np.isin(numbers, present).all():
             raise ValueError(
@@ -245,24 +213,23 @@ class EvidentialMedoids(Algorithm):
             )
         return torch.from_numpy(np.searchsorted(present, numbers))[None]
 
-    def between(self, objects: Objects, solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+    def between(self, objects: Objects[Any], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Looked up."""
         d = self._all(objects.metric, objects.space, objects.x)
         clusters = _present(objects)[solution.prototypes[:, :n_clusters].long()]
         return [d[z][:, z].numpy() for z in clusters]
 
-    def prototypes_of(self, objects: Objects, solution: Solution, run: int) -> Tensor:
+    def prototypes_of(self, objects: Objects[Any], solution: Solution, run: int) -> Tensor:
         """The medoids as the space places them."""
         return objects.space.starts(objects.x, _present(objects)[solution.prototypes[run].long()])
 
-    def metric_of(self, objects: Objects, chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+    def metric_of(self, objects: Objects[Any], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """The mixture of dissimilarities to medoids."""
         return MedoidMixture(objects.metric, chosen.focal, self.gamma)
 
 
-def _present(objects: Objects) -> Tensor:
+def _present(objects: Objects[Any]) -> Tensor:
     """Numbers of the objects that count."""
-    assert isinstance(objects, InMemory)
     return torch.from_numpy(np.flatnonzero(objects.counts > 0))
 
 
@@ -389,7 +356,7 @@ class ECMdd(PrototypeFamily):
     def _algorithm(self, metric: SemiMetric) -> EvidentialMedoids:
         return EvidentialMedoids(float(self.gamma), float(self.eta))
 
-    def _adopt(self, objects: Objects, model: PrototypeModel, outcome: Outcome) -> None:
+    def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
         super()._adopt(objects, model, outcome)
         medoids = outcome.solution.prototypes[int(outcome.best[0])].long()
         self.medoids_ = _present(objects)[medoids].numpy()

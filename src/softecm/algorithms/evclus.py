@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import threads
 from softecm.algorithms.base import EvidentialClusterer
-from softecm.algorithms.relational import Dissimilarities, check_enough
 from softecm.belief import CredalPartition, FocalSets
 from softecm.kernels.simplex_qp import RIDGE, fit_rows, sweep_all, sweep_some
+from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.matrices import check_enough
 
 Floats = NDArray[np.float64]
 FAR = 0.95  # the conflict asked of objects at dissimilarity d0

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 from softecm.algorithms.base import PrototypeFamily
-from softecm.fit.linked import WeightedPairs
 from softecm.fit.settings import Plan
+from softecm.objective.linked import WeightedPairs
 
 
 class LinkableFamily(PrototypeFamily):

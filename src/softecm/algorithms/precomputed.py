@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._batch import mixed, selected
-from softecm.algorithms.relational import medoid
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.fit.links import Links
+from softecm.distances.precomputed import medoid
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Algorithm, Prices
 from softecm.fit.prepare import Objects, distances_to
 from softecm.fit.settings import Settings
 from softecm.kernels.medoids import barycenters, exact_choice, gap_choice
 from softecm.objective import MassCost, share
+from softecm.objective.links import Links
 from softecm.spaces.base import Space
 
 Floats = NDArray[np.floating[Any]]
@@ -160,11 +160,11 @@ def _larger(focal: FocalSets) -> list[tuple[int, ...]]:
 
 
 @dataclass(frozen=True)
-class SoftECMdd(Algorithm):
+class SoftECMdd(Algorithm[Tensor]):
     """Soft-ECM on dissimilarities: prototypes are objects."""
 
     def problem(
-        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> DiscreteProblem:
         """Eq. 6 for a batch of runs."""
         if links is not None:
@@ -182,7 +182,7 @@ class SoftECMdd(Algorithm):
         """Dissimilarities (n,) to the medoid of all objects."""
         return distances_to(metric, x, medoid(x, weights))
 
-    def between(self, objects: Objects, solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+    def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Looked up."""
         return [objects.x[z][:, z].double().cpu().numpy() for z in solution.prototypes[:, :n_clusters].long()]
 

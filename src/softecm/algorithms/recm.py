@@ -15,10 +15,10 @@ from torch import Tensor
 from softecm._batch import from_tensors, mixed, named_tensors, selected
 from softecm._checks import check_choice
 from softecm.algorithms.base import PrototypeFamily
-from softecm.algorithms.relational import AffineDistance, Precomputed, check_indices
 from softecm.belief import CredalPartition, FocalSets
+from softecm.distances.affine import AffineDistance
 from softecm.distances.base import SemiMetric
-from softecm.fit.links import Links
+from softecm.distances.precomputed import Precomputed
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Algorithm, Prices
@@ -26,7 +26,9 @@ from softecm.fit.prepare import Objects
 from softecm.fit.seeding import seed
 from softecm.fit.settings import RELATIONAL, Settings, settings
 from softecm.objective import MassCost, mass_cost, share
+from softecm.objective.links import Links
 from softecm.spaces.base import Space
+from softecm.spaces.matrices import check_indices
 
 FLOOR = 1e-12  # a squared distance may not fall below this part of the largest dissimilarity
 
@@ -168,7 +170,7 @@ def additive_constant(squared: Tensor) -> float:
 
 
 @dataclass(frozen=True)
-class RelationalECM(Algorithm):
+class RelationalECM(Algorithm[Tensor]):
     """RECM; ``shift`` adds to squared dissimilarities what makes them Euclidean."""
 
     shift: bool = False
@@ -191,20 +193,20 @@ class RelationalECM(Algorithm):
         return (squared @ share_of_all - 0.5 * share_of_all @ squared @ share_of_all).clamp_min(0.0).numpy()
 
     def problem(
-        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> RelationalProblem:
         """For all objects' dissimilarities."""
         squared = _squares(objects.metric, objects.x)
         return RelationalProblem(squared, chosen.focal, prices.cost(chosen.focal, squared, objects.weights), chosen.tol)
 
-    def seeded(self, objects: Objects, chosen: Settings, n_init: int, rng: np.random.RandomState) -> Tensor:
+    def seeded(self, objects: Objects[Tensor], chosen: Settings, n_init: int, rng: np.random.RandomState) -> Tensor:
         """Masses (runs, n, f + 1) of clusters that sit on drawn objects."""
         drawn = seed(
             chosen.init, Precomputed(), objects.space, objects.x, objects.counts, chosen.n_clusters, n_init, rng
         )
         return self._masses_of(objects, chosen, drawn.long())
 
-    def given(self, objects: Objects, chosen: Settings) -> Tensor:
+    def given(self, objects: Objects[Tensor], chosen: Settings) -> Tensor:
         """Masses given, or those of clusters that sit on given objects."""
         n, f, given = len(objects), len(chosen.focal), chosen.init
         if not isinstance(given, CredalPartition) and np.ndim(given) != 2:
@@ -218,12 +220,12 @@ class RelationalECM(Algorithm):
             )
         return torch.tensor(masses)[None]
 
-    def continued(self, objects: Objects, chosen: Settings, last: PrototypeModel) -> Tensor:
+    def continued(self, objects: Objects[Tensor], chosen: Settings, last: PrototypeModel) -> Tensor:
         """The masses the last fit's centres give these objects."""
         return torch.from_numpy(last.masses(objects.x))[None]
 
     @staticmethod
-    def _masses_of(objects: Objects, chosen: Settings, clusters: Tensor) -> Tensor:
+    def _masses_of(objects: Objects[Tensor], chosen: Settings, clusters: Tensor) -> Tensor:
         """Masses (runs, n, f + 1) of clusters that sit on objects (runs, c)."""
         squared = _squares(objects.metric, objects.x)
         mean = torch.as_tensor(chosen.focal.membership / chosen.focal.cardinalities[:, None])
@@ -233,7 +235,7 @@ class RelationalECM(Algorithm):
         distances = (to_means - constants[:, None]).clamp_min(0.0)
         return share(distances, cost.factors[0], cost.beta[0], cost.delta2[0]).masses
 
-    def between(self, objects: Objects, solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+    def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Squared distances of the centres, by Gower's formula."""
         squared = _squares(objects.metric, objects.x)
         tables = []

@@ -10,32 +10,33 @@ from torch import Tensor
 from softecm.algorithms.linkable import LinkableFamily
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric
-from softecm.fit.links import Links
 from softecm.fit.loop import LoopOptions, Problem
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Algorithm, Prices
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings, settings
 from softecm.fit.soft_ecm import Model, soft_ecm, soft_ecm_problem
+from softecm.objective.links import Links
+from softecm.spaces.base import Encoded
+from softecm.spaces.scattered import Scattered
 
 
 @dataclass(frozen=True)
-class SoftECMAlgorithm(Algorithm):
+class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     """Soft-ECM with any semi-metric."""
 
     streams: ClassVar[bool] = True
 
     def problem(
-        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> Problem[Any]:
         """Eq. 6 for a batch of runs."""
-        options = {"lam": prices.lam, "relaxation": chosen.relaxation}
-        given = _model(objects, chosen, prices, links)
-        return soft_ecm_problem(objects.x, objects.metric, chosen.focal, like, **options, **given)
+        lam, kind, given = prices.lam, chosen.relaxation, _model(objects, chosen, prices, links)
+        return soft_ecm_problem(objects.x, objects.metric, chosen.focal, like, lam=lam, relaxation=kind, **given)
 
     def solve(
         self,
-        objects: Objects,
+        objects: Objects[Encoded | Scattered],
         chosen: Settings,
         prices: Prices,
         start: Tensor,
@@ -43,12 +44,21 @@ class SoftECMAlgorithm(Algorithm):
         **how: Unpack[LoopOptions],
     ) -> Solution:
         """The loop over the problem, or a chain of them where the hard constraint has no closed form."""
-        options = {"lam": prices.lam, "relaxation": chosen.relaxation, "max_iter": chosen.max_iter}
         given = _model(objects, chosen, prices, links)
-        return soft_ecm(objects.x, objects.metric, chosen.focal, start, **options, **how, **given)
+        return soft_ecm(
+            objects.x,
+            objects.metric,
+            chosen.focal,
+            start,
+            lam=prices.lam,
+            relaxation=chosen.relaxation,
+            max_iter=chosen.max_iter,
+            **how,
+            **given,
+        )
 
 
-def _model(objects: Objects, chosen: Settings, prices: Prices, links: Links | None) -> Model:
+def _model(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, links: Links | None) -> Model:
     return {
         "alpha": prices.alpha,
         "beta": prices.beta,
@@ -206,5 +216,5 @@ class SoftECM(LinkableFamily):
     def _settings(self) -> Settings:
         return settings(**self.get_params(deep=False))
 
-    def _algorithm(self, metric: SemiMetric) -> Algorithm:
+    def _algorithm(self, metric: SemiMetric) -> Algorithm[Any]:
         return SoftECMdd() if metric.discrete else SoftECMAlgorithm()

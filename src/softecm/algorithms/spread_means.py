@@ -21,17 +21,17 @@ import torch
 from torch import Tensor
 
 from softecm._batch import from_tensors
-from softecm.algorithms.set_metric import SetQuadratic
 from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.distances.set_quadratic import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.fit.links import Links
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Prices
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost, Previous, evaluate
+from softecm.objective.links import Links
 from softecm.optim import State
 
 
@@ -118,18 +118,18 @@ class SpreadMeans(VectorAlgorithm):
         """Scale and price of spread of each set."""
 
     def problem(
-        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> SpreadProblem:
         """For objects in memory."""
         return spread_problem(
             objects.x, chosen.focal, like, prices, self.set_prices(chosen.focal), objects.weights, chosen.tol
         )
 
-    def prototypes_of(self, objects: Objects, solution: Solution, run: int) -> Tensor:
+    def prototypes_of(self, objects: Objects[Tensor], solution: Solution, run: int) -> Tensor:
         """Without the coordinate that stands for spread."""
         return solution.prototypes[run, :, :-1].cpu()
 
-    def metric_of(self, objects: Objects, chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+    def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """What a set costs, made part of its distance."""
         return spread_metric(self.prototypes_of(objects, solution, run), chosen.focal, self.set_prices(chosen.focal))
 

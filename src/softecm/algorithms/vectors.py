@@ -17,7 +17,7 @@ from softecm.spaces.base import Space
 
 
 @dataclass(frozen=True)
-class VectorAlgorithm(Algorithm):
+class VectorAlgorithm(Algorithm[Tensor]):
     """Clusters with centres in a vector space, each of which may measure with a matrix of its own."""
 
     def unit(self, x: Tensor, weights: Tensor | None) -> Tensor | None:
@@ -34,7 +34,7 @@ class VectorAlgorithm(Algorithm):
         difference = rows.double() - mean
         return (difference * _turned(difference, self.unit(x, weights))).sum(1).clamp_min(0.0).numpy()
 
-    def between(self, objects: Objects, solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+    def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Squared distances of the centres in the data's own unit; clusters of different shape are apart, too."""
         unit = self.unit(objects.x, objects.weights)
         matrices = solution.found.get("matrices")
@@ -57,4 +57,5 @@ def _unlikeness(matrices: Tensor) -> Tensor:
     """How different the shapes of clusters are: 0 where their matrices (c, p, p), of determinant 1, are equal."""
     # tr(S_k S_l^-1) / p is at least 1 for matrices of determinant 1, and 1 only where they are equal.
     ratio = (matrices[:, None] @ torch.linalg.inv(matrices)).diagonal(dim1=-2, dim2=-1).mean(-1)
-    return (ratio - 1.0).clamp_min(0.0)
+    apart: Tensor = (ratio - 1.0).clamp_min(0.0)
+    return apart

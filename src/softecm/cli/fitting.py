@@ -52,8 +52,9 @@ def check_metric(name: str) -> None:
     """Refuse a metric nobody knows, with those there are."""
     from softecm.distances import SEMI_METRICS
 
-    if name not in SEMI_METRICS:
-        raise Problem(f"--metric {name} is unknown: use auto, {', '.join(SEMI_METRICS)}.")
+    known = [metric for metric, kind in SEMI_METRICS.items() if not kind.discrete]  # files hold objects, not matrices
+    if name not in known:
+        raise Problem(f"--metric {name} is unknown: use auto, {', '.join(known)}.")
 
 
 def fit(data: Any, params: Mapping[str, Any], err: Console, title: str = "fitting", **options: Any) -> Fitted:

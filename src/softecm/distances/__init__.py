@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softecm.distances.base import FusedRound, SemiMetric, Sums
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums
 from softecm.distances.cosine import Cosine
 from softecm.distances.dtw import DTW
 from softecm.distances.euclidean import Euclidean
@@ -10,6 +10,7 @@ from softecm.distances.hamming import Hamming
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.manhattan import Manhattan
 from softecm.distances.mixed import Mixed
+from softecm.distances.precomputed import Precomputed
 from softecm.distances.registry import FunctionMetric, resolve_metric
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.distances.soft_dtw import SoftDTW
@@ -29,20 +30,25 @@ SEMI_METRICS: dict[str, type[SemiMetric]] = {
         SeriesEuclidean,
         SoftDTW,
         DTW,
+        Precomputed,
     )
 }
 
 __all__ = [
     "DTW",
     "SEMI_METRICS",
+    "ClosedForm",
+    "CompiledPasses",
     "Cosine",
     "Euclidean",
     "FunctionMetric",
     "FusedRound",
     "Hamming",
+    "Learner",
     "Mahalanobis",
     "Manhattan",
     "Mixed",
+    "Precomputed",
     "SemiMetric",
     "SeriesEuclidean",
     "SoftDTW",

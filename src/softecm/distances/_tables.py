@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -11,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.distances.base import FusedRound, Sums
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Sums
+from softecm.distances.squared_euclidean import fused_vector_masses, fused_vectors, weighted_means, weighted_sums
 from softecm.spaces.tables import EncodedTable, Layout
 
 #: From probabilities (k, levels) and the columns' layout to what each level adds to the distance, before weights.
@@ -194,3 +196,31 @@ def lookup_arrays(v: Tensor, layout: Layout) -> NDArray[np.float64]:
     runs, f = v.shape[:2]
     table = lookup(v.flatten(0, 1), places(layout, v.dtype, v.device), squared_deviation)
     return np.ascontiguousarray(table.numpy().reshape(-1, runs, f).transpose(1, 0, 2))
+
+
+@dataclass(frozen=True)
+class TableMeans(ClosedForm):
+    """The closed form of squared differences in tables: barycentres are means and frequencies."""
+
+    quadratic = True
+
+    def sums(self, x: EncodedTable | Tensor, v: Tensor, weights: Tensor) -> Sums:
+        """Exact: the cost is itself a quadratic."""
+        return weighted_sums(x, weights) if isinstance(x, Tensor) else table_sums(x, weights)
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
+        """Weighted means."""
+        return weighted_means(x, weights)
+
+
+@dataclass(frozen=True)
+class TablePasses(CompiledPasses):
+    """The compiled passes of squared differences, over tables and over prototypes."""
+
+    def round(self, x: EncodedTable | Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+        """The table's or the vectors' pass."""
+        return fused_vectors(x, v, previous, **cost) if isinstance(x, Tensor) else fused_table(x, v, previous, **cost)
+
+    def masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Any) -> Tensor | None:
+        """The table's or the vectors' pass."""
+        return fused_vector_masses(x, v, **cost) if isinstance(x, Tensor) else fused_table_masses(x, v, **cost)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from softecm.distances.base import SemiMetric
+from softecm.distances.base import ClosedForm, SemiMetric
 
 TINY = 1e-12  # length below which a vector has no direction
 
@@ -15,6 +15,15 @@ def unit(x: Tensor) -> Tensor:
     """Vectors of length 1 in the same directions."""
     length: Tensor = x.norm(dim=-1, keepdim=True)
     return x / length.clamp_min(TINY)
+
+
+@dataclass(frozen=True)
+class MeanDirections(ClosedForm):
+    """Barycentres of directions."""
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
+        """The direction of the weighted sum of directions."""
+        return unit(weights @ unit(x))
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,11 @@ class Cosine(SemiMetric):
 
     name = "cosine"
 
+    @property
+    def closed_form(self) -> MeanDirections:
+        """Barycentres are mean directions."""
+        return MeanDirections()
+
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """From differences of directions: exact where two directions meet."""
         self._check(x)
@@ -45,10 +59,6 @@ class Cosine(SemiMetric):
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """What each column adds."""
         return 0.5 * (unit(x)[:, None] - unit(v)).square()
-
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """The direction of the weighted sum of directions."""
-        return unit(weights @ unit(x))
 
     @staticmethod
     def _check(x: Tensor) -> None:

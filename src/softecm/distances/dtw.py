@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softecm.distances.base import SemiMetric, Sums
+from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.distances.soft_dtw import check_band, step_terms
 from softecm.kernels.soft_dtw import dtw, dtw_sums
 from softecm.spaces.series import TimeSeries, as_batch
@@ -80,9 +80,14 @@ class DTW(SemiMetric):
         """Series with this metric's layout and prototype length."""
         return TimeSeries(self.length, self.layout)
 
-    def work(self, shape: Sequence[int]) -> float:
+    def cost_of_distance(self, shape: Sequence[int]) -> float:
         """Every step meets every step."""
         return 10.0 * shape[0] * math.prod(shape)
+
+    @property
+    def closed_form(self) -> BestAlignments:
+        """A bound, and with it the steps of DBA."""
+        return BestAlignments(self)
 
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
         """Costs of the best alignments of all pairs."""
@@ -98,10 +103,23 @@ class DTW(SemiMetric):
         values: Tensor = _HardDTW.apply(a, b, None, (rows, rows), self.band)  # type: ignore[no-untyped-call]
         return values
 
+    def terms(self, x: Any, v: Tensor) -> Tensor:
+        """What each step of a prototype adds."""
+        d = self.pairwise(x, v)
+        sharp = 1e-6 * max(float(d.detach().max()), 1e-300)
+        return step_terms(as_batch(x), v, sharp, self.band, d)
+
+
+@dataclass(frozen=True)
+class BestAlignments(ClosedForm):
+    """The cost along today's best alignments bounds tomorrow's best: a DBA step."""
+
+    metric: DTW
+
     def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums:
-        """The cost along today's best alignments bounds tomorrow's best: a DBA step."""
+        """Weights and weighted values aligned with each step."""
         batch = as_batch(x)
-        _, w, y = dtw_sums(batch.values, v, weights.contiguous(), x_lengths=batch.lengths, band=self.band)
+        _, w, y = dtw_sums(batch.values, v, weights.contiguous(), x_lengths=batch.lengths, band=self.metric.band)
         return Sums(w[..., None], y)
 
     def with_sums(self, x: Any, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
@@ -112,7 +130,12 @@ class DTW(SemiMetric):
         n, k = len(batch), len(v)
         pairs = torch.arange(n).repeat_interleave(k), torch.arange(n * k)
         values, w, y = dtw_sums(
-            batch.values, v.repeat(n, 1, 1), v.new_ones(n * k), x_lengths=batch.lengths, pairs=pairs, band=self.band
+            batch.values,
+            v.repeat(n, 1, 1),
+            v.new_ones(n * k),
+            x_lengths=batch.lengths,
+            pairs=pairs,
+            band=self.metric.band,
         )
         w, y = w.reshape(n, k, -1), y.reshape(n, k, *v.shape[1:])
 
@@ -121,9 +144,3 @@ class DTW(SemiMetric):
             return Sums(curvature, torch.einsum("nk,nkld->kld", weights, y))
 
         return values.reshape(n, k), later
-
-    def terms(self, x: Any, v: Tensor) -> Tensor:
-        """What each step of a prototype adds."""
-        d = self.pairwise(x, v)
-        sharp = 1e-6 * max(float(d.detach().max()), 1e-300)
-        return step_terms(as_batch(x), v, sharp, self.band, d)

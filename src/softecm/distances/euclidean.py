@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softecm.distances.base import SemiMetric, Sums
+from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.distances.squared_euclidean import squared_differences, weighted_means
 
 STEPS = 60  # rounds of reweighted means for a barycentre of a few points
@@ -34,6 +34,12 @@ class Euclidean(SemiMetric):
 
     epsilon: float = 1e-6
     name = "euclidean"
+    degree = 1.0
+
+    @property
+    def closed_form(self) -> GeometricMedians:
+        """A bound and geometric medians."""
+        return GeometricMedians(self)
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Lengths of all differences."""
@@ -47,9 +53,16 @@ class Euclidean(SemiMetric):
         # (q + e^2)^(1/2) - e without its cancellation near zero
         return squares / ((squares + self.epsilon**2).sqrt() + self.epsilon)
 
+
+@dataclass(frozen=True)
+class GeometricMedians(ClosedForm):
+    """Weiszfeld's bound, and barycentres by repeating its step."""
+
+    metric: Euclidean
+
     def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
         """Weiszfeld's bound: a root lies below its tangent in the square."""
-        w = weights / (2.0 * (squared_differences(x, v) + self.epsilon**2).sqrt())
+        w = weights / (2.0 * (squared_differences(x, v) + self.metric.epsilon**2).sqrt())
         return Sums(w.sum(0)[:, None], w.T @ x)
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
@@ -59,7 +72,7 @@ class Euclidean(SemiMetric):
             return u  # every point between two is a minimiser: the one of least squares
         for _ in range(STEPS):
             squares = (u[..., :, None, :] - x[..., None, :, :]).square().sum(-1)  # (..., k, n)
-            w = weights / (squares + self.epsilon**2).sqrt()
+            w = weights / (squares + self.metric.epsilon**2).sqrt()
             u = w @ x / w.sum(-1, keepdim=True)
         return u
 

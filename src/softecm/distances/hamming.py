@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
-from softecm.distances._tables import (
-    Places,
-    column_sums,
-    fused_table,
-    fused_table_masses,
-    table_pairwise,
-    table_sums,
-    table_terms,
-)
-from softecm.distances.base import FusedRound, SemiMetric, Sums
-from softecm.distances.squared_euclidean import (
-    fused_vector_masses,
-    fused_vectors,
-    squared_differences,
-    weighted_means,
-    weighted_sums,
-)
+from softecm.distances._tables import Places, TableMeans, TablePasses, column_sums, table_pairwise, table_terms
+from softecm.distances.base import Learner, SemiMetric
+from softecm.distances.squared_euclidean import squared_differences
 from softecm.spaces.tables import EncodedTable, Table, TableOptions
 
 KINDS = ("squared", "total-variation")
@@ -87,67 +73,52 @@ class Hamming(SemiMetric):
         check_count("max_levels", self.max_levels, hint="10000 is usual.")
 
     @property
-    def quadratic(self) -> bool:  # type: ignore[override]
-        """Whether barycentres are means."""
+    def degree(self) -> float:  # type: ignore[override]
+        """The total variation is a true metric."""
+        return 2.0 if self._squared else 1.0
+
+    @property
+    def _squared(self) -> bool:
         return self.kind == "squared"
 
     def make_space(self) -> Table:
         """A table in which every column is categorical."""
-        return Table(TableOptions(max_levels=self.max_levels, nominal=True, simplex=not self.quadratic))
+        return Table(TableOptions(max_levels=self.max_levels, nominal=True, simplex=not self._squared))
 
-    def fitted(self, x: Any, weights: Tensor | None) -> Hamming:
-        """Remember where columns begin and end."""
-        return replace(self, levels=x.layout.levels) if isinstance(x, EncodedTable) else self
-
-    def describe(self, x: Any, weights: Tensor | None) -> ColumnLevels | None:
-        """Where columns begin and end."""
-        return ColumnLevels(x.layout.levels) if isinstance(x, EncodedTable) else None
-
-    def fitted_to(self, description: ColumnLevels | None) -> Hamming:
-        """Remember it."""
-        return self if description is None else replace(self, levels=description.levels)
-
-    def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
-        """Mismatches of all pairs, gaps left out."""
-        if not isinstance(x, Tensor):
-            return table_pairwise(x, v) if self.quadratic else table_pairwise(x, v, self._deviation)
-        return squared_differences(x, v) if self.quadratic else self._variation(x[:, None] - v).sum(-1)
-
-    def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """Mismatches of matching rows."""
-        return (a - b).square().sum(-1) if self.quadratic else self._variation(a - b).sum(-1)
-
-    def sums(self, x: EncodedTable | Tensor, v: Tensor, weights: Tensor) -> Sums | None:
-        """Exact for squared differences.
+    @property
+    def closed_form(self) -> TableMeans | None:
+        """Barycentres of squared differences are frequencies.
 
         The total variation has Weiszfeld's bound, but it is steepest where most probabilities are, at 0 and 1: descent is
         faster without it.
         """
-        if not self.quadratic:
-            return None
-        return weighted_sums(x, weights) if isinstance(x, Tensor) else table_sums(x, weights)
+        return TableMeans() if self._squared else None
 
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
-        """Weighted means for squared differences."""
-        return weighted_means(x, weights) if self.quadratic else None
+    @property
+    def compiled(self) -> TablePasses | None:
+        """For squared differences."""
+        return TablePasses() if self._squared else None
+
+    @property
+    def learner(self) -> LevelsLearner:
+        """Where columns begin and end."""
+        return LevelsLearner(self)
+
+    def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
+        """Mismatches of all pairs, gaps left out."""
+        if not isinstance(x, Tensor):
+            return table_pairwise(x, v) if self._squared else table_pairwise(x, v, self._deviation)
+        return squared_differences(x, v) if self._squared else self._variation(x[:, None] - v).sum(-1)
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """Mismatches of matching rows."""
+        return (a - b).square().sum(-1) if self._squared else self._variation(a - b).sum(-1)
 
     def terms(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
         """What each column adds."""
         if not isinstance(x, Tensor):
-            return table_terms(x, v) if self.quadratic else table_terms(x, v, self._deviation)
-        return (x[:, None] - v).square() if self.quadratic else self._variation(x[:, None] - v)
-
-    def fused(self, x: EncodedTable | Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
-        """The compiled pass, for squared differences."""
-        if not self.quadratic:
-            return None
-        return fused_vectors(x, v, previous, **cost) if isinstance(x, Tensor) else fused_table(x, v, previous, **cost)
-
-    def fused_masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Any) -> Tensor | None:
-        """The compiled pass, for squared differences."""
-        if not self.quadratic:
-            return None
-        return fused_vector_masses(x, v, **cost) if isinstance(x, Tensor) else fused_table_masses(x, v, **cost)
+            return table_terms(x, v) if self._squared else table_terms(x, v, self._deviation)
+        return (x[:, None] - v).square() if self._squared else self._variation(x[:, None] - v)
 
     def _rounded(self, difference: Tensor) -> Tensor:
         """Absolute values without the kink at zero; still 0 at 0 and 1 at 1."""
@@ -189,3 +160,22 @@ class Hamming(SemiMetric):
         rounded = self._rounded(shares)
         others = column_sums(rounded, at)[:, at.column] - rounded
         return 0.5 * (self._rounded(1.0 - shares) + others.clamp_min(0.0))
+
+
+@dataclass(frozen=True)
+class LevelsLearner(Learner):
+    """Remembers where columns begin and end."""
+
+    metric: Hamming
+
+    def fitted(self, x: EncodedTable | Tensor, weights: Tensor | None) -> Hamming:
+        """From any table."""
+        return self.fitted_to(self.describe(x, weights))
+
+    def describe(self, x: EncodedTable | Tensor, weights: Tensor | None) -> ColumnLevels | None:
+        """Every block says the same."""
+        return ColumnLevels(x.layout.levels) if isinstance(x, EncodedTable) else None
+
+    def fitted_to(self, description: ColumnLevels | None) -> Hamming:
+        """Remember it."""
+        return self.metric if description is None else replace(self.metric, levels=description.levels)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.distances.base import FusedRound, Moments, SemiMetric, Sums
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, Moments, SemiMetric, Sums
 from softecm.distances.squared_euclidean import (
     fused_vector_masses,
     fused_vectors,
@@ -40,7 +42,6 @@ class Mahalanobis(SemiMetric):
 
     covariance: Any = None
     name = "mahalanobis"
-    quadratic = True
 
     def __post_init__(self) -> None:
         if self.covariance is None:
@@ -57,23 +58,98 @@ class Mahalanobis(SemiMetric):
             )
         object.__setattr__(self, "covariance", matrix)
 
+    @cached_property
+    def _factor(self) -> NDArray[np.float64]:
+        """Inverted once: rounds ask for it again and again."""
+        if self.covariance is None:
+            raise ValueError("metric Mahalanobis() needs a covariance before use: fit an estimator, or give one.")
+        return np.linalg.cholesky(np.linalg.inv(self.covariance))
+
+    def whitening(self, like: Tensor) -> Tensor:
+        """A matrix L with L L' the inverse covariance: distances are plain ones between rows times L."""
+        return torch.as_tensor(self._factor, device=like.device)
+
+    def white(self, x: Tensor) -> Tensor:
+        """Rows in columns without correlation, of unit spread."""
+        return x.double() @ self.whitening(x)
+
+    @property
+    def closed_form(self) -> OneMatrix:
+        """Barycentres are means, in the product of the inverse covariance."""
+        return OneMatrix(self)
+
+    @property
+    def compiled(self) -> WhitenedPasses:
+        """Those of plain rows, over whitened ones."""
+        return WhitenedPasses(self)
+
+    @property
+    def learner(self) -> CovarianceLearner:
+        """The covariance."""
+        return CovarianceLearner(self)
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """Squared lengths of all differences in whitened columns."""
+        return squared_differences(self.white(x), self.white(v))
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """The same for matching rows."""
+        return self.white(a - b).square().sum(-1)
+
+
+@dataclass(frozen=True)
+class OneMatrix(ClosedForm):
+    """One matrix for all pairs drops out of the prototype step."""
+
+    metric: Mahalanobis
+    quadratic = True
+
+    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
+        """Plain sums: the matrix is ``tensor``'s."""
+        return weighted_sums(x, weights.to(x.dtype))
+
+    def tensor(self, u: Tensor) -> Tensor:
+        """The inverse covariance."""
+        half = self.metric.whitening(u)
+        return (u.double() @ half @ half.T).to(u.dtype)
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
+        """Weighted means."""
+        return weighted_means(x, weights)
+
+
+@dataclass(frozen=True)
+class WhitenedPasses(CompiledPasses):
+    """The compiled passes over whitened columns."""
+
+    metric: Mahalanobis
+
+    def round(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+        """Sums are turned back."""
+        white = self.metric.white
+        found = fused_vectors(white(x), white(v), None if previous is None else white(previous), **cost)
+        if found is None:
+            return None
+        back = torch.linalg.inv(self.metric.whitening(x))
+        return found._replace(moment=(found.moment @ back).to(v.dtype), curvature=found.curvature.to(v.dtype))
+
+    def masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
+        """Nothing to turn back."""
+        return fused_vector_masses(self.metric.white(x), self.metric.white(v), **cost)
+
+
+@dataclass(frozen=True)
+class CovarianceLearner(Learner):
+    """Estimates the covariance where none was given; constant directions are given unit spread."""
+
+    metric: Mahalanobis
+
     def fitted(self, x: Tensor, weights: Tensor | None) -> Mahalanobis:
-        """Estimate the covariance where none was given; constant directions are given unit spread."""
-        if self.covariance is not None:
-            if len(self.covariance) != x.shape[1]:
-                raise ValueError(
-                    f"covariance must have one row a column of X, {x.shape[1]}; got {len(self.covariance)}. Give the "
-                    "covariance of the same columns."
-                )
-            return self
+        """From all objects."""
+        if self.metric.covariance is not None:
+            return self._given(x.shape[1])
         rows = x.double().numpy()
         return self._learned(np.cov(rows, rowvar=False, aweights=None if weights is None else weights.numpy(), ddof=0))
-
-    def _learned(self, covariance: Any) -> Mahalanobis:
-        values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
-        floor = 1e-10 * max(float(values[-1]), np.finfo(float).tiny)
-        values = np.where(values > floor, values, max(float(values[-1]), 1.0))  # no spread along these directions
-        return replace(self, covariance=(vectors * values) @ vectors.T)
 
     def describe(self, x: Tensor, weights: Tensor | None) -> Moments:
         """Mean and scatter of a block."""
@@ -81,50 +157,20 @@ class Mahalanobis(SemiMetric):
 
     def fitted_to(self, description: Moments) -> Mahalanobis:
         """The covariance of all blocks together, where none was given."""
-        if self.covariance is not None:
-            return self.fitted(torch.empty(0, len(description.mean)), None)
+        if self.metric.covariance is not None:
+            return self._given(len(description.mean))
         return self._learned(description.scatter / description.weight)
 
-    def _whitening(self, like: Tensor) -> Tensor:
-        """A matrix L with L L' the inverse covariance: distances are plain ones between rows times L."""
-        if self.covariance is None:
-            raise ValueError("metric Mahalanobis() needs a covariance before use: fit an estimator, or give one.")
-        inverse = np.linalg.inv(self.covariance)
-        return torch.as_tensor(np.linalg.cholesky(inverse), device=like.device)
+    def _given(self, columns: int) -> Mahalanobis:
+        if len(self.metric.covariance) != columns:
+            raise ValueError(
+                f"covariance must have one row a column of X, {columns}; got {len(self.metric.covariance)}. Give the "
+                "covariance of the same columns."
+            )
+        return self.metric
 
-    def _white(self, x: Tensor) -> Tensor:
-        return x.double() @ self._whitening(x)
-
-    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """Squared lengths of all differences in whitened columns."""
-        return squared_differences(self._white(x), self._white(v))
-
-    def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """The same for matching rows."""
-        return self._white(a - b).square().sum(-1)
-
-    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
-        """One matrix for all pairs drops out of the prototype step: barycentres are means."""
-        return weighted_sums(x, weights.to(x.dtype))
-
-    def tensor(self, u: Tensor) -> Tensor:
-        """The inverse covariance."""
-        half = self._whitening(u)
-        return (u.double() @ half @ half.T).to(u.dtype)
-
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Weighted means."""
-        return weighted_means(x, weights)
-
-    def fused(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
-        """The compiled pass over whitened columns; sums are turned back."""
-        white = None if previous is None else self._white(previous)
-        found = fused_vectors(self._white(x), self._white(v), white, **cost)
-        if found is None:
-            return None
-        back = torch.linalg.inv(self._whitening(x))
-        return found._replace(moment=(found.moment @ back).to(v.dtype), curvature=found.curvature.to(v.dtype))
-
-    def fused_masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
-        """The compiled pass over whitened columns."""
-        return fused_vector_masses(self._white(x), self._white(v), **cost)
+    def _learned(self, covariance: Any) -> Mahalanobis:
+        values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
+        floor = 1e-10 * max(float(values[-1]), np.finfo(float).tiny)
+        values = np.where(values > floor, values, max(float(values[-1]), 1.0))  # no spread along these directions
+        return replace(self.metric, covariance=(vectors * values) @ vectors.T)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softecm.distances.base import SemiMetric, Sums
+from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.distances.squared_euclidean import weighted_means
 
 STEPS = 60
@@ -33,6 +33,12 @@ class Manhattan(SemiMetric):
 
     epsilon: float = 1e-6
     name = "manhattan"
+    degree = 1.0
+
+    @property
+    def closed_form(self) -> Medians:
+        """A bound and medians."""
+        return Medians(self)
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Sums of absolute differences of all pairs."""
@@ -50,12 +56,19 @@ class Manhattan(SemiMetric):
         squares = difference.square()
         return squares / ((squares + self.epsilon**2).sqrt() + self.epsilon)
 
+
+@dataclass(frozen=True)
+class Medians(ClosedForm):
+    """Weiszfeld's bound column by column, and barycentres by repeating its step."""
+
+    metric: Manhattan
+
     def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
         """Weiszfeld's bound, column by column."""
-        w = weights[..., None] / (2.0 * ((x[:, None] - v).square() + self.epsilon**2).sqrt())  # (n, k, p)
+        w = weights[..., None] / (2.0 * ((x[:, None] - v).square() + self.metric.epsilon**2).sqrt())  # (n, k, p)
         return Sums(w.sum(0), (w * x[:, None]).sum(0))
 
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
         """Of two equally heavy points the midpoint, of more their weighted medians."""
         heavy = weights > 0
         if bool(heavy.sum(-1).le(2).all()) and bool(
@@ -65,6 +78,6 @@ class Manhattan(SemiMetric):
         u = weighted_means(x, weights)
         for _ in range(STEPS):
             apart = (u[..., :, None, :] - x[..., None, :, :]).square()  # (..., k, n, p)
-            w = weights[..., None] / (apart + self.epsilon**2).sqrt()
+            w = weights[..., None] / (apart + self.metric.epsilon**2).sqrt()
             u = (w * x[..., None, :, :]).sum(-2) / w.sum(-2)
         return u

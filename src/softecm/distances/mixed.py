@@ -8,15 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
-from softecm.distances._tables import fused_table, fused_table_masses, table_pairwise, table_sums, table_terms
-from softecm.distances.base import FusedRound, SemiMetric, Sums
-from softecm.distances.squared_euclidean import (
-    fused_vector_masses,
-    fused_vectors,
-    squared_differences,
-    weighted_means,
-    weighted_sums,
-)
+from softecm.distances._tables import TableMeans, TablePasses, table_pairwise, table_terms
+from softecm.distances.base import SemiMetric
+from softecm.distances.squared_euclidean import squared_differences
 from softecm.spaces.tables import EncodedTable, Table, TableOptions
 
 SCALINGS = ("std", "range", "robust")
@@ -74,7 +68,6 @@ class Mixed(SemiMetric):
     max_levels: int = 10_000
     name = "mixed"
     space = Table
-    quadratic = True
 
     def __post_init__(self) -> None:
         check_choice("scaling", self.scaling, SCALINGS, "'robust' suits columns with a few far values.")
@@ -96,6 +89,16 @@ class Mixed(SemiMetric):
             )
         )
 
+    @property
+    def closed_form(self) -> TableMeans:
+        """Barycentres are means and frequencies."""
+        return TableMeans()
+
+    @property
+    def compiled(self) -> TablePasses:
+        """Rounds and masses, on the CPU."""
+        return TablePasses()
+
     def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
         """Squared differences and mismatches, gaps left out."""
         return squared_differences(x, v) if isinstance(x, Tensor) else table_pairwise(x, v)
@@ -104,22 +107,6 @@ class Mixed(SemiMetric):
         """Squared lengths of the differences of matching rows."""
         return (a - b).square().sum(-1)
 
-    def sums(self, x: EncodedTable | Tensor, v: Tensor, weights: Tensor) -> Sums:
-        """Exact: the cost is itself a quadratic."""
-        return weighted_sums(x, weights) if isinstance(x, Tensor) else table_sums(x, weights)
-
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Weighted means."""
-        return weighted_means(x, weights)
-
     def terms(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
         """What each column adds."""
         return (x[:, None] - v).square() if isinstance(x, Tensor) else table_terms(x, v)
-
-    def fused(self, x: EncodedTable | Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
-        """The compiled pass."""
-        return fused_vectors(x, v, previous, **cost) if isinstance(x, Tensor) else fused_table(x, v, previous, **cost)
-
-    def fused_masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Any) -> Tensor | None:
-        """The compiled pass."""
-        return fused_vector_masses(x, v, **cost) if isinstance(x, Tensor) else fused_table_masses(x, v, **cost)

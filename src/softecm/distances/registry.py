@@ -37,13 +37,9 @@ def resolve_metric(metric: Any, X: Any) -> SemiMetric:
         return metric
     if isinstance(metric, str):
         name = choose(X) if metric == "auto" else metric
-        if name == "precomputed":
-            from softecm.algorithms.relational import Precomputed
-
-            return Precomputed()
         if name in SEMI_METRICS:
             return SEMI_METRICS[name]()
-        names = ", ".join(repr(n) for n in ("auto", *SEMI_METRICS, "precomputed"))
+        names = ", ".join(repr(n) for n in ("auto", *SEMI_METRICS))
         raise ValueError(f"metric must be one of {names}, a SemiMetric or a torch function; got {metric!r}.")
     if isinstance(metric, type) and issubclass(metric, SemiMetric):
         raise ValueError(f"metric must be an instance; got the class {metric.__name__}. Write {metric.__name__}().")

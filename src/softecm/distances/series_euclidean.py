@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softecm.distances.base import FusedRound, SemiMetric, Sums
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
 from softecm.distances.squared_euclidean import fused_vector_masses, fused_vectors, squared_differences, weighted_means
 from softecm.spaces.series import SeriesBatch, TimeSeries, as_batch
 
@@ -34,15 +34,24 @@ class SeriesEuclidean(SemiMetric):
     layout: str = "tslearn"
     name = "series-euclidean"
     space = TimeSeries
-    quadratic = True
 
     def make_space(self) -> TimeSeries:
         """Series with prototypes as long as the longest."""
         return TimeSeries("max", self.layout)
 
+    @property
+    def closed_form(self) -> StepMeans:
+        """Barycentres are means, step by step."""
+        return StepMeans()
+
+    @property
+    def compiled(self) -> GaplessPasses:
+        """Those of vectors, for series without gaps."""
+        return GaplessPasses()
+
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
         """Squared differences over the observed steps of all pairs."""
-        values, weights = self._observed(as_batch(x), v.shape[1])
+        values, weights = observed_steps(as_batch(x), v.shape[1])
         if weights is None:
             return squared_differences(values.flatten(1), v.flatten(1))
         w, flat, u = weights.flatten(1), values.flatten(1), v.flatten(1)
@@ -52,29 +61,42 @@ class SeriesEuclidean(SemiMetric):
         """The same for matching prototypes."""
         return (a - b).square().flatten(1).sum(1)
 
-    @staticmethod
-    def _observed(batch: SeriesBatch, steps: int) -> tuple[Tensor, Tensor | None]:
-        """Values at the prototypes' steps, and their weights (None where all count alike)."""
-        n, longest, channels = batch.values.shape
-        if longest < steps:
-            pad = batch.values.new_zeros(n, steps - longest, channels)
-            values = torch.cat([batch.values, pad], 1)
-        else:
-            values = batch.values[:, :steps]
-        if batch.lengths is None and batch.observed is None and longest >= steps:
-            return values, None
-        ends = torch.full((n,), longest, device=values.device) if batch.lengths is None else batch.lengths
-        seen = (torch.arange(steps, device=values.device) < ends[:, None])[..., None].expand(n, steps, channels)
-        if batch.observed is not None:
-            seen = seen.clone()
-            seen[:, : min(longest, steps)] &= batch.observed[:, :steps]
-        weights = seen.to(values.dtype)
-        share = weights.flatten(1).mean(1).clamp_min(torch.finfo(values.dtype).tiny)
-        return values, weights / share[:, None, None]
+    def terms(self, x: Any, v: Tensor) -> Tensor:
+        """What each step adds."""
+        values, observed = observed_steps(as_batch(x), v.shape[1])
+        squares = (values[:, None] - v).square()
+        return (squares if observed is None else squares * observed[:, None]).sum(-1)
+
+
+def observed_steps(batch: SeriesBatch, steps: int) -> tuple[Tensor, Tensor | None]:
+    """Values at the prototypes' steps, and their weights (None where all count alike)."""
+    n, longest, channels = batch.values.shape
+    if longest < steps:
+        pad = batch.values.new_zeros(n, steps - longest, channels)
+        values = torch.cat([batch.values, pad], 1)
+    else:
+        values = batch.values[:, :steps]
+    if batch.lengths is None and batch.observed is None and longest >= steps:
+        return values, None
+    ends = torch.full((n,), longest, device=values.device) if batch.lengths is None else batch.lengths
+    seen = (torch.arange(steps, device=values.device) < ends[:, None])[..., None].expand(n, steps, channels)
+    if batch.observed is not None:
+        seen = seen.clone()
+        seen[:, : min(longest, steps)] &= batch.observed[:, :steps]
+    weights = seen.to(values.dtype)
+    share = weights.flatten(1).mean(1).clamp_min(torch.finfo(values.dtype).tiny)
+    return values, weights / share[:, None, None]
+
+
+@dataclass(frozen=True)
+class StepMeans(ClosedForm):
+    """The closed form of squared differences, step by step."""
+
+    quadratic = True
 
     def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums:
         """Exact: the cost is itself a quadratic, step by step."""
-        values, observed = self._observed(as_batch(x), v.shape[1])
+        values, observed = observed_steps(as_batch(x), v.shape[1])
         if observed is None:
             return Sums(weights.sum(0)[:, None, None], (weights.T @ values.flatten(1)).reshape(v.shape))
         curvature = weights.T @ observed.flatten(1)
@@ -87,15 +109,14 @@ class SeriesEuclidean(SemiMetric):
         flat = x.flatten(lead)
         return weighted_means(flat, weights).reshape(*x.shape[: lead - 1], len(weights), *x.shape[lead:])
 
-    def terms(self, x: Any, v: Tensor) -> Tensor:
-        """What each step adds."""
-        values, observed = self._observed(as_batch(x), v.shape[1])
-        squares = (values[:, None] - v).square()
-        return (squares if observed is None else squares * observed[:, None]).sum(-1)
 
-    def fused(self, x: Any, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
-        """The compiled pass, for series without gaps."""
-        values, observed = self._observed(as_batch(x), v.shape[2])
+@dataclass(frozen=True)
+class GaplessPasses(CompiledPasses):
+    """The compiled passes, for series without gaps."""
+
+    def round(self, x: Any, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+        """The vectors' pass."""
+        values, observed = observed_steps(as_batch(x), v.shape[2])
         if observed is not None:
             return None
         found = fused_vectors(
@@ -105,9 +126,9 @@ class SeriesEuclidean(SemiMetric):
             return None
         return found._replace(curvature=found.curvature[..., None], moment=found.moment.reshape(v.shape))
 
-    def fused_masses(self, x: Any, v: Tensor, **cost: Any) -> Tensor | None:
-        """The compiled pass, for series without gaps."""
-        values, observed = self._observed(as_batch(x), v.shape[1])
+    def masses(self, x: Any, v: Tensor, **cost: Any) -> Tensor | None:
+        """The vectors' pass."""
+        values, observed = observed_steps(as_batch(x), v.shape[1])
         return (
             None if observed is not None else fused_vector_masses(values.flatten(1).contiguous(), v.flatten(1), **cost)
         )

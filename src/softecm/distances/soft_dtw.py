@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm.distances.base import Moments, SemiMetric, Sums
+from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
 from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
 from softecm.spaces.series import SeriesBatch, TimeSeries, as_batch
 
@@ -76,58 +76,93 @@ class SoftDTW(SemiMetric):
         """Series with this metric's layout and prototype length."""
         return TimeSeries(self.length, self.layout)
 
-    def fitted(self, x: Any, weights: Tensor | None) -> SoftDTW:
-        """Choose gamma where it is "auto"; remember each series' Soft-DTW with itself."""
-        chosen = replace(self, gamma=auto_gamma(as_batch(x))) if self.gamma == "auto" else self
-        if isinstance(x, SeriesBatch) and chosen.divergence:
-            x.known[chosen._key()] = chosen._selves(x)
-        return chosen
-
-    def describe(self, x: Any, weights: Tensor | None) -> Moments | None:
-        """Where gamma is "auto": the moments of a block's steps."""
-        return Moments.of(steps_of(as_batch(x)).cpu().numpy(), None) if self.gamma == "auto" else None
-
-    def fitted_to(self, description: Moments | None) -> SoftDTW:
-        """Choose gamma where it is "auto"."""
-        if description is None:
-            return self
-        return replace(self, gamma=gamma_of(float(np.trace(description.scatter)) / description.weight))
-
-    def _key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[Any, ...]:
+        """Under what a batch remembers each series' Soft-DTW with itself."""
         return ("soft-DTW with itself", self.gamma, self.band)
 
-    def _options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
+        """What the kernels ask for."""
         if isinstance(self.gamma, str):
             raise ValueError("metric SoftDTW(gamma='auto') needs data before use: fit an estimator, or give gamma.")
         return {"gamma": float(self.gamma), "band": self.band}
 
-    def _selves(self, x: SeriesBatch) -> Tensor:
+    def selves(self, x: SeriesBatch) -> Tensor:
         """Soft-DTW of each series with itself (n,)."""
-        if self._key() in x.known:
-            return x.known[self._key()]
-        return soft_dtw_self(x.values, lengths=x.lengths, **self._options())
+        if self.key() in x.known:
+            return x.known[self.key()]
+        return soft_dtw_self(x.values, lengths=x.lengths, **self.options())
 
-    def work(self, shape: Sequence[int]) -> float:
+    def cost_of_distance(self, shape: Sequence[int]) -> float:
         """Every step meets every step, with exponentials."""
         return 30.0 * shape[0] * math.prod(shape)
+
+    @property
+    def closed_form(self) -> SoftAlignments:
+        """A bound of the raw value."""
+        return SoftAlignments(self)
+
+    @property
+    def compiled(self) -> PairPasses:
+        """Derivatives of pairs of prototypes."""
+        return PairPasses(self)
+
+    @property
+    def learner(self) -> GammaLearner:
+        """The smoothing, and what each series has in common with itself."""
+        return GammaLearner(self)
 
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
         """Divergences of all pairs."""
         batch = as_batch(x)
-        return self._from_raw(soft_dtw(batch.values, v, x_lengths=batch.lengths, **self._options()), batch, v)
+        return self.from_raw(soft_dtw(batch.values, v, x_lengths=batch.lengths, **self.options()), batch, v)
 
-    def _from_raw(self, raw: Tensor, batch: SeriesBatch, v: Tensor) -> Tensor:
+    def from_raw(self, raw: Tensor, batch: SeriesBatch, v: Tensor) -> Tensor:
         """Divergences from raw values (n, k)."""
         if not self.divergence:
             return raw
-        return (raw - 0.5 * self._selves(batch)[:, None] - 0.5 * self._selves(as_batch(v))).clamp_min(0.0)
+        return (raw - 0.5 * self.selves(batch)[:, None] - 0.5 * self.selves(as_batch(v))).clamp_min(0.0)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Divergences of matching rows."""
-        raw = soft_dtw_paired(a, b, **self._options())
+        raw = soft_dtw_paired(a, b, **self.options())
         if not self.divergence:
             return raw
-        return (raw - 0.5 * self._selves(as_batch(a)) - 0.5 * self._selves(as_batch(b))).clamp_min(0.0)
+        return (raw - 0.5 * self.selves(as_batch(a)) - 0.5 * self.selves(as_batch(b))).clamp_min(0.0)
+
+    def terms(self, x: Any, v: Tensor) -> Tensor:
+        """What each step of a prototype adds; what the smoothing and the self-terms take off is spread evenly."""
+        return step_terms(as_batch(x), v, float(self.options()["gamma"]), self.band, self.pairwise(x, v))
+
+
+@dataclass(frozen=True)
+class GammaLearner(Learner):
+    """Chooses gamma where it is "auto"; remembers each series' Soft-DTW with itself."""
+
+    metric: SoftDTW
+
+    def fitted(self, x: Any, weights: Tensor | None) -> SoftDTW:
+        """Choose gamma where it is "auto"; remember each series' Soft-DTW with itself."""
+        chosen = replace(self.metric, gamma=auto_gamma(as_batch(x))) if self.metric.gamma == "auto" else self.metric
+        if isinstance(x, SeriesBatch) and chosen.divergence:
+            x.known[chosen.key()] = chosen.selves(x)
+        return chosen
+
+    def describe(self, x: Any, weights: Tensor | None) -> Moments | None:
+        """Where gamma is "auto": the moments of a block's steps."""
+        return Moments.of(steps_of(as_batch(x)).cpu().numpy(), None) if self.metric.gamma == "auto" else None
+
+    def fitted_to(self, description: Moments | None) -> SoftDTW:
+        """Choose gamma where it is "auto"."""
+        if description is None:
+            return self.metric
+        return replace(self.metric, gamma=gamma_of(float(np.trace(description.scatter)) / description.weight))
+
+
+@dataclass(frozen=True)
+class PairPasses(CompiledPasses):
+    """Derivatives of pairs without a graph."""
+
+    metric: SoftDTW
 
     def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Divergences of matching rows, and their derivatives in either end."""
@@ -135,23 +170,30 @@ class SoftDTW(SemiMetric):
         a, b = a - level, b - level
 
         def aligned(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-            values, w, moved = soft_dtw_sums(x, y, ones, pairs=rows, **self._options())
+            values, w, moved = soft_dtw_sums(x, y, ones, pairs=rows, **self.metric.options())
             return values, 2.0 * (w[..., None] * y - moved)
 
         values, in_b = aligned(a, b)
         _, in_a = aligned(b, a)
-        if self.divergence:
+        if self.metric.divergence:
             (self_a, own_a), (self_b, own_b) = aligned(a, a), aligned(b, b)
             values, in_a, in_b = values - 0.5 * self_a - 0.5 * self_b, in_a - own_a, in_b - own_b
         counts = (values > 0)[:, None, None]  # below the floor the distance is 0, and flat
         return values.clamp_min(0.0), torch.where(counts, in_a, 0.0), torch.where(counts, in_b, 0.0)
+
+
+@dataclass(frozen=True)
+class SoftAlignments(ClosedForm):
+    """The raw value is concave in the costs of alignment: its tangent bounds it."""
+
+    metric: SoftDTW
 
     def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums:
         """Curvature and moment of the raw value's bound; the divergence's own gradient beside them."""
         batch = as_batch(x)
         level = v.mean((0, 1))  # differences are all that counts: near zero nothing cancels
         _, w, y = soft_dtw_sums(
-            batch.values - level, v - level, weights.contiguous(), x_lengths=batch.lengths, **self._options()
+            batch.values - level, v - level, weights.contiguous(), x_lengths=batch.lengths, **self.metric.options()
         )
         return self._sums(v, level, weights, w, y)
 
@@ -166,7 +208,7 @@ class SoftDTW(SemiMetric):
         pairs = torch.arange(n).repeat_interleave(k), torch.arange(n * k)
         raw, w, y = soft_dtw_sums(
             batch.values - level, (v - level).repeat(n, 1, 1), v.new_ones(n * k), x_lengths=batch.lengths, pairs=pairs,
-            **self._options(),
+            **self.metric.options(),
         )  # fmt: skip
         w, y = w.reshape(n, k, -1), y.reshape(n, k, *v.shape[1:])
 
@@ -175,23 +217,19 @@ class SoftDTW(SemiMetric):
                 v, level, weights, torch.einsum("nk,nkl->kl", weights, w), torch.einsum("nk,nkld->kld", weights, y)
             )
 
-        return self._from_raw(raw.reshape(n, k), batch, v), later
+        return self.metric.from_raw(raw.reshape(n, k), batch, v), later
 
     def _sums(self, v: Tensor, level: Tensor, weights: Tensor, w: Tensor, y: Tensor) -> Sums:
         """From weighted alignments of series with prototypes, both less ``level``."""
         curvature = w[..., None]
         moment = y + level * curvature
-        if not self.divergence:
+        if not self.metric.divergence:
             return Sums(curvature, moment)
         rows = Rows(len(v), v.device)
         held = weights.sum(0)
-        _, w_self, y_self = soft_dtw_sums(v - level, v - level, held, pairs=rows, **self._options())
+        _, w_self, y_self = soft_dtw_sums(v - level, v - level, held, pairs=rows, **self.metric.options())
         gradient = 2.0 * ((w - w_self)[..., None] * (v - level) - (y - y_self))
         return Sums(curvature, moment, gradient)
-
-    def terms(self, x: Any, v: Tensor) -> Tensor:
-        """What each step of a prototype adds; what the smoothing and the self-terms take off is spread evenly."""
-        return step_terms(as_batch(x), v, float(self._options()["gamma"]), self.band, self.pairwise(x, v))
 
 
 def step_terms(batch: SeriesBatch, v: Tensor, gamma: float, band: int | None, distances: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm.distances.base import FusedRound, SemiMetric, Sums
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
 
 
 def squared_differences(x: Tensor, v: Tensor) -> Tensor:
@@ -71,6 +71,43 @@ def fused_vector_masses(x: Tensor, v: Tensor, *, factors: Tensor, beta: float, d
 
 
 @dataclass(frozen=True)
+class VectorMeans(ClosedForm):
+    """The closed form of squared differences: barycentres are means."""
+
+    quadratic = True
+
+    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
+        """Exact: the cost is itself a quadratic."""
+        return weighted_sums(x, weights)
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
+        """Weighted means."""
+        return weighted_means(x, weights)
+
+
+@dataclass(frozen=True)
+class VectorPasses(CompiledPasses):
+    """The compiled passes over rows of numbers."""
+
+    def round(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+        """On the CPU and, where it fits, on the GPU."""
+        return fused_vectors(x, v, previous, **cost)
+
+    def masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
+        """On the CPU."""
+        return fused_vector_masses(x, v, **cost)
+
+    def nearest(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
+        """On the CPU."""
+        if x.is_cuda or x.ndim != 2:
+            return None
+        from softecm.kernels.nearest import nearest
+
+        distances, which = nearest(x.numpy(), v.double().numpy())
+        return torch.from_numpy(distances), torch.from_numpy(which)
+
+
+@dataclass(frozen=True)
 class SquaredEuclidean(SemiMetric):
     r"""Squared length of the difference, :math:`d(x, y) = \|x - y\|^2`.
 
@@ -85,7 +122,16 @@ class SquaredEuclidean(SemiMetric):
     """
 
     name = "sqeuclidean"
-    quadratic = True
+
+    @property
+    def closed_form(self) -> VectorMeans:
+        """Barycentres are means."""
+        return VectorMeans()
+
+    @property
+    def compiled(self) -> VectorPasses:
+        """All passes, on CPU and GPU."""
+        return VectorPasses()
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Squared lengths of all differences."""
@@ -95,31 +141,6 @@ class SquaredEuclidean(SemiMetric):
         """Squared lengths of the differences of matching rows."""
         return (a - b).square().sum(-1)
 
-    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
-        """Exact: the cost is itself a quadratic."""
-        return weighted_sums(x, weights)
-
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Weighted means."""
-        return weighted_means(x, weights)
-
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """Squared differences, one a column."""
         return (x[:, None] - v).square()
-
-    def fused(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
-        """The compiled pass."""
-        return fused_vectors(x, v, previous, **cost)
-
-    def nearest(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
-        """The compiled pass."""
-        if x.is_cuda or x.ndim != 2:
-            return None
-        from softecm.kernels.nearest import nearest
-
-        distances, which = nearest(x.numpy(), v.double().numpy())
-        return torch.from_numpy(distances), torch.from_numpy(which)
-
-    def fused_masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
-        """The compiled pass."""
-        return fused_vector_masses(x, v, **cost)

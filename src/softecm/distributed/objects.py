@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._engine import threads
 from softecm.distances.base import SemiMetric
+from softecm.distances.optional import Learner
 from softecm.distances.registry import resolve_metric
 from softecm.distributed.cluster import Cluster
 from softecm.distributed.encoding import Encoder, Facts, describe
@@ -25,22 +27,34 @@ from softecm.distributed.seeding import seed_scattered
 from softecm.distributed.sources import Raw, Source, block_weights, source_of
 from softecm.fit.model import PrototypeModel
 from softecm.fit.pipeline import Algorithm
-from softecm.fit.prepare import Columns, Objects, barycenter_from, check_enough, named, start_rows
+from softecm.fit.prepare import Columns, Objects, barycenter_from, named, start_rows
 from softecm.fit.settings import Settings
+from softecm.spaces.matrices import check_enough
 from softecm.spaces.real import RealVectors
 from softecm.spaces.scattered import Scattered
 
 
 @dataclass(frozen=True)
-class InBlocks(Objects):
+class InBlocks(Objects[Scattered]):
     """Objects that stay where they are."""
 
-    x: Scattered
     center: Tensor  # (1, *shape), the barycentre of all
     source: Source
     encoder: Encoder
     lengths: tuple[int, ...]
-    weights: None = None  # every block has its own
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Of objects in memory only."""
+        raise TypeError("the weights of objects in blocks stay with the blocks; this algorithm needs them in memory.")
+
+    @property
+    def weights(self) -> None:
+        """Every block has its own."""
+        return None
 
     def from_center(self, q: float) -> float:
         """The weighted quantile of the distances to the barycentre of all, without gathering them."""
@@ -62,8 +76,8 @@ class InBlocks(Objects):
 
 @contextmanager
 def opened(
-    algorithm_for: Callable[[SemiMetric], Algorithm], chosen: Settings, owner: str, X: Any, sample_weight: Any
-) -> Iterator[tuple[Algorithm, InBlocks]]:
+    algorithm_for: Callable[[SemiMetric], Algorithm[Any]], chosen: Settings, owner: str, X: Any, sample_weight: Any
+) -> Iterator[tuple[Algorithm[Any], InBlocks]]:
     """Blocks ready to be clustered, and the algorithm for their metric, until the fit is over."""
     source = source_of(X)
     metric = resolve_metric(chosen.metric, source.look)
@@ -88,7 +102,7 @@ def _lost(error: Exception, path: Path) -> str:
     return f"{what}. The last whole round is in {path}: go on with fit(X, resume={str(path)!r})."
 
 
-def _refuse(algorithm: Algorithm, metric: SemiMetric, chosen: Settings, owner: str) -> None:
+def _refuse(algorithm: Algorithm[Any], metric: SemiMetric, chosen: Settings, owner: str) -> None:
     if metric.discrete:
         raise ValueError(
             "metric must compare objects for data in blocks; got 'precomputed', whose matrix needs memory."
@@ -104,7 +118,7 @@ def _refuse(algorithm: Algorithm, metric: SemiMetric, chosen: Settings, owner: s
 
 
 def _prepared(
-    algorithm: Algorithm,
+    algorithm: Algorithm[Any],
     metric: SemiMetric,
     chosen: Settings,
     owner: str,
@@ -126,9 +140,9 @@ def _prepared(
     algorithm.check_size(metric, chosen)
     space = named(space.fit_described(facts.description, dtype=chosen.dtype), facts.names)
     encoder = Encoder(space, None, owner, facts.n_features, facts.names, chosen.dtype, trusted=True)
-    if type(metric).fitted is not SemiMetric.fitted:
-        described = partial(_describe_metric, encoder=encoder, metric=metric)
-        metric = metric.fitted_to(engine.over_raw(described, _merge, weights))
+    if metric.learner is not None:
+        described = partial(_describe_metric, encoder=encoder, learner=metric.learner)
+        metric = metric.learner.fitted_to(engine.over_raw(described, _merge, weights))
     encoder = replace(encoder, metric=metric)
     placement = Placement(chosen.device, float(len(chosen.focal)) * chosen.n_init, chosen.n_jobs)
     x = engine.encoded(encoder, weights, facts.lengths, facts.weight, placement)
@@ -155,9 +169,9 @@ def _joined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return a + b
 
 
-def _describe_metric(raw: Raw, *, encoder: Encoder, metric: SemiMetric) -> Any:
+def _describe_metric(raw: Raw, *, encoder: Encoder, learner: Learner) -> Any:
     block = encoder(raw)
-    return metric.describe(block.objects, block.weights)
+    return learner.describe(block.objects, block.weights)
 
 
 def _merge(a: Any, b: Any) -> Any:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import nearest_of
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.seeding import pick
-from softecm.objective import blocks, check_distances
 from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
 
@@ -116,19 +116,8 @@ def _weights(block: Block) -> NDArray[np.float64] | None:
 def _nearest(block: Block, metric: SemiMetric, places: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Distance to the nearest candidate (n,), and which it is."""
     at = places.to(block.device)
-    compiled = metric.nearest(block.objects, at)
-    if compiled is not None:
-        return compiled[0].numpy(), compiled[1].numpy()
-    distances, which = [], []
-    with torch.no_grad():
-        for rows in blocks(len(block.objects), at):
-            part = block.objects[rows]
-            d = metric.pairwise(part, at)
-            check_distances(metric, d, len(part), len(at), block.first + rows.start)
-            least = d.clamp_min(0.0).min(1)
-            distances.append(least.values.double().cpu())
-            which.append(least.indices.cpu())
-    return torch.cat(distances).numpy(), torch.cat(which).numpy()
+    distances, which = nearest_of(metric, block.objects, at, first=block.first)
+    return distances.numpy(), which.numpy()
 
 
 def _held(block: Block, *, metric: SemiMetric, places: Tensor) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, TypedDict, TypeVar
+from typing import Any, Protocol, Self, TypedDict, TypeVar
 
 import numpy as np
 import torch
@@ -58,6 +58,7 @@ class State(Protocol):
 
 
 S = TypeVar("S", bound=State)
+G = TypeVar("G", bound=np.generic)
 
 
 class Problem(Protocol[S]):
@@ -97,7 +98,7 @@ class Rounds:
     """Where a batch of runs stands between two rounds: all that is needed to go on."""
 
     iteration: int
-    state: State  # of the active runs
+    state: Any  # of the active runs: a ``State``
     active: Tensor  # their numbers
     still: Tensor  # (active,), rounds in a row without movement
     change: Tensor  # (active,)
@@ -265,7 +266,7 @@ def _numbers(values: Tensor) -> NDArray[np.float64]:
     return np.array(values.double().cpu().numpy())
 
 
-def _set(values: NDArray[np.generic], at: NDArray[np.int64], new: object) -> NDArray[np.generic]:
+def _set(values: NDArray[G], at: NDArray[np.int64], new: NDArray[G] | int) -> NDArray[G]:
     changed = values.copy()
     changed[at] = new
     return changed

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Generic, Unpack, cast
 
 import numpy as np
 import torch
@@ -16,14 +16,15 @@ from torch import Tensor
 
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import fitted_metric
 from softecm.fit.checkpoints import Checkpoints, identity
-from softecm.fit.links import Links
 from softecm.fit.loop import Callback, Checkpointer, LoopOptions, Problem, iterate
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution, choose, separation
-from softecm.fit.prepare import InMemory, Objects, barycenter, check_size, distances_to
+from softecm.fit.prepare import InMemory, Objects, X, barycenter, check_size, distances_to
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost, mass_cost
+from softecm.objective.links import Links
 from softecm.spaces.base import Encoded, Space
 
 
@@ -61,7 +62,7 @@ class Prices:
         return mass_cost(focal, self.alpha, self.beta, self.delta, like=like, runs=len(self.beta), weights=weights)
 
 
-class Algorithm(ABC):
+class Algorithm(ABC, Generic[X]):
     """What one algorithm adds to the common way: its problem, its model, and what it can do.
 
     A frozen dataclass whose fields are the algorithm's own parameters. Only ``problem`` is owed; the rest has the answers
@@ -75,36 +76,37 @@ class Algorithm(ABC):
 
     @abstractmethod
     def problem(
-        self, objects: Objects, chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[X], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> Problem[Any]:
         """The problem of a batch of runs; ``like`` (runs, ...) is where they start."""
 
     def check_size(self, metric: SemiMetric, chosen: Settings) -> None:
         """Refuse what would not fit in memory."""
-        if metric.quadratic:
+        if metric.is_quadratic:
             check_size(chosen)
 
-    def fitted_metric(self, metric: SemiMetric, x: Encoded, weights: Tensor | None) -> SemiMetric:
+    def fitted_metric(self, metric: SemiMetric, x: X, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from the objects (CPU) filled in."""
-        return metric.fitted(x, weights)
+        return fitted_metric(metric, cast(Encoded, x), weights)
 
     def from_center(
-        self, metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | None, device: torch.device
+        self, metric: SemiMetric, space: Space, x: X, weights: Tensor | None, device: torch.device
     ) -> NDArray[np.float64]:
         """Distances (n,) of the objects to the barycentre of all."""
-        return distances_to(metric, x, barycenter(metric, space, x, weights, device))
+        objects = cast(Encoded, x)
+        return distances_to(metric, objects, barycenter(metric, space, objects, weights, device))
 
     # ---------------------------------------------------------------- where the runs start
 
-    def seeded(self, objects: Objects, chosen: Settings, n_init: int, rng: np.random.RandomState) -> Tensor:
+    def seeded(self, objects: Objects[X], chosen: Settings, n_init: int, rng: np.random.RandomState) -> Tensor:
         """Drawn starts (runs, c, *shape)."""
         return objects.seeded(chosen.init, chosen.n_clusters, n_init, rng)
 
-    def given(self, objects: Objects, chosen: Settings) -> Tensor:
+    def given(self, objects: Objects[X], chosen: Settings) -> Tensor:
         """The starts a user gave (1, c, *shape)."""
         return check_init(chosen, objects.space)
 
-    def continued(self, objects: Objects, chosen: Settings, last: PrototypeModel) -> Tensor:
+    def continued(self, objects: Objects[X], chosen: Settings, last: PrototypeModel) -> Tensor:
         """Where the last fit ended (1, f, *shape)."""
         return last.prototypes.to(chosen.dtype)[None]
 
@@ -112,7 +114,7 @@ class Algorithm(ABC):
 
     def solve(
         self,
-        objects: Objects,
+        objects: Objects[X],
         chosen: Settings,
         prices: Prices,
         start: Tensor,
@@ -122,17 +124,17 @@ class Algorithm(ABC):
         """The loop over the problem."""
         return iterate(self.problem(objects, chosen, prices, start, links), start, chosen.max_iter, **how)
 
-    def between(self, objects: Objects, solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+    def between(self, objects: Objects[X], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """The distances (c, c) between the clusters of each run."""
         with torch.no_grad():
             tables = [objects.metric.pairwise(v, v).clamp_min(0.0) for v in solution.prototypes[:, :n_clusters]]
         return [table.double().cpu().numpy() for table in tables]
 
-    def metric_of(self, objects: Objects, chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+    def metric_of(self, objects: Objects[X], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """How the sets of a run measure."""
         return objects.metric
 
-    def prototypes_of(self, objects: Objects, solution: Solution, run: int) -> Tensor:
+    def prototypes_of(self, objects: Objects[X], solution: Solution, run: int) -> Tensor:
         """A run's prototypes as the space knows them, on the CPU."""
         return solution.prototypes[run].cpu()
 
@@ -149,8 +151,8 @@ class Outcome:
 
 
 def solve(
-    algorithm: Algorithm,
-    objects: Objects,
+    algorithm: Algorithm[X],
+    objects: Objects[X],
     cells: Sequence[Settings],
     starts: Sequence[Tensor],
     *,
@@ -173,7 +175,9 @@ def solve(
     return Outcome(solution, apart, best, deltas, links)
 
 
-def fit(algorithm: Algorithm, objects: Objects, chosen: Settings, owner: str, last: PrototypeModel | None) -> Outcome:
+def fit(
+    algorithm: Algorithm[X], objects: Objects[X], chosen: Settings, owner: str, last: PrototypeModel | None
+) -> Outcome:
     """One fit, best of several starts; ``last`` is the model of an earlier fit to go on from."""
     checkpoints = None
     if chosen.plan is not None:
@@ -190,7 +194,11 @@ def fit(algorithm: Algorithm, objects: Objects, chosen: Settings, owner: str, la
 
 
 def starts(
-    algorithm: Algorithm, objects: Objects, chosen: Settings, random_state: object, last: PrototypeModel | None = None
+    algorithm: Algorithm[X],
+    objects: Objects[X],
+    chosen: Settings,
+    random_state: object,
+    last: PrototypeModel | None = None,
 ) -> Tensor:
     """Where the runs of one setting start (runs, ...)."""
     if last is not None and chosen.warm_start and last.focal == chosen.focal:
@@ -212,7 +220,7 @@ def check_init(chosen: Settings, space: Space) -> Tensor:
 
 
 def model_of(
-    algorithm: Algorithm, objects: Objects, chosen: Settings, outcome: Outcome, cell: int = 0
+    algorithm: Algorithm[X], objects: Objects[X], chosen: Settings, outcome: Outcome, cell: int = 0
 ) -> PrototypeModel:
     """The model of a cell's best run: what prediction needs."""
     run, solution = int(outcome.best[cell]), outcome.solution

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
 
 from softecm._engine import choose_device
-from softecm.algorithms.relational import Dissimilarities, refuse_dissimilarities
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.fit.checkpoints import content_number
@@ -24,13 +23,20 @@ from softecm.fit.settings import Settings
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective import blocks
 from softecm.spaces.base import Encoded, Space
+from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.scattered import Scattered
 
 OUTLIERS = 0.95  # delta="auto": this part of the objects lies nearer to the barycentre of all than delta
 LARGEST_STEP = 300_000_000  # numbers in the matrices of one prototype step: 2.4 GB
 
 
-class Preparation(Protocol):
+X = TypeVar("X")
+E = TypeVar("E", bound=Encoded)
+P = TypeVar("P", contravariant=True)
+
+
+class Preparation(Protocol[P]):
     """What an algorithm has a say in before its problem is stated."""
 
     @property
@@ -40,11 +46,11 @@ class Preparation(Protocol):
     def check_size(self, metric: SemiMetric, chosen: Settings) -> None:
         """Refuse what would not fit in memory."""
 
-    def fitted_metric(self, metric: SemiMetric, x: Encoded, weights: Tensor | None) -> SemiMetric:
+    def fitted_metric(self, metric: SemiMetric, x: P, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from the objects (CPU) filled in."""
 
     def from_center(
-        self, metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | None, device: torch.device
+        self, metric: SemiMetric, space: Space, x: P, weights: Tensor | None, device: torch.device
     ) -> NDArray[np.float64]:
         """Distances (n,) of the objects to the barycentre of all."""
 
@@ -63,19 +69,29 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Objects(ABC):
+class Objects(ABC, Generic[X]):
     """All objects of a fit, wherever they lie."""
 
     metric: SemiMetric  # fitted
     space: Space  # fitted
-    x: Encoded | Scattered
+    x: X
     device: torch.device
     weight: float  # sum of the objects' weights
     spread: float  # their mean distance to the barycentre of all
     columns: Columns
 
-    def __len__(self) -> int:
-        return len(self.x)
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def counts(self) -> NDArray[np.float64]:
+        """How much each object counts (n,); only of objects in memory."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> Tensor | None:
+        """The same on the device, where not all ones; None for blocks, which have their own."""
 
     def delta(self, wanted: float | str | None) -> float | None:
         """The distance of outliers: as given; "auto" such that most objects lie nearer to the barycentre of all."""
@@ -98,13 +114,25 @@ class Objects(ABC):
 
 
 @dataclass(frozen=True)
-class InMemory(Objects):
+class InMemory(Objects[E]):
     """Objects in this process's memory."""
 
-    x: Encoded
-    counts: NDArray[np.float64]  # (n,), how much each object counts
-    weights: Tensor | None  # the same on the device, where not all ones
+    each: NDArray[np.float64]  # (n,), how much each object counts
+    on_device: Tensor | None  # the same on the device, where not all ones
     distances: NDArray[np.float64]  # (n,), to the barycentre of all objects
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """How much each object counts (n,)."""
+        return self.each
+
+    @property
+    def weights(self) -> Tensor | None:
+        """The same on the device, where not all ones."""
+        return self.on_device
 
     def from_center(self, q: float) -> float:
         """The smallest distance at which the share of weight reaches ``q``."""
@@ -118,12 +146,12 @@ class InMemory(Objects):
         """The sum of the objects' keys."""
         return content_number(self.space, self.x, None if self.weights is None else self.counts)
 
-    def part(self, rows: Tensor) -> InMemory:
+    def part(self, rows: Tensor) -> InMemory[E]:
         """Some of the objects, measured as all of them are."""
         index = rows.cpu().numpy()
         counts, weights = self.counts[index], None if self.weights is None else self.weights[rows]
         weight, distances = float(counts.sum()), self.distances[index]
-        return replace(self, x=self.x[rows], counts=counts, weights=weights, weight=weight, distances=distances)
+        return replace(self, x=self.x[rows], each=counts, on_device=weights, weight=weight, distances=distances)
 
     def partition(self, model: PrototypeModel) -> CredalPartition:
         """The credal partition a model gives these objects."""
@@ -131,7 +159,7 @@ class InMemory(Objects):
 
 
 def in_memory(
-    algorithm: Preparation,
+    algorithm: Preparation[Any],
     chosen: Settings,
     metric: SemiMetric,
     owner: Any,
@@ -139,7 +167,7 @@ def in_memory(
     sample_weight: Any,
     *,
     runs: int,
-) -> InMemory:
+) -> InMemory[Any]:
     """Check and encode data for so many runs at once, and measure it; ``owner`` is the estimator, left as it is."""
     space = metric.make_space()
     checked = copy.copy(owner)
@@ -165,10 +193,10 @@ def in_memory(
 
 
 def _device(
-    algorithm: Preparation, chosen: Settings, metric: SemiMetric, space: Space, x: Encoded, runs: int
+    algorithm: Preparation[Any], chosen: Settings, metric: SemiMetric, space: Space, x: Encoded, runs: int
 ) -> torch.device:
     cpu_only = algorithm.cpu_only or ("" if metric.gpu else f"metric {metric.name or type(metric).__name__}")
-    each = metric.work(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
+    each = metric.cost_of_distance(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
     return choose_device(chosen.device, float(len(x)) * len(chosen.focal) * runs * each, cpu_only)
 
 
@@ -198,15 +226,6 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
         raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
     checked: NDArray[np.float64] = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
     return checked
-
-
-def check_enough(n_clusters: int, n: int) -> None:
-    """At least one object a cluster."""
-    if n < n_clusters:
-        raise ValueError(
-            f"n_clusters must be at most the number of objects; got n_clusters={n_clusters} for n_samples={n}. "
-            "Ask for fewer clusters or give more rows."
-        )
 
 
 def check_size(chosen: Settings) -> None:
@@ -242,7 +261,7 @@ def start_rows(n: int) -> Tensor:
 
 def barycenter_from(metric: SemiMetric, x: Encoded | Scattered, start: Tensor, weights: Tensor | None) -> Tensor:
     """The barycentre of all objects: Soft-ECM with one cluster and no empty set is just that."""
-    alone, rounds = FocalSets.full(1), 1 if metric.quadratic else 50
+    alone, rounds = FocalSets.full(1), 1 if metric.is_quadratic else 50
     solution = soft_ecm(
         x, metric, alone, start, alpha=0.0, beta=2.0, lam=0.0, weights=weights, tol=0.0, max_iter=rounds
     )

@@ -13,10 +13,10 @@ import torch
 from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import choose_dtype
 from softecm.belief import FocalSets
-from softecm.fit.linked import Pairs
 from softecm.fit.loop import Callback
 from softecm.fit.outcome import Progress
-from softecm.fit.problem import RELAXATIONS
+from softecm.objective.linked import Pairs
+from softecm.objective.problem import RELAXATIONS
 from softecm.optim import Closed, Descent, GradientDescent
 
 logger = logging.getLogger("softecm")

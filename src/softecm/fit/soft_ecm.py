@@ -12,14 +12,14 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.fit.linked import LinkedProblem
-from softecm.fit.links import Links
 from softecm.fit.loop import Callback, Checkpointer, LoopOptions, iterate
 from softecm.fit.outcome import Solution
-from softecm.fit.problem import RELAXATIONS, SoftECMProblem, constraint_residual, make_solver
 from softecm.objective import mass_cost
+from softecm.objective.linked import LinkedProblem
+from softecm.objective.links import Links
+from softecm.objective.problem import RELAXATIONS, SoftECMProblem, constraint_residual, make_solver
+from softecm.objective.relaxations import Exact, has_barycenters
 from softecm.optim import Solver
-from softecm.relaxations import Exact, has_barycenters
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
 
@@ -60,8 +60,7 @@ def soft_ecm_problem(
 ) -> SoftECMProblem | LinkedProblem:
     """The relaxed problem of eq. 6 for as many runs as ``like`` (runs, ...) has, on its device."""
     runs = len(like)
-    options = {"dtype": like.dtype, "device": like.device}
-    strength = torch.as_tensor(np.asarray(lam, dtype=np.float64), **options).expand(runs).contiguous()
+    strength = torch.as_tensor(np.asarray(lam, dtype=np.float64)).to(like).expand(runs).contiguous()
     cost = mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=weights)
     kept = RELAXATIONS[relaxation](metric, focal, strength)
     problem = SoftECMProblem(metric, x, cost, kept, make_solver(solver, metric), tol)

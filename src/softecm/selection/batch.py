@@ -44,8 +44,8 @@ class Data:
 class Ready:
     """One data set prepared for the cells of one batch."""
 
-    algorithm: Algorithm
-    objects: InMemory
+    algorithm: Algorithm[Any]
+    objects: InMemory[Any]
 
 
 _prepared: dict[str, Ready] = {}
@@ -76,7 +76,7 @@ def batch_size(cell: Cell, data: Data) -> int:
         return 1
     chosen, objects = cell.model._settings(), prepared(cell, data).objects
     shape = objects.space.starts(objects.x, torch.zeros(1, dtype=torch.int64)).shape[1:]
-    work = float(len(objects)) * len(chosen.focal) * objects.metric.work(shape) * chosen.n_init
+    work = float(len(objects)) * len(chosen.focal) * objects.metric.cost_of_distance(shape) * chosen.n_init
     return int(np.clip((GPU_WORK if objects.device.type == "cuda" else CPU_WORK) / work, 1, 1000))
 
 

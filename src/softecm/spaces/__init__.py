@@ -2,12 +2,14 @@
 
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.columns import CategoryColumn, NumberColumn
+from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.real import RealVectors
 from softecm.spaces.series import SeriesBatch, TimeSeries
 from softecm.spaces.tables import EncodedTable, Layout, Table, TableOptions
 
 __all__ = [
     "CategoryColumn",
+    "Dissimilarities",
     "Encoded",
     "EncodedTable",
     "Layout",

@@ -17,12 +17,12 @@ class Encoded(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, rows: Any) -> Any: ...
+    def __getitem__(self, rows: Any, /) -> Any: ...
 
-    def to(self, device: torch.device) -> Self:
+    def to(self, device: Any, /) -> Any:
         """The same on a device."""
 
-    def cpu(self) -> Self:
+    def cpu(self) -> Any:
         """The same in main memory."""
 
 

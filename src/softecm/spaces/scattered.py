@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
+
+from softecm.spaces.base import Encoded
 
 T = TypeVar("T")
 
@@ -17,7 +19,7 @@ class Block(NamedTuple):
 
     name: str  # how messages call it
     first: int  # number of its first object among all
-    objects: Any
+    objects: Encoded
     weights: Tensor | None  # (n,), how much each object counts
 
     @property

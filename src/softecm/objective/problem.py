@@ -13,9 +13,10 @@ from torch import Tensor
 from softecm._batch import from_tensors
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.objective import MassCost, Previous, blocks, evaluate, inertia, links, share
+from softecm.distances.capabilities import tensor_of
+from softecm.objective import MassCost, Previous, evaluate, inertia, set_members, with_masses
+from softecm.objective.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 from softecm.optim import Closed, Descent, GradientDescent, Solver, State
-from softecm.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 from softecm.spaces.scattered import Block, Scattered
 
 RELAXATIONS: dict[str, type[Relaxation]] = {"penalty": Penalty, "gap": Gap, "exact": Exact}
@@ -26,7 +27,7 @@ def make_solver(solver: str | Solver, metric: SemiMetric) -> Solver:
     if not isinstance(solver, str):
         return solver
     named: dict[str, Solver] = {"gradient": GradientDescent(), "descent": Descent()}
-    return named.get(solver) or (Closed() if metric.quadratic else Descent())
+    return named.get(solver) or (Closed() if metric.is_quadratic else Descent())
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class SoftECMProblem:
     @property
     def races(self) -> bool:
         """Rounds with an exact step cost next to nothing."""
-        return not self.metric.quadratic
+        return not self.metric.is_quadratic
 
     def begin(self, start: Tensor) -> State:
         """The clusters' starts (runs, c, *shape) completed with the sets', or all of them (runs, f, *shape)."""
@@ -71,16 +72,16 @@ class SoftECMProblem:
         prototypes = expanded.detach()
         previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
         evaluation = evaluate(self.metric, self.x, prototypes, self.cost, previous=previous, tol=self.tol)
-        tie = self.relaxation.tie(prototypes, None if before is None else before.inner)
-        gradient = self._pull_back(evaluation.gradient + tie.gradient, leaf, expanded)
+        constraint = self.relaxation.constraint(prototypes, None if before is None else before.inner)
+        gradient = self._pull_back(evaluation.gradient + constraint.gradient, leaf, expanded)
         return State(
             free.detach(),
             prototypes,
             evaluation,
-            evaluation.cost + tie.cost,
+            evaluation.cost + constraint.cost,
             gradient,
             self._scale(evaluation.curvature, prototypes),
-            tie.inner,
+            constraint.inner,
         )
 
     @staticmethod
@@ -95,20 +96,20 @@ class SoftECMProblem:
         """Inverse curvature of a bound of the objective, coordinate by coordinate: the barycentre step's length."""
         if curvature is None:
             return None
-        clusters, sets = links(self.relaxation.focal, curvature.device)
+        clusters, sets = set_members(self.relaxation.focal, curvature.device)
         c = self.relaxation.focal.n_clusters
         if self.relaxation.n_free < len(self.relaxation.focal):
             folded = curvature[:, :c].clone()
             shares = self.relaxation.means()[c:]  # |mean of steps|^2 <= mean of |step|^2
             folded += torch.einsum("ac,ra...->rc...", shares, curvature[:, c:])
         else:
-            ties = torch.zeros(len(self.relaxation.focal), dtype=curvature.dtype, device=curvature.device)
+            bound = torch.zeros(len(self.relaxation.focal), dtype=curvature.dtype, device=curvature.device)
             ones = torch.ones(len(sets), dtype=curvature.dtype, device=curvature.device)
-            ties.index_add_(0, sets, ones).index_add_(0, clusters, ones)
-            # |a - b|^2 <= 2 |a|^2 + 2 |b|^2: both ends of a tie move at once.
+            bound.index_add_(0, sets, ones).index_add_(0, clusters, ones)
+            # |a - b|^2 <= 2 |a|^2 + 2 |b|^2: a cluster and its set move at once.
             per_unit = curvature / self._total_weights(curvature)
             tail = (1,) * (curvature.ndim - 2)
-            folded = curvature + 2.0 * (self.relaxation.lam[:, None] * ties).reshape(-1, len(ties), *tail) * per_unit
+            folded = curvature + 2.0 * (self.relaxation.lam[:, None] * bound).reshape(-1, len(bound), *tail) * per_unit
         smallest = folded.amax(dim=tuple(range(1, folded.ndim)), keepdim=True) * 1e-9
         return 0.5 / torch.maximum(folded, smallest).clamp_min(torch.finfo(folded.dtype).tiny).expand(
             *folded.shape[:2], *prototypes.shape[2:]
@@ -147,15 +148,15 @@ class SoftECMProblem:
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         """Eq. 8 as a function of the free prototypes: the masses are the state's."""
-        data = self._quadratic(state) if self.metric.quadratic else self._weighted(state)
+        data = self._quadratic(state) if self.metric.is_quadratic else self._weighted(state)
 
         def cost(free: Tensor) -> tuple[Tensor, Tensor]:
             leaf = free.detach().requires_grad_()
             with torch.enable_grad():
                 expanded = self.relaxation.expand(leaf)
             value, gradient = data(expanded.detach())
-            tie = self.relaxation.tie(expanded.detach(), state.inner)
-            return value + tie.cost, self._pull_back(gradient + tie.gradient, leaf, expanded)
+            constraint = self.relaxation.constraint(expanded.detach(), state.inner)
+            return value + constraint.cost, self._pull_back(gradient + constraint.gradient, leaf, expanded)
 
         return cost
 
@@ -166,8 +167,8 @@ class SoftECMProblem:
         def cost(v: Tensor) -> tuple[Tensor, Tensor]:
             shift = v - state.prototypes  # relative to the start, so that no large constant hides a small decrease
             slope = curvature * state.prototypes - moment
-            value = ((curvature * shift + 2.0 * slope) * self.metric.tensor(shift)).flatten(1).sum(1)
-            return value, 2.0 * self.metric.tensor(curvature * shift + slope)
+            value = ((curvature * shift + 2.0 * slope) * tensor_of(self.metric, shift)).flatten(1).sum(1)
+            return value, 2.0 * tensor_of(self.metric, curvature * shift + slope)
 
         return cost
 
@@ -201,7 +202,7 @@ def with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -
 
 def constraint_residual(metric: SemiMetric, focal: FocalSets, prototypes: Tensor) -> Tensor:
     """How much of the sets' inertia the best barycentres would save, run by run: 0 where eq. 4 holds."""
-    clusters, sets = links(focal, prototypes.device)
+    clusters, sets = set_members(focal, prototypes.device)
     if len(sets) == 0:
         return prototypes.new_zeros(len(prototypes))
     c = focal.n_clusters
@@ -210,33 +211,6 @@ def constraint_residual(metric: SemiMetric, focal: FocalSets, prototypes: Tensor
         now = inertia(metric, prototypes, clusters, sets)
         least = inertia(metric, torch.cat([prototypes[:, :c], best], 1), clusters, sets)
     return ((now - least) / now.clamp_min(torch.finfo(now.dtype).tiny)).clamp_min(0.0)
-
-
-def with_masses(metric: SemiMetric, x: Any, cost: MassCost, at: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """Cost (runs,) and gradient as functions of the prototypes, with the masses that are optimal at ``at``."""
-    runs, f = at.shape[:2]
-    flat = at.flatten(0, 1)
-    weights = []
-    for rows in blocks(len(x), flat):
-        d = metric.pairwise(x[rows], flat).detach().clamp_min(0.0).reshape(-1, runs, f)
-        w = share(d, cost.factors, cost.beta, cost.delta2).weights
-        if cost.weights is not None:
-            w = w * cost.weights[rows, None, None]
-        weights.append(w.reshape(-1, runs * f))
-
-    def of(v: Tensor) -> tuple[Tensor, Tensor]:
-        leaf = v.detach().flatten(0, 1).requires_grad_()
-        value = v.new_zeros(runs)
-        gradient = torch.zeros_like(leaf)
-        for rows, w in zip(blocks(len(x), leaf), weights, strict=True):
-            with torch.enable_grad():
-                d = metric.pairwise(x[rows], leaf)
-                terms = d * w
-            value += terms.detach().reshape(-1, runs, f).sum((0, 2))
-            gradient += torch.autograd.grad(terms.sum(), leaf)[0]
-        return value, gradient.reshape(v.shape)
-
-    return of
 
 
 def _block_with_masses(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from softecm.distances.base import SemiMetric
+from softecm.distances.base import CompiledPasses, SemiMetric
 from softecm.distances.squared_euclidean import fused_vector_masses
 
 
@@ -32,18 +31,14 @@ class SetQuadratic(SemiMetric):
 
     name = "set-quadratic"
 
+    @property
+    def compiled(self) -> LiftedPasses | None:
+        """Masses, where matrices don't matter."""
+        return LiftedPasses(self) if self.matrices is None else None
+
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Distances (n, f) to all prototypes, in their order."""
         return self.terms(x, v).sum(-1)
-
-    def fused_masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
-        """The compiled pass where matrices don't matter: offsets are one more coordinate of the prototypes."""
-        if self.matrices is not None or x.is_cuda:
-            return None
-        height = (self.offsets.sum(1, keepdim=True) / self.scales[:, None]).sqrt().to(v)
-        factors = cost.pop("factors") * self.scales
-        lifted = torch.cat([x, x.new_zeros(len(x), 1)], 1)
-        return fused_vector_masses(lifted, torch.cat([v, height], 1), factors=factors, **cost)
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """What each attribute adds; with matrices, a difference times what the matrix makes of all differences."""
@@ -53,3 +48,20 @@ class SetQuadratic(SemiMetric):
             turned = (difference.transpose(0, 1) @ self.matrices.to(difference)).transpose(0, 1)
         terms: Tensor = self.scales[:, None].to(difference) * difference * turned + self.offsets.to(difference)
         return terms
+
+
+@dataclass(frozen=True)
+class LiftedPasses(CompiledPasses):
+    """The vectors' passes with one coordinate more: what a set costs is how high its prototype lies above the objects."""
+
+    metric: SetQuadratic
+
+    def masses(self, x: Tensor, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
+        """On the CPU."""
+        if x.is_cuda:
+            return None
+        scales, offsets = self.metric.scales, self.metric.offsets
+        height = (offsets.sum(1, keepdim=True) / scales[:, None]).sqrt().to(v)
+        lifted = torch.cat([x, x.new_zeros(len(x), 1)], 1)
+        raised = torch.cat([v, height], 1)
+        return fused_vector_masses(lifted, raised, factors=factors * scales, beta=beta, delta2=delta2)

@@ -21,9 +21,10 @@ from softecm._checks import check_number
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints
 from softecm.distances.base import SemiMetric
-from softecm.fit.links import Links
-from softecm.fit.problem import SoftECMProblem, with_sets
+from softecm.distances.capabilities import sums_of, tensor_of
 from softecm.objective import Evaluation, MassCost, blocks, check_distances, share
+from softecm.objective.links import Links
+from softecm.objective.problem import SoftECMProblem, with_sets
 from softecm.optim import State
 
 ON_PROTOTYPE = 1e-12  # of an object's largest distance: what a distance of 0 counts as, so that shares stay defined
@@ -169,7 +170,7 @@ class LinkedProblem:
         touches = True  # the quadratic has the cost's own derivative
         for rows in cuts:
             w = weights[rows].reshape(-1, runs * f)
-            sums = self.metric.sums(self.x[rows], flat, w)
+            sums = sums_of(self.metric, self.x[rows], flat, w)
             if sums is None:
                 gradient += _gradient(self.metric, self.x[rows], flat, w)[1]
             else:
@@ -185,7 +186,7 @@ class LinkedProblem:
         curvature = curvature.reshape(runs, f, *curvature.shape[1:])
         moment = moment.reshape(prototypes.shape)
         if touches:
-            gradient = 2.0 * self.metric.tensor(curvature * prototypes - moment)
+            gradient = 2.0 * tensor_of(self.metric, curvature * prototypes - moment)
         return Evaluation(cost, gradient.reshape(prototypes.shape), curvature, moment, change, kept)
 
     def solve(self, state: State) -> Tensor:
@@ -194,7 +195,7 @@ class LinkedProblem:
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         """Eq. 8 as a function of the free prototypes: the masses are the state's."""
-        if self.metric.quadratic:
+        if self.metric.is_quadratic:
             return self.rest.fixed(state)
         alone = self._of_rest(state)
         assert alone is not None

@@ -16,12 +16,13 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.objective import inertia, links
+from softecm.distances.capabilities import barycenters_of, paired_gradients_of, tensor_of
+from softecm.objective.equations import inertia, set_members
 from softecm.optim import minimise_small
 
 
-class Tie(NamedTuple):
-    """The price of the constraint at given prototypes, and its derivative."""
+class ConstraintCost(NamedTuple):
+    """What the constraint costs at given prototypes, and the derivative of that."""
 
     cost: Tensor  # (runs,)
     gradient: Tensor  # (runs, f, *shape)
@@ -45,22 +46,22 @@ class Relaxation(ABC):
         """All prototypes (runs, f, *shape) from the free ones."""
         return free
 
-    def tie(self, prototypes: Tensor, inner: Tensor | None = None) -> Tie:
+    def constraint(self, prototypes: Tensor, inner: Tensor | None = None) -> ConstraintCost:
         """Price and derivative of the constraint."""
-        return self._quadratic_tie(prototypes) if self.metric.quadratic else self._general_tie(prototypes, inner)
+        return self._quadratic(prototypes) if self.metric.is_quadratic else self._general(prototypes, inner)
 
     @abstractmethod
-    def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
+    def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
         """Price and derivative from the metric's values alone."""
 
-    def _quadratic_tie(self, prototypes: Tensor) -> Tie:
+    def _quadratic(self, prototypes: Tensor) -> ConstraintCost:
         """The same for metrics whose barycentres are means, from differences, so that nothing cancels."""
         arms, prices = arms_of(type(self), self.focal, self.lam.dtype, self.lam.device)
         apart = torch.einsum("af,rf...->ra...", arms, prototypes)
         tail = (1,) * (prototypes.ndim - 2)
-        pull = self.metric.tensor(apart * (self.lam[:, None] * prices).reshape(len(self.lam), -1, *tail))
+        pull = tensor_of(self.metric, apart * (self.lam[:, None] * prices).reshape(len(self.lam), -1, *tail))
         cost = (pull * apart).flatten(1).sum(1)
-        return Tie(cost, 2.0 * torch.einsum("af,ra...->rf...", arms, pull), None)
+        return ConstraintCost(cost, 2.0 * torch.einsum("af,ra...->rf...", arms, pull), None)
 
     def matrix(self) -> Tensor:
         """Price of the constraint as a quadratic form (runs, f, f), for metrics whose barycentres are means."""
@@ -92,22 +93,24 @@ class Penalty(Relaxation):
     It pulls the clusters together as well: a large lambda merges all prototypes into one point.
     """
 
-    def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
+    def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
         """Inertia and its gradient."""
         direct = self._direct(prototypes.detach())
         if direct is not None:
             return direct
         leaf = prototypes.detach().requires_grad_()
         with torch.enable_grad():
-            cost = self.lam * inertia(self.metric, leaf, *links(self.focal, leaf.device))
-        return Tie(cost.detach(), _gradient(cost, leaf), None)
+            cost = self.lam * inertia(self.metric, leaf, *set_members(self.focal, leaf.device))
+        return ConstraintCost(cost.detach(), _gradient(cost, leaf), None)
 
-    def _direct(self, prototypes: Tensor) -> Tie | None:
+    def _direct(self, prototypes: Tensor) -> ConstraintCost | None:
         """The same from the metric's own derivatives, where it has them."""
-        clusters, sets = links(self.focal, prototypes.device)
+        clusters, sets = set_members(self.focal, prototypes.device)
         if len(sets) == 0:
             return None
-        found = self.metric.paired_gradients(prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1))
+        found = paired_gradients_of(
+            self.metric, prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1)
+        )
         if found is None:
             return None
         values, at_clusters, at_sets = found
@@ -116,12 +119,12 @@ class Penalty(Relaxation):
         gradient = torch.zeros_like(prototypes)
         gradient.index_add_(1, clusters, price * at_clusters.reshape(shape))
         gradient.index_add_(1, sets, price * at_sets.reshape(shape))
-        return Tie(self.lam * values.reshape(shape[:2]).sum(1), gradient, None)
+        return ConstraintCost(self.lam * values.reshape(shape[:2]).sum(1), gradient, None)
 
     @staticmethod
     def arms(focal: FocalSets) -> tuple[Tensor, Tensor]:
         """v_k - v_A for every cluster k of every set A."""
-        clusters, sets = links(focal)
+        clusters, sets = set_members(focal)
         arms = torch.zeros(len(clusters), len(focal), dtype=torch.float64)
         rows = torch.arange(len(clusters))
         arms[rows, clusters] = 1.0
@@ -135,11 +138,11 @@ class Gap(Relaxation):
     Merging the clusters gains nothing, and lambda -> inf is the hard constraint.
     """
 
-    def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
+    def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
         """The gap, and its gradient with the inner minimiser held fixed (envelope theorem)."""
-        clusters, sets = links(self.focal, prototypes.device)
+        clusters, sets = set_members(self.focal, prototypes.device)
         if len(sets) == 0:
-            return Tie(prototypes.new_zeros(len(prototypes)), torch.zeros_like(prototypes), None)
+            return ConstraintCost(prototypes.new_zeros(len(prototypes)), torch.zeros_like(prototypes), None)
         best = self._inner(prototypes.detach(), inner)
         leaf = prototypes.detach().requires_grad_()
         with torch.enable_grad():
@@ -147,7 +150,7 @@ class Gap(Relaxation):
             least = self.metric.paired(arms, best[:, sets - self.focal.n_clusters].flatten(0, 1))
             gap = inertia(self.metric, leaf, clusters, sets) - least.reshape(len(leaf), -1).sum(1)
             cost = self.lam * gap
-        return Tie(cost.detach().clamp_min(0.0), _gradient(cost, leaf), best)
+        return ConstraintCost(cost.detach().clamp_min(0.0), _gradient(cost, leaf), best)
 
     def _inner(self, prototypes: Tensor, start: Tensor | None) -> Tensor:
         """Barycentres (runs, sets, *shape) of the clusters of each larger set."""
@@ -176,9 +179,9 @@ class Exact(Relaxation):
             return free
         return torch.cat([free, set_barycenters(self.metric, self.focal, free, None)], 1)
 
-    def _general_tie(self, prototypes: Tensor, inner: Tensor | None) -> Tie:
+    def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
         """Nothing to pay: the constraint holds."""
-        return Tie(prototypes.new_zeros(len(prototypes)), torch.zeros_like(prototypes), None)
+        return ConstraintCost(prototypes.new_zeros(len(prototypes)), torch.zeros_like(prototypes), None)
 
     @staticmethod
     def arms(focal: FocalSets) -> tuple[Tensor, Tensor]:
@@ -204,17 +207,17 @@ def _gradient(cost: Tensor, leaf: Tensor) -> Tensor:
 
 def has_barycenters(metric: SemiMetric, like: Tensor) -> bool:
     """Whether the metric has a closed form for barycentres, tried on prototypes of its own shape (1, *shape)."""
-    return metric.barycenters(like, like.new_ones(1, len(like))) is not None
+    return barycenters_of(metric, like, like.new_ones(1, len(like))) is not None
 
 
 def set_barycenters(metric: SemiMetric, focal: FocalSets, clusters: Tensor, start: Tensor | None) -> Tensor:
     """Barycentres of the clusters of each set with several, (runs, c, *shape) -> (runs, f - c, *shape)."""
     runs, c = clusters.shape[:2]
     s = torch.as_tensor(focal.membership[c:].copy(), dtype=clusters.dtype, device=clusters.device)
-    closed = metric.barycenters(clusters, s)
+    closed = barycenters_of(metric, clusters, s)
     if closed is not None:
         return closed
-    from_clusters, sets = links(focal, clusters.device)
+    from_clusters, sets = set_members(focal, clusters.device)
     arms = clusters[:, from_clusters].flatten(0, 1)
     if start is None:
         means = s / s.sum(1, keepdim=True)

@@ -1,0 +1,48 @@
+"""Objects go through a distance in blocks, and what comes out is looked at."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric
+
+BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
+GPU_CELLS = 1 << 27  # the same on a GPU, where a block must be large enough to fill it
+
+
+def blocks(n: int, prototypes: Tensor) -> list[slice]:
+    """Cut n objects so that a block's distances to all prototypes (k, *shape) fit in a block."""
+    # A pair costs as many numbers as a prototype has: differences taken by broadcasting, or sums over alignments.
+    size = max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, prototypes.numel()))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def check_distances(metric: SemiMetric, d: Tensor, n: int, k: int, first: int = 0) -> None:
+    """Refuse what no semi-metric may return, saying which object and prototype it was."""
+    name = metric.name or type(metric).__name__
+    if d.shape != (n, k):
+        raise ValueError(
+            f"metric {name} must return distances of shape (n, f); got shape {tuple(d.shape)} for {n} objects and {k} "
+            "prototypes. Broadcast x[:, None] against v and reduce the last axes."
+        )
+    values = d.detach()
+    if not values.numel():
+        return
+    low, high = torch.stack(torch.aminmax(values)).tolist()  # one look: NaN comes through
+    if math.isfinite(low) and math.isfinite(high) and low >= -1e-6 * max(high, -low):
+        return
+    bad = ~torch.isfinite(values)
+    if bool(bad.any()):
+        i, j = (int(v) for v in bad.nonzero()[0])
+        raise ValueError(
+            f"metric {name} must return finite distances; got {float(values[i, j])} for object {first + i} and prototype "
+            f"{j}. Look for a division by zero or a root of zero; softecm.testing.check_semimetric shows more."
+        )
+    i, j = (int(v) for v in (values == low).nonzero()[0])
+    raise ValueError(
+        f"metric {name} must never be negative; got {low} for object {first + i} and prototype {j}. "
+        "Subtract the distances of each object to itself (as the Soft-DTW divergence does), or square it."
+    )

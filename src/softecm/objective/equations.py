@@ -1,0 +1,123 @@
+"""The paper's equations as pure functions of tensors.
+
+Everything has a leading run dimension: restarts and grids of parameters are one batch, and a single fit is a batch of
+one. Distances are (n, runs, f), prototypes (runs, f, *shape), parameters (runs,).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softecm.belief.focal import FocalSets
+from softecm.distances.base import SemiMetric
+from softecm.spaces.scattered import Block
+
+
+@dataclass(frozen=True)
+class MassCost:
+    """What prices a mass: |A|^alpha, beta and delta^2 of each run, and the objects' weights.
+
+    ``delta2`` is inf where the empty set is switched off.
+    """
+
+    factors: Tensor  # (runs, f)
+    beta: Tensor  # (runs,)
+    delta2: Tensor  # (runs,)
+    weights: Tensor | None = None  # (n,)
+
+    def select(self, runs: Tensor) -> MassCost:
+        """The same for some of the runs."""
+        return replace(self, factors=self.factors[runs], beta=self.beta[runs], delta2=self.delta2[runs])
+
+    def of_block(self, block: Block) -> MassCost:
+        """The same with a block's weights, on its device."""
+        to = block.device
+        return MassCost(self.factors.to(to), self.beta.to(to), self.delta2.to(to), block.weights)
+
+
+class Shares(NamedTuple):
+    """Masses that minimise an object's cost, with what follows from them."""
+
+    masses: Tensor  # (..., f + 1), the empty set first
+    weights: Tensor  # (..., f): |A|^alpha m^beta
+    cost: Tensor  # (...)
+
+
+def share(distances: Tensor, factors: Tensor, beta: Tensor, delta2: Tensor) -> Shares:
+    r"""Masses that minimise :math:`\sum_A |A|^\alpha m_A^\beta d_A + \delta^2 m_\emptyset^\beta` (eq. 7).
+
+    Every power is taken of a ratio to the object's smallest cost, so that neither the unit of ``d`` nor beta near 1
+    overflows. Prototypes at distance 0 share all of the object's mass.
+    """
+    priced = distances * factors
+    beta, delta2 = beta[..., None], delta2[..., None].expand((*priced.shape[:-1], 1))
+    least = torch.minimum(priced.amin(-1, keepdim=True), delta2)
+    exponent = 1.0 / (beta - 1.0)
+    on_prototype = least == 0
+    ratio = torch.where(on_prototype, 0.0, least / priced)
+    # Where prototypes coincide with the object only they count, each with |A|^(-alpha/(beta-1)).
+    lightest = torch.where(priced == 0, factors, torch.inf).amin(-1, keepdim=True)
+    among = torch.where(priced == 0, lightest / factors, 0.0)
+    power = torch.where(on_prototype, among, ratio) ** exponent
+    empty = (least / delta2) ** exponent
+    total = power.sum(-1, keepdim=True) + empty
+    masses = torch.cat([empty, power], -1) / total
+    scale = total ** (1.0 - beta)
+    raised = torch.where(on_prototype, masses[..., 1:] ** (beta - 1.0), ratio * scale)
+    return Shares(masses, factors * masses[..., 1:] * raised, (least * scale)[..., 0])
+
+
+def update_masses(distances: Tensor, focal: FocalSets, alpha: float, beta: float, delta: float | None) -> Tensor:
+    """The masses (n, f + 1) of eq. 7 for distances (n, f); ``delta`` None switches the empty set off.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from softecm import FocalSets
+    >>> update_masses(torch.tensor([[1.0, 1.0, 0.25]]), FocalSets.full(2), alpha=0.0, beta=2.0, delta=1.0)
+    tensor([[0.1429, 0.1429, 0.1429, 0.5714]])
+    """
+    cost = mass_cost(focal, alpha, beta, delta, like=distances)
+    return share(distances, cost.factors[0], cost.beta[0], cost.delta2[0]).masses
+
+
+def mass_cost(
+    focal: FocalSets,
+    alpha: Any,
+    beta: Any,
+    delta: Any,
+    *,
+    like: Tensor,
+    runs: int = 1,
+    weights: Tensor | None = None,
+) -> MassCost:
+    """Build the prices of a batch of runs from numbers or one number a run."""
+    options: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
+
+    def per_run(value: Any) -> Tensor:
+        return torch.as_tensor(np.asarray(value, dtype=np.float64), **options).expand(runs).contiguous()
+
+    sizes = torch.as_tensor(focal.cardinalities.astype(np.float64), **options)
+    delta2 = per_run(np.inf) if delta is None else per_run(delta) ** 2
+    return MassCost(sizes ** per_run(alpha)[:, None], per_run(beta), delta2, weights)
+
+
+@lru_cache(maxsize=128)
+def set_members(focal: FocalSets, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
+    """All pairs (cluster, set with several clusters) with the cluster in the set, as positions among the prototypes."""
+    pairs = [(k, a) for a, members in enumerate(focal.sets) if len(members) > 1 for k in members]
+    table = torch.tensor(pairs, dtype=torch.int64, device=device).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+def inertia(metric: SemiMetric, prototypes: Tensor, clusters: Tensor, sets: Tensor) -> Tensor:
+    """The third term of eq. 6 before lambda: sum over sets and their clusters of d(v_k, v_A), one value a run."""
+    runs = prototypes.shape[0]
+    ends = prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1)
+    return metric.paired(*ends).clamp_min(0.0).reshape(runs, -1).sum(1)

@@ -1,0 +1,273 @@
+"""The minimised cost at given prototypes and its derivative: passes over the objects, in blocks or compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric, Sums
+from softecm.distances.blocks import BLOCK_CELLS, GPU_CELLS, blocks, check_distances
+from softecm.distances.capabilities import compiled_masses, compiled_round, sums_of, tensor_of, with_sums_of
+from softecm.objective.equations import MassCost, Shares, share
+from softecm.spaces.base import Encoded
+from softecm.spaces.scattered import Block, Scattered
+
+__all__ = [
+    "BLOCK_CELLS",
+    "GPU_CELLS",
+    "KEPT_CELLS",
+    "Evaluation",
+    "Previous",
+    "blocks",
+    "check_distances",
+    "evaluate",
+    "evaluate_in_blocks",
+    "masses_of",
+    "with_masses",
+]
+
+KEPT_CELLS = 1 << 23  # masses of the last round kept for comparison: 64 MB; beyond that they are computed again
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The minimised cost of a batch of runs at given prototypes, and its derivative there.
+
+    The masses are optimal, so the derivative with the masses held fixed is the derivative of the whole (envelope
+    theorem).
+    """
+
+    cost: Tensor  # (runs,)
+    gradient: Tensor  # (runs, f, *shape)
+    curvature: Tensor | None  # (runs, f, *shape) or broadcastable: of a quadratic bound, where the metric has one
+    moment: Tensor | None  # (runs, f, *shape)
+    change: Tensor  # (runs,), largest change of a mass since the previous evaluation
+    masses: Tensor | None  # (runs, n, f + 1), where few enough to keep
+
+    def select(self, runs: Tensor) -> Evaluation:
+        """The same for some of the runs."""
+        return Evaluation(*(None if v is None else v[runs] for v in vars(self).values()))  # type: ignore[arg-type]
+
+    def merged(self, other: Evaluation, take: Tensor) -> Evaluation:
+        """This, with the runs ``take`` (a mask) replaced by the other's."""
+
+        def pick(old: Tensor | None, new: Tensor | None) -> Tensor | None:
+            if old is None or new is None:
+                return None
+            return torch.where(take.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
+
+        return Evaluation(*map(pick, vars(self).values(), vars(other).values()))  # type: ignore[arg-type]
+
+    def plus(self, other: Evaluation) -> Evaluation:
+        """The evaluation of two blocks of objects together; their masses are not kept."""
+
+        def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+            return None if a is None or b is None else a + b
+
+        return Evaluation(
+            self.cost + other.cost,
+            self.gradient + other.gradient,
+            both(self.curvature, other.curvature),
+            both(self.moment, other.moment),
+            torch.maximum(self.change, other.change),
+            None,
+        )
+
+    def cpu(self) -> Evaluation:
+        """The same in main memory, without masses."""
+        parts = {name: None if v is None else v.cpu() for name, v in vars(replace(self, masses=None)).items()}
+        return Evaluation(**parts)  # type: ignore[arg-type]
+
+
+class Previous(NamedTuple):
+    """The last round, to measure how far the masses have moved."""
+
+    prototypes: Tensor
+    masses: Tensor | None
+
+
+def evaluate(
+    metric: SemiMetric,
+    x: Encoded,
+    prototypes: Tensor,
+    cost: MassCost,
+    *,
+    previous: Previous | None = None,
+    tol: float = 0.0,
+) -> Evaluation:
+    """Cost and derivative of a batch of runs at ``prototypes`` (runs, f, *shape), masses minimised out."""
+    if isinstance(x, Scattered):
+        of_block = partial(_evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol)
+        return x.total(of_block, Evaluation.plus)
+    fused = compiled_round(
+        metric,
+        x,
+        prototypes,
+        None if previous is None else previous.prototypes,
+        factors=cost.factors,
+        beta=cost.beta,
+        delta2=cost.delta2,
+        weights=cost.weights,
+        tol=tol,
+    )
+    if fused is not None:
+        gradient = 2.0 * tensor_of(metric, fused.curvature * prototypes - fused.moment)
+        return Evaluation(fused.cost, gradient, fused.curvature, fused.moment, fused.change, None)
+    return evaluate_in_blocks(metric, x, prototypes, cost, previous, tol)
+
+
+def _evaluate_block(
+    block: Block, *, metric: SemiMetric, prototypes: Tensor, cost: MassCost, previous: Previous | None, tol: float
+) -> Evaluation:
+    """What one block of scattered objects adds."""
+    to = block.device
+    before = None if previous is None else Previous(previous.prototypes.to(to), None)
+    return evaluate(metric, block.objects, prototypes.to(to), cost.of_block(block), previous=before, tol=tol).cpu()
+
+
+def evaluate_in_blocks(
+    metric: SemiMetric, x: Encoded, prototypes: Tensor, cost: MassCost, previous: Previous | None, tol: float
+) -> Evaluation:
+    """``evaluate`` from distances and, where the metric has them, its sums, block by block."""
+    runs, f = prototypes.shape[:2]
+    flat = prototypes.flatten(0, 1)
+    totals = _Totals.empty(prototypes, previous)
+    keep = len(x) * runs * (f + 1) <= KEPT_CELLS
+    for rows in blocks(len(x), flat):
+        block = x[rows]
+        distances, derivative = _measured(metric, block, flat)
+        check_distances(metric, distances, len(block), runs * f, rows.start)
+        shares = _shares(distances, prototypes, cost)
+        w = None if cost.weights is None else cost.weights[rows, None]
+        totals.cost += (shares.cost if w is None else shares.cost * w).sum(0)
+        totals.add(derivative((shares.weights if w is None else shares.weights * w[..., None]).flatten(1)))
+        # Masses that are not kept are computed again only until each run is known to move: then it goes on anyway.
+        if previous is not None and (previous.masses is not None or bool((totals.change <= tol).any())):
+            before = _masses_before(metric, block, rows, previous, cost)
+            totals.change = torch.maximum(totals.change, (shares.masses - before).abs().amax((0, 2)))
+        if keep:
+            totals.masses.append(shares.masses.transpose(0, 1))
+    return totals.evaluation(metric, prototypes)
+
+
+def _measured(metric: SemiMetric, block: Encoded, flat: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums | Tensor]]:
+    """Distances (n, k), and what follows from weights (n, k): the metric's sums, or else the gradient."""
+    both = with_sums_of(metric, block, flat)
+    if both is not None:
+        return both
+    leaf = flat.detach().requires_grad_()
+    with torch.enable_grad():
+        distances = metric.pairwise(block, leaf)
+
+    def derivative(weights: Tensor) -> Sums | Tensor:
+        sums = sums_of(metric, block, flat, weights)
+        return torch.autograd.grad(distances, leaf, weights)[0] if sums is None else sums
+
+    return distances, derivative
+
+
+def _shares(distances: Tensor, prototypes: Tensor, cost: MassCost) -> Shares:
+    """Masses for the distances (n, runs * f) of a block to prototypes (runs, f, *shape)."""
+    seen = distances.detach().clamp_min(0.0).reshape(-1, *prototypes.shape[:2])
+    return share(seen, cost.factors, cost.beta, cost.delta2)
+
+
+def _masses_before(metric: SemiMetric, block: Encoded, rows: slice, previous: Previous, cost: MassCost) -> Tensor:
+    """The last round's masses (n, runs, f + 1) of a block: kept, or computed again."""
+    if previous.masses is not None:
+        return previous.masses[:, rows].transpose(0, 1)
+    at = previous.prototypes
+    return _shares(metric.pairwise(block, at.flatten(0, 1)), at, cost).masses
+
+
+@dataclass
+class _Totals:
+    """What adds up over the blocks of a round."""
+
+    cost: Tensor  # (runs,)
+    gradient: Tensor  # (runs * f, *shape)
+    change: Tensor  # (runs,)
+    curvature: Tensor | None = None
+    moment: Tensor | None = None
+    touches: bool = True  # whether the quadratic has the cost's own derivative
+    masses: list[Tensor] = field(default_factory=list)
+
+    @staticmethod
+    def empty(prototypes: Tensor, previous: Previous | None) -> _Totals:
+        """Before the first block."""
+        runs = len(prototypes)
+        change = prototypes.new_full((runs,), torch.inf if previous is None else 0.0)
+        return _Totals(prototypes.new_zeros(runs), torch.zeros_like(prototypes.flatten(0, 1)), change)
+
+    def add(self, part: Sums | Tensor) -> None:
+        """One block's sums, or its gradient."""
+        if isinstance(part, Tensor):
+            self.gradient += part
+            return
+        self.curvature = part.curvature if self.curvature is None else self.curvature + part.curvature
+        self.moment = part.moment if self.moment is None else self.moment + part.moment
+        if part.gradient is not None:
+            self.gradient += part.gradient
+            self.touches = False
+
+    def evaluation(self, metric: SemiMetric, prototypes: Tensor) -> Evaluation:
+        """After the last block."""
+        masses = torch.cat(self.masses, 1) if self.masses else None
+        gradient = self.gradient.reshape(prototypes.shape)
+        if self.curvature is None or self.moment is None:
+            return Evaluation(self.cost, gradient, None, None, self.change, masses)
+        curvature = self.curvature.reshape(*prototypes.shape[:2], *self.curvature.shape[1:])
+        moment = self.moment.reshape(prototypes.shape)
+        if self.touches:
+            gradient = 2.0 * tensor_of(metric, curvature * prototypes - moment)
+        return Evaluation(self.cost, gradient, curvature, moment, self.change, masses)
+
+
+def masses_of(metric: SemiMetric, x: Encoded, prototypes: Tensor, cost: MassCost) -> Tensor:
+    """The masses (n, f + 1) of one run's prototypes (f, *shape), block by block."""
+    fused = compiled_masses(
+        metric, x, prototypes, factors=cost.factors[0], beta=float(cost.beta[0]), delta2=float(cost.delta2[0])
+    )
+    if fused is not None:
+        return fused
+    out = prototypes.new_empty((len(x), prototypes.shape[0] + 1), device="cpu")
+    for rows in blocks(len(x), prototypes):
+        block = x[rows]
+        d = metric.pairwise(block, prototypes).detach()
+        check_distances(metric, d, len(block), len(prototypes), rows.start)
+        out[rows] = share(d.clamp_min(0.0), cost.factors[0], cost.beta[0], cost.delta2[0]).masses.cpu()
+    return out
+
+
+def with_masses(
+    metric: SemiMetric, x: Encoded, cost: MassCost, at: Tensor
+) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """Cost (runs,) and gradient as functions of the prototypes, with the masses that are optimal at ``at``."""
+    runs, f = at.shape[:2]
+    flat = at.flatten(0, 1)
+    weights = []
+    for rows in blocks(len(x), flat):
+        d = metric.pairwise(x[rows], flat).detach().clamp_min(0.0).reshape(-1, runs, f)
+        w = share(d, cost.factors, cost.beta, cost.delta2).weights
+        if cost.weights is not None:
+            w = w * cost.weights[rows, None, None]
+        weights.append(w.reshape(-1, runs * f))
+
+    def of(v: Tensor) -> tuple[Tensor, Tensor]:
+        leaf = v.detach().flatten(0, 1).requires_grad_()
+        value = v.new_zeros(runs)
+        gradient = torch.zeros_like(leaf)
+        for rows, w in zip(blocks(len(x), leaf), weights, strict=True):
+            with torch.enable_grad():
+                d = metric.pairwise(x[rows], leaf)
+                terms = d * w
+            value += terms.detach().reshape(-1, runs, f).sum((0, 2))
+            gradient += torch.autograd.grad(terms.sum(), leaf)[0]
+        return value, gradient.reshape(v.shape)
+
+    return of

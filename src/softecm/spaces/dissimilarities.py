@@ -1,0 +1,100 @@
+"""Objects known only by how much they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.spaces.base import Space
+from softecm.spaces.matrices import (
+    BLOCK_ROWS,
+    check_indices,
+    refuse_negative,
+    refuse_not_finite,
+    refuse_not_square,
+    refuse_other_width,
+    symmetric,
+)
+
+HASHES = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
+
+
+@dataclass(frozen=True)
+class Dissimilarities(Space):
+    """Objects described by their dissimilarities to n training objects.
+
+    A prototype is one of these objects (a tensor ``(k,)`` of indices), or a weighted mean of them (``(k, n + 1)``: the
+    weights, then half the weighted mean of the dissimilarities among them, as ``AffineDistance`` reads it).
+    """
+
+    n_objects: int = 0
+    names: tuple[str, ...] = ()
+    dtype: torch.dtype = field(default=torch.float64)
+
+    def check(self, estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating[Any]]:
+        """A square matrix of dissimilarities to fit; afterwards one column for each training object."""
+        from sklearn.utils.validation import validate_data
+
+        if not reset:
+            refuse_other_width(estimator, X)
+        d: NDArray[np.floating[Any]] = validate_data(
+            estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False, ensure_all_finite=False
+        )
+        if reset:
+            refuse_not_square(d)
+        refuse_not_finite(d)
+        refuse_negative(d)
+        return symmetric(d) if reset else d
+
+    def fit(self, X: NDArray[np.floating[Any]], *, dtype: torch.dtype) -> Dissimilarities:
+        """Remember the number of objects."""
+        return replace(self, n_objects=len(X), dtype=dtype)
+
+    def encode(self, X: NDArray[np.floating[Any]]) -> Tensor:
+        """Dissimilarities as a tensor; shares memory with ``X`` where the type allows."""
+        rows = np.ascontiguousarray(X, dtype=np.float32 if self.dtype == torch.float32 else np.float64)
+        return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
+
+    def decode(self, prototypes: Tensor) -> NDArray[Any]:
+        """Indices (k,) of the training objects that are prototypes, or weights (k, n) of all of them."""
+        if prototypes.ndim == 1:
+            return prototypes.cpu().numpy().astype(np.int64)
+        return prototypes[:, :-1].cpu().numpy()
+
+    def encode_prototypes(self, prototypes: Any) -> Tensor:
+        """Prototypes given as indices of training objects."""
+        return torch.as_tensor(check_indices("init", prototypes, self.n_objects), dtype=self.dtype)
+
+    def starts(self, x: Tensor, rows: Tensor) -> Tensor:
+        """The indices themselves."""
+        return rows.to(self.dtype)
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """Dissimilarities don't add up over attributes."""
+        return []
+
+    def keys(self, x: Tensor) -> NDArray[np.uint64]:
+        """A number per object from the dissimilarities in its row, whatever their order and however often each occurs."""
+        rows = np.asarray(x)
+        keys = np.zeros(len(rows), dtype=np.uint64)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            block = np.ascontiguousarray(rows[start : start + BLOCK_ROWS], dtype=np.float64)
+            bits = (block + 0.0).view(np.uint64)
+            mixed = (bits ^ (bits >> np.uint64(31))) * np.uint64(HASHES[0])
+            for factor in HASHES:  # the largest of several hashes: the same for any order and multiplicity
+                mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(factor)
+                keys[start : start + BLOCK_ROWS] ^= mixed.max(1)
+        return keys
+
+    @classmethod
+    def samples(cls, generator: torch.Generator, n: int) -> Tensor:
+        """Distances between Gaussian points in the plane."""
+        points = torch.randn((n, 2), generator=generator, dtype=torch.float64)
+        return torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")

@@ -1,0 +1,291 @@
+"""Each capability a metric claims, compared with its own ``pairwise``. A check says what is wrong, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softecm.belief.focal import FocalSets
+from softecm.distances.base import ClosedForm, CompiledPasses, SemiMetric, Sums
+from softecm.distances.capabilities import tensor_of
+from softecm.objective.equations import MassCost, mass_cost, share
+from softecm.objective.evaluate import Previous, evaluate_in_blocks
+from softecm.optim import minimise_small
+from softecm.testing.trial import NotTriedError, Plain, Trial, apart, first
+
+FOCAL = FocalSets.up_to(2, 2)
+LOOSE = 1e-3  # a barycentre found by iteration may cost this part more than the best
+NONE_HERE = "the metric has none for this input"
+
+
+# ------------------------------------------------------------------ closed form
+
+
+def _form(trial: Trial) -> ClosedForm:
+    if trial.metric.closed_form is None:
+        raise NotTriedError
+    return trial.metric.closed_form
+
+
+def _cost(trial: Trial, weights: Tensor) -> Callable[[Tensor], Tensor]:
+    """Weighted distances of all objects to each prototype, (k, *shape) -> (k,)."""
+    return lambda u: (trial.metric.pairwise(trial.x, u) * weights).sum(0)
+
+
+def _slope(cost: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
+    leaf = at.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(cost(leaf).sum(), leaf)
+    return slope
+
+
+def _steepness(trial: Trial, sums: Sums, at: Tensor) -> Tensor:
+    """The gradient that the sums stand for."""
+    if sums.gradient is not None:
+        return sums.gradient
+    return 2.0 * tensor_of(trial.metric, sums.curvature * at - sums.moment)
+
+
+def _bound(trial: Trial) -> str:
+    """``sums`` must bound the weighted distances from above and touch them at v."""
+    form, start, other = _form(trial), trial.between(0.6, 3), trial.between(0.2, 3)
+    weights = trial.weights(len(start))
+    sums = form.sums(trial.x, start, weights)
+    if sums is None:
+        raise NotTriedError
+    cost = _cost(trial, weights)
+    wrong = apart("the gradient of sums at v", _steepness(trial, sums, start), _slope(cost, start), 1e-4)
+    if wrong or sums.gradient is not None:  # then it is near the cost, and need not touch it
+        return wrong
+
+    def bound(u: Tensor) -> Tensor:
+        return ((sums.curvature * u - 2 * sums.moment) * form.tensor(u)).flatten(1).sum(1)
+
+    slack = (bound(other) - bound(start)) - (cost(other) - cost(start))
+    far = trial.tol * cost(other).abs().max()
+    if form.quadratic and bool((slack.abs() > far).any()):
+        return f"sums is not the cost itself, though quadratic is True: off by {float(slack.abs().max()):.3g}"
+    return first(slack[:, None], lambda e: e < -far, "the bound is too low by ")
+
+
+def _in_one_pass(trial: Trial) -> str:
+    form, at = _form(trial), trial.between(0.6, 3)
+    both = form.with_sums(trial.x, at)
+    if both is None:
+        raise NotTriedError
+    weights = trial.weights(len(at))
+    wrong = apart("with_sums' distances", both[0], trial.metric.pairwise(trial.x, at), trial.tol)
+    later, once = both[1](weights), form.sums(trial.x, at, weights)
+    if once is not None:
+        wrong = wrong or apart("with_sums' curvature", later.curvature, once.curvature, trial.tol)
+        wrong = wrong or apart("with_sums' moment", later.moment, once.moment, trial.tol)
+    slope = _slope(_cost(trial, weights), at)
+    return wrong or apart("with_sums' gradient", _steepness(trial, later, at), slope, 1e-4)
+
+
+def _tensor(trial: Trial) -> str:
+    """A symmetric matrix; where barycentres are means, the one that measures."""
+    form, a, b = _form(trial), trial.v, trial.v.flip(0)
+    turned = form.tensor(a), form.tensor(b)
+    wrong = apart("tensor(a + 2 b) - tensor(a) - 2 tensor(b) + a", form.tensor(a + 2 * b) - turned[0] - 2 * turned[1] + a, a, trial.tol)  # fmt: skip  # noqa: E501
+    wrong = wrong or apart("<tensor(a), b>", _dot(turned[0], b), _dot(a, turned[1]), trial.tol)
+    if wrong or not form.quadratic:
+        return wrong
+    d = Plain(trial.metric).paired(a, b)
+    return apart(
+        "<tensor(a - b), a - b>, d(a, b) where quadratic is True,", _dot(form.tensor(a - b), a - b), d, trial.tol
+    )
+
+
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    return (a * b).flatten(1).sum(1)
+
+
+def _barycenters(trial: Trial) -> str:
+    """No other point may be cheaper, near or far."""
+    form, v = _form(trial), trial.v.detach()
+    weights = trial.weights(2).T
+    u = form.barycenters(v, weights)
+    if u is None:
+        raise NotTriedError
+    if u.shape != (2, *v.shape[1:]):
+        return f"barycenters has shape {tuple(u.shape)} for 2 rows of weights, not {(2, *v.shape[1:])}"
+
+    def cost(points: Tensor) -> Tensor:
+        return (trial.metric.pairwise(v, points).T * weights).sum(1)
+
+    paid = cost(u)
+    for cheaper in (_nudged(u, v, cost), cost(minimise_small(cost, u, steps=50))):
+        if bool((cheaper < (1.0 - LOOSE) * paid).any()):
+            gain = float((1.0 - cheaper / paid).max())
+            return f"barycenters is no minimum: points nearby cost {gain:.2g} of it less"
+    batch = form.barycenters(torch.stack([v, v.flip(0)]), weights)
+    assert batch is not None
+    return apart("barycenters of the first of two problems", batch[0], u, trial.tol)
+
+
+def _nudged(u: Tensor, v: Tensor, cost: Callable[[Tensor], Tensor]) -> Tensor:
+    """The least cost (k,) of points around u, at a few distances."""
+    generator = torch.Generator().manual_seed(2)
+    spread = (v - v.mean(0)).abs().mean()
+    steps = [
+        spread * size * torch.randn(u.shape, generator=generator, dtype=u.dtype).to(u.device)
+        for size in (0.3, 0.1, 0.03, 0.01)
+        for _ in range(4)
+    ]
+    return torch.stack([cost(u + step) for step in steps]).amin(0)
+
+
+# ------------------------------------------------------------------ compiled passes
+
+
+def _passes(trial: Trial) -> CompiledPasses:
+    if trial.metric.compiled is None:
+        raise NotTriedError
+    return trial.metric.compiled
+
+
+def _has(passes: CompiledPasses, name: str) -> None:
+    """Leave a pass out that nobody wrote."""
+    if getattr(type(passes), name) is getattr(CompiledPasses, name):
+        raise NotTriedError
+
+
+def _problem(trial: Trial) -> tuple[Tensor, Tensor, MassCost]:
+    """Prototypes (runs, f, *shape) of two runs, the last round's, and their prices."""
+    v = torch.stack([trial.between(0.7, len(FOCAL)), trial.between(0.35, len(FOCAL))])
+    if v.shape[1] < len(FOCAL):
+        raise NotTriedError("it takes three objects")
+    weights = trial.weights(1)[:, 0]
+    typical = float(trial.metric.pairwise(trial.x, v[0]).detach().mean())
+    delta = [typical**0.5, float("inf")]
+    return v, 0.97 * v, mass_cost(FOCAL, [1.0, 0.5], [1.5, 2.0], delta, like=v, runs=2, weights=weights)
+
+
+def _try_inputs(trial: Trial, ask: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """The objects, or where there is no pass for them the same as plain tensors; and the pass's answer."""
+    for x in (trial.x, trial.points):
+        found = ask(x)
+        if found is not None:
+            return x, found
+    raise NotTriedError(NONE_HERE)
+
+
+def _round(trial: Trial) -> str:
+    """Cost, derivative, sums and change of the masses against ``evaluate`` without the pass."""
+    passes = _passes(trial)
+    _has(passes, "round")
+    v, before, cost = _problem(trial)
+    prices: dict[str, Any] = {"factors": cost.factors, "beta": cost.beta, "delta2": cost.delta2}
+    x, found = _try_inputs(
+        trial, lambda x: passes.round(x, v, before, **prices, weights=cost.weights, tol=float("inf"))
+    )
+    plain = evaluate_in_blocks(Plain(trial.metric), x, v, cost, Previous(before, None), float("inf"))
+    gradient = 2.0 * tensor_of(trial.metric, found.curvature * v - found.moment)
+    wrong = apart("round's cost", found.cost, plain.cost, trial.tol)
+    wrong = wrong or apart("round's gradient", gradient, plain.gradient, trial.tol)
+    wrong = wrong or apart("round's change of masses", found.change, plain.change, 10 * trial.tol)
+    return wrong or _round_sums(trial, x, v, cost, found)
+
+
+def _round_sums(trial: Trial, x: Any, v: Tensor, cost: MassCost, found: Any) -> str:
+    """The quadratic itself, which a gradient alone does not pin down."""
+    summed = evaluate_in_blocks(trial.metric, x, v, cost, None, 0.0)
+    if summed.curvature is None or summed.moment is None:
+        return "round has sums, but the metric's closed form has none"
+    curvature = summed.curvature.expand(v.shape)
+    wrong = apart("round's curvature", found.curvature.expand(v.shape), curvature, trial.tol)
+    return wrong or apart("round's moment", found.moment, summed.moment, trial.tol)
+
+
+def _masses(trial: Trial) -> str:
+    passes = _passes(trial)
+    _has(passes, "masses")
+    v, _, cost = _problem(trial)
+    return _masses_of_run(trial, passes, v[0], cost, 0) or _masses_of_run(trial, passes, v[1], cost, 1)
+
+
+def _masses_of_run(trial: Trial, passes: CompiledPasses, v: Tensor, cost: MassCost, run: int) -> str:
+    factors, beta, delta2 = cost.factors[run], cost.beta[run], cost.delta2[run]
+    prices: dict[str, Any] = {"factors": factors, "beta": float(beta), "delta2": float(delta2)}
+    x, found = _try_inputs(trial, lambda x: passes.masses(x, v, **prices))
+    d = trial.metric.pairwise(x, v).detach().clamp_min(0.0)
+    return apart("masses", found, share(d, factors, beta, delta2).masses, trial.tol)
+
+
+def _nearest(trial: Trial) -> str:
+    passes, at = _passes(trial), trial.between(0.6, 4)
+    _has(passes, "nearest")
+    x, (distances, which) = _try_inputs(trial, lambda x: passes.nearest(x, at))
+    d = trial.metric.pairwise(x, at).detach().clamp_min(0.0)
+    wrong = apart("nearest's distance", distances, d.amin(1), trial.tol)
+    # Compared by distance: of two that are equally near either may be named.
+    return wrong or apart("nearest's choice", d.cpu().gather(1, which.cpu()[:, None])[:, 0], d.amin(1), trial.tol)
+
+
+def _paired_gradients(trial: Trial) -> str:
+    passes = _passes(trial)
+    _has(passes, "paired_gradients")
+    a, b = trial.between(0.9, len(trial.v)), trial.v.flip(0).detach()
+    found = passes.paired_gradients(a, b)
+    if found is None:
+        raise NotTriedError(NONE_HERE)
+    ends = a.clone().requires_grad_(), b.clone().requires_grad_()
+    with torch.enable_grad():
+        d = Plain(trial.metric).paired(*ends).clamp_min(0.0)
+    slopes = torch.autograd.grad(d.sum(), ends)
+    names = "paired_gradients' distance", "paired_gradients' derivative in a", "paired_gradients' derivative in b"
+    pairs = zip(names, found, (d, *slopes), strict=True)
+    return next(filter(None, (apart(name, ours, plain, trial.tol) for name, ours, plain in pairs)), "")
+
+
+# ------------------------------------------------------------------ learner
+
+
+def same_in_blocks(trial: Trial) -> str:
+    """What is learned from all objects at once, and from three blocks of them."""
+    learner = trial.given.learner
+    if learner is None:
+        raise NotTriedError
+    n = len(trial.x)
+    at = trial.v if trial.metric.discrete else trial.between(0.6, 3)
+    for weights in (None, trial.weights(1)[:, 0]):
+        rows = [slice(0, n // 3), slice(n // 3, n // 2), slice(n // 2, n)]
+        try:
+            parts = [learner.describe(trial.x[r], None if weights is None else weights[r]) for r in rows]
+        except TypeError as error:
+            raise NotTriedError(str(error)) from error
+        merged = learner.fitted_to(_merged(parts))
+        wrong = _same_metric("fitted_to", merged, learner.fitted(trial.x, weights), trial, at)
+        if wrong:
+            return wrong
+    again = trial.metric.learner
+    if again is None:
+        return ""
+    return _same_metric("fitted a second time", again.fitted(trial.x, None), trial.metric, trial, at)
+
+
+def _merged(parts: list[Any]) -> Any:
+    """The descriptions together; a block with nothing to say does not count."""
+    total = None
+    for part in parts:
+        total = part if total is None else total if part is None else total.merge(part)
+    return total
+
+
+def _same_metric(what: str, ours: SemiMetric, plain: SemiMetric, trial: Trial, at: Tensor) -> str:
+    return apart(f"the metric {what}", ours.pairwise(trial.x, at), plain.pairwise(trial.x, at), trial.tol)
+
+
+CAPABILITIES: dict[str, Callable[[Trial], str]] = {
+    "sums is a bound": _bound,
+    "with_sums agrees": _in_one_pass,
+    "tensor agrees": _tensor,
+    "barycenters are minima": _barycenters,
+    "compiled round agrees": _round,
+    "compiled masses agree": _masses,
+    "compiled nearest agrees": _nearest,
+    "paired_gradients agree": _paired_gradients,
+}

@@ -1,0 +1,36 @@
+"""Everything that keeps a contract, listed once."""
+
+from __future__ import annotations
+
+from softecm.distances import SEMI_METRICS, SemiMetric
+
+
+def all_metrics() -> list[tuple[str, type[SemiMetric]]]:
+    """Names and classes of the registered semi-metrics.
+
+    Examples
+    --------
+    >>> from softecm.testing import all_metrics
+    >>> [name for name, _ in all_metrics()][:3]
+    ['sqeuclidean', 'euclidean', 'manhattan']
+    """
+    return list(SEMI_METRICS.items())
+
+
+def all_estimators() -> list[tuple[str, type]]:
+    """Names and classes of softecm's public estimators, by name.
+
+    Examples
+    --------
+    >>> from softecm.testing import all_estimators
+    >>> "SoftECM" in dict(all_estimators())
+    True
+    """
+    from sklearn.base import ClusterMixin
+
+    import softecm
+
+    public = [(name, getattr(softecm, name)) for name in softecm.__all__ if name[0].isupper()]
+    return sorted(
+        (name, value) for name, value in public if isinstance(value, type) and issubclass(value, ClusterMixin)
+    )

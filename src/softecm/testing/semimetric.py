@@ -1,0 +1,105 @@
+"""Try every property the algorithms rely on, on a few objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import fitted_metric
+from softecm.distances.registry import resolve_metric
+from softecm.testing.capabilities import CAPABILITIES, same_in_blocks
+from softecm.testing.properties import PROPERTIES, same_on_gpu
+from softecm.testing.report import Check, SemiMetricReport
+from softecm.testing.trial import NotTriedError, Trial
+
+
+def check_semimetric(
+    metric: Any, x: Any = None, *, prototypes: Tensor | None = None, n: int = 8, seed: int = 0, tol: float = 1e-6
+) -> SemiMetricReport:
+    """Try every property the algorithms rely on, on a few objects.
+
+    First what ``pairwise`` must keep to; then each capability the metric claims (closed form, compiled passes, learner),
+    compared with ``pairwise``; then the same on a GPU, where there is one.
+
+    Parameters
+    ----------
+    metric : SemiMetric, registered name or torch function
+    x : tensor (n, *shape), optional
+        Objects to try it on, also used as prototypes. By default the metric's space makes some up.
+    prototypes : tensor (n, *shape), optional
+        The objects as prototypes, where they are encoded otherwise and only a fitted space can tell:
+        ``space.starts(x, torch.arange(len(x)))``.
+    n : int, default=8
+        How many to make up.
+    seed : int, default=0
+    tol : float, default=1e-6
+        What counts as equal, relative to the largest distance.
+
+    Returns
+    -------
+    report : SemiMetricReport
+        Prints as a table; false where a property fails.
+
+    Examples
+    --------
+    >>> from softecm.testing import check_semimetric
+    >>> bool(check_semimetric("manhattan"))
+    True
+    >>> report = check_semimetric(lambda x, v: (x[:, None] - v).sum(-1))
+    >>> [check.name for check in report.failures]
+    ['symmetric', 'never negative']
+    """
+    chosen = resolve_metric(metric, None)
+    name = chosen.name if chosen.name not in ("", "function") else getattr(metric, "__name__", type(metric).__name__)
+    return SemiMetricReport(name, tuple(_checks(_trial(chosen, x, prototypes, n, seed, tol))))
+
+
+def _trial(metric: SemiMetric, x: Any, prototypes: Tensor | None, n: int, seed: int, tol: float) -> Trial:
+    objects = metric.space.samples(torch.Generator().manual_seed(seed), n) if x is None else x
+    if isinstance(objects, Tensor) and objects.is_floating_point():
+        objects = objects.double()
+    fitted = fitted_metric(metric, objects, None)
+    if prototypes is not None:
+        points = prototypes
+    elif isinstance(objects, Tensor) and not metric.discrete:
+        points = objects
+    else:
+        points = metric.make_space().starts(objects, torch.arange(len(objects)))
+    return Trial(metric, fitted, objects, points, tol)
+
+
+def _checks(trial: Trial) -> Iterator[Check]:
+    for title, check in PROPERTIES.items():
+        found = _tried(title, check, trial)
+        yield from found
+        if title in ("shape", "finite") and not all(c.holds for c in found):
+            return  # nothing further can be said
+    for title, check in CAPABILITIES.items():
+        yield from _tried(title, check, trial)
+    yield from _tried("learned alike from blocks", same_in_blocks, trial)
+    yield from _on_gpu(trial)
+
+
+def _tried(title: str, check: Callable[[Trial], str], trial: Trial) -> list[Check]:
+    try:
+        detail = check(trial)
+    except NotTriedError as reason:
+        return [Check(title, True, str(reason), skipped=True)] if str(reason) else []
+    except Exception as error:  # whatever a user's function raises is part of the answer
+        detail = f"raised {type(error).__name__}: {error}"
+    return [Check(title, not detail, detail)]
+
+
+def _on_gpu(trial: Trial) -> Iterator[Check]:
+    """The capabilities once more where they have other code."""
+    if not trial.metric.gpu or not torch.cuda.is_available():
+        reason = "there is no GPU here" if trial.metric.gpu else "the metric says it has code for the CPU only"
+        yield Check("same on a GPU", True, reason, skipped=True)
+        return
+    yield from _tried("same on a GPU", same_on_gpu, trial)
+    for title, check in CAPABILITIES.items():
+        yield from _tried(f"{title} (GPU)", check, trial.to("cuda"))

@@ -1,0 +1,80 @@
+"""A metric with objects to try it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softecm.distances.base import SemiMetric
+from softecm.spaces.base import Encoded
+
+
+class NotTriedError(Exception):
+    """A property that says nothing of this metric; the reason is listed, or the line left out where there is none."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A metric, a few objects, and the same objects as prototypes."""
+
+    given: SemiMetric  # as the user wrote it
+    metric: SemiMetric  # with what it learns filled in
+    x: Encoded  # (n)
+    v: Tensor  # (n, *shape)
+    tol: float
+
+    @property
+    def points(self) -> Encoded:
+        """The prototypes where objects are due: for a table of dissimilarities, the table."""
+        return self.x if self.metric.discrete else self.v
+
+    def between(self, share: float, k: int) -> Tensor:
+        """K points between neighbouring prototypes."""
+        if self.metric.discrete:
+            raise NotTriedError("prototypes are objects: there is nothing between them")
+        return (share * self.v + (1.0 - share) * self.v.roll(-1, 0))[:k].detach()
+
+    def weights(self, k: int) -> Tensor:
+        """Unequal weights (n, k)."""
+        n = len(self.x)
+        return torch.linspace(0.5, 1.5, n * k, dtype=self.v.dtype, device=self.v.device).reshape(n, k)
+
+    def to(self, device: str) -> Trial:
+        """The same on another device."""
+        return replace(self, x=self.x.to(device), v=self.v.to(device))
+
+
+@dataclass(frozen=True)
+class Plain(SemiMetric):
+    """A metric without anything but its distances."""
+
+    metric: SemiMetric
+    name = "plain"
+
+    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+        """The metric's."""
+        return self.metric.pairwise(x, v)
+
+
+def first(values: Tensor, bad: Callable[[Tensor], Tensor], text: str = "") -> str:
+    """Where the first bad entry is, or nothing."""
+    found = bad(values).nonzero()
+    if not len(found):
+        return ""
+    i, j = (int(v) for v in found[0])
+    return f"{text}{float(values[i, j]):.6g} for object {i} and prototype {j} ({len(found)} of {values.numel()} pairs)"
+
+
+def apart(what: str, ours: Tensor, plain: Tensor, tol: float) -> str:
+    """By how much two tensors differ, or nothing."""
+    if ours.shape != plain.shape:
+        return f"{what} has shape {tuple(ours.shape)}, not {tuple(plain.shape)}"
+    off = (ours.detach().double().cpu() - plain.detach().double().cpu()).abs()
+    scale = max(float(plain.detach().abs().max()), 1e-300) if plain.numel() else 1.0
+    if not off.numel() or float(off.max()) <= tol * scale:  # NaN fails
+        return ""
+    return f"{what} is off by {float(off.max()):.3g}, where numbers go up to {scale:.3g}"

@@ -1,0 +1,69 @@
+"""Callers ask a metric for what it may not have, and go on without."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import torch
+
+from softecm.distances import SEMI_METRICS, FunctionMetric, Hamming, Mahalanobis, Precomputed, SquaredEuclidean
+from softecm.distances.capabilities import fitted_metric, nearest_of, sums_of, tensor_of, with_sums_of
+from softecm.distances.registry import resolve_metric
+
+
+def plain(x, v):
+    return (x[:, None] - v).square().sum(-1)
+
+
+def test_a_metric_without_capabilities_answers_none_or_the_plain_thing(rng):
+    metric = FunctionMetric(plain)
+    x, v = (torch.from_numpy(rng.normal(size=(n, 3))) for n in (20, 4))
+    assert sums_of(metric, x, v, torch.ones(20, 4)) is None
+    assert with_sums_of(metric, x, v) is None
+    assert tensor_of(metric, v) is v
+    assert fitted_metric(metric, x, None) is metric
+
+
+def test_nearest_is_the_same_compiled_and_in_blocks(rng, monkeypatch):
+    monkeypatch.setattr("softecm.distances.blocks.BLOCK_CELLS", 50)
+    x, v = (torch.from_numpy(rng.normal(size=(n, 3))) for n in (20, 4))
+    compiled, blocks = nearest_of(SquaredEuclidean(), x, v), nearest_of(FunctionMetric(plain), x, v)
+    torch.testing.assert_close(compiled[0], blocks[0])
+    assert torch.equal(compiled[1], blocks[1])
+    with pytest.raises(ValueError, match="finite distances; got nan for object 107 and prototype 0"):
+        x[7] = torch.nan
+        nearest_of(FunctionMetric(plain), x, v, first=100)
+
+
+def test_degrees_are_those_of_squares_and_of_metrics():
+    degrees = {name: metric().degree for name, metric in SEMI_METRICS.items()}
+    ones = {"euclidean", "manhattan", "precomputed"}
+    assert degrees == {name: 1.0 if name in ones else 2.0 for name in SEMI_METRICS}
+    assert Hamming(kind="total-variation").degree == 1.0
+
+
+@pytest.mark.parametrize("name", ["sqeuclidean", "euclidean", "mahalanobis"])
+def test_a_distance_grows_with_lengths_to_the_power_of_its_degree(name, rng):
+    x = torch.from_numpy(rng.normal(size=(6, 3)))
+    metric = fitted_metric(SEMI_METRICS[name](), x, None)
+    torch.testing.assert_close(
+        metric.pairwise(3 * x, 3 * x), 3**metric.degree * metric.pairwise(x, x), rtol=1e-5, atol=1e-9
+    )
+
+
+def test_the_whitening_is_computed_once_and_does_not_stand_in_the_way(rng, monkeypatch):
+    metric = Mahalanobis([[2.0, 0.5], [0.5, 1.0]])
+    x = torch.from_numpy(rng.normal(size=(5, 2)))
+    before = metric.pairwise(x, x)
+    monkeypatch.setattr("numpy.linalg.cholesky", None)
+    assert torch.equal(metric.pairwise(x, x), before)
+    assert torch.equal(pickle.loads(pickle.dumps(metric)).pairwise(x, x), before)
+    assert list(metric.parameters()) == ["covariance"]
+
+
+def test_precomputed_is_a_name_like_any_other():
+    assert resolve_metric("precomputed", None) == Precomputed()
+    assert Precomputed.discrete
+    with pytest.raises(ValueError, match="'dtw', 'precomputed', a SemiMetric or a torch function; got 'chebyshev'"):
+        resolve_metric("chebyshev", None)
