@@ -20,9 +20,11 @@ class Encoded(Protocol):
 
     def __len__(self) -> int: ...
 
-    def to(self, device: Any, /) -> Any: ...
+    def to(self, device: Any, /) -> Any:
+        """The same on another device."""
 
-    def cpu(self) -> Any: ...
+    def cpu(self) -> Any:
+        """The same in main memory."""
 
     def __getitem__(self, rows: Any, /) -> Any: ...
 
