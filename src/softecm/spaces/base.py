@@ -13,17 +13,20 @@ from torch import Tensor
 
 
 class Encoded(Protocol):
-    """Objects as the distances see them: a plain tensor, or a small value that can be cut into blocks like one."""
+    """Objects as the distances see them: a plain tensor, or a small value that is cut and moved like one.
+
+    Whoever passes objects on asks for this; a space and its metrics, which look inside, name their own kind.
+    """
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, rows: Any, /) -> Any: ...
-
     def to(self, device: Any, /) -> Any:
-        """The same on a device."""
+        """The same on another device."""
 
     def cpu(self) -> Any:
         """The same in main memory."""
+
+    def __getitem__(self, rows: Any, /) -> Any: ...
 
 
 class Space(ABC):
