@@ -19,11 +19,12 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Two processes, a file of tests each at a time; plain `pytest` runs them one after the other.
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-deep: lint
-	SOFTECM_DEEP=1 $(BIN)/python -m pytest
+	SOFTECM_DEEP=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/vectors.py

@@ -1,24 +1,19 @@
-"""Reference numbers from other programs: all of them beside the repository in ../shared/golden, a few small ones here."""
+"""Reference numbers from other programs, in the folder ``golden`` beside this file; its README says whose they are."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from softecm.belief import CredalPartition, FocalSets
 
-GOLDEN = Path(__file__).resolve().parents[2] / "shared" / "golden"
-KNOWN = Path(__file__).resolve().parent / "known_answers"
+GOLDEN = Path(__file__).resolve().parent / "golden"
 
 
-def load(name: str) -> dict[str, Any]:
-    """Read one golden file, or what the repository has of it, or skip the test."""
-    path = next((p for p in (GOLDEN / f"{name}.json", KNOWN / f"golden_{name}.json") if p.exists()), None)
-    if path is None:
-        pytest.skip(f"reference numbers not found: ../shared/golden/{name}.json")
-    return json.loads(path.read_text(encoding="utf-8"))
+def load(name: str) -> Any:
+    """Read one golden file."""
+    return json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def columns(indicators: Any, focal: FocalSets) -> list[int]:
@@ -36,10 +31,5 @@ def partition(indicators: Any, mass: Any) -> CredalPartition:
 
 
 def case_ids(*names: str) -> list[tuple[str, str]]:
-    """(file, case) of every case in these files; (file, "") where a file is not there, whose test then skips itself."""
-    found: list[tuple[str, str]] = []
-    for name in names:
-        path = GOLDEN / f"{name}.json"
-        cases = json.loads(path.read_text(encoding="utf-8"))["cases"] if path.exists() else [{"id": ""}]
-        found += [(name, case["id"]) for case in cases]
-    return found
+    """(file, case) of every case in these files."""
+    return [(name, case["id"]) for name in names for case in load(name)["cases"]]

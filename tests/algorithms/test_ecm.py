@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from golden import GOLDEN, columns, load
+from golden import columns, load
 from softecm import ECM, FocalSets
 from softecm.datasets import load_diamond
 from softecm.distances import SquaredEuclidean
@@ -15,8 +15,8 @@ FILES = ("ecm_butterfly", "ecm_iris", "ecm_fourclass")
 
 
 def cases(mode):
-    """The cases of one mode in all files that are there."""
-    for name in FILES if (GOLDEN / "ecm_iris.json").exists() else FILES[:1]:
+    """The cases of one mode in all files."""
+    for name in FILES:
         data = load(name)
         for case in data["cases"]:
             if case["mode"] == mode:
@@ -43,12 +43,11 @@ def test_fixed_points_are_met():
         assert ecm.objective_ == pytest.approx(out["crit"], rel=1e-9)
         assert ecm.partition_.nonspecificity(empty=True) == pytest.approx(out["N"], abs=1e-9)
         seen += 1
-    assert seen >= (10 if (GOLDEN / "ecm_iris.json").exists() else 3)
+    assert seen >= 10
 
 
 @pytest.mark.parametrize("mode", ["one_step", "default"])
 def test_a_given_number_of_rounds_is_met(mode):
-    load("ecm_iris")  # skips where only the small files are there
     seen = 0
     for case, X in cases(mode):
         focal, out, x = focal_of(case), case["output"], torch.from_numpy(X)
