@@ -97,14 +97,13 @@ class ModeProblem:
         prototypes, cost = self.mean @ modes, self.cost
         runs, f, width = prototypes.shape
         distances = self.metric.pairwise(self.x, prototypes.reshape(-1, width)).clamp_min(0.0)
-        distances = distances.reshape(len(self.x), runs, f).transpose(0, 1)
-        shares = share(distances, cost.factors[:, None], cost.beta[:, None], cost.delta2[:, None])
-        objective = (shares.cost if cost.weights is None else shares.cost * cost.weights).sum(1)
-        weights = shares.weights if cost.weights is None else shares.weights * cost.weights[:, None]
-        change = objective.new_full((runs,), torch.inf)
+        shares = share(distances.reshape(len(self.x), runs, f), cost.factors, cost.beta, cost.delta2)
+        objective = (shares.cost if cost.weights is None else shares.cost * cost.weights[:, None]).sum(0)
+        weights = shares.weights if cost.weights is None else shares.weights * cost.weights[:, None, None]
+        masses, change = shares.masses.transpose(0, 1), objective.new_full((runs,), torch.inf)
         if before is not None:
-            change = (shares.masses - before.masses).abs().amax((1, 2))
-        return ModeState(modes, prototypes, shares.masses, weights, objective, change)
+            change = (masses - before.masses).abs().amax((1, 2))
+        return ModeState(modes, prototypes, masses, weights.transpose(0, 1), objective, change)
 
     def resumed(self, kept: Mapping[str, Tensor]) -> ModeState:
         """Everything follows from the modes."""
