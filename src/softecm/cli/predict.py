@@ -14,9 +14,9 @@ import numpy as np
 from rich.text import Text
 
 from softecm.cli.problems import Problem, disk, mendable
-from softecm.cli.readers import ReadOptions, read
 from softecm.cli.results import partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines
+from softecm.readers import ReadOptions, read
 from softecm.report import three_sentences
 
 

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
+from softecm.readers.series import as_data
+from softecm.readers.ts import from_aeon
+
 SHAPES = ("cylinder", "bell", "funnel")
 
 
@@ -115,11 +118,9 @@ def load_series(name: str, *, split: str | None = "train") -> Bunch:
             f"the data set {name!r} could not be read ({type(error).__name__}: {error}). aeon downloads it where there is a "
             "network; or set SOFTECM_DATA to a folder with timeseries/NAME/NAME_TRAIN.ts."
         ) from error
-    data = [np.asarray(row, dtype=np.float64).T for row in X]
-    equal = len({row.shape for row in data}) == 1
     names, target = np.unique(np.asarray(y), return_inverse=True)
     return Bunch(
-        data=np.stack(data) if equal else data,
+        data=as_data(from_aeon(X)),
         target=target,
         target_names=names.tolist(),
         DESCR=f"{name} ({split or 'train and test'}), UEA/UCR archive, read with aeon.",
