@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,13 @@ def _shape(kind: str, length: int, rng: np.random.RandomState, scale: float = 1.
     return scale * (6.0 + rng.standard_normal()) * inside * form
 
 
-def make_cbf(n_per_class: int = 50, *, length: int = 128, noise: float = 1.0, random_state: Any = None) -> Bunch:
+def make_cbf(
+    n_per_class: int = 50,
+    *,
+    length: int = 128,
+    noise: float = 1.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> Bunch:
     """Cylinder, Bell and Funnel: three shapes whose start, length and height vary, under noise.
 
     Parameters
@@ -62,7 +67,11 @@ def make_cbf(n_per_class: int = 50, *, length: int = 128, noise: float = 1.0, ra
 
 
 def make_bell_funnel_mixture(
-    n_per_class: int = 50, *, length: int = 128, noise: float = 1.0, random_state: Any = None
+    n_per_class: int = 50,
+    *,
+    length: int = 128,
+    noise: float = 1.0,
+    random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
     """Bells, funnels, and series that are both: a bell in the first half and a funnel in the second (M-shaped).
 

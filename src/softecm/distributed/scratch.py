@@ -41,7 +41,7 @@ class _Taken:
     """Stands for a tensor that was written."""
 
 
-def _emptied(value: Any, tensors: list[Tensor]) -> Any:
+def _emptied(value: object, tensors: list[Tensor]) -> Any:
     """The value with its tensors taken out, in order."""
     if isinstance(value, Tensor):
         tensors.append(value)
@@ -57,7 +57,7 @@ def _emptied(value: Any, tensors: list[Tensor]) -> Any:
     return value
 
 
-def _filled(value: Any, tensors: Iterator[Tensor]) -> Any:
+def _filled(value: object, tensors: Iterator[Tensor]) -> Any:
     """The inverse of ``_emptied``."""
     if isinstance(value, _Taken):
         return next(tensors)
@@ -72,6 +72,6 @@ def _filled(value: Any, tensors: Iterator[Tensor]) -> Any:
     return value
 
 
-def _holds(value: Any) -> bool:
+def _holds(value: object) -> bool:
     """Whether a field is, or stands for, a tensor."""
     return isinstance(value, Tensor | _Taken | dict)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from softecm.files.errors import ReadError
 from softecm.readers.arff import read_arff
@@ -24,6 +24,9 @@ from softecm.readers.long import from_long, read_long
 from softecm.readers.parquet import read_parquet
 from softecm.readers.table import understood
 from softecm.readers.ts import read_ts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "DELIMITED",
@@ -117,11 +120,11 @@ def check_file(path: Path) -> None:
         raise ReadError(f"{path} is empty: there is nothing to cluster.")
 
 
-def understood_sample(path: Path, frame: Any, how: dict[str, str], options: ReadOptions) -> Loaded:
+def understood_sample(path: Path, frame: pd.DataFrame, how: dict[str, str], options: ReadOptions) -> Loaded:
     """Some rows of a file that is too large to be read at once, understood as the whole would be."""
     return replace(understood(path, Sheet(frame, how, ()), options), code=())
 
 
-def words_of(column: Any) -> Any:
+def words_of(column: pd.Series) -> pd.Series:
     """A column of categories as ``read`` gives it: text without blanks around it, gaps as they are."""
     return stripped(column)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softecm.files.errors import ReadError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Column", "Format", "Kind", "Loaded", "Names", "ReadError", "ReadOptions", "Reader", "Sheet"]
 
@@ -90,7 +93,7 @@ class Loaded:
 class Sheet:
     """A table as the file has it, its columns not yet understood."""
 
-    frame: Any  # pandas data frame
+    frame: pd.DataFrame
     how: dict[str, str]
     code: tuple[str, ...]  # how to read it in Python, giving table
     labels: Names | None = None  # where the file keeps them apart

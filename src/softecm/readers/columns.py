@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from softecm.readers.base import Column, Names, ReadError, ReadOptions, short
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FREE_TEXT = (
     0.5  # a text column with more different values than this part of the rows names objects, it does not group them
@@ -18,12 +21,14 @@ FEW_LEVELS = 30
 class Understood(NamedTuple):
     """Values to cluster by (None: left out), the column in words, a remark."""
 
-    values: Any  # pandas series
+    values: pd.Series | None
     column: Column
     remark: str = ""
 
 
-def understood_column(path: Path, column: Any, options: ReadOptions, *, may_be_id: bool, forced: bool) -> Understood:
+def understood_column(
+    path: Path, column: pd.Series, options: ReadOptions, *, may_be_id: bool, forced: bool
+) -> Understood:
     """What a column is for.
 
     Parameters
@@ -61,7 +66,7 @@ def understood_column(path: Path, column: Any, options: ReadOptions, *, may_be_i
     return Understood(column, Column(name, "number", shown(column), gaps))
 
 
-def _category(name: str, column: Any, *, asked: bool, may_be_id: bool) -> Understood:
+def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool) -> Understood:
     words = stripped(column)
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
     if not asked and distinct == n and n > 9 and may_be_id:
@@ -73,7 +78,7 @@ def _category(name: str, column: Any, *, asked: bool, may_be_id: bool) -> Unders
     return Understood(words, Column(name, "category", shown(words), gaps), _nearly_numbers(name, words))
 
 
-def stripped(column: Any) -> Any:
+def stripped(column: pd.Series) -> pd.Series:
     """Text without blanks around it; numbers and truth values as text; gaps stay gaps."""
     import pandas as pd
 
@@ -85,7 +90,7 @@ def stripped(column: Any) -> Any:
     return words.where(column.notna() & (words != ""), None)
 
 
-def _nearly_numbers(name: str, words: Any) -> str:
+def _nearly_numbers(name: str, words: pd.Series) -> str:
     """A remark where a few words keep a column from being numbers."""
     import pandas as pd
 
@@ -99,7 +104,7 @@ def _nearly_numbers(name: str, words: Any) -> str:
     return ""
 
 
-def as_numbers(path: Path, name: str, column: Any) -> Any:
+def as_numbers(path: Path, name: str, column: pd.Series) -> pd.Series:
     """A column that must hold numbers, as such."""
     import pandas as pd
 
@@ -113,18 +118,18 @@ def as_numbers(path: Path, name: str, column: Any) -> Any:
     return numbers.astype("float64")
 
 
-def _counts_rows(column: Any) -> bool:
+def _counts_rows(column: pd.Series) -> bool:
     values = column.to_numpy()
     return values.dtype.kind in "iu" and bool((np.diff(values) == 1).all()) and values[0] in (0, 1)
 
 
-def words(column: Any) -> Names:
+def words(column: pd.Series) -> Names:
     """Names of rows or of classes as text, gaps as None."""
     values = column.astype(object).where(column.notna(), None)
     return np.array([None if v is None else str(v) for v in values], dtype=object)
 
 
-def shown(column: Any) -> str:
+def shown(column: pd.Series) -> str:
     """Range of numbers, or the most frequent categories."""
     filled = column.dropna()
     if not len(filled):

@@ -10,6 +10,5 @@ from softecm.readers.frames import pandas, sheet
 
 def read_feather(path: Path, options: ReadOptions) -> Sheet:
     """The whole table."""
-    pd = pandas()
     code = (f"table = pd.read_feather({str(path)!r})",)
-    return sheet(path, options, lambda: pd.read_feather(path), code, needs="pyarrow")
+    return sheet(path, options, lambda: pandas().read_feather(path), code, needs="pyarrow")

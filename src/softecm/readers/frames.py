@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from softecm.readers.base import ReadError, ReadOptions, Sheet, brief
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def pandas() -> Any:
+
+def pandas() -> ModuleType:
     """The library, or how to get it."""
     try:
-        import pandas
+        return import_module("pandas")
     except ImportError as error:
         raise ReadError("reading tables needs pandas: pip install 'softecm[report]'.") from error
-    return pandas
 
 
 def sheet(
     path: Path,
     options: ReadOptions,
-    load: Callable[[], Any],
+    load: Callable[[], pd.DataFrame],
     code: tuple[str, ...],
     *,
     needs: str,

@@ -16,6 +16,7 @@ from softecm.readers.series import Series, loaded_series
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
+    import pandas as pd
 
 
 def from_long(frame: Any, *, id: str, time: str, values: str | list[str]) -> tuple[list[Series], list[Any]]:
@@ -109,7 +110,7 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     return loaded_series(series, ids, labels, sheet.how, (*sheet.code, *_code(options)))
 
 
-def _checked(path: Path, frame: Any, options: ReadOptions) -> ReadOptions:
+def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptions:
     """The options with their columns by name; refuse series without a name and two values at one time."""
     if not (options.series_id and options.time and options.value):
         raise ReadError("a long table of series needs all of --id, --time and --value.")

@@ -10,9 +10,8 @@ from softecm.readers.frames import pandas, sheet
 
 def read_parquet(path: Path, options: ReadOptions) -> Sheet:
     """The whole table."""
-    pd = pandas()
     code = (f"table = pd.read_parquet({str(path)!r})",)
-    return sheet(path, options, lambda: pd.read_parquet(path), code, needs="pyarrow")
+    return sheet(path, options, lambda: pandas().read_parquet(path), code, needs="pyarrow")
 
 
 def shape_of(path: Path) -> tuple[int, int]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from softecm.readers.base import Column, Loaded, Names, ReadError, ReadOptions, Sheet, existing, short
 from softecm.readers.columns import shown, understood_column, words
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def understood(path: Path, sheet: Sheet, options: ReadOptions, only: Sequence[str] | None = None) -> Loaded:
@@ -45,12 +48,12 @@ class _Found:
     """What the columns so far are for."""
 
     columns: list[Column] = field(default_factory=list)
-    kept: dict[str, Any] = field(default_factory=dict)  # pandas series
+    kept: dict[str, pd.Series] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    ids: Any = None
-    labels: Any = None
+    ids: pd.Series | None = None
+    labels: pd.Series | None = None
 
-    def take(self, path: Path, column: Any, options: ReadOptions, only: Sequence[str] | None) -> None:
+    def take(self, path: Path, column: pd.Series, options: ReadOptions, only: Sequence[str] | None) -> None:
         """Look at one more column."""
         name, gaps = str(column.name), int(column.isna().sum())
         if name == options.label_column:
@@ -77,7 +80,7 @@ def _code(columns: Sequence[Column]) -> str:
     return f"X = table.drop(columns={away!r})" if away else "X = table"
 
 
-def _wanted(path: Path, kept: dict[str, Any], only: Sequence[str]) -> Sequence[str]:
+def _wanted(path: Path, kept: dict[str, pd.Series], only: Sequence[str]) -> Sequence[str]:
     absent = [name for name in only if name not in kept]
     if absent:
         listed = ", ".join(absent[:5]) + (" …" if len(absent) > 5 else "")
@@ -106,7 +109,7 @@ def _by_name(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOp
     )
 
 
-def _ids(path: Path, column: Any, asked: str | None) -> Names:
+def _ids(path: Path, column: pd.Series, asked: str | None) -> Names:
     if column.isna().any():
         if asked is None:
             return np.array([str(i + 1) for i in range(len(column))], dtype=object)
