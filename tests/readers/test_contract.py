@@ -1,5 +1,6 @@
 """What every reader of the list keeps: it reads a small file of its kind, and says in a sentence what another is not."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,3 +108,12 @@ def test_the_command_line_names_the_formats_of_the_list(command: str) -> None:
 
     shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
     assert formats() in " ".join(shown.split())
+
+
+def test_the_documentation_has_the_formats_of_the_list() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
+    if not page.exists():
+        pytest.skip("the pages are not part of a source distribution")
+    rows = [line.split("|")[1:3] for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    told = {name.strip(): re.findall(r"`(\.\w+)`", endings) for name, endings in rows}
+    assert {one.name: told.get(one.name) for one in READERS} == {one.name: list(one.endings) for one in READERS}
