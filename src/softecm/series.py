@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from softecm._checks import check_choice, check_count
+from softecm.readers.long import from_long
+from softecm.readers.series import as_data
 from softecm.spaces.series import filled, resampled, to_list
 
+__all__ = ["SeriesResampler", "SeriesScaler", "check_length", "from_long"]
 
-def _as_given(rows: list[NDArray[np.float64]], layout: str) -> Any:
+
+def _as_given(rows: list[NDArray[np.float64]], layout: str) -> NDArray[np.float64] | list[NDArray[np.float64]]:
     """One array where all series have one length, else a list."""
-    turned = [row.T if layout == "aeon" else row for row in rows]
-    return np.stack(turned) if len({row.shape for row in turned}) == 1 else turned
+    return as_data([row.T if layout == "aeon" else row for row in rows])
 
 
 def check_length(length: Any) -> int:
@@ -96,58 +99,3 @@ class SeriesResampler(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Draw each series over that length."""
         return _as_given([resampled(filled(row), self.length_) for row in to_list(X, self.layout)], self.layout)
-
-
-def from_long(
-    frame: Any, *, id: str, time: str, values: str | list[str]
-) -> tuple[list[NDArray[np.float64]], list[Any]]:
-    """Series from a long table: one row a series and time.
-
-    Parameters
-    ----------
-    frame : data frame (pandas, polars, pyarrow)
-    id, time : str
-        Columns that say which series and when.
-    values : str or list of str
-        The channels' columns.
-
-    Returns
-    -------
-    series : list of (steps, channels) arrays, in the order in which ids first appear
-    ids : list
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"who": ["a", "b", "a", "b"], "t": [1, 0, 0, 1], "v": [2.0, 3.0, 1.0, 4.0]})
-    >>> series, ids = from_long(frame, id="who", time="t", values="v")
-    >>> ids, series[0][:, 0].tolist()
-    (['a', 'b'], [1.0, 2.0])
-    """
-    import narwhals.stable.v1 as nw
-
-    table = nw.from_native(frame, eager_only=True)
-    channels = [values] if isinstance(values, str) else list(values)
-    for name in (id, time, *channels):
-        if name not in table.columns:
-            raise ValueError(f"column {name!r} is not in the table; it has {', '.join(map(repr, table.columns))}.")
-    if len(table) == 0:
-        raise ValueError("frame must hold at least one row; got none. Give one row a series and time.")
-    ordered = table.sort(time)
-    names = table[id].to_list()
-    first = list(dict.fromkeys(names))
-    keys = np.array(ordered[id].to_list(), dtype=object)
-    numbers = np.column_stack([_numbers(ordered[c], c) for c in channels])
-    groups: dict[Any, list[int]] = {name: [] for name in first}
-    for position, key in enumerate(keys):
-        groups[key].append(position)
-    return [numbers[groups[name]] for name in first], first
-
-
-def _numbers(column: Any, name: str) -> NDArray[np.float64]:
-    try:
-        return np.asarray(column.to_numpy(), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"column {name!r} must hold numbers; got {column.dtype}. Turn it into floats, or leave it out of values."
-        ) from error

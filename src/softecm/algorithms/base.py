@@ -117,7 +117,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         ----------
         path : path of the file, usually ending in ``.safetensors``
         """
-        from softecm.models import save_model
+        from softecm.files.models import save_model
 
         check_is_fitted(self)
         save_model(self, path)

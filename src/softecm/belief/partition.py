@@ -7,7 +7,6 @@ import json
 import numbers
 import operator
 import os
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from softecm.belief import transforms
 from softecm.belief.focal import ClusterSet, FocalSets, _cluster_set
 from softecm.belief.transforms import FloatArray, LabelRule, Normalisation, SetRule, _check_choice
+from softecm.files.atomic import replaced
 
 __all__ = ["CredalPartition"]
 
@@ -600,18 +600,9 @@ class CredalPartition:
             "n_clusters": self.n_clusters,
             "sets": self.focal_sets.sets,
         }
-        target = os.fspath(path)
-        temporary = f"{target}.{secrets.token_hex(4)}.tmp"
-        try:
-            with open(temporary, "xb") as handle:  # made here for the usual permissions; save_file's are 0600
-                mode = os.fstat(handle.fileno()).st_mode & 0o777
-            masses = np.ascontiguousarray(self.masses)
+        masses = np.ascontiguousarray(self.masses)
+        with replaced(path) as temporary:
             save_file({"masses": masses}, temporary, metadata={"softecm": json.dumps(about)})
-            os.chmod(temporary, mode)
-            os.replace(temporary, target)
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CredalPartition:

@@ -178,7 +178,7 @@ def cluster(
     in memory is read block by block; then the masses are in partition.parquet and the report shows a sample.
     """
     from softecm.cli.cluster import run
-    from softecm.cli.readers import ReadOptions
+    from softecm.readers import ReadOptions
 
     options = ReadOptions(
         delimiter=delimiter,
@@ -271,7 +271,7 @@ def predict(
 ) -> None:
     """Say where new objects belong, by a model that is already there."""
     from softecm.cli.predict import run
-    from softecm.cli.readers import ReadOptions
+    from softecm.readers import ReadOptions
 
     options = ReadOptions(
         delimiter=delimiter,
@@ -364,8 +364,8 @@ def sweep(
     The folder gets sweep.csv (a row a run), best.json, heatmap.png and a journal: the same command goes on where it was
     stopped.
     """
-    from softecm.cli.readers import ReadOptions
     from softecm.cli.sweep import run
+    from softecm.readers import ReadOptions
 
     options = ReadOptions(
         delimiter=delimiter,

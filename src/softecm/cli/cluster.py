@@ -17,12 +17,12 @@ from rich.text import Text
 from softecm._version import __version__
 from softecm.cli.facts import report_data
 from softecm.cli.fitting import Fitted, check_metric, choose_metric, fit_auto, fit_kept
-from softecm.cli.folder import check_free, whole_folder
 from softecm.cli.memory import limit, must_stream
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.readers import Loaded, ReadOptions, read
 from softecm.cli.results import partition_table, summary_facts, write_csv, write_json
 from softecm.cli.screen import consoles, counts_table, lines
+from softecm.files.folders import check_free, whole_folder
+from softecm.readers import Loaded, ReadOptions, read
 from softecm.report import three_sentences, write
 
 SHOWN_COLUMNS = 16

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm.belief import CredalPartition
-from softecm.cli.folder import whole_folder
 from softecm.cli.screen import consoles, legend, lines, mass_bar, set_style
+from softecm.files.folders import whole_folder
 from softecm.report.words import in_words, three_sentences
 
 IDS = tuple(str(i) for i in range(1, 13))
@@ -123,7 +123,7 @@ def _report(work: Path, data: Any, soft: Any) -> None:
         return
     from softecm.cli.cluster import parameters
     from softecm.cli.facts import report_data
-    from softecm.cli.readers import Column, Loaded
+    from softecm.readers import Column, Loaded
     from softecm.report import write
 
     names = np.array([f"object {i}" for i in IDS], dtype=object)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softecm._version import __version__
 from softecm.belief import CredalPartition
-from softecm.cli.readers import Loaded
+from softecm.readers import Loaded
 from softecm.report import Attribute, Explanation, Part, ReportData, choose_rows, landmark_mds, noteworthy
 
 LANDMARKS = 150

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from softecm.cli.problems import Problem, Stopped, mendable
-from softecm.cli.readers import Loaded
+from softecm.readers import Loaded
 
 DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they can't be meant to count alike
 

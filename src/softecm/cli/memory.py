@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from softecm.cli.problems import Problem
+from softecm.readers import PARQUET
+from softecm.readers.parquet import shape_of
 
 UNITS = {
     "": 1,
@@ -22,7 +23,6 @@ UNITS = {
 }
 GOOD_PART = 0.6  # of what is free, by default
 TEXT = 8.0  # times the size of a text file: the table it becomes, and what is computed from it
-PARQUET = (".parquet", ".pq")
 
 
 def parse(text: str) -> int:
@@ -60,7 +60,7 @@ def _free() -> float:
 def must_stream(file: Path, asked: str | None, n_sets: int) -> bool:
     """Whether the file is to be read block by block; a text file beyond the memory asked for is refused."""
     allowed = limit(asked)
-    if file.suffix.lower() not in PARQUET or not file.is_file():
+    if not PARQUET.takes(file) or not file.is_file():
         need = TEXT * file.stat().st_size if asked is not None and file.is_file() else 0.0
         if need > allowed:
             raise Problem(
@@ -73,13 +73,8 @@ def must_stream(file: Path, asked: str | None, n_sets: int) -> bool:
 
 def needed(file: Path, n_sets: int) -> float:
     """Bytes a fit of the whole Parquet file takes: the table, its encoding, and some copies of the masses."""
-    import pyarrow.parquet as parquet
-
-    try:
-        about: Any = parquet.read_metadata(file)
-    except Exception:  # damaged: the reader says what is wrong
-        return 0.0
-    return 8.0 * int(about.num_rows) * float(3 * about.num_columns + 4 * (n_sets + 1))
+    rows, columns = shape_of(file)
+    return 8.0 * rows * float(3 * columns + 4 * (n_sets + 1))
 
 
 def shown(size: float) -> str:

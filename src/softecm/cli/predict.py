@@ -14,9 +14,9 @@ import numpy as np
 from rich.text import Text
 
 from softecm.cli.problems import Problem, disk, mendable
-from softecm.cli.readers import ReadOptions, read
 from softecm.cli.results import partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines
+from softecm.readers import ReadOptions, read
 from softecm.report import three_sentences
 
 
@@ -53,7 +53,7 @@ def run(
 
 def load(model: Path) -> Any:
     """A fitted estimator from a model file, or from a result folder."""
-    from softecm.models import load_model
+    from softecm.files.models import load_model
 
     path = model / "model.safetensors" if model.is_dir() else model
     if not path.exists():

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from softecm.files.errors import Mendable as Problem
+from softecm.files.errors import disk
 
-class Problem(Exception):
-    """Something the user can mend; its text is the one sentence they read."""
+__all__ = ["Problem", "Stopped", "disk", "mendable"]
 
 
 class Stopped(Exception):
@@ -19,15 +20,7 @@ def mendable(*kinds: type[Exception]) -> Iterator[None]:
     """Errors of these kinds, which the library words for users, as a ``Problem``."""
     try:
         yield
+    except Problem:  # a reader's or a writer's own: worded already
+        raise
     except kinds as error:
         raise Problem(" ".join(str(error).split())) from error
-
-
-@contextmanager
-def disk(what: str) -> Iterator[None]:
-    """Trouble with files as a ``Problem``: ``what`` says what was being done."""
-    try:
-        yield
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise Problem(f"{what} failed: {reason}. Nothing was left half-written.") from error

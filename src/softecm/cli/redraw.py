@@ -13,9 +13,9 @@ from softecm.cli.cluster import code
 from softecm.cli.facts import prototype_rows, report_data
 from softecm.cli.predict import load
 from softecm.cli.problems import Problem, disk, mendable
-from softecm.cli.readers import Loaded, ReadOptions, read
 from softecm.cli.results import read_partition, read_summary
 from softecm.cli.screen import consoles
+from softecm.readers import Loaded, ReadOptions, read
 from softecm.report import Attribute, ReportData, choose_rows, landmark_mds, noteworthy, write
 
 GONE = "The file these objects came from is not there any more, so places are guessed from masses and nothing is explained."

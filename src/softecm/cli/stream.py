@@ -17,12 +17,12 @@ from softecm._version import __version__
 from softecm.cli.cluster import code, parameters, say_understood
 from softecm.cli.facts import report_data
 from softecm.cli.fitting import Fitted, check_metric, choose_metric, fit_kept
-from softecm.cli.folder import check_free, whole_folder
 from softecm.cli.memory import shown
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.readers import Column, Loaded, ReadOptions, check_file, understood_sample, words_of
 from softecm.cli.results import finite, write_json
 from softecm.cli.screen import consoles, counts_table, lines
+from softecm.files.folders import check_free, whole_folder
+from softecm.readers import Column, Loaded, ReadOptions, check_file, understood_sample, words_of
 from softecm.report import write
 from softecm.report.words import counted_sentences
 

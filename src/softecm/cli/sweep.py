@@ -16,10 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm.cli.fitting import check_metric, choose_metric
-from softecm.cli.folder import check_free
 from softecm.cli.problems import Problem, disk, mendable
-from softecm.cli.readers import Loaded, ReadOptions, read
 from softecm.cli.screen import consoles
+from softecm.files.folders import check_free
+from softecm.readers import Loaded, ReadOptions, read
 
 JOURNAL = "journal.jsonl"
 NAMES = ("sweep.csv", "best.json", "heatmap.png")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
+
+from softecm.readers.series import as_data
+from softecm.readers.ts import from_aeon
 
 SHAPES = ("cylinder", "bell", "funnel")
 
@@ -24,7 +26,13 @@ def _shape(kind: str, length: int, rng: np.random.RandomState, scale: float = 1.
     return scale * (6.0 + rng.standard_normal()) * inside * form
 
 
-def make_cbf(n_per_class: int = 50, *, length: int = 128, noise: float = 1.0, random_state: Any = None) -> Bunch:
+def make_cbf(
+    n_per_class: int = 50,
+    *,
+    length: int = 128,
+    noise: float = 1.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> Bunch:
     """Cylinder, Bell and Funnel: three shapes whose start, length and height vary, under noise.
 
     Parameters
@@ -59,7 +67,11 @@ def make_cbf(n_per_class: int = 50, *, length: int = 128, noise: float = 1.0, ra
 
 
 def make_bell_funnel_mixture(
-    n_per_class: int = 50, *, length: int = 128, noise: float = 1.0, random_state: Any = None
+    n_per_class: int = 50,
+    *,
+    length: int = 128,
+    noise: float = 1.0,
+    random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
     """Bells, funnels, and series that are both: a bell in the first half and a funnel in the second (M-shaped).
 
@@ -115,11 +127,9 @@ def load_series(name: str, *, split: str | None = "train") -> Bunch:
             f"the data set {name!r} could not be read ({type(error).__name__}: {error}). aeon downloads it where there is a "
             "network; or set SOFTECM_DATA to a folder with timeseries/NAME/NAME_TRAIN.ts."
         ) from error
-    data = [np.asarray(row, dtype=np.float64).T for row in X]
-    equal = len({row.shape for row in data}) == 1
     names, target = np.unique(np.asarray(y), return_inverse=True)
     return Bunch(
-        data=np.stack(data) if equal else data,
+        data=as_data(from_aeon(X)),
         target=target,
         target_names=names.tolist(),
         DESCR=f"{name} ({split or 'train and test'}), UEA/UCR archive, read with aeon.",

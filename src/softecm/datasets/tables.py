@@ -6,10 +6,13 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 from sklearn.utils import Bunch
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VARIABLE = "SOFTECM_DATA"
 
@@ -30,12 +33,18 @@ class Source:
     note: str = ""
 
 
+class _Kinds(TypedDict):
+    numeric: tuple[str, ...]
+    nominal: tuple[str, ...]
+    ordinal: tuple[str, ...]
+
+
 def _split(names: str) -> tuple[str, ...]:
     return tuple(names.split())
 
 
 _HEART = _split("age sex cp trestbps chol fbs restecg thalach exang oldpeak slope ca thal num")
-_HEART_KINDS: dict[str, Any] = {
+_HEART_KINDS: _Kinds = {
     "numeric": _split("age trestbps chol thalach oldpeak ca"),
     "nominal": _split("sex cp fbs restecg exang thal"),
     "ordinal": ("slope",),
@@ -150,7 +159,7 @@ SOURCES: dict[str, Source] = {
 }
 
 
-def _read(name: str) -> Any:
+def _read(name: str) -> pd.DataFrame:
     """The file as a frame of text, missing cells empty; from the folder, else from UCI."""
     source = SOURCES[name]
     loader = f"load_{name}"
@@ -170,7 +179,7 @@ def _read(name: str) -> Any:
     return _download(source, loader)
 
 
-def _download(source: Source, loader: str) -> Any:
+def _download(source: Source, loader: str) -> pd.DataFrame:
     remedy = f"Or set {VARIABLE} to a folder that holds {source.file}."
     try:
         from ucimlrepo import fetch_ucirepo
@@ -192,7 +201,7 @@ def _bunch(name: str) -> Bunch:
     import pandas as pd
 
     frame, source = _read(name), SOURCES[name]
-    columns: dict[str, Any] = {}
+    columns: dict[str, pd.Series | pd.Categorical] = {}
     for column in source.names:
         cells = frame[column]
         if column in source.numeric:

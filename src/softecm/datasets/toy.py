@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 DIAMOND = (
@@ -44,7 +43,7 @@ def make_blobs(
     distance: float = 6.0,
     between: int = 0,
     outliers: int = 0,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
     """Gaussian groups around equally distant centres, objects midway between pairs of them, and outliers.
 
@@ -92,9 +91,10 @@ def make_blobs(
     return Bunch(data=np.concatenate(data), target=np.concatenate(target), centers=centers, DESCR=description)
 
 
-def _centers(n_clusters: int, n_features: int, distance: float) -> Any:
+def _centers(n_clusters: int, n_features: int, distance: float) -> NDArray[np.float64]:
     if n_features >= n_clusters:
-        return np.eye(n_clusters, n_features) * distance / np.sqrt(2.0)
+        corners: NDArray[np.float64] = np.eye(n_clusters, n_features) * distance / np.sqrt(2.0)
+        return corners
     angle = 2.0 * np.pi * np.arange(n_clusters) / n_clusters
     radius = distance / (2.0 * np.sin(np.pi / max(n_clusters, 2)))
     centers = np.zeros((n_clusters, n_features))
@@ -115,7 +115,7 @@ def make_mixed_blobs(
     n_levels: int = 4,
     purity: float = 0.8,
     missing: float = 0.0,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
     """Groups in a table of numbers and categories, with cells missing at random.
 
@@ -147,7 +147,7 @@ def make_mixed_blobs(
             raise ValueError(f"{name} must lie between 0 and 1; got {share!r}. It is a share, not a count.")
     rng = check_random_state(random_state)
     group = np.arange(n_samples) % n_clusters
-    columns: dict[str, Any] = {}
+    columns: dict[str, NDArray[np.float64] | NDArray[np.object_]] = {}
     centers = 4.0 * np.stack([rng.permutation(n_clusters) for _ in range(n_numeric)], 1) if n_numeric else None
     for j in range(n_numeric):
         assert centers is not None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
@@ -20,6 +20,7 @@ from softecm.distributed.encoding import Encoder
 from softecm.distributed.engines import Engine, Streaming, Tree, ahead
 from softecm.distributed.parquet import parquet_library
 from softecm.distributed.sources import Raw, Source
+from softecm.files.atomic import replaced
 from softecm.fit.model import PrototypeModel
 
 
@@ -202,7 +203,7 @@ class ScatteredPartition:
             )
             return Cluster(self.source, client).over_raw(write, Totals.merge, None)
         tree = Tree(Totals.merge)
-        with _ParquetFile(Path(path)) as file:
+        with _parquet_file(Path(path)) as file:
             for part, names in zip(self.blocks(), repeat(None) if ids is None else ids, strict=False):
                 table = part_table(part, dtype)
                 file.write(table if names is None else table.add_column(0, "id", names))
@@ -225,28 +226,28 @@ def part_table(part: CredalPartition, dtype: str = "float64") -> Any:
     return pa.table([pa.array(part.labels().astype(np.int32)), *masses], names=["label", *names])
 
 
-class _ParquetFile:
-    """A Parquet file that appears whole or not at all."""
+class _Tables:
+    """Tables of one kind, one after the other in a Parquet file."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.temporary = path, path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        self.path = path
         self.writer: Any = None
-
-    def __enter__(self) -> _ParquetFile:
-        return self
 
     def write(self, table: Any) -> None:
         if self.writer is None:
-            self.writer = parquet_library().ParquetWriter(self.temporary, table.schema, use_dictionary=["label"])
+            self.writer = parquet_library().ParquetWriter(self.path, table.schema, use_dictionary=["label"])
         self.writer.write_table(table, row_group_size=len(table))
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def close(self) -> None:
         if self.writer is not None:
             self.writer.close()
-        if kind is None:
-            os.replace(self.temporary, self.path)
-        else:
-            self.temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[_Tables]:
+    """A Parquet file that appears whole or not at all."""
+    with replaced(path) as temporary, closing(_Tables(temporary)) as tables:
+        yield tables
 
 
 # ------------------------------------------------------------------ of a block
@@ -273,7 +274,7 @@ def _totals(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition]) -> Totals:
 def _write_part(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], folder: str, dtype: str, digits: int) -> Totals:
     part = of_raw(raw)
     number = raw.name.split()[1]
-    with _ParquetFile(Path(folder) / f"part.{number.zfill(digits)}.parquet") as file:
+    with _parquet_file(Path(folder) / f"part.{number.zfill(digits)}.parquet") as file:
         file.write(part_table(part, dtype))
     return Totals.of(part)
 

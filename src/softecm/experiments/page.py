@@ -11,6 +11,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from softecm.files.atomic import write_bytes, write_text
+
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; }
@@ -96,11 +98,11 @@ class Page:
         """Write ``name.md``, ``name.html`` and the pictures; say which files they are."""
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / f"{name}.md", folder / f"{name}.html"]
-        files[0].write_text(self.markdown(), encoding="utf-8")
-        files[1].write_text(self.html(), encoding="utf-8")
+        write_text(files[0], self.markdown())
+        write_text(files[1], self.html())
         for figure in self.figures:
             files.append(folder / f"{figure.name}.png")
-            files[-1].write_bytes(figure.png)
+            write_bytes(files[-1], figure.png)
         return files
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from softecm.experiments.protocols import PLAIN, Protocol
 from softecm.experiments.rows import Objects, Row
+from softecm.files.journal import Journal
 from softecm.selection.grid import digest
-from softecm.selection.journal import Journal
 from softecm.selection.result import Best, Sweep
 from softecm.selection.sweeping import sweep
 

@@ -24,7 +24,7 @@ from softecm.distances.base import SemiMetric
 from softecm.fit.loop import Problem, Rounds, S
 from softecm.fit.outcome import Solution
 from softecm.fit.settings import Plan, Settings
-from softecm.models import read_description, tensor_file
+from softecm.files.tensors import read_description, tensor_file
 from softecm.spaces.base import Encoded, Space
 
 FORMAT = "softecm.checkpoint"

@@ -10,7 +10,6 @@ import hashlib
 import importlib
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from softecm.files.atomic import write_bytes
 
 __all__ = ["Card", "Kernel", "available", "cache_folder", "card", "kernel", "on"]
 
@@ -148,9 +149,7 @@ def _compiled(core: Any, arch: str, source: str, defines: tuple[tuple[str, int],
     binary = _compiled_now(core, arch, source, defines)
     try:  # a read-only home costs a compilation a process, nothing else
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(binary)
-        os.replace(file.name, path)
+        write_bytes(path, binary)
     except OSError:
         pass
     return binary

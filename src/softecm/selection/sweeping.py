@@ -12,10 +12,10 @@ import numpy as np
 
 from softecm._checks import check_count
 from softecm._version import __version__
+from softecm.files.journal import Journal
 from softecm.fit.outcome import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
 from softecm.selection.grid import Cell, Task, describe, digest, make_cells, make_tasks
-from softecm.selection.journal import Journal
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
 

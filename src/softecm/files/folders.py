@@ -1,4 +1,4 @@
-"""An output folder that appears whole or not at all."""
+"""A folder of results that appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from softecm.cli.problems import Problem, disk
+from softecm.files.atomic import file_to_disk, folder_to_disk
+from softecm.files.errors import WriteError, disk
 
 
 def check_free(target: Path, *, force: bool) -> None:
     """Refuse a folder that holds something, unless told to replace it, and a place that can't be written."""
     if target.exists() and not target.is_dir():
-        raise Problem(f"{target} is a file, not a folder: give another folder with -o.")
+        raise WriteError(f"{target} is a file, not a folder: give another folder with -o.")
     if target.is_dir() and any(target.iterdir()) and not force:
-        raise Problem(
+        raise WriteError(
             f"{target} exists and is not empty: give another folder with -o, or --force to replace its results."
         )
     base = target if target.is_dir() else next(p for p in (target.absolute(), *target.absolute().parents) if p.exists())
     if not base.is_dir() or not os.access(base, os.W_OK | os.X_OK):
-        raise Problem(f"{base} can't be written: give a folder of your own with -o.")
+        raise WriteError(f"{base} can't be written: give a folder of your own with -o.")
 
 
 @contextmanager
@@ -39,15 +40,30 @@ def whole_folder(target: Path, *, force: bool) -> Iterator[Path]:
     try:
         with disk(f"writing to {target}"):
             yield work
-            mask = os.umask(0)
-            os.umask(mask)
-            work.chmod(0o777 & ~mask)  # mkdtemp's folder is ours alone
-            if target.is_dir() and any(target.iterdir()):
-                for file in work.iterdir():
-                    os.replace(file, target / file.name)
-            else:
-                if target.is_dir():
-                    target.rmdir()
-                os.replace(work, target)
+            _put(work, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _put(work: Path, target: Path) -> None:
+    """Move what is in the temporary folder to its place, once it is on the disk."""
+    for file in work.rglob("*"):
+        if file.is_file():
+            file_to_disk(file)
+    if target.is_dir() and any(target.iterdir()):
+        for file in work.iterdir():
+            os.replace(file, target / file.name)
+        folder_to_disk(target)
+        return
+    work.chmod(0o777 & ~_umask())  # mkdtemp's folder is ours alone
+    folder_to_disk(work)
+    if target.is_dir():
+        target.rmdir()
+    os.replace(work, target)
+    folder_to_disk(target.parent)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

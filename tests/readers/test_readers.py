@@ -1,13 +1,14 @@
+import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from softecm.cli.problems import Problem
-from softecm.cli.readers import ReadOptions, read
+from softecm.files.errors import ReadError
+from softecm.readers import ReadOptions, from_long, read
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(os.environ.get("SOFTECM_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 
 
 def table(n: int = 20) -> pd.DataFrame:
@@ -52,7 +53,7 @@ def test_arrays_are_tables_or_series(tmp_path: Path, rng: np.random.Generator) -
 
 def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "o.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(Problem, match="NumPy"):
+    with pytest.raises(ReadError, match="NumPy"):
         read(tmp_path / "o.npy", ReadOptions())
 
 
@@ -62,13 +63,13 @@ def test_long_tables_become_series_in_the_order_of_time(tmp_path: Path) -> None:
     loaded = read(tmp_path / "long.csv", ReadOptions(series_id="s", time="t", value=("v", "w")))
     assert loaded.names == ["b", "a"]
     assert [one[:, 0].tolist() for one in loaded.data] == [[10.0, 20.0, 30.0], [1.0, 2.0]]
-    with pytest.raises(Problem, match="all of --id, --time and --value"):
+    with pytest.raises(ReadError, match="all of --id, --time and --value"):
         read(tmp_path / "long.csv", ReadOptions(series_id="s"))
 
 
 def test_two_values_at_one_time_are_refused(tmp_path: Path) -> None:
     pd.DataFrame({"s": ["a", "a"], "t": [1, 1], "v": [1.0, 2.0]}).to_csv(tmp_path / "long.csv", index=False)
-    with pytest.raises(Problem, match="two values for series a at time 1"):
+    with pytest.raises(ReadError, match="two values for series a at time 1"):
         read(tmp_path / "long.csv", ReadOptions(series_id="s", time="t", value=("v",)))
 
 
@@ -100,7 +101,7 @@ def test_columns_go_by_name_or_by_number(tmp_path: Path) -> None:
     loaded = read(tmp_path / "t.csv", ReadOptions(label_column="3", drop=("a",)))
     assert list(loaded.data.columns) == ["b"]
     assert loaded.labels is not None
-    with pytest.raises(Problem, match=r"no column nope: its columns are a, b, kind"):
+    with pytest.raises(ReadError, match=r"no column nope: its columns are a, b, kind"):
         read(tmp_path / "t.csv", ReadOptions(drop=("nope",)))
 
 
@@ -116,14 +117,14 @@ def test_a_word_among_numbers_is_pointed_out(tmp_path: Path) -> None:
     path.write_text("a,b\n" + "".join(f"{i / 7:.3f},{i % 5}\n" for i in range(40)) + "broken,3\n")
     loaded = read(path, ReadOptions(categorical=("a",)))
     assert "because of broken (row 41)" in loaded.notes[0]
-    with pytest.raises(Problem, match="got broken in row 41"):
+    with pytest.raises(ReadError, match="got broken in row 41"):
         read(path, ReadOptions(numeric=("a",)))
 
 
 @pytest.mark.parametrize("name", ["broken.parquet", "broken.xlsx", "broken.feather", "broken.npy", "broken.arff"])
 def test_rubbish_of_any_ending_is_one_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"\x00\x01rubbish" * 10)
-    with pytest.raises(Problem, match="can't be read"):
+    with pytest.raises(ReadError, match="can't be read"):
         read(tmp_path / name, ReadOptions())
 
 
@@ -147,3 +148,40 @@ def test_series_files_of_the_archives_are_read() -> None:
     loaded = read(DATA / "timeseries/JapaneseVowels/JapaneseVowels_TRAIN.ts", ReadOptions())
     assert (loaded.shape, len(loaded), loaded.data[0].shape[1]) == ("series", 270, 12)
     assert loaded.labels is not None
+
+
+def test_a_model_gets_every_column_of_an_array(tmp_path: Path, rng: np.random.Generator) -> None:
+    np.save(tmp_path / "x.npy", np.column_stack([rng.normal(size=12), np.ones(12)]))
+    assert list(read(tmp_path / "x.npy", ReadOptions()).data.columns) == ["column 1"]
+    wanted = ["column 2", "column 1"]
+    assert list(read(tmp_path / "x.npy", ReadOptions(), only=wanted).data.columns) == wanted
+
+
+def test_the_library_and_the_file_reader_cut_long_tables_alike(tmp_path: Path, rng: np.random.Generator) -> None:
+    frame = pd.DataFrame({"s": rng.integers(0, 5, 60), "t": rng.permutation(60) / 7, "v": rng.normal(size=60)})
+    frame.to_csv(tmp_path / "long.csv", index=False)
+    loaded = read(tmp_path / "long.csv", ReadOptions(series_id="s", time="t", value=("v",)))
+    series, ids = from_long(frame, id="s", time="t", values="v")
+    assert loaded.names == [str(name) for name in ids]
+    for one, other in zip(loaded.data, series, strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+def test_rows_without_a_series_and_times_of_two_kinds_are_refused(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"s": ["a", None], "t": [1, 2], "v": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="must name a series in every row"):
+        from_long(frame, id="s", time="t", values="v")
+    frame.to_parquet(tmp_path / "long.parquet")
+    with pytest.raises(ReadError, match=r"column s of .* must name a series in every row"):
+        read(tmp_path / "long.parquet", ReadOptions(series_id="s", time="t", value=("v",)))
+    frame.assign(s="a", t=[1, "soon"]).to_excel(tmp_path / "long.xlsx", index=False)
+    with pytest.raises(ReadError, match=r"column t of .* must hold times of one kind"):
+        read(tmp_path / "long.xlsx", ReadOptions(series_id="s", time="t", value=("v",)))
+
+
+def test_what_a_reader_says_reaches_the_user_as_it_is() -> None:
+    from softecm.cli.problems import Problem, mendable
+
+    with pytest.raises(Problem, match="two  blanks stay") as caught, mendable(ValueError):
+        raise ReadError("two  blanks stay")
+    assert isinstance(caught.value, ValueError)

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from softecm.cli.problems import Problem
-from softecm.cli.sniff import BLANKS, check_rows, sniff
+from softecm.files.errors import ReadError
+from softecm.readers.sniff import BLANKS, check_rows, sniff
 
 
 def written(tmp_path: Path, text: str, encoding: str = "utf-8") -> Path:
@@ -65,14 +65,14 @@ def test_missing_markers_that_occur_are_shown(tmp_path: Path) -> None:
 def test_what_is_no_table_is_said_in_one_sentence(tmp_path: Path, content: bytes, part: str) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(content)
-    with pytest.raises(Problem, match=part):
+    with pytest.raises(ReadError, match=part):
         sniff(path)
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n3\n4,5\n", 'a,b\n"1",2\n3,4,5\n6,7\n', "1 2\n3 4\n5 6\n7 8 9\n10 11\n"])
 def test_ragged_rows_are_named_by_line(tmp_path: Path, text: str) -> None:
     path = written(tmp_path, text)
-    with pytest.raises(Problem, match=r"line [34] .* cells? where the others have 2"):
+    with pytest.raises(ReadError, match=r"line [34] .* cells? where the others have 2"):
         check_rows(path, sniff(path))
 
 
@@ -83,5 +83,5 @@ def test_quoted_line_breaks_and_blank_lines_do_not_make_a_table_ragged(tmp_path:
 
 def test_the_wrong_encoding_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "größe,n\n1,2\n", "cp1252")
-    with pytest.raises(Problem, match="not written in utf-8"):
+    with pytest.raises(ReadError, match="not written in utf-8"):
         sniff(path, encoding="utf-8")

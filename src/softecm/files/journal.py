@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from softecm.files.atomic import write_bytes
+
 VERSION = 1
 
 
@@ -24,8 +26,7 @@ class Journal:
         if self.path.exists() and self.path.stat().st_size:
             self._read(head)
         else:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._append(head)
+            self._begin(head)
 
     def _read(self, head: Mapping[str, Any]) -> None:
         content = self.path.read_bytes()
@@ -49,7 +50,12 @@ class Journal:
         if len(whole) < len(content):
             os.truncate(self.path, len(whole))
         if not lines:
-            self._append(head)
+            self._begin(head)
+
+    def _begin(self, head: Mapping[str, Any]) -> None:
+        """A journal without tasks; it appears with its first line."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(self.path, json.dumps(head).encode() + b"\n")
 
     def write(self, task: int, rows: list[dict[str, Any]]) -> None:
         """Note a finished task; once this returns no kill can lose it."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softecm.cli.problems import Problem
+from softecm.files.errors import ReadError
 
 SAMPLE = 1 << 18
 SAMPLE_ROWS = 500
@@ -65,7 +65,7 @@ def sniff(
     has_header = _header(rows, markers) if header is None else header
     body = rows[has_header:]
     if not body:
-        raise Problem(f"{path} has a header and no rows below it: there is nothing to cluster.")
+        raise ReadError(f"{path} has a header and no rows below it: there is nothing to cluster.")
     sign = decimal or _decimal(body, chosen)
     seen = Counter(cell.strip() for row in body for cell in row if cell.strip() in markers)
     fields = Counter(len(row) for row in rows).most_common(1)[0][0]
@@ -83,7 +83,7 @@ def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def check_rows(path: Path, dialect: Dialect) -> int:
-    """Number of rows; a ``Problem`` at the first line with too many or too few cells, or that can't be decoded."""
+    """Number of rows; a ``ReadError`` at the first line with too many or too few cells, or that can't be decoded."""
     count, number = 0, 0
     delimiter, wanted = dialect.delimiter, dialect.n_fields
     with open(path, encoding=dialect.encoding, newline="" if delimiter else None) as file:
@@ -102,13 +102,15 @@ def check_rows(path: Path, dialect: Dialect) -> int:
                     found = len(row)
                 count += 1
                 if found != wanted:
-                    raise Problem(_ragged(path, number, found, dialect))
+                    raise ReadError(_ragged(path, number, found, dialect))
         except UnicodeDecodeError as error:
-            raise Problem(
+            raise ReadError(
                 f"{path} is not written in {dialect.encoding} (line {number + 1}): give --encoding, such as cp1252."
             ) from error
         except csv.Error as error:
-            raise Problem(f"{path} can't be read as a table (line {number + 1}: {error}): give --delimiter.") from error
+            raise ReadError(
+                f"{path} can't be read as a table (line {number + 1}: {error}): give --delimiter."
+            ) from error
     return count - dialect.header
 
 
@@ -133,24 +135,24 @@ def _encoding(path: Path, given: str | None) -> str:
     with open(path, "rb") as file:
         start = file.read(SAMPLE)
     if not start.strip():
-        raise Problem(f"{path} is empty: there is nothing to cluster.")
+        raise ReadError(f"{path} is empty: there is nothing to cluster.")
     if given is not None:
         try:
             return codecs.lookup(given).name
         except LookupError:
-            raise Problem(f"--encoding {given} is unknown: use a name such as utf-8, cp1252 or latin-1.") from None
+            raise ReadError(f"--encoding {given} is unknown: use a name such as utf-8, cp1252 or latin-1.") from None
     for mark, name in BOMS:
         if start.startswith(mark):
             return name
     control = sum(byte < 32 and byte not in b"\t\n\r\f\v" for byte in start)
     if b"\0" in start or control > len(start) / 100:
-        raise Problem(
+        raise ReadError(
             f"{path} is not a text table (it holds binary data): give a CSV file, or --encoding if it is one."
         )
     for name in ("utf-8", "cp1252"):
         if _decodes(path, name):
             return name
-    raise Problem(f"{path} is neither UTF-8 nor Windows-1252 text: say how it is written with --encoding.")
+    raise ReadError(f"{path} is neither UTF-8 nor Windows-1252 text: say how it is written with --encoding.")
 
 
 def _decodes(path: Path, encoding: str) -> bool:
@@ -177,7 +179,7 @@ def _sample(path: Path, encoding: str) -> list[str]:
                 if size > SAMPLE:
                     break
     except (UnicodeDecodeError, UnicodeError) as error:
-        raise Problem(f"{path} is not written in {encoding}: give --encoding, such as cp1252 or latin-1.") from error
+        raise ReadError(f"{path} is not written in {encoding}: give --encoding, such as cp1252 or latin-1.") from error
     while lines and sum(line.count('"') for line in lines) % 2 and size > SAMPLE:
         lines.pop()  # cut inside a quoted cell
     return lines
@@ -190,7 +192,7 @@ def _named(delimiter: str) -> str:
     named = {name: sign for sign, name in DELIMITERS.items()} | {"\\t": "\t", "space": BLANKS, " ": BLANKS, "none": ""}
     chosen = named.get(delimiter, delimiter)
     if chosen not in ("", BLANKS) and len(chosen) != 1:
-        raise Problem(
+        raise ReadError(
             f"--delimiter {delimiter} must be one character, or one of tab, semicolon, bar, comma, blanks, none."
         )
     return chosen

@@ -1,0 +1,83 @@
+"""Tensors with a description, as one safetensors file with a checksum: what models and checkpoints are made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm._version import __version__
+from softecm.files.atomic import write_bytes
+
+Tensors = Mapping[str, NDArray[Any]]  # of any type that safetensors knows
+WRITERS = {"model": "an estimator's save()", "checkpoint": "a fit with checkpoint="}
+
+
+def tensor_file(path: str | os.PathLike[str], text: str, tensors: Tensors) -> None:
+    """Write tensors with a description and a checksum of both; the file appears whole or not at all."""
+    from safetensors.numpy import save
+
+    write_bytes(path, save(dict(tensors), metadata={"softecm": text, "sha256": _digest(text, tensors)}))
+
+
+def read_description(
+    path: str | os.PathLike[str], kind: str, reads: int, what: str
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Description and tensors of a file of this kind and version, checked against its checksum.
+
+    Parameters
+    ----------
+    path : str or path
+    kind : str
+        What its description must say under "format".
+    reads : int
+        The version of that format that is understood.
+    what : {"model", "checkpoint"}
+        For the error messages.
+    """
+    metadata, tensors = _parts(path, what)
+    try:
+        description = json.loads(metadata["softecm"])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} was not written by softecm: it has no description. Use the file save() wrote."
+        ) from error
+    if not isinstance(description, dict) or description.get("format") != kind:
+        raise ValueError(f"{path} is not a softecm {what}. Use the file {WRITERS[what]} wrote.")
+    version = description.get("format_version")
+    if version == reads and metadata.get("sha256") != _digest(metadata["softecm"], tensors):
+        raise ValueError(f"{path} is damaged: its content does not match its checksum. Copy or save the {what} again.")
+    if version != reads:
+        raise ValueError(
+            f"{path} has {what} format {version!r}, and this version of softecm ({__version__}) reads {reads}. "
+            f"It was written by softecm {description.get('softecm_version')!r}: use that version, or fit again."
+        )
+    return description, tensors
+
+
+def _parts(path: str | os.PathLike[str], what: str) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(os.fspath(path), framework="np") as file:
+            metadata = file.metadata() or {}
+            return metadata, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+        raise ValueError(f"{path} is not a {what} file, or is cut short ({error}). Save the {what} again.") from error
+
+
+def _digest(text: str, tensors: Tensors) -> str:
+    """One number for the whole content, so that a file with any bit changed is refused."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        value = np.ascontiguousarray(tensors[name])
+        digest.update(f"{name} {value.dtype} {value.shape}".encode())
+        digest.update(value.tobytes())
+    return digest.hexdigest()

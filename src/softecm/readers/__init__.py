@@ -1,0 +1,130 @@
+"""From a file to objects: one format a file, one list of them.
+
+A new format is a function from a path and the user's options to a ``Sheet`` (a table, whose columns are then understood
+like those of every other table) or to ``Loaded`` objects, and a line in ``READERS``: the command line's help, the
+choice of the reader and its contract tests follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from softecm.files.errors import ReadError
+from softecm.readers.arff import read_arff
+from softecm.readers.arrays import read_arrays
+from softecm.readers.base import Column, Format, Loaded, Reader, ReadOptions, Sheet
+from softecm.readers.columns import stripped
+from softecm.readers.delimited import read_delimited
+from softecm.readers.excel import read_excel
+from softecm.readers.feather import read_feather
+from softecm.readers.long import from_long, read_long
+from softecm.readers.parquet import read_parquet
+from softecm.readers.table import understood
+from softecm.readers.ts import read_ts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "DELIMITED",
+    "PARQUET",
+    "READERS",
+    "Column",
+    "Format",
+    "Loaded",
+    "ReadError",
+    "ReadOptions",
+    "Reader",
+    "Sheet",
+    "check_file",
+    "format_of",
+    "formats",
+    "from_long",
+    "read",
+    "understood_sample",
+    "words_of",
+]
+
+DELIMITED = Format("CSV", (".csv", ".tsv", ".txt", ".data", ".dat"), read_delimited)
+PARQUET = Format("Parquet", (".parquet", ".pq"), read_parquet)
+
+#: Every format; a file of another ending is taken for delimited text.
+READERS: tuple[Format, ...] = (
+    DELIMITED,
+    PARQUET,
+    Format("Feather", (".feather", ".arrow"), read_feather),
+    Format("Excel", (".xlsx", ".xlsm", ".xls"), read_excel),
+    Format("ARFF", (".arff",), read_arff),
+    Format(".ts", (".ts",), read_ts),
+    Format(".npy", (".npy",), read_arrays),
+    Format(".npz", (".npz",), read_arrays),
+)
+
+
+def read(path: Path, options: ReadOptions, *, only: Sequence[str] | None = None) -> Loaded:
+    """The objects of a file.
+
+    Parameters
+    ----------
+    path : Path
+    options : ReadOptions
+    only : sequence of str, optional
+        The attributes a fitted model wants, in its order; everything else is left aside.
+
+    Raises
+    ------
+    ReadError
+        For whatever the user can mend: the sentence says how.
+    """
+    check_file(path)
+    found = format_of(path).reader(path, options)
+    if isinstance(found, Loaded):
+        return found
+    if not len(found.frame):
+        raise ReadError(f"{path} has names of columns and no rows below them: there is nothing to cluster.")
+    return read_long(path, found, options) if options.long else understood(path, found, options, only)
+
+
+def format_of(path: Path) -> Format:
+    """The format of a file, by the end of its name; delimited text where that says nothing."""
+    return next((one for one in READERS if one.takes(path)), DELIMITED)
+
+
+def formats() -> str:
+    """The names of all formats, for a sentence.
+
+    Examples
+    --------
+    >>> formats()
+    'CSV, Parquet, Feather, Excel, ARFF, .ts, .npy or .npz'
+    """
+    names = [one.name for one in READERS]
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def check_file(path: Path) -> None:
+    """Refuse what can't be opened or is empty."""
+    if path.is_dir():
+        raise ReadError(f"{path} is a folder: give the file in it.")
+    if not path.exists():
+        raise ReadError(f"{path} does not exist: check its name and the folder you are in.")
+    try:
+        with open(path, "rb") as file:
+            start = file.read(1)
+    except OSError as error:
+        raise ReadError(f"{path} can't be read: {(error.strerror or str(error)).lower()}.") from error
+    if not start:
+        raise ReadError(f"{path} is empty: there is nothing to cluster.")
+
+
+def understood_sample(path: Path, frame: pd.DataFrame, how: dict[str, str], options: ReadOptions) -> Loaded:
+    """Some rows of a file that is too large to be read at once, understood as the whole would be."""
+    return replace(understood(path, Sheet(frame, how, ()), options), code=())
+
+
+def words_of(column: pd.Series) -> pd.Series:
+    """A column of categories as ``read`` gives it: text without blanks around it, gaps as they are."""
+    return stripped(column)

@@ -1,0 +1,64 @@
+"""NumPy's own files: two dimensions are a table, three are series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softecm.readers.base import Loaded, Names, ReadError, ReadOptions, Sheet, brief
+from softecm.readers.frames import pandas
+from softecm.readers.series import loaded_series
+
+
+def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
+    """The numbers of an ``.npy`` file or of one array of an ``.npz`` file; its array ``y`` has the labels."""
+    values, labels, name = _content(path, options)
+    if values.dtype.kind not in "iufb" or values.ndim not in (2, 3):
+        raise ReadError(
+            f"{path} must hold numbers of shape (objects, columns) or (series, steps, channels); got {values.dtype} "
+            f"of shape {values.shape}."
+        )
+    if not values.size:
+        raise ReadError(f"{path} holds an array without objects: there is nothing to cluster.")
+    how = {"format": f"NumPy array of shape {values.shape}"}
+    loads = f"np.load({str(path)!r}){f'[{name!r}]' if name else ''}"
+    if values.ndim == 3:
+        series = list(values.astype(np.float64))
+        return loaded_series(series, None, labels, how, ("import numpy as np", f"X = {loads}"))
+    names = [f"column {j + 1}" for j in range(values.shape[1])]
+    code = (
+        "import numpy as np",
+        "import pandas as pd",
+        f"table = pd.DataFrame({loads}).rename(columns=lambda j: f'column {{j + 1}}')",
+    )
+    return Sheet(pandas().DataFrame(values, columns=names), how, code, labels)
+
+
+def _content(path: Path, options: ReadOptions) -> tuple[Any, Names | None, str]:
+    """Values, labels and the name of the array, which is empty in an ``.npy`` file."""
+    try:
+        with open(path, "rb") as file, np.errstate(all="ignore"):
+            content = np.load(file, allow_pickle=False)
+            if not isinstance(content, np.lib.npyio.NpzFile):
+                return content, None, ""
+            name = _chosen(path, list(content.files), options)
+            values = content[name]
+            labels = content["y"] if "y" in content.files and name != "y" else None
+    except ReadError:
+        raise
+    except Exception as error:  # damaged, or pickled objects
+        raise ReadError(f"{path} can't be read as NumPy arrays of numbers: {brief(error)}.") from error
+    if labels is None or labels.shape[:1] != values.shape[:1]:
+        return values, None, name
+    return values, np.array([str(v) for v in labels], dtype=object), name
+
+
+def _chosen(path: Path, names: list[str], options: ReadOptions) -> str:
+    wanted = [options.array] if options.array else [*(n for n in ("X", "x", "data", "arr_0") if n in names), *names]
+    if not wanted or wanted[0] not in names:
+        raise ReadError(
+            f"{path} has no array {options.array or ''}: it holds {', '.join(names) or 'none'}. Give --array."
+        )
+    return wanted[0]

@@ -1,0 +1,64 @@
+"""Delimited text: CSV, tab-separated, blanks; how it is written is found out by ``sniff``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from softecm.readers.base import ReadError, ReadOptions, Sheet, brief
+from softecm.readers.frames import pandas
+from softecm.readers.sniff import BLANKS, Dialect, check_rows, sniff
+
+
+def read_delimited(path: Path, options: ReadOptions) -> Sheet:
+    """The table, with columns called "column 1" ... where the file does not name them."""
+    pd = pandas()
+    dialect = sniff(
+        path,
+        encoding=options.encoding,
+        delimiter=options.delimiter,
+        header=options.header,
+        decimal=options.decimal,
+        missing=options.missing,
+    )
+    check_rows(path, dialect)
+    if dialect.n_fields == 1 and options.delimiter is None:
+        raise ReadError(
+            f"{path} seems to have only one column: say how its cells are divided with --delimiter (--delimiter none if one "
+            "column is all there is)."
+        )
+    try:
+        frame = pd.read_csv(path, **_arguments(dialect))
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
+        raise ReadError(f"{path} can't be read as a table: {brief(error)}. Give --delimiter or --encoding.") from error
+    if not dialect.header:
+        frame.columns = [f"column {j + 1}" for j in range(frame.shape[1])]
+    frame.columns = [str(name).strip() for name in frame.columns]
+    return Sheet(frame, {"format": "text", **dialect.words()}, _code(path, dialect))
+
+
+def _arguments(dialect: Dialect) -> dict[str, Any]:
+    """What pandas is to be told."""
+    divided = {"sep": r"\s+"} if dialect.delimiter == BLANKS else {"sep": dialect.delimiter or "\x1f"}
+    return {
+        **divided,
+        "encoding": dialect.encoding,
+        "header": 0 if dialect.header else None,
+        "decimal": dialect.decimal,
+        "na_values": [m for m in dialect.missing if m],
+        "keep_default_na": dialect.missing_seen == () or "" in dialect.missing,
+        "skipinitialspace": True,
+        "low_memory": False,
+        "index_col": False,
+    }
+
+
+def _code(path: Path, dialect: Dialect) -> tuple[str, ...]:
+    """How to read the file in Python: only what pandas would not do by itself."""
+    given = {k: v for k, v in _arguments(dialect).items() if k not in ("low_memory", "index_col", "keep_default_na")}
+    usual = {"sep": ",", "encoding": "utf-8", "header": 0, "decimal": "."}
+    given["na_values"] = [m for m in dialect.missing_seen if m]
+    told = {k: v for k, v in given.items() if usual.get(k, ...) != v and v != []}
+    arguments = "".join(f", {k}={v!r}" for k, v in told.items())
+    named = () if dialect.header else ('table.columns = [f"column {j + 1}" for j in range(table.shape[1])]',)
+    return ("import pandas as pd", f"table = pd.read_csv({str(path)!r}{arguments})", *named)

@@ -1,0 +1,25 @@
+"""Parquet: columns with their types. A file that does not fit in memory is read block by block elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from softecm.readers.base import ReadOptions, Sheet
+from softecm.readers.frames import pandas, sheet
+
+
+def read_parquet(path: Path, options: ReadOptions) -> Sheet:
+    """The whole table."""
+    code = (f"table = pd.read_parquet({str(path)!r})",)
+    return sheet(path, options, lambda: pandas().read_parquet(path), code, needs="pyarrow")
+
+
+def shape_of(path: Path) -> tuple[int, int]:
+    """Rows and columns, from the end of the file; (0, 0) where it is damaged, which reading it will tell."""
+    import pyarrow.parquet as parquet
+
+    try:
+        about = parquet.read_metadata(path)
+    except Exception:  # whatever pyarrow raises
+        return 0, 0
+    return int(about.num_rows), int(about.num_columns)

@@ -1,0 +1,119 @@
+"""What every reader of the list keeps: it reads a small file of its kind, and says in a sentence what another is not."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from softecm.files.errors import Mendable
+from softecm.readers import DELIMITED, READERS, Format, Loaded, ReadError, ReadOptions, Sheet, format_of, formats, read
+
+N = 12
+CASES = [pytest.param(one, ending, id=ending) for one in READERS for ending in one.endings if ending != ".xls"]
+
+
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"a": rng.normal(size=N).round(3), "b": rng.normal(size=N).round(3)})
+
+
+def write_arff(path: Path) -> None:
+    rows = "".join(f"{a},{b}\n" for a, b in frame().itertuples(index=False))
+    path.write_text(f"@relation r\n@attribute a numeric\n@attribute b numeric\n@data\n{rows}")
+
+
+def write_ts(path: Path) -> None:
+    head = "@problemName p\n@timeStamps false\n@missing false\n@univariate true\n@equalLength true\n@seriesLength 2\n"
+    rows = "".join(f"{a},{b}:{i % 2}\n" for i, (a, b) in enumerate(frame().itertuples(index=False)))
+    path.write_text(f"{head}@classLabel true 0 1\n@data\n{rows}")
+
+
+#: How to make a small file of each format; a format without one here has no contract, and the tests say so.
+MAKERS: dict[str, Callable[[Path], object]] = {
+    "CSV": lambda path: frame().to_csv(path, index=False),
+    "Parquet": lambda path: frame().to_parquet(path),
+    "Feather": lambda path: frame().to_feather(path),
+    "Excel": lambda path: frame().to_excel(path, index=False, engine="openpyxl"),
+    "ARFF": write_arff,
+    ".ts": write_ts,
+    ".npy": lambda path: np.save(path, frame().to_numpy()),
+    ".npz": lambda path: np.savez(path, X=frame().to_numpy()),
+}
+
+
+def made(folder: Path, format: Format, ending: str) -> Path:
+    if format.name == ".ts":
+        pytest.importorskip("aeon")
+    path = folder / f"small{ending}"
+    MAKERS[format.name](path)
+    return path
+
+
+@pytest.mark.parametrize(("format", "ending"), CASES)
+def test_a_small_file_is_read(tmp_path: Path, format: Format, ending: str) -> None:
+    path = made(tmp_path, format, ending)
+    assert isinstance(format.reader(path, ReadOptions()), Sheet | Loaded)
+    loaded = read(path, ReadOptions())
+    assert len(loaded) == N == len(loaded.names)
+    np.testing.assert_allclose(np.asarray(loaded.data, dtype=float).reshape(N, -1), frame().to_numpy())
+    assert loaded.gaps == 0
+    assert loaded.how["format"]
+
+
+@pytest.mark.parametrize(("format", "ending"), CASES)
+def test_the_code_it_shows_gives_the_same_objects(tmp_path: Path, format: Format, ending: str) -> None:
+    path = made(tmp_path, format, ending)
+    loaded, names = read(path, ReadOptions()), {}
+    exec("\n".join(loaded.code), names)
+    found = np.asarray(names["X"], dtype=float).reshape(N, -1)
+    np.testing.assert_allclose(found, np.asarray(loaded.data, dtype=float).reshape(N, -1))
+
+
+@pytest.mark.parametrize("part", [0, 1, 20, 0.5])
+@pytest.mark.parametrize(("format", "ending"), CASES)
+def test_a_file_cut_short_is_one_sentence(tmp_path: Path, format: Format, ending: str, part: float) -> None:
+    path = made(tmp_path, format, ending)
+    content = path.read_bytes()
+    text = format.name in ("CSV", "ARFF", ".ts")
+    kept = content[: int(part * len(content)) if isinstance(part, float) else part]
+    path.write_bytes(kept[: kept.rfind(b",")] if text and part == 0.5 else kept)
+    with pytest.raises(ReadError) as caught:
+        read(path, ReadOptions())
+    told = str(caught.value)
+    assert isinstance(caught.value, Mendable)
+    assert isinstance(caught.value, ValueError)
+    assert told.endswith((".", ")."))
+    assert "\n" not in told
+    assert path.name in told or "no series" in told
+
+
+def test_every_format_of_the_list_has_a_small_file() -> None:
+    assert list(MAKERS) == [one.name for one in READERS]
+
+
+def test_no_ending_belongs_to_two_formats_and_others_are_text() -> None:
+    endings = [ending for one in READERS for ending in one.endings]
+    assert len(endings) == len(set(endings))
+    assert all(format_of(Path(f"X{ending.upper()}")).takes(Path(f"x{ending}")) for ending in endings)
+    assert format_of(Path("numbers")) is format_of(Path("numbers.asc")) is DELIMITED
+
+
+@pytest.mark.parametrize("command", ["cluster", "sweep"])
+def test_the_command_line_names_the_formats_of_the_list(command: str) -> None:
+    from softecm.cli import app
+
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+    assert formats() in " ".join(shown.split())
+
+
+def test_the_documentation_has_the_formats_of_the_list() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
+    if not page.exists():
+        pytest.skip("the pages are not part of a source distribution")
+    rows = [line.split("|")[1:3] for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    told = {name.strip(): re.findall(r"`(\.\w+)`", endings) for name, endings in rows}
+    assert {one.name: told.get(one.name) for one in READERS} == {one.name: list(one.endings) for one in READERS}
