@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm.algorithms.adaptive import AdaptiveProblem
+from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
 from softecm.algorithms.bcm import bcm_prices
 from softecm.algorithms.catecm import ModeProblem
 from softecm.algorithms.ccm import ccm_prices
@@ -48,6 +48,11 @@ class Adapted(NamedTuple):
     matrices: Tensor
 
 
+class Measured(NamedTuple):
+    solution: Solution
+    metrics: tuple[Any, ...]
+
+
 def adaptive_ecm(
     x: Tensor,
     focal: Any,
@@ -68,12 +73,13 @@ def adaptive_ecm(
     return Adapted(solution, solution.found["matrices"])
 
 
-def cecm(x: Tensor, focal: Any, init: Tensor, links: Any, *, adaptive: bool = False, **options: Any) -> Adapted:
+def cecm(x: Tensor, focal: Any, init: Tensor, links: Any, *, adaptive: bool = False, **options: Any) -> Measured:
     if adaptive:
-        return adaptive_ecm(x, focal, init, beta=2.0, corrected=False, links=links, **options)
+        solution, matrices = adaptive_ecm(x, focal, init, beta=2.0, corrected=False, links=links, **options)
+        return Measured(solution, tuple(adaptive_metric(m, focal) for m in matrices))
     metric = SquaredEuclidean()
     solution = soft_ecm(x, metric, focal, init, beta=2.0, lam=0.0, relaxation="exact", links=links, **options)
-    return Adapted(solution, torch.empty(0))
+    return Measured(solution, (metric,) * len(init))
 
 
 def recm(squared: Tensor, focal: Any, init: Tensor, **options: Any) -> Solution:
