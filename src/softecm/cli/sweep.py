@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from softecm.cli.fitting import check_metric, choose_metric
+from softecm.cli.fitting import metric_for
 from softecm.cli.folder import check_free
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.readers import Loaded, ReadOptions, read
@@ -49,8 +49,7 @@ def run(
     if not (folder / JOURNAL).is_file():  # with one, it is ours to go on with
         check_free(folder, force=force)
     loaded = read(file, options)
-    metric, why = (str(given["metric"]), "as asked") if given["metric"] != "auto" else choose_metric(loaded)
-    check_metric(metric)
+    metric, why = metric_for(str(given["metric"]), loaded)
     out.print(Text(f"{file}: {len(loaded)} objects, metric {metric} ({why})"))
     book = journal or folder / JOURNAL
     if force:  # afresh

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -78,6 +80,8 @@ class ReportData:
     prototype_points : ndarray of shape (f, 2), optional
     series, prototype_series : sequences of (L, d) arrays, optional
         For series instead of attributes and prototypes.
+    medoids : sequence of str
+        For dissimilarities instead of prototypes: the object that stands for each set.
     explanations : mapping from object to Explanation
     """
 
@@ -92,6 +96,7 @@ class ReportData:
     prototype_points: FloatArray | None = None
     series: Sequence[FloatArray] | None = None
     prototype_series: Sequence[FloatArray] | None = None
+    medoids: Sequence[str] = ()
     explanations: Mapping[int, Explanation] = field(default_factory=dict)
     axis_names: tuple[str, str] = ("", "")
     map_note: str = ""
@@ -105,6 +110,32 @@ class ReportData:
     warnings: Sequence[str] = ()
     code: str = ""
     made_by: str = ""
+
+    @property
+    def html(self) -> str:
+        """The report as one self-contained page."""
+        from softecm.report.page import render
+
+        return render(self)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the page; the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; an existing file is replaced.
+        """
+        from softecm.report.page import write
+
+        write(self, path)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, for notebooks."""
+        page = escape(self.html)
+        return (
+            f'<iframe srcdoc="{page}" title="{escape(self.title)}" style="width:100%;height:720px;border:0"></iframe>'
+        )
 
 
 def doubt(partition: CredalPartition) -> FloatArray:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from softecm.plots import set_colors
-from softecm.report.data import ReportData
+from softecm.report.data import IntArray, ReportData
 from softecm.report.payload import beyond, payload, to_script
 from softecm.report.words import _group, in_words, three_sentences
 
@@ -162,7 +162,7 @@ def _found(data: ReportData) -> str:
     return _section("found", "What was found", body)
 
 
-def _shares(labels: Sequence[str], counts: Any) -> str:
+def _shares(labels: Sequence[str], counts: IntArray) -> str:
     return "Objects by set: " + ", ".join(
         f"{label} {count}" for label, count in zip(labels, counts.tolist(), strict=True) if count
     )
@@ -213,6 +213,8 @@ def _sets(data: ReportData) -> str:
 <label for="channel">Channel</label> <select id="channel"></select></p>
 <div class="cards" id="series-cards"></div>"""
         body = picker + _sizes(data, shown, counts)
+    elif not len(data.prototypes) and not data.medoids:
+        body = _table(*_size_rows(data, shown, counts), "Size of the sets")
     else:
         body = _prototypes(data, shown, counts)
     if rest:
@@ -220,11 +222,15 @@ def _sets(data: ReportData) -> str:
     return _section("sets", "Groups and what lies between", body, lead)
 
 
-def _sizes(data: ReportData, shown: Sequence[int], counts: Any) -> str:
+def _sizes(data: ReportData, shown: Sequence[int], counts: IntArray) -> str:
+    table = _table(*_size_rows(data, shown, counts), "Size of the sets")
+    return f"<details><summary>Size of every set</summary>{table}</details>"
+
+
+def _size_rows(data: ReportData, shown: Sequence[int], counts: IntArray) -> tuple[str, str]:
     mean = data.partition.masses.mean(0)
     rows = "".join(f"<tr>{_set_head(data, j)}<td>{_group(counts[j])}</td><td>{mean[j]:.3f}</td></tr>" for j in shown)
-    head = '<tr><th scope="col">Set</th><th scope="col">Objects</th><th scope="col">Mean mass</th></tr>'
-    return f"<details><summary>Size of every set</summary>{_table(rows, head, 'Size of the sets')}</details>"
+    return rows, '<tr><th scope="col">Set</th><th scope="col">Objects</th><th scope="col">Mean mass</th></tr>'
 
 
 def _table(rows: str, head: str = "", caption: str = "", kind: str = "") -> str:
@@ -236,20 +242,19 @@ def _table(rows: str, head: str = "", caption: str = "", kind: str = "") -> str:
     )
 
 
-def _prototypes(data: ReportData, shown: Sequence[int], counts: Any) -> str:
+def _prototypes(data: ReportData, shown: Sequence[int], counts: IntArray) -> str:
     names = [a.name for a in data.attributes]
     chosen = _telling(data)[:MOST_ATTRIBUTES]
     head = "".join(f'<th scope="col" dir="auto">{escape(names[j])}</th>' for j in chosen)
+    head += '<th scope="col">Medoid</th>' if data.medoids else ""
     rows = []
     for s in shown:
         cells = "".join(_prototype_cell(data, s - 1, j) for j in chosen) if len(data.prototypes) else ""
+        cells += f'<td class="word" dir="auto">{escape(data.medoids[s - 1])}</td>' if data.medoids else ""
         rows.append(f"<tr>{_set_head(data, s)}<td>{_group(counts[s])}</td>{cells}</tr>")
     left = len(names) - len(chosen)
     note = f"Shown are the {len(chosen)} columns in which the groups differ most; {left} more are left out."
-    lead = (
-        "The prototype of each set: what its members are like. The mark shows where a number lies between the least and the "
-        "most of all objects."
-    )
+    lead = _prototypes_lead(data)
     table = _table(
         "".join(rows),
         f'<tr><th scope="col">Set</th><th scope="col">Objects</th>{head}</tr>',
@@ -257,6 +262,16 @@ def _prototypes(data: ReportData, shown: Sequence[int], counts: Any) -> str:
         "prototypes",
     )
     return f'<p class="lead">{lead}</p>{table}' + (f'<p class="note">{note}</p>' if left > 0 else "")
+
+
+def _prototypes_lead(data: ReportData) -> str:
+    if data.medoids:
+        return "The medoid of each set: the object that stands for it."
+    numbers = any(
+        a.kind == "number" and np.isfinite(np.asarray(a.values, dtype=np.float64)).any() for a in data.attributes
+    )
+    mark = " The mark shows where a number lies between the least and the most of all objects."
+    return "The prototype of each set: what its members are like." + (mark if numbers else "")
 
 
 def _set_head(data: ReportData, column: int) -> str:
@@ -299,7 +314,7 @@ def _prototype_cell(data: ReportData, row: int, column: int) -> str:
 
 def _objects(data: ReportData) -> str:
     plural = data.noun if data.noun.endswith("s") else data.noun + "s"
-    lead = f"The {plural} worth a look. Open one to see what pulls it where."
+    lead = f"The {plural} worth a look." + (" Open one to see what pulls it where." if data.explanations else "")
     lists = ("Most in doubt", "Most typical", "Farthest out", "All")
     buttons = "".join(
         f'<button type="button" data-list="{i}" aria-pressed="{str(i == 0).lower()}">{name}</button>'
