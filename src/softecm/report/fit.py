@@ -22,9 +22,10 @@ def parameters(model: Model) -> dict[str, str]:
     metric = _metric(model, params.get("metric"))
     if metric:
         shown["metric"] = metric
-    found = getattr(model, "delta_", None)
-    if params.get("delta") == "auto" and found is not None:
-        shown["delta"] = f"auto: {found:.6g}"
+    for name, value in params.items():
+        found = getattr(model, f"{name}_", None)
+        if isinstance(value, str) and value == "auto" and isinstance(found, int | float):
+            shown[name] = f"auto: {found:.6g}"
     return shown
 
 
@@ -103,6 +104,7 @@ def code(model: Model, reading: Sequence[str] = (), saved: str | None = None, *,
         [
             *imports,
             f"from softecm import {name}, load_model" if loading else f"from softecm import {name}",
+            *_metric_imports(model),
             "",
             *[line for line in reading if line not in imports],
             f"model = {name}({_arguments(model)}).fit(X)",
@@ -110,6 +112,12 @@ def code(model: Model, reading: Sequence[str] = (), saved: str | None = None, *,
             *loading,
         ]
     )
+
+
+def _metric_imports(model: Model) -> list[str]:
+    """The line that a metric of ours in the arguments needs."""
+    kind = type(model.get_params(deep=False).get("metric"))
+    return [f"from softecm.distances import {kind.__name__}"] if kind.__module__.startswith("softecm.distances") else []
 
 
 def _arguments(model: Model) -> str:

@@ -127,9 +127,9 @@ def _header(data: ReportData) -> str:
     links = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name in SECTIONS)
     n, c = len(data.partition), data.partition.n_clusters
     plural = data.noun if data.noun.endswith("s") else data.noun + "s"
-    line = f"{_group(n)} {plural} · {c} groups" + (
-        f" · {data.parameters['metric']} distance" if "metric" in data.parameters else ""
-    )
+    metric = data.parameters.get("metric", "")
+    compared = "given dissimilarities" if metric == "precomputed" else f"{metric} distance"
+    line = f"{_group(n)} {plural} · {c} groups" + (f" · {compared}" if metric else "")
     return f"""<header>
 <div class="top"><div><h1 dir="auto">{escape(data.title)}</h1><p class="sub">{escape(line)}</p></div>
 <button type="button" id="theme" aria-label="Switch between light and dark">◐</button></div>
@@ -196,7 +196,7 @@ def _profile(data: ReportData) -> str:
     body = """<div class="figure"><div class="row"><div class="legend" id="mass-legend"></div>
 <div class="switch" role="group" aria-label="Order of the objects">
 <button type="button" id="order-set" aria-pressed="true">by set</button>
-<button type="button" id="order-file" aria-pressed="false">as in the file</button></div></div>
+<button type="button" id="order-file" aria-pressed="false">as given</button></div></div>
 <canvas id="mass-canvas" tabindex="0" role="img" aria-label="Mass of every set over the objects"></canvas></div>"""
     return _section("masses", "Mass plot", body, lead)
 
@@ -327,7 +327,8 @@ def _objects(data: ReportData) -> str:
 a name opens its explanation.</caption><thead></thead><tbody></tbody></table></div>
 <div class="pager"><button type="button" id="previous">Previous</button><span id="page" aria-live="polite"></span>
 <button type="button" id="next">Next</button></div>
-<noscript><p class="notice">The figures and this table need JavaScript. All numbers are in partition.csv.</p></noscript>"""
+<noscript><p class="notice">The figures and this table need JavaScript. All numbers are in the table
+of the partition: partition.csv, or <code>to_frame()</code> in Python.</p></noscript>"""
     return _section("objects", f"{plural.capitalize()} in doubt, typical, far out", body, lead)
 
 
@@ -397,8 +398,11 @@ def _glossary(data: ReportData) -> str:
         ),
         ("A set such as ω1∪ω2", "The object is in one of these groups, and the data can’t tell which."),
         ("∅", "Mass on no group: the object is unlike all of them."),
-        ("Belief", "What points to a group alone; at least this much. In partition.csv as bel(…)."),
-        ("Plausibility", "What does not speak against a group; at most this much. In partition.csv as pl(…)."),
+        ("Belief", "What points to a group alone; at least this much. In tables of the partition as bel(…)."),
+        (
+            "Plausibility",
+            "What does not speak against a group; at most this much. In tables of the partition as pl(…).",
+        ),
         ("Typical", "The largest mass on a single group."),
         ("Doubt", "0: clearly in one group. 1: could be in any."),
     )

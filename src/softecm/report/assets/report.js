@@ -235,8 +235,9 @@ const curves = (lines, width, height) => {
   let low = Infinity, high = -Infinity, long = 1;
   for (const l of lines) { long = Math.max(long, l.length); for (const v of l.values) if (v !== null) { low = Math.min(low, v); high = Math.max(high, v); } }
   if (!(high > low)) { high = low + 1; }
-  const left = 46, X = (k, l) => left + (l.values.length < 2 ? 0 : k * (l.length - 1) / (l.values.length - 1)) / Math.max(long - 1, 1) * (width - left - 6), Y = (v) => 8 + (high - v) / (high - low) * (height - 28);
-  for (const v of [low, high]) { const t = svg("text", { x: left - 6, y: Y(v) + 4, "text-anchor": "end" }); t.textContent = number(+v.toPrecision(3)); s.append(t); }
+  const tick = (v) => number(+v.toPrecision(3)), left = Math.max(46, 12 + 7 * Math.max(tick(low).length, tick(high).length));
+  const X = (k, l) => left + (l.values.length < 2 ? 0 : k * (l.length - 1) / (l.values.length - 1)) / Math.max(long - 1, 1) * (width - left - 6), Y = (v) => 8 + (high - v) / (high - low) * (height - 28);
+  for (const v of [low, high]) { const t = svg("text", { x: left - 6, y: Y(v) + 4, "text-anchor": "end" }); t.textContent = tick(v); s.append(t); }
   for (const [k, anchor] of [[1, "start"], [long, "end"]]) { const t = svg("text", { x: k === 1 ? left : width - 6, y: height - 4, "text-anchor": anchor }); t.textContent = k === 1 ? "step 1" : k; s.append(t); }
   for (const l of lines) {
     let path = "", pen = false;
