@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from rich.console import Console
@@ -18,6 +18,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from softecm.cli.problems import Problem, Stopped, mendable
 from softecm.cli.readers import Loaded
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
 
 #: Parameters of an estimator by name, as the options gave them.
 Params: TypeAlias = Mapping[str, Any]
@@ -28,7 +31,7 @@ DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they ca
 class Fitted:
     """A fitted estimator and what happened on the way."""
 
-    model: Any
+    model: SoftECM
     warnings: tuple[str, ...]
     interrupted: bool
     seconds: float
@@ -67,7 +70,7 @@ def fit(data: Any, params: Params, err: Console, title: str = "fitting", **optio
     return _watched(SoftECM(**params), data, err, title, **options)
 
 
-def _watched(model: Any, data: Any, err: Console, title: str, **options: Any) -> Fitted:
+def _watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any) -> Fitted:
     """Fit a model with a bar, an ear for Ctrl-C, and its warnings kept."""
     began = time.perf_counter()
     with _progress(err) as bar, _interrupts(err) as stopped, warnings.catch_warnings(record=True) as caught:
@@ -104,23 +107,24 @@ def fit_auto(data: Any, params: Params, err: Console) -> tuple[Fitted, str]:
     from softecm import SoftECM
     from softecm.selection import choose_n_clusters, default_candidates
 
-    tried: dict[int, Fitted] = {}
+    base, tried = SoftECM(**params), dict[int, Fitted]()
 
-    def one(model: Any, data: Any) -> Any:
-        count = int(model.n_clusters)
-        fitted = _watched(model, data, err, f"trying {count} groups")
-        tried[count] = replace(fitted, model=None)  # the search keeps the best one
+    def one(model: SoftECM, data: Any) -> SoftECM:
+        fitted = _watched(model, data, err, f"trying {model.n_clusters} groups")
+        tried[model.n_clusters] = replace(fitted, model=base)  # models are large: the search keeps the best one
         return fitted.model
 
     candidates = default_candidates(len(data))
     try:
         choice = choose_n_clusters(
             data,
-            estimator=SoftECM(**params),
+            estimator=base,
             candidates=candidates,
             fit=one,
             callback=lambda count, model, value: tried[count].interrupted,
         )
+    except Problem:
+        raise
     except ValueError:
         raise Problem(
             f"no number of clusters from 2 to {candidates[-1]} gave groups that stand apart: try --relaxation gap or -c "

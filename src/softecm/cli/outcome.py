@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -18,6 +18,9 @@ from softecm.cli.results import Counted, summary_facts, write_json
 from softecm.cli.screen import counts_table, lines, visible
 from softecm.cli.source import Source
 from softecm.report.fit import code, parameters, scores
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
 
 
 def summary(source: Source, options: ReadOptions, fitted: Fitted, counted: Counted, chosen: str) -> dict[str, Any]:
@@ -59,7 +62,7 @@ def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Map
     )
 
 
-def say(out: Console, folder: Path, model: Any, counted: Counted, summary: Mapping[str, Any]) -> None:
+def say(out: Console, folder: Path, model: SoftECM, counted: Counted, summary: Mapping[str, Any]) -> None:
     """What was found, and where to look."""
     out.print()
     if summary["clusters_chosen"]:

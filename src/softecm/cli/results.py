@@ -8,13 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.cli.problems import Problem
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
 
 # A spreadsheet takes a cell that starts so for a formula. Such text gets an apostrophe in front, which spreadsheets show
 # as nothing or as itself and never run; numbers such as -3 stay as they are.
@@ -92,7 +95,7 @@ class Counted:
         return dict(zip(self.focal.labels(), self.objects.tolist(), strict=True))
 
 
-def summary_facts(model: Any, counted: Counted, sentences: Sequence[str]) -> dict[str, Any]:
+def summary_facts(model: SoftECM, counted: Counted, sentences: Sequence[str]) -> dict[str, Any]:
     """What a machine wants to know about a fit."""
     return {
         "sentences": list(sentences),

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from softecm.belief import CredalPartition
 from softecm.cli.fitting import Fitted
@@ -14,6 +14,9 @@ from softecm.cli.problems import Problem
 from softecm.cli.readers import Loaded, ReadOptions, read
 from softecm.cli.results import Counted, partition_table, write_csv
 from softecm.report import three_sentences
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,15 @@ class Source(ABC):
         """What is fitted."""
 
     @abstractmethod
-    def write_masses(self, model: Any, work: Path) -> Counted:
+    def write_masses(self, model: SoftECM, work: Path) -> Counted:
         """Write the partition of all objects into a folder; says how many objects are where."""
 
     @abstractmethod
-    def sentences(self, model: Any, counted: Counted) -> Sequence[str]:
+    def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
         """What was found, in words."""
 
     @abstractmethod
-    def shown(self, model: Any) -> CredalPartition:
+    def shown(self, model: SoftECM) -> CredalPartition:
         """The partition of ``loaded``: what the report draws."""
 
     def reading(self) -> Sequence[str]:
@@ -77,7 +80,7 @@ class Whole(Source):
         """The objects as they were read."""
         return self.loaded.data
 
-    def write_masses(self, model: Any, work: Path) -> Counted:
+    def write_masses(self, model: SoftECM, work: Path) -> Counted:
         """partition.csv, and partition.parquet where asked."""
         table = partition_table(model.partition_, self.loaded.names)
         write_csv(table, work / "partition.csv")
@@ -88,15 +91,14 @@ class Whole(Source):
                 raise Problem("--parquet needs pyarrow: pip install pyarrow.") from error
         return Counted.of(model.partition_)
 
-    def sentences(self, model: Any, counted: Counted) -> Sequence[str]:
+    def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
         """Groups, objects between and objects nowhere, named where they are few."""
         noun = "series" if self.loaded.shape == "series" else "object"
         return three_sentences(model.partition_, self.loaded.names, merged=bool(model.collapsed_), noun=noun)
 
-    def shown(self, model: Any) -> CredalPartition:
+    def shown(self, model: SoftECM) -> CredalPartition:
         """All of it."""
-        partition: CredalPartition = model.partition_
-        return partition
+        return model.partition_
 
 
 def whole(file: Path, options: ReadOptions, *, parquet: bool) -> Whole:

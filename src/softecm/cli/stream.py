@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from softecm.cli.readers import Column, Loaded, ReadOptions, check_file, underst
 from softecm.cli.results import Counted
 from softecm.cli.source import Source
 from softecm.report.words import counted_sentences
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
+    from softecm.distributed import ScatteredPartition
 
 SAMPLE = 20_000  # rows that are looked at one by one, and drawn in the report
 BATCH = 1 << 16
@@ -60,23 +64,23 @@ class Blocks(Source):
     def _kept(self) -> list[str]:
         return [str(name) for name in self.loaded.data.columns]
 
-    def write_masses(self, model: Any, work: Path) -> Counted:
+    def write_masses(self, model: SoftECM, work: Path) -> Counted:
         """partition.parquet, with the ids where a column holds them."""
         named = [c.name for c in self.loaded.columns if c.kind == "id" and c.detail != "counts the rows"]
         source = self.data(model.metric)
         ids = None if not named else (table.column(0) for table in source.beside(named[:1]).read())
-        totals = model.partition_.to_parquet(work / "partition.parquet", dtype="float32", ids=ids)
+        scattered = cast("ScatteredPartition", model.partition_)
+        totals = scattered.to_parquet(work / "partition.parquet", dtype="float32", ids=ids)
         both = totals.nonspecificity, totals.nonspecificity_empty
         return Counted(model.focal_sets_, totals.objects, totals.outliers, *both)
 
-    def sentences(self, model: Any, counted: Counted) -> Sequence[str]:
+    def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
         """Counts; no object is named."""
         return counted_sentences(model.partition_, counted.objects, merged=bool(model.collapsed_))
 
-    def shown(self, model: Any) -> CredalPartition:
+    def shown(self, model: SoftECM) -> CredalPartition:
         """The sample."""
-        partition: CredalPartition = model.predict_partition(self.loaded.data)
-        return partition
+        return model.predict_partition(self.loaded.data)
 
     def reading(self) -> Sequence[str]:
         """The blocks again."""

@@ -9,18 +9,24 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from softecm.cli.fitting import metric_for
+from softecm.cli.fitting import Params, metric_for
 from softecm.cli.folder import check_free
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.readers import Loaded, ReadOptions, read
 from softecm.cli.screen import consoles
 
+if TYPE_CHECKING:
+    from softecm.selection import Sweep
+
+#: A rule's choice as plain values, or why it has none.
+Choices: TypeAlias = Mapping[str, "dict[str, Any] | str"]
+Grid: TypeAlias = Mapping[str, "list[float] | list[int]"]
 JOURNAL = "journal.jsonl"
 NAMES = ("sweep.csv", "best.json", "heatmap.png")
 SHOWN = {"n_clusters": "clusters", "alpha": "alpha", "beta": "beta", "lam": "lam"}
@@ -31,7 +37,7 @@ def run(
     grid: Mapping[str, str],
     output: Path | None,
     options: ReadOptions,
-    given: Mapping[str, Any],
+    given: Params,
     *,
     rule: str,
     seeds: int,
@@ -97,13 +103,13 @@ def _check_rule(rule: str, resamples: int) -> None:
 
 def _sweep(
     loaded: Loaded,
-    values: Mapping[str, Any],
-    given: Mapping[str, Any],
+    values: Grid,
+    given: Params,
     seeds: int,
     resamples: int,
     journal: Path,
     err: Console,
-) -> Any:
+) -> Sweep:
     from softecm import SoftECM
     from softecm.selection import sweep
 
@@ -130,13 +136,13 @@ def interruptible() -> Iterator[None]:
 # ------------------------------------------------------------------ what was chosen
 
 
-def _rules(found: Any) -> list[str]:
+def _rules(found: Sweep) -> list[str]:
     from softecm.selection import RULES
 
     return [name for name, rule in RULES.items() if rule.column in found.columns]
 
 
-def _choice(found: Any, rule: str) -> dict[str, Any] | str:
+def _choice(found: Sweep, rule: str) -> dict[str, Any] | str:
     """A rule's choice as plain values, or why it has none."""
     from softecm.selection.rules import is_sound
 
@@ -157,14 +163,12 @@ def _choice(found: Any, rule: str) -> dict[str, Any] | str:
     return facts
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _summary(
-    file: Path, metric: str, found: Any, values: Mapping[str, Any], rule: str, choices: Mapping[str, Any]
-) -> dict[str, Any]:
+def _summary(file: Path, metric: str, found: Sweep, values: Grid, rule: str, choices: Choices) -> dict[str, Any]:
     chosen = choices[rule]
     return {
         "file": str(file.absolute()),
@@ -181,7 +185,7 @@ def _summary(
 # ------------------------------------------------------------------ what is written and said
 
 
-def _write(folder: Path, found: Any, values: Mapping[str, Any], rule: str, summary: Mapping[str, Any]) -> None:
+def _write(folder: Path, found: Sweep, values: Grid, rule: str, summary: Mapping[str, Any]) -> None:
     with (folder / NAMES[0]).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(found.columns)
@@ -200,7 +204,7 @@ def _write(folder: Path, found: Any, values: Mapping[str, Any], rule: str, summa
     plt.close(figure)
 
 
-def _draw(found: Any, values: Mapping[str, Any], rule: str, best: Mapping[str, Any] | None, ax: Any) -> None:
+def _draw(found: Sweep, values: Grid, rule: str, best: Mapping[str, Any] | None, ax: Any) -> None:
     """The two parameters with most values; the others as the rule chose them."""
     from softecm.selection import RULES
 
@@ -211,9 +215,7 @@ def _draw(found: Any, values: Mapping[str, Any], rule: str, best: Mapping[str, A
     ax.set_title(", ".join(f"{name} {value:g}" for name, value in others.items()))
 
 
-def _say(
-    out: Console, folder: Path, found: Any, values: Mapping[str, Any], rule: str, choices: Mapping[str, Any]
-) -> None:
+def _say(out: Console, folder: Path, found: Sweep, values: Grid, rule: str, choices: Choices) -> None:
     merged = int(found["collapsed"].astype(bool).sum())
     out.print(Text(f"{len(found)} runs, {merged} with merged clusters"))
     judged = "rand_index" in found.columns

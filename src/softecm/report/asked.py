@@ -73,7 +73,7 @@ def history(model: Model) -> list[float]:
     return [float(v) for v in getattr(model, "history_", ())]
 
 
-def restarts(model: Model) -> dict[str, Sequence[Any]]:
+def restarts(model: Model) -> dict[str, Sequence[object]]:
     """One entry a run, column by column."""
-    runs: Mapping[str, NDArray[Any]] = getattr(model, "_runs", {})
+    runs: Mapping[str, Sequence[object]] = getattr(model, "_runs", {})
     return {name: list(values) for name, values in runs.items()}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ class Attribute:
 
     name: str
     kind: Literal["number", "category"]
-    values: Sequence[Any] | FloatArray  # numbers (nan: missing), or words (None: missing)
+    values: Sequence[object] | FloatArray  # numbers (nan: missing), or words (None: missing)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class ReportData:
     points: FloatArray
     distances: FloatArray | None = None
     attributes: Sequence[Attribute] = ()
-    prototypes: Sequence[Sequence[Any]] = ()
+    prototypes: Sequence[Sequence[object]] = ()
     prototype_points: FloatArray | None = None
     series: Sequence[FloatArray] | None = None
     prototype_series: Sequence[FloatArray] | None = None
@@ -103,7 +103,7 @@ class ReportData:
     merged: bool = False
     noun: str = "object"
     history: Sequence[float] = ()
-    runs: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    runs: Mapping[str, Sequence[object]] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     reading: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)

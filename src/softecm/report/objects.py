@@ -72,7 +72,7 @@ class Columns:
 
     keys: tuple[str, ...]  # as the model knows them
     attributes: tuple[Attribute, ...]
-    prototypes: tuple[tuple[Any, ...], ...]  # a row a set
+    prototypes: tuple[tuple[object, ...], ...]  # a row a set
 
     def name(self, key: str) -> str:
         """What a column is called on the page."""
@@ -157,7 +157,7 @@ def _word(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[Any, ...], ...]:
+def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object, ...], ...]:
     """Cells of the sets' prototypes, in the order of the columns; empty where a model has none for a column."""
     frame = nw.from_native(model.prototypes_, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):

@@ -12,7 +12,6 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -371,7 +370,7 @@ RUN_COLUMNS = {
 }
 
 
-def _runs(runs: Mapping[str, Sequence[Any]]) -> str:
+def _runs(runs: Mapping[str, Sequence[object]]) -> str:
     keys = [key for key in RUN_COLUMNS if key in runs]
     head = "".join(f'<th scope="col">{RUN_COLUMNS[key]}</th>' for key in keys)
     values = np.asarray(runs.get("objective", ()), dtype=np.float64)
@@ -380,14 +379,14 @@ def _runs(runs: Mapping[str, Sequence[Any]]) -> str:
     return _table(rows, f"<tr>{head}</tr>", "Restarts, the lowest objective first")
 
 
-def _kept(runs: Mapping[str, Sequence[Any]], i: int) -> str:
+def _kept(runs: Mapping[str, Sequence[object]], i: int) -> str:
     return ' class="kept"' if "best" in runs and bool(runs["best"][i]) else ""
 
 
-def _cell(key: str, value: Any) -> str:
+def _cell(key: str, value: object) -> str:
     if key in ("converged", "collapsed", "best"):
         return f"<td>{'yes' if value else 'no'}</td>"
-    return f"<td>{int(value) + 1}</td>" if key == "run" else f"<td>{_number(value)}</td>"
+    return f"<td>{int(_float(value)) + 1}</td>" if key == "run" else f"<td>{_number(value)}</td>"
 
 
 def _glossary(data: ReportData) -> str:
@@ -413,14 +412,14 @@ def _glossary(data: ReportData) -> str:
     )
 
 
-def _float(value: Any) -> float:
+def _float(value: object) -> float:
     try:
-        return float(value)
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return math.nan
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     number = _float(value)
     if not math.isfinite(number):
         return escape(str(value))
