@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softecm.cli import fitting
+from softecm.cli import fitting, source
 
 Run = Callable[..., tuple[int, str, str]]
-cluster_command = import_module("softecm.cli.cluster")  # the package's own ``cluster`` is the command
 
 
 def test_help_answers_at_once_and_loads_nothing_heavy() -> None:
@@ -229,7 +227,7 @@ def test_a_full_disk_leaves_nothing_behind(run: Run, two_groups: Path, monkeypat
     def full(*a: Any, **k: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cluster_command, "write_csv", full)
+    monkeypatch.setattr(source, "write_csv", full)
     before = set(Path().iterdir())
     code, _, err = run("cluster", two_groups, "-c", 2, "-o", "out")
     assert code == 2
@@ -255,6 +253,27 @@ def test_ctrl_c_keeps_the_best_so_far(run: Run, two_groups: Path, monkeypatch: p
     assert rounds == [1, 2]
     assert "Ctrl-C" in summary["warnings"][0]
     assert Path("found/report.html").exists()
+
+
+def test_ctrl_c_ends_the_search_for_a_number_with_the_best_so_far(
+    run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner, seen = fitting._Watch.__call__, []
+
+    def press(self: Any, progress: Any) -> bool:
+        seen.append(self.bar.tasks[0].description)
+        if seen[-1] == "trying 3 groups":
+            signal.raise_signal(signal.SIGINT)
+        return inner(self, progress)
+
+    monkeypatch.setattr(fitting._Watch, "__call__", press)
+    code, out, err = run("cluster", two_groups, "-c", "auto", "--n-init", 2, "-o", "found", "--json")
+    assert code == 0, err
+    summary = json.loads(out)
+    assert list(dict.fromkeys(seen)) == ["trying 2 groups", "trying 3 groups"]
+    assert seen.count("trying 3 groups") == 1
+    assert summary["interrupted"] == (summary["n_clusters"] == 3)  # the fit with 2 was whole
+    assert "groups of 2 to 3 leave the least unsaid" in summary["clusters_chosen"]
 
 
 def test_a_second_ctrl_c_gives_up(run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:

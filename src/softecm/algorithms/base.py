@@ -122,6 +122,21 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         save_model(self, path)
 
+    def report(self, X: Any, path: str | os.PathLike[str], **shown: Any) -> None:
+        """Write a report: one HTML page, offline, with the groups, what lies between, and why.
+
+        Parameters
+        ----------
+        X : the objects given to ``fit``, or others like them
+        path : where to write; an existing file is replaced
+        **shown : ``names`` of the objects, known ``labels``, ``title``, ``feature_names`` and the rest of
+            :func:`softecm.report.build`, which gives the report without writing it
+        """
+        from softecm.report import build
+
+        check_is_fitted(self)
+        build(self, X, **shown).write(path)
+
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if hasattr(self, "partition_") and "text/html" in bundle:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -30,10 +31,12 @@ def run(folder: Path, *, force: bool, quiet: bool, machine: bool) -> None:
     from softecm.datasets import load_diamond
 
     data = load_diamond().data
-    ecm, soft = _fit(data)
+    table = _table(data)
+    ecm, soft = _fit(table)
     sentences = three_sentences(soft.partition_, [f"object {i}" for i in IDS])
     _show(out, data, ecm.partition_, soft.partition_, sentences)
     with whole_folder(folder, force=force or _is_ours(folder)) as work:
+        _report(work, table, soft)
         _write(work, data, ecm, soft, sentences)
     out.print()
     page = folder / "report.html" if (folder / "report.html").exists() else folder
@@ -43,13 +46,17 @@ def run(folder: Path, *, force: bool, quiet: bool, machine: bool) -> None:
         print(json.dumps({"folder": str(folder), "sentences": sentences, "sets": soft.partition_.sets().tolist()}))
 
 
-def _fit(data: Any) -> tuple[Any, Any]:
-    from softecm import ECM, SoftECM
+def _table(data: NDArray[np.float64]) -> Any:
     from softecm._frames import make_frame
 
-    table: Any = data
     with suppress(ImportError):  # named columns read better; without a frame library numbers will do
-        table = make_frame({"x": data[:, 0], "y": data[:, 1]})
+        return make_frame({"x": data[:, 0], "y": data[:, 1]})
+    return data
+
+
+def _fit(table: Any) -> tuple[Any, Any]:
+    from softecm import ECM, SoftECM
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ecm = ECM(2, **PAPER, init=STARTS).fit(table)
@@ -58,7 +65,11 @@ def _fit(data: Any) -> tuple[Any, Any]:
 
 
 def _show(
-    out: Console, data: Any, ecm: CredalPartition, soft: CredalPartition, sentences: tuple[str, str, str]
+    out: Console,
+    data: NDArray[np.float64],
+    ecm: CredalPartition,
+    soft: CredalPartition,
+    sentences: tuple[str, str, str],
 ) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for name, side in (("object", "right"), ("x", "right"), ("y", "right"), ("ECM says", "left"), ("", "left")):
@@ -79,7 +90,7 @@ def _said(partition: CredalPartition, i: int) -> tuple[Text, Text]:
 
     row = partition.masses[i]
     column = int(row.argmax())
-    return Text(in_words(partition.focal_sets, column), **set_style(partition, column)), mass_bar(
+    return Text(in_words(partition.focal_sets, column), style=set_style(partition, column)), mass_bar(
         row.tolist(), set_colors(partition.focal_sets), 14
     )
 
@@ -94,8 +105,7 @@ def _is_ours(folder: Path) -> bool:
     return folder.is_dir() and (folder / "demo.json").is_file() and {p.name for p in folder.iterdir()} <= names
 
 
-def _write(work: Path, data: Any, ecm: Any, soft: Any, sentences: tuple[str, str, str]) -> None:
-    _report(work, data, soft)
+def _write(work: Path, data: NDArray[np.float64], ecm: Any, soft: Any, sentences: tuple[str, str, str]) -> None:
     (work / "demo.json").write_text(
         json.dumps({"command": "demo", "sentences": sentences}, ensure_ascii=False, indent=1)
     )
@@ -116,24 +126,12 @@ def _write(work: Path, data: Any, ecm: Any, soft: Any, sentences: tuple[str, str
     plt.close(figure)
 
 
-def _report(work: Path, data: Any, soft: Any) -> None:
-    try:
-        import pandas as pd
-    except ImportError:
-        return
-    from softecm.cli.cluster import parameters
-    from softecm.cli.facts import report_data
-    from softecm.readers import Column, Loaded
-    from softecm.report import write
-
-    names = np.array([f"object {i}" for i in IDS], dtype=object)
-    columns = (Column("x", "number", ""), Column("y", "number", ""))
-    loaded = Loaded(pd.DataFrame(data, columns=["x", "y"]), "table", names, None, columns)
+def _report(work: Path, table: Any, soft: Any) -> None:
     told = {k: v for k, v in soft.get_params(deep=False).items() if k in ("alpha", "beta", "delta", "lam")}
     code = (
         "from softecm import SoftECM\nfrom softecm.datasets import load_diamond\n\n"
         f"X = load_diamond().data\nmodel = SoftECM(2, {', '.join(f'{k}={v!r}' for k, v in told.items())}, "
         f"init={STARTS!r}).fit(X)\nmodel.partition_.to_frame()"
     )
-    shown = {"title": "The Diamond: twelve points", "parameters": parameters(soft), "code": code}
-    write(report_data(soft, loaded, soft.partition_, **shown), work / "report.html")
+    named = {"names": [f"object {i}" for i in IDS], "feature_names": ["x", "y"]}
+    soft.report(table, work / "report.html", **named, title="The Diamond: twelve points", warnings=(), code=code)

@@ -8,9 +8,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from rich.console import Console
@@ -19,6 +19,11 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from softecm.cli.problems import Problem, Stopped, mendable
 from softecm.readers import Loaded
 
+if TYPE_CHECKING:
+    from softecm import SoftECM
+
+#: Parameters of an estimator by name, as the options gave them.
+Params: TypeAlias = Mapping[str, Any]
 DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they can't be meant to count alike
 
 
@@ -26,7 +31,7 @@ DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they ca
 class Fitted:
     """A fitted estimator and what happened on the way."""
 
-    model: Any
+    model: SoftECM
     warnings: tuple[str, ...]
     interrupted: bool
     seconds: float
@@ -48,24 +53,30 @@ def choose_metric(loaded: Loaded) -> tuple[str, str]:
     return "sqeuclidean", "the columns are in comparable units and taken as they are"
 
 
-def check_metric(name: str) -> None:
-    """Refuse a metric nobody knows, with those there are."""
+def metric_for(asked: str, loaded: Loaded) -> tuple[str, str]:
+    """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
     from softecm.distances import SEMI_METRICS
 
-    known = [metric for metric, kind in SEMI_METRICS.items() if not kind.discrete]  # files hold objects, not matrices
-    if name not in known:
-        raise Problem(f"--metric {name} is unknown: use auto, {', '.join(known)}.")
+    name, why = (asked, "as asked") if asked != "auto" else choose_metric(loaded)
+    if name not in SEMI_METRICS:
+        raise Problem(f"--metric {name} is unknown: use auto, {', '.join(SEMI_METRICS)}.")
+    return name, why
 
 
-def fit(data: Any, params: Mapping[str, Any], err: Console, title: str = "fitting", **options: Any) -> Fitted:
+def fit(data: Any, params: Params, err: Console, title: str = "fitting", **options: Any) -> Fitted:
     """One SoftECM fit; ``options`` are those of its ``fit``."""
     from softecm import SoftECM
 
+    return _watched(SoftECM(**params), data, err, title, **options)
+
+
+def _watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any) -> Fitted:
+    """Fit a model with a bar, an ear for Ctrl-C, and its warnings kept."""
     began = time.perf_counter()
     with _progress(err) as bar, _interrupts(err) as stopped, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        watch = _Watch(bar, title, float(params.get("tol", 1e-4)), stopped)
-        model = SoftECM(**params, callback=watch)
+        watch = _Watch(bar, title, float(model.tol), stopped)
+        model.callback = watch
         with mendable(ValueError, TypeError, FileNotFoundError):
             model.fit(data, **options)
     model.callback = None
@@ -77,7 +88,7 @@ def fit(data: Any, params: Mapping[str, Any], err: Console, title: str = "fittin
     return Fitted(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round())
 
 
-def fit_kept(data: Any, params: Mapping[str, Any], err: Console, safety: Mapping[str, Any]) -> Fitted:
+def fit_kept(data: Any, params: Params, err: Console, safety: Mapping[str, Path]) -> Fitted:
     """One SoftECM fit that may write checkpoints: then Ctrl-C ends the program and says how to go on."""
     kept = safety.get("checkpoint") or safety.get("resume")
     try:
@@ -91,25 +102,38 @@ def fit_kept(data: Any, params: Mapping[str, Any], err: Console, safety: Mapping
     return fitted
 
 
-def fit_auto(loaded: Loaded, params: Mapping[str, Any], err: Console) -> tuple[Fitted, str]:
-    """From 2 clusters up: the least nonspecific partition, ∅ counted as ignorance, merged ones and emptied ones out."""
-    from softecm.selection import default_candidates, guarded_nonspecificity
+def fit_auto(data: Any, params: Params, err: Console) -> tuple[Fitted, str]:
+    """From 2 clusters up: the least nonspecific partition, and why in words; Ctrl-C takes the best until then."""
+    from softecm import SoftECM
+    from softecm.selection import choose_n_clusters, default_candidates
 
-    most = default_candidates(len(loaded))[-1]
-    best: tuple[float, Fitted] | None = None
-    for count in range(2, most + 1):
-        fitted = fit(loaded.data, {**params, "n_clusters": count}, err, f"trying {count} groups")
-        value = guarded_nonspecificity(fitted.model)
-        if math.isfinite(value) and (best is None or value < best[0]):
-            best = (value, fitted)
-        if fitted.interrupted:
-            break
-    if best is None:
-        raise Problem(
-            f"no number of clusters from 2 to {most} gave groups that stand apart: try --relaxation gap or -c with a number."
+    base, tried = SoftECM(**params), dict[int, Fitted]()
+
+    def one(model: SoftECM, data: Any) -> SoftECM:
+        fitted = _watched(model, data, err, f"trying {model.n_clusters} groups")
+        tried[model.n_clusters] = replace(fitted, model=base)  # models are large: the search keeps the best one
+        return fitted.model
+
+    candidates = default_candidates(len(data))
+    try:
+        choice = choose_n_clusters(
+            data,
+            estimator=base,
+            candidates=candidates,
+            fit=one,
+            callback=lambda count, model, value: tried[count].interrupted,
         )
-    count = best[1].model.partition_.n_clusters
-    return best[1], f"{count} groups of 2 to {most} leave the least unsaid (nonspecificity {best[0]:.3f}, ∅ counted)"
+    except Problem:
+        raise
+    except ValueError:
+        raise Problem(
+            f"no number of clusters from 2 to {candidates[-1]} gave groups that stand apart: try --relaxation gap or -c "
+            "with a number."
+        ) from None
+    count, most = choice.n_clusters, max(choice.values)
+    value = choice.values[count]
+    fitted = replace(tried[count], model=choice.model)
+    return fitted, f"{count} groups of 2 to {most} leave the least unsaid (nonspecificity {value:.3f}, ∅ counted)"
 
 
 class _Watch:

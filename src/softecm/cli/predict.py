@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.text import Text
 
 from softecm.cli.problems import Problem, disk, mendable
-from softecm.cli.results import partition_table, write_csv
+from softecm.cli.results import Counted, partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines
+from softecm.files.atomic import replaced
 from softecm.readers import ReadOptions, read
 from softecm.report import three_sentences
 
@@ -42,11 +40,11 @@ def run(
     _write(table, target)
     sentences = three_sentences(partition, loaded.names, noun="series" if loaded.shape == "series" else "object")
     lines(out, sentences)
-    out.print(counts_table(partition))
+    counted = Counted.of(partition)
+    out.print(counts_table(counted.focal, counted.objects.tolist()))
     out.print(Text(f"Written to {target}"))
     if machine:
-        counts = np.bincount(partition.masses.argmax(1), minlength=len(partition.focal_sets) + 1)
-        by_set = dict(zip(partition.focal_sets.labels(), counts.tolist(), strict=True))
+        by_set = counted.by_set()
         facts = {"file": str(target), "n_objects": len(partition), "objects_by_set": by_set, "sentences": sentences}
         print(json.dumps(facts, ensure_ascii=False))
 
@@ -77,10 +75,5 @@ def _with_id(model: Path, file: Path, options: ReadOptions) -> ReadOptions:
 
 
 def _write(table: Any, target: Path) -> None:
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    with disk(f"writing {target}"):
-        try:
-            write_csv(table, temporary)
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with disk(f"writing {target}"), replaced(target) as temporary:
+        write_csv(table, temporary)

@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.cli.problems import Problem
+from softecm.files.atomic import write_text
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
 
 # A spreadsheet takes a cell that starts so for a formula. Such text gets an apostrophe in front, which spreadsheets show
 # as nothing or as itself and never run; numbers such as -3 stay as they are.
@@ -59,21 +65,48 @@ def write_csv(frame: Any, target: Any) -> None:
 
 def write_json(value: Mapping[str, Any], path: Path) -> None:
     """Readable JSON."""
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def summary_facts(model: Any, partition: CredalPartition, sentences: Sequence[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Counted:
+    """How many objects are where, and how much is left open."""
+
+    focal: FocalSets
+    objects: NDArray[np.int64]  # (f + 1,), those with their largest mass on each set, the empty set first
+    outliers: int
+    nonspecificity: float
+    nonspecificity_empty: float
+
+    @staticmethod
+    def of(partition: CredalPartition) -> Counted:
+        """Of all objects in memory."""
+        focal = partition.focal_sets
+        counts = np.bincount(partition.masses.argmax(1), minlength=len(focal) + 1).astype(np.int64)
+        both = partition.nonspecificity(), partition.nonspecificity(empty=True)
+        return Counted(focal, counts, len(partition.outliers()), *both)
+
+    @property
+    def n_objects(self) -> int:
+        """All of them."""
+        return int(self.objects.sum())
+
+    def by_set(self) -> dict[str, int]:
+        """Objects by the name of their set."""
+        return dict(zip(self.focal.labels(), self.objects.tolist(), strict=True))
+
+
+def summary_facts(model: SoftECM, counted: Counted, sentences: Sequence[str]) -> dict[str, Any]:
     """What a machine wants to know about a fit."""
-    counts = np.bincount(partition.masses.argmax(1), minlength=len(partition.focal_sets) + 1)
     return {
         "sentences": list(sentences),
-        "n_objects": len(partition),
-        "n_clusters": partition.n_clusters,
-        "focal_sets": [list(members) for members in partition.focal_sets.sets],
-        "objects_by_set": dict(zip(partition.focal_sets.labels(), counts.tolist(), strict=True)),
-        "n_outliers": len(partition.outliers()),
-        "nonspecificity": partition.nonspecificity(),
-        "nonspecificity_with_empty": partition.nonspecificity(empty=True),
+        "n_objects": counted.n_objects,
+        "n_clusters": counted.focal.n_clusters,
+        "focal_sets": [list(members) for members in counted.focal.sets],
+        "objects_by_set": counted.by_set(),
+        "n_outliers": counted.outliers,
+        "nonspecificity": counted.nonspecificity,
+        "nonspecificity_with_empty": counted.nonspecificity_empty,
         "objective": finite(model.objective_),
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),

@@ -1,19 +1,25 @@
-"""What is printed for people: consoles, bars of mass, the summary."""
+"""What is printed for people: consoles, bars of mass, what was understood of a file."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from softecm.belief import CredalPartition
+from softecm.belief import CredalPartition, FocalSets
 from softecm.plots import set_colors
 
+if TYPE_CHECKING:
+    from softecm.readers import Loaded
+
 BAR = 24
+SHOWN_COLUMNS = 16
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # signs that turn text around
 GLYPHS = "█▓▒░"  # so that neighbours differ where there is no colour, too
 
 
@@ -46,12 +52,10 @@ def legend(partition: CredalPartition) -> Text:
     return line
 
 
-def counts_table(partition: Any, most: int = 14, counts: Sequence[int] | None = None) -> Table:
-    """How many objects each set has, with bars; ``counts`` where they are known already."""
-    if counts is None:
-        counts = np.bincount(partition.masses.argmax(1), minlength=len(partition.focal_sets) + 1).tolist()
-    labels, colors = partition.focal_sets.labels(), set_colors(partition.focal_sets)
-    columns = [j for j in [*range(1, len(labels)), 0] if counts[j] or 1 <= j <= partition.n_clusters]
+def counts_table(focal: FocalSets, counts: Sequence[int], most: int = 14) -> Table:
+    """How many objects each set has, the empty set first, with bars."""
+    labels, colors = focal.labels(), set_colors(focal)
+    columns = [j for j in [*range(1, len(labels)), 0] if counts[j] or 1 <= j <= focal.n_clusters]
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column()
     table.add_column(justify="right")
@@ -74,6 +78,36 @@ def lines(out: Console, sentences: Sequence[str]) -> None:
         out.print(Text(sentence))
 
 
-def set_style(partition: CredalPartition, column: int) -> dict[str, Any]:
+def set_style(partition: CredalPartition, column: int) -> str:
     """How a set's name looks."""
-    return {"style": "bold" if column == 0 else f"bold {set_colors(partition.focal_sets)[column]}"}
+    return "bold" if column == 0 else f"bold {set_colors(partition.focal_sets)[column]}"
+
+
+# ------------------------------------------------------------------ what was understood
+
+
+def say_understood(out: Console, file: Path, loaded: Loaded, metric: str, why: str, n: int) -> None:
+    """The file's ``n`` objects, its columns, the metric."""
+    what = "series" if loaded.shape == "series" else "objects"
+    out.print(Text.assemble((str(file), "bold"), f"  {n:,} {what}".replace(",", " ")))
+    if loaded.how:
+        out.print(Text("  " + " · ".join(f"{k}: {v}" for k, v in loaded.how.items()), style="dim"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
+    for name in ("column", "taken as", "values", "missing"):
+        table.add_column(name, style="" if name == "column" else "dim", overflow="ellipsis", no_wrap=True)
+    for column in loaded.columns[:SHOWN_COLUMNS]:
+        gaps = str(column.gaps) if column.gaps else ""
+        style = "dim" if column.kind == "left out" else ""
+        table.add_row(*(Text(visible(t), style=style) for t in (column.name, column.kind, column.detail, gaps)))
+    out.print(table)
+    more = len(loaded.columns) - SHOWN_COLUMNS
+    if more > 0:
+        out.print(Text(f"  … and {more} more columns", style="dim"))
+    out.print(Text(f"  metric: {metric} ({why})", style="dim"))
+    for note in loaded.notes:
+        out.print(Text(f"  note: {note}", style="yellow"))
+
+
+def visible(text: str) -> str:
+    """Text without control characters, which could move the terminal's cursor or turn its text around."""
+    return "".join("�" if unicodedata.category(c) == "Cc" or c in TURNING else c for c in text)

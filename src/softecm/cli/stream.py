@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from rich.console import Console
-from rich.text import Text
 
-from softecm._version import __version__
-from softecm.cli.cluster import code, parameters, say_understood
-from softecm.cli.facts import report_data
-from softecm.cli.fitting import Fitted, check_metric, choose_metric, fit_kept
-from softecm.cli.memory import shown
+from softecm.belief import CredalPartition
+from softecm.cli.fitting import Fitted
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.results import finite, write_json
-from softecm.cli.screen import consoles, counts_table, lines
-from softecm.files.folders import check_free, whole_folder
+from softecm.cli.results import Counted
+from softecm.cli.source import Source
 from softecm.readers import Column, Loaded, ReadOptions, check_file, understood_sample, words_of
-from softecm.report import write
 from softecm.report.words import counted_sentences
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
+    from softecm.distributed import ScatteredPartition
 
 SAMPLE = 20_000  # rows that are looked at one by one, and drawn in the report
 BATCH = 1 << 16
@@ -40,43 +36,82 @@ class Scan(NamedTuple):
     varied: set[str]  # columns that hold more than one value
 
 
-def run(
-    file: Path,
-    clusters: int,
-    output: Path | None,
-    options: ReadOptions,
-    given: Mapping[str, Any],
-    *,
-    memory: int,
-    force: bool,
-    quiet: bool,
-    machine: bool,
-    safety: Mapping[str, Any],
-) -> None:
-    """Look through the file, fit, write, say what was found; nothing of the file's length is held."""
-    out, err = consoles(quiet=quiet, machine=machine)
-    folder = output or Path(f"{file.stem}-softecm")
-    check_free(folder, force=force)
+@dataclass(frozen=True)
+class Blocks(Source):
+    """A Parquet file, read block by block; nothing of its length is held."""
+
+    rows: int
+    memory: int
+
+    @property
+    def n_objects(self) -> int:
+        """Rows of the file."""
+        return self.rows
+
+    def data(self, metric: str) -> Any:
+        """The blocks, with the columns that are kept."""
+        from softecm.distances import SEMI_METRICS
+        from softecm.distributed import ParquetBlocks
+        from softecm.spaces import RealVectors
+
+        words = [c.name for c in self.loaded.columns if c.kind == "category"]
+        plain = SEMI_METRICS[metric].space is RealVectors and not words
+        transform = None if plain else partial(_frame, words=words)
+        with mendable(ValueError):
+            return ParquetBlocks(self.file, self._kept, memory=self.memory, transform=transform)
+
+    @property
+    def _kept(self) -> list[str]:
+        return [str(name) for name in self.loaded.data.columns]
+
+    def write_masses(self, model: SoftECM, work: Path) -> Counted:
+        """partition.parquet, with the ids where a column holds them."""
+        named = [c.name for c in self.loaded.columns if c.kind == "id" and c.detail != "counts the rows"]
+        source = self.data(model.metric)
+        ids = None if not named else (table.column(0) for table in source.beside(named[:1]).read())
+        scattered = cast("ScatteredPartition", model.partition_)
+        totals = scattered.to_parquet(work / "partition.parquet", dtype="float32", ids=ids)
+        both = totals.nonspecificity, totals.nonspecificity_empty
+        return Counted(model.focal_sets_, totals.objects, totals.outliers, *both)
+
+    def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
+        """Counts; no object is named."""
+        return counted_sentences(model.partition_, counted.objects, merged=bool(model.collapsed_))
+
+    def shown(self, model: SoftECM) -> CredalPartition:
+        """The sample."""
+        return model.predict_partition(self.loaded.data)
+
+    def reading(self) -> Sequence[str]:
+        """The blocks again."""
+        blocks = f"X = ParquetBlocks({str(self.file)!r}, {self._kept!r})"
+        return ("from softecm.distributed import ParquetBlocks", blocks)
+
+    @property
+    def title(self) -> str:
+        """The file, and that it is not all of it."""
+        return f"{self.file.name} (sample)"
+
+    def remarks(self) -> list[str]:
+        """How much the report shows."""
+        drawn = len(self.loaded)
+        return [f"The report shows a sample of {drawn:,} of {self.rows:,} objects.".replace(",", " ")]
+
+    def more(self, fitted: Fitted) -> Mapping[str, Any]:
+        """Time a round, and how many rows were sampled."""
+        pace = fitted.seconds_a_round
+        return {
+            "seconds_a_round": None if pace is None else round(pace, 4),
+            "streamed": True,
+            "sampled": len(self.loaded),
+        }
+
+
+def in_blocks(file: Path, options: ReadOptions, memory: int) -> Blocks:
+    """Look through a file once: what it holds, and a sample of it."""
     check_file(file)
-    err.print(Text(f"{file} is read block by block: it would not fit in {shown(memory)}.", style="dim"))
-    with err.status("looking through the file"):
-        scan = scanned(file)
-    loaded = _understood(file, scan, options)
-    metric, why = (str(given["metric"]), "as asked") if given["metric"] != "auto" else choose_metric(loaded)
-    check_metric(metric)
-    say_understood(out, file, loaded, metric, why, scan.rows)
-    source = _source(file, loaded, metric, memory)
-    fitted = fit_kept(source, {**given, "metric": metric, "n_clusters": clusters}, err, safety)
-    with whole_folder(folder, force=force) as work:
-        with err.status("writing the masses"):
-            totals = _write_partition(fitted.model.partition_, source, loaded, work / "partition.parquet")
-        summary = _summary(file, loaded, options, fitted, totals, len(scan.sample))
-        with err.status("writing the report"):
-            _write(work, folder, file, loaded, fitted, summary)
-    summary["folder"] = str(folder)
-    _say(out, folder, fitted, summary, totals)
-    if machine:
-        print(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+    scan = scanned(file)
+    return Blocks(file, _understood(file, scan, options), scan.rows, memory)
 
 
 # ------------------------------------------------------------------ what the file holds
@@ -172,18 +207,6 @@ def _row_numbers(scan: Scan) -> str | None:
     return None
 
 
-def _source(file: Path, loaded: Loaded, metric: str, memory: int) -> Any:
-    from softecm.distances import SEMI_METRICS
-    from softecm.distributed import ParquetBlocks
-    from softecm.spaces import RealVectors
-
-    kept = [str(name) for name in loaded.data.columns]
-    words = [c.name for c in loaded.columns if c.kind == "category"]
-    plain = SEMI_METRICS[metric].space is RealVectors and not words
-    with mendable(ValueError):
-        return ParquetBlocks(file, kept, memory=memory, transform=None if plain else partial(_frame, words=words))
-
-
 def _frame(table: Any, *, words: list[str]) -> Any:
     """A block as ``read`` would give it."""
     frame = table.to_pandas()
@@ -191,81 +214,3 @@ def _frame(table: Any, *, words: list[str]) -> Any:
     for name in words:
         frame[name] = words_of(frame[name])
     return frame
-
-
-# ------------------------------------------------------------------ what is written
-
-
-def _write_partition(partition: Any, source: Any, loaded: Loaded, path: Path) -> Any:
-    named = [c.name for c in loaded.columns if c.kind == "id" and c.detail != "counts the rows"]
-    ids = None if not named else (table.column(0) for table in source.beside(named[:1]).read())
-    return partition.to_parquet(path, dtype="float32", ids=ids)
-
-
-def _summary(
-    file: Path, loaded: Loaded, options: ReadOptions, fitted: Fitted, totals: Any, sampled: int
-) -> dict[str, Any]:
-    model = fitted.model
-    focal = model.focal_sets_
-    many = f"The report shows a sample of {sampled:,} of {totals.n_objects:,} objects.".replace(",", " ")
-    return {
-        "softecm": __version__,
-        "file": str(file.absolute()),
-        "reading": {k: v for k, v in asdict(options).items() if v not in (None, ())},
-        "understood": {**loaded.how, "columns": [asdict(c) for c in loaded.columns]},
-        "sentences": list(counted_sentences(model.partition_, totals.objects, merged=bool(model.collapsed_))),
-        "n_objects": totals.n_objects,
-        "n_clusters": focal.n_clusters,
-        "focal_sets": [list(members) for members in focal.sets],
-        "objects_by_set": dict(zip(focal.labels(), totals.objects.tolist(), strict=True)),
-        "n_outliers": totals.outliers,
-        "nonspecificity": totals.nonspecificity,
-        "nonspecificity_with_empty": totals.nonspecificity_empty,
-        "objective": finite(model.objective_),
-        "n_iter": int(model.n_iter_),
-        "converged": bool(model.converged_),
-        "separation": finite(model.separation_),
-        "collapsed": bool(model.collapsed_),
-        "delta": None if model.delta_ is None else finite(model.delta_),
-        "clusters_chosen": None,
-        "parameters": parameters(model),
-        "scores": {},
-        "warnings": [many, *fitted.warnings],
-        "interrupted": fitted.interrupted,
-        "seconds": round(fitted.seconds, 3),
-        "seconds_a_round": None if fitted.seconds_a_round is None else round(fitted.seconds_a_round, 4),
-        "streamed": True,
-        "sampled": sampled,
-    }
-
-
-def _write(work: Path, folder: Path, file: Path, loaded: Loaded, fitted: Fitted, summary: Mapping[str, Any]) -> None:
-    """The model, the summary, and a report of the sample."""
-    model = fitted.model
-    model.save(work / "model.safetensors")
-    write_json(summary, work / "summary.json")
-    kept = [str(name) for name in loaded.data.columns]
-    reading = ("from softecm.distributed import ParquetBlocks", f"X = ParquetBlocks({str(file)!r}, {kept!r})")
-    data = report_data(
-        model,
-        loaded,
-        model.predict_partition(loaded.data),
-        title=f"{file.name} (sample)",
-        parameters=summary["parameters"],
-        reading=loaded.how,
-        scores={},
-        warnings=summary["warnings"],
-        code=code(model, replace(loaded, code=reading), folder, streamed=True),
-    )
-    write(data, work / "report.html")
-
-
-def _say(out: Console, folder: Path, fitted: Fitted, summary: Mapping[str, Any], totals: Any) -> None:
-    out.print()
-    lines(out, summary["sentences"])
-    out.print(counts_table(fitted.model.partition_, counts=totals.objects.tolist()))
-    for warning in summary["warnings"]:
-        out.print(Text(f"Mind: {warning}", style="yellow"))
-    out.print()
-    out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold")))
-    out.print(Text(f"All masses: {folder / 'partition.parquet'}", style="dim"))

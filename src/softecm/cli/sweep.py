@@ -9,18 +9,25 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from softecm.cli.fitting import check_metric, choose_metric
+from softecm.cli.fitting import Params, metric_for
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.screen import consoles
+from softecm.files.atomic import write_text, written_text
 from softecm.files.folders import check_free
 from softecm.readers import Loaded, ReadOptions, read
 
+if TYPE_CHECKING:
+    from softecm.selection import Sweep
+
+#: A rule's choice as plain values, or why it has none.
+Choices: TypeAlias = Mapping[str, "dict[str, Any] | str"]
+Grid: TypeAlias = Mapping[str, "list[float] | list[int]"]
 JOURNAL = "journal.jsonl"
 NAMES = ("sweep.csv", "best.json", "heatmap.png")
 SHOWN = {"n_clusters": "clusters", "alpha": "alpha", "beta": "beta", "lam": "lam"}
@@ -31,7 +38,7 @@ def run(
     grid: Mapping[str, str],
     output: Path | None,
     options: ReadOptions,
-    given: Mapping[str, Any],
+    given: Params,
     *,
     rule: str,
     seeds: int,
@@ -49,8 +56,7 @@ def run(
     if not (folder / JOURNAL).is_file():  # with one, it is ours to go on with
         check_free(folder, force=force)
     loaded = read(file, options)
-    metric, why = (str(given["metric"]), "as asked") if given["metric"] != "auto" else choose_metric(loaded)
-    check_metric(metric)
+    metric, why = metric_for(str(given["metric"]), loaded)
     out.print(Text(f"{file}: {len(loaded)} objects, metric {metric} ({why})"))
     book = journal or folder / JOURNAL
     if force:  # afresh
@@ -98,13 +104,13 @@ def _check_rule(rule: str, resamples: int) -> None:
 
 def _sweep(
     loaded: Loaded,
-    values: Mapping[str, Any],
-    given: Mapping[str, Any],
+    values: Grid,
+    given: Params,
     seeds: int,
     resamples: int,
     journal: Path,
     err: Console,
-) -> Any:
+) -> Sweep:
     from softecm import SoftECM
     from softecm.selection import sweep
 
@@ -131,13 +137,13 @@ def interruptible() -> Iterator[None]:
 # ------------------------------------------------------------------ what was chosen
 
 
-def _rules(found: Any) -> list[str]:
+def _rules(found: Sweep) -> list[str]:
     from softecm.selection import RULES
 
     return [name for name, rule in RULES.items() if rule.column in found.columns]
 
 
-def _choice(found: Any, rule: str) -> dict[str, Any] | str:
+def _choice(found: Sweep, rule: str) -> dict[str, Any] | str:
     """A rule's choice as plain values, or why it has none."""
     from softecm.selection.rules import is_sound
 
@@ -158,14 +164,12 @@ def _choice(found: Any, rule: str) -> dict[str, Any] | str:
     return facts
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _summary(
-    file: Path, metric: str, found: Any, values: Mapping[str, Any], rule: str, choices: Mapping[str, Any]
-) -> dict[str, Any]:
+def _summary(file: Path, metric: str, found: Sweep, values: Grid, rule: str, choices: Choices) -> dict[str, Any]:
     chosen = choices[rule]
     return {
         "file": str(file.absolute()),
@@ -182,12 +186,12 @@ def _summary(
 # ------------------------------------------------------------------ what is written and said
 
 
-def _write(folder: Path, found: Any, values: Mapping[str, Any], rule: str, summary: Mapping[str, Any]) -> None:
-    with (folder / NAMES[0]).open("w", newline="", encoding="utf-8") as file:
+def _write(folder: Path, found: Sweep, values: Grid, rule: str, summary: Mapping[str, Any]) -> None:
+    with written_text(folder / NAMES[0]) as file:
         writer = csv.writer(file)
         writer.writerow(found.columns)
         writer.writerows(zip(*(column.tolist() for column in found.columns.values()), strict=True))
-    (folder / NAMES[1]).write_text(json.dumps(summary, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    write_text(folder / NAMES[1], json.dumps(summary, ensure_ascii=False, indent=1) + "\n")
     try:
         import matplotlib
     except ImportError:
@@ -201,7 +205,7 @@ def _write(folder: Path, found: Any, values: Mapping[str, Any], rule: str, summa
     plt.close(figure)
 
 
-def _draw(found: Any, values: Mapping[str, Any], rule: str, best: Mapping[str, Any] | None, ax: Any) -> None:
+def _draw(found: Sweep, values: Grid, rule: str, best: Mapping[str, Any] | None, ax: Any) -> None:
     """The two parameters with most values; the others as the rule chose them."""
     from softecm.selection import RULES
 
@@ -212,9 +216,7 @@ def _draw(found: Any, values: Mapping[str, Any], rule: str, best: Mapping[str, A
     ax.set_title(", ".join(f"{name} {value:g}" for name, value in others.items()))
 
 
-def _say(
-    out: Console, folder: Path, found: Any, values: Mapping[str, Any], rule: str, choices: Mapping[str, Any]
-) -> None:
+def _say(out: Console, folder: Path, found: Sweep, values: Grid, rule: str, choices: Choices) -> None:
     merged = int(found["collapsed"].astype(bool).sum())
     out.print(Text(f"{len(found)} runs, {merged} with merged clusters"))
     judged = "rand_index" in found.columns

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
+from softecm.files.tensors import read_description, tensor_file
 from softecm.fit.loop import Problem, Rounds, S
 from softecm.fit.outcome import Solution
 from softecm.fit.settings import Plan, Settings
-from softecm.files.tensors import read_description, tensor_file
 from softecm.spaces.base import Encoded, Space
 
 FORMAT = "softecm.checkpoint"

@@ -1,5 +1,6 @@
 """One HTML file that shows a credal partition: offline, for screen, phone, printer and screen reader."""
 
+from softecm.report.build import build
 from softecm.report.data import Attribute, Explanation, Part, ReportData, choose_rows, noteworthy
 from softecm.report.embedding import landmark_mds
 from softecm.report.page import render, write
@@ -10,6 +11,7 @@ __all__ = [
     "Explanation",
     "Part",
     "ReportData",
+    "build",
     "choose_rows",
     "landmark_mds",
     "noteworthy",

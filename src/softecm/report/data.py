@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from html import escape
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ class Attribute:
 
     name: str
     kind: Literal["number", "category"]
-    values: Sequence[Any] | FloatArray  # numbers (nan: missing), or words (None: missing)
+    values: Sequence[object] | FloatArray  # numbers (nan: missing), or words (None: missing)
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class ReportData:
     prototype_points : ndarray of shape (f, 2), optional
     series, prototype_series : sequences of (L, d) arrays, optional
         For series instead of attributes and prototypes.
+    medoids : sequence of str
+        For dissimilarities instead of prototypes: the object that stands for each set.
     explanations : mapping from object to Explanation
     """
 
@@ -88,23 +92,50 @@ class ReportData:
     points: FloatArray
     distances: FloatArray | None = None
     attributes: Sequence[Attribute] = ()
-    prototypes: Sequence[Sequence[Any]] = ()
+    prototypes: Sequence[Sequence[object]] = ()
     prototype_points: FloatArray | None = None
     series: Sequence[FloatArray] | None = None
     prototype_series: Sequence[FloatArray] | None = None
+    medoids: Sequence[str] = ()
     explanations: Mapping[int, Explanation] = field(default_factory=dict)
     axis_names: tuple[str, str] = ("", "")
     map_note: str = ""
     merged: bool = False
     noun: str = "object"
     history: Sequence[float] = ()
-    runs: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    runs: Mapping[str, Sequence[object]] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     reading: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     code: str = ""
     made_by: str = ""
+
+    @property
+    def html(self) -> str:
+        """The report as one self-contained page."""
+        from softecm.report.page import render
+
+        return render(self)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the page; the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; an existing file is replaced.
+        """
+        from softecm.report.page import write
+
+        write(self, path)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, for notebooks."""
+        page = escape(self.html)
+        return (
+            f'<iframe srcdoc="{page}" title="{escape(self.title)}" style="width:100%;height:720px;border:0"></iframe>'
+        )
 
 
 def doubt(partition: CredalPartition) -> FloatArray:

@@ -6,18 +6,16 @@ import base64
 import hashlib
 import math
 import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from softecm.files.atomic import write_text
 from softecm.plots import set_colors
-from softecm.report.data import ReportData
+from softecm.report.data import IntArray, ReportData
 from softecm.report.payload import beyond, payload, to_script
 from softecm.report.words import _group, in_words, three_sentences
 
@@ -35,13 +33,7 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     path : str or path
         Where to write; an existing file is replaced.
     """
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        temporary.write_text(render(data), encoding="utf-8")
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_text(path, render(data))
 
 
 def render(data: ReportData) -> str:
@@ -127,9 +119,9 @@ def _header(data: ReportData) -> str:
     links = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name in SECTIONS)
     n, c = len(data.partition), data.partition.n_clusters
     plural = data.noun if data.noun.endswith("s") else data.noun + "s"
-    line = f"{_group(n)} {plural} · {c} groups" + (
-        f" · {data.parameters['metric']} distance" if "metric" in data.parameters else ""
-    )
+    metric = data.parameters.get("metric", "")
+    compared = "given dissimilarities" if metric == "precomputed" else f"{metric} distance"
+    line = f"{_group(n)} {plural} · {c} groups" + (f" · {compared}" if metric else "")
     return f"""<header>
 <div class="top"><div><h1 dir="auto">{escape(data.title)}</h1><p class="sub">{escape(line)}</p></div>
 <button type="button" id="theme" aria-label="Switch between light and dark">◐</button></div>
@@ -162,7 +154,7 @@ def _found(data: ReportData) -> str:
     return _section("found", "What was found", body)
 
 
-def _shares(labels: Sequence[str], counts: Any) -> str:
+def _shares(labels: Sequence[str], counts: IntArray) -> str:
     return "Objects by set: " + ", ".join(
         f"{label} {count}" for label, count in zip(labels, counts.tolist(), strict=True) if count
     )
@@ -196,7 +188,7 @@ def _profile(data: ReportData) -> str:
     body = """<div class="figure"><div class="row"><div class="legend" id="mass-legend"></div>
 <div class="switch" role="group" aria-label="Order of the objects">
 <button type="button" id="order-set" aria-pressed="true">by set</button>
-<button type="button" id="order-file" aria-pressed="false">as in the file</button></div></div>
+<button type="button" id="order-file" aria-pressed="false">as given</button></div></div>
 <canvas id="mass-canvas" tabindex="0" role="img" aria-label="Mass of every set over the objects"></canvas></div>"""
     return _section("masses", "Mass plot", body, lead)
 
@@ -213,6 +205,8 @@ def _sets(data: ReportData) -> str:
 <label for="channel">Channel</label> <select id="channel"></select></p>
 <div class="cards" id="series-cards"></div>"""
         body = picker + _sizes(data, shown, counts)
+    elif not len(data.prototypes) and not data.medoids:
+        body = _table(*_size_rows(data, shown, counts), "Size of the sets")
     else:
         body = _prototypes(data, shown, counts)
     if rest:
@@ -220,11 +214,15 @@ def _sets(data: ReportData) -> str:
     return _section("sets", "Groups and what lies between", body, lead)
 
 
-def _sizes(data: ReportData, shown: Sequence[int], counts: Any) -> str:
+def _sizes(data: ReportData, shown: Sequence[int], counts: IntArray) -> str:
+    table = _table(*_size_rows(data, shown, counts), "Size of the sets")
+    return f"<details><summary>Size of every set</summary>{table}</details>"
+
+
+def _size_rows(data: ReportData, shown: Sequence[int], counts: IntArray) -> tuple[str, str]:
     mean = data.partition.masses.mean(0)
     rows = "".join(f"<tr>{_set_head(data, j)}<td>{_group(counts[j])}</td><td>{mean[j]:.3f}</td></tr>" for j in shown)
-    head = '<tr><th scope="col">Set</th><th scope="col">Objects</th><th scope="col">Mean mass</th></tr>'
-    return f"<details><summary>Size of every set</summary>{_table(rows, head, 'Size of the sets')}</details>"
+    return rows, '<tr><th scope="col">Set</th><th scope="col">Objects</th><th scope="col">Mean mass</th></tr>'
 
 
 def _table(rows: str, head: str = "", caption: str = "", kind: str = "") -> str:
@@ -236,20 +234,19 @@ def _table(rows: str, head: str = "", caption: str = "", kind: str = "") -> str:
     )
 
 
-def _prototypes(data: ReportData, shown: Sequence[int], counts: Any) -> str:
+def _prototypes(data: ReportData, shown: Sequence[int], counts: IntArray) -> str:
     names = [a.name for a in data.attributes]
     chosen = _telling(data)[:MOST_ATTRIBUTES]
     head = "".join(f'<th scope="col" dir="auto">{escape(names[j])}</th>' for j in chosen)
+    head += '<th scope="col">Medoid</th>' if data.medoids else ""
     rows = []
     for s in shown:
         cells = "".join(_prototype_cell(data, s - 1, j) for j in chosen) if len(data.prototypes) else ""
+        cells += f'<td class="word" dir="auto">{escape(data.medoids[s - 1])}</td>' if data.medoids else ""
         rows.append(f"<tr>{_set_head(data, s)}<td>{_group(counts[s])}</td>{cells}</tr>")
     left = len(names) - len(chosen)
     note = f"Shown are the {len(chosen)} columns in which the groups differ most; {left} more are left out."
-    lead = (
-        "The prototype of each set: what its members are like. The mark shows where a number lies between the least and the "
-        "most of all objects."
-    )
+    lead = _prototypes_lead(data)
     table = _table(
         "".join(rows),
         f'<tr><th scope="col">Set</th><th scope="col">Objects</th>{head}</tr>',
@@ -257,6 +254,16 @@ def _prototypes(data: ReportData, shown: Sequence[int], counts: Any) -> str:
         "prototypes",
     )
     return f'<p class="lead">{lead}</p>{table}' + (f'<p class="note">{note}</p>' if left > 0 else "")
+
+
+def _prototypes_lead(data: ReportData) -> str:
+    if data.medoids:
+        return "The medoid of each set: the object that stands for it."
+    numbers = any(
+        a.kind == "number" and np.isfinite(np.asarray(a.values, dtype=np.float64)).any() for a in data.attributes
+    )
+    mark = " The mark shows where a number lies between the least and the most of all objects."
+    return "The prototype of each set: what its members are like." + (mark if numbers else "")
 
 
 def _set_head(data: ReportData, column: int) -> str:
@@ -299,7 +306,7 @@ def _prototype_cell(data: ReportData, row: int, column: int) -> str:
 
 def _objects(data: ReportData) -> str:
     plural = data.noun if data.noun.endswith("s") else data.noun + "s"
-    lead = f"The {plural} worth a look. Open one to see what pulls it where."
+    lead = f"The {plural} worth a look." + (" Open one to see what pulls it where." if data.explanations else "")
     lists = ("Most in doubt", "Most typical", "Farthest out", "All")
     buttons = "".join(
         f'<button type="button" data-list="{i}" aria-pressed="{str(i == 0).lower()}">{name}</button>'
@@ -312,7 +319,8 @@ def _objects(data: ReportData) -> str:
 a name opens its explanation.</caption><thead></thead><tbody></tbody></table></div>
 <div class="pager"><button type="button" id="previous">Previous</button><span id="page" aria-live="polite"></span>
 <button type="button" id="next">Next</button></div>
-<noscript><p class="notice">The figures and this table need JavaScript. All numbers are in partition.csv.</p></noscript>"""
+<noscript><p class="notice">The figures and this table need JavaScript. All numbers are in the table
+of the partition: partition.csv, or <code>to_frame()</code> in Python.</p></noscript>"""
     return _section("objects", f"{plural.capitalize()} in doubt, typical, far out", body, lead)
 
 
@@ -355,7 +363,7 @@ RUN_COLUMNS = {
 }
 
 
-def _runs(runs: Mapping[str, Sequence[Any]]) -> str:
+def _runs(runs: Mapping[str, Sequence[object]]) -> str:
     keys = [key for key in RUN_COLUMNS if key in runs]
     head = "".join(f'<th scope="col">{RUN_COLUMNS[key]}</th>' for key in keys)
     values = np.asarray(runs.get("objective", ()), dtype=np.float64)
@@ -364,14 +372,14 @@ def _runs(runs: Mapping[str, Sequence[Any]]) -> str:
     return _table(rows, f"<tr>{head}</tr>", "Restarts, the lowest objective first")
 
 
-def _kept(runs: Mapping[str, Sequence[Any]], i: int) -> str:
+def _kept(runs: Mapping[str, Sequence[object]], i: int) -> str:
     return ' class="kept"' if "best" in runs and bool(runs["best"][i]) else ""
 
 
-def _cell(key: str, value: Any) -> str:
+def _cell(key: str, value: object) -> str:
     if key in ("converged", "collapsed", "best"):
         return f"<td>{'yes' if value else 'no'}</td>"
-    return f"<td>{int(value) + 1}</td>" if key == "run" else f"<td>{_number(value)}</td>"
+    return f"<td>{int(_float(value)) + 1}</td>" if key == "run" else f"<td>{_number(value)}</td>"
 
 
 def _glossary(data: ReportData) -> str:
@@ -382,8 +390,11 @@ def _glossary(data: ReportData) -> str:
         ),
         ("A set such as ω1∪ω2", "The object is in one of these groups, and the data can’t tell which."),
         ("∅", "Mass on no group: the object is unlike all of them."),
-        ("Belief", "What points to a group alone; at least this much. In partition.csv as bel(…)."),
-        ("Plausibility", "What does not speak against a group; at most this much. In partition.csv as pl(…)."),
+        ("Belief", "What points to a group alone; at least this much. In tables of the partition as bel(…)."),
+        (
+            "Plausibility",
+            "What does not speak against a group; at most this much. In tables of the partition as pl(…).",
+        ),
         ("Typical", "The largest mass on a single group."),
         ("Doubt", "0: clearly in one group. 1: could be in any."),
     )
@@ -394,14 +405,14 @@ def _glossary(data: ReportData) -> str:
     )
 
 
-def _float(value: Any) -> float:
+def _float(value: object) -> float:
     try:
-        return float(value)
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return math.nan
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     number = _float(value)
     if not math.isfinite(number):
         return escape(str(value))

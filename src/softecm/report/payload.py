@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from softecm.plots import _mix, set_colors
 from softecm.report.data import Attribute, Explanation, FloatArray, ReportData, doubt, noteworthy
 from softecm.report.words import in_words
 
+Json: TypeAlias = dict[str, object]
 MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left out
 MOST_STEPS = 160
 MOST_MEMBERS = 24
 EDGE = (0.005, 0.995)
 
 
-def payload(data: ReportData) -> dict[str, Any]:
+def payload(data: ReportData) -> Json:
     """Everything the script needs."""
     partition, rows = data.partition, data.rows
     drawn = partition[rows]
@@ -55,7 +57,7 @@ def payload(data: ReportData) -> dict[str, Any]:
     }
 
 
-def to_script(value: Any) -> str:
+def to_script(value: object) -> str:
     """JSON that is safe inside a script element: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign, code in (
@@ -69,9 +71,8 @@ def to_script(value: Any) -> str:
     return text
 
 
-def _packed(values: Any, kind: str) -> str:
-    array: NDArray[Any] = np.ascontiguousarray(values)
-    return base64.b64encode(array.astype(kind).tobytes()).decode("ascii")
+def _packed(values: ArrayLike, kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode("ascii")
 
 
 # ------------------------------------------------------------------ the map
@@ -114,12 +115,12 @@ def beyond(data: ReportData) -> int:
 # ------------------------------------------------------------------ values and explanations
 
 
-def _columns(attributes: Any, count: int) -> list[dict[str, Any]]:
+def _columns(attributes: Sequence[Attribute], count: int) -> list[Json]:
     most = max(1, MOST_CELLS // max(count, 1))
     return [_column(a) for a in list(attributes)[:most]]
 
 
-def _column(attribute: Attribute) -> dict[str, Any]:
+def _column(attribute: Attribute) -> Json:
     if attribute.kind == "number":
         return {"name": attribute.name, "numbers": _packed(np.asarray(attribute.values, dtype=np.float64), "<f4")}
     levels = sorted({str(v) for v in attribute.values if v is not None})
@@ -128,7 +129,7 @@ def _column(attribute: Attribute) -> dict[str, Any]:
     return {"name": attribute.name, "levels": levels[:65535], "codes": _packed(codes, "<u2")}
 
 
-def _explained(e: Explanation) -> dict[str, Any]:
+def _explained(e: Explanation) -> Json:
     parts = [[p.name, p.value, p.at_first, p.at_second, round(float(p.pull), 9)] for p in e.parts]
     return {
         "a": e.first,
@@ -149,7 +150,7 @@ def _plain(value: float) -> float | None:
 # ------------------------------------------------------------------ series
 
 
-def _series(data: ReportData, masses: FloatArray) -> dict[str, Any]:
+def _series(data: ReportData, masses: FloatArray) -> Json:
     """Prototypes of the sets, and the surest members of each; the object's own series where it is explained."""
     assert data.prototype_series is not None
     best = masses.argmax(1)
@@ -173,7 +174,7 @@ def _explained_rows(data: ReportData) -> list[int]:
     return [place[i] for i in data.explanations if i in place]
 
 
-def _thinned(series: Any) -> dict[str, Any]:
+def _thinned(series: ArrayLike) -> Json:
     """Length, and at most ``MOST_STEPS`` steps, one list a channel, in five digits."""
     values = np.asarray(series, dtype=np.float64)
     filled = np.flatnonzero(np.isfinite(values).any(1))

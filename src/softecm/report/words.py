@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from softecm.belief import CredalPartition, FocalSets
 
 FEW = 4  # name objects one by one up to this many
+
+
+class Counted(Protocol):
+    """A partition of which little more than its size is known: one in blocks, say."""
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        ...
+
+    def __len__(self) -> int: ...
 
 
 def three_sentences(
@@ -45,7 +56,7 @@ def three_sentences(
     )
 
 
-def counted_sentences(partition: Any, counts: np.ndarray, *, merged: bool = False) -> tuple[str, str, str]:  # type: ignore[type-arg]
+def counted_sentences(partition: Counted, counts: np.ndarray, *, merged: bool = False) -> tuple[str, str, str]:  # type: ignore[type-arg]
     """The same from how many objects have their largest mass on each set, no object named.
 
     Parameters
@@ -72,7 +83,7 @@ def in_words(focal: FocalSets, column: int) -> str:
     return _listed([f"ω{k + 1}" for k in focal.sets[column - 1]], "or") if column else "none"
 
 
-def _groups(partition: CredalPartition, counts: np.ndarray, merged: bool, noun: str) -> str:  # type: ignore[type-arg]
+def _groups(partition: Counted, counts: np.ndarray, merged: bool, noun: str) -> str:  # type: ignore[type-arg]
     c, n = partition.n_clusters, len(partition)
     if merged:
         return (

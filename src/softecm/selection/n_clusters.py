@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +81,13 @@ def default_candidates(n_objects: int) -> range:
 
 
 def choose_n_clusters(
-    X: Any, *, estimator: Any = None, candidates: Iterable[int] | None = None, rule: str = "nonspecificity"
+    X: Any,
+    *,
+    estimator: Any = None,
+    candidates: Iterable[int] | None = None,
+    rule: str = "nonspecificity",
+    fit: Callable[[Any, Any], Any] | None = None,
+    callback: Callable[[int, Any, float], bool | None] | None = None,
 ) -> Choice:
     """The number of clusters that a rule prefers, merged partitions aside.
 
@@ -95,6 +101,11 @@ def choose_n_clusters(
     rule : {"nonspecificity", "xie_beni", "silhouette", "stability"}
         Least left open (mass on the empty set counts as such); clusters compact and far apart; objects nearer to their
         own cluster than to the next; the same groups again when a fifth of the objects is left out (ten refits each).
+    fit : callable, optional
+        Called as ``fit(estimator, X)`` for each candidate; returns the fitted estimator. By default ``estimator.fit(X)``:
+        another shows progress, or listens for an interruption.
+    callback : callable, optional
+        Called as ``callback(n_clusters, model, value)`` after each candidate; true ends the search with those tried so far.
 
     Returns
     -------
@@ -115,29 +126,40 @@ def choose_n_clusters(
     numbers = list(default_candidates(len(X)) if candidates is None else candidates)
     if not numbers:
         raise ValueError("candidates must hold at least one number of clusters; got none. range(2, 9) is usual.")
-    models: dict[int, Any] = {}
     for c in numbers:
         check_count("candidates", c, least=2, hint="Each is a number of clusters.")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CollapseWarning)  # what merges is told apart below
-            warnings.simplefilter("ignore", EmptyClusterWarning)
-            models[c] = clone(base).set_params(n_clusters=c).fit(X)
-    values = {c: _value(wanted, rule, model, X) for c, model in models.items()}
-    best = min(values, key=lambda c: values[c] if wanted.smaller else -values[c])
+    values: dict[int, float] = {}
+    best, chosen = numbers[0], None  # of the models, only the best is kept
+    for c in numbers:
+        model = _fitted(clone(base).set_params(n_clusters=c), X, fit)
+        values[c] = _value(wanted, rule, model, X)
+        if chosen is None or (values[c] < values[best] if wanted.smaller else values[c] > values[best]):
+            best, chosen = c, model
+        if callback is not None and callback(c, model, values[c]):
+            break
     if math.isinf(values[best]):
         raise ValueError(
-            f"no number of clusters among {numbers} gave groups that stand apart: all merged or stand empty. Try "
+            f"no number of clusters among {list(values)} gave groups that stand apart: all merged or stand empty. Try "
             "relaxation='gap', a beta nearer to 1, or other candidates."
         )
-    return Choice(best, models[best], values, rule)
+    return Choice(best, chosen, values, rule)
+
+
+def _fitted(model: Any, X: Any, fit: Callable[[Any, Any], Any] | None) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollapseWarning)  # what merges is told apart by its value
+        warnings.simplefilter("ignore", EmptyClusterWarning)
+        return model.fit(X) if fit is None else fit(model, X)
 
 
 def _value(wanted: Rule, rule: str, model: Any, X: Any) -> float:
     """The rule's value for a fitted model; infinitely bad where clusters merged or stand empty."""
     if math.isinf(guarded_nonspecificity(model)):
         return math.inf if wanted.smaller else -math.inf
-    data = Data(X, None, None, digest(X))
+    if rule == "nonspecificity":
+        return guarded_nonspecificity(model)
     if rule == "stability":
+        data = Data(X, None, None, digest(X))
         params = {"n_clusters": model.n_clusters}
         (cell,) = make_cells({"": model}, params, [0])
         return float(run_stability([cell], data, RESAMPLES)[0]["stability"])

@@ -235,8 +235,9 @@ const curves = (lines, width, height) => {
   let low = Infinity, high = -Infinity, long = 1;
   for (const l of lines) { long = Math.max(long, l.length); for (const v of l.values) if (v !== null) { low = Math.min(low, v); high = Math.max(high, v); } }
   if (!(high > low)) { high = low + 1; }
-  const left = 46, X = (k, l) => left + (l.values.length < 2 ? 0 : k * (l.length - 1) / (l.values.length - 1)) / Math.max(long - 1, 1) * (width - left - 6), Y = (v) => 8 + (high - v) / (high - low) * (height - 28);
-  for (const v of [low, high]) { const t = svg("text", { x: left - 6, y: Y(v) + 4, "text-anchor": "end" }); t.textContent = number(+v.toPrecision(3)); s.append(t); }
+  const tick = (v) => number(+v.toPrecision(3)), left = Math.max(46, 12 + 7 * Math.max(tick(low).length, tick(high).length));
+  const X = (k, l) => left + (l.values.length < 2 ? 0 : k * (l.length - 1) / (l.values.length - 1)) / Math.max(long - 1, 1) * (width - left - 6), Y = (v) => 8 + (high - v) / (high - low) * (height - 28);
+  for (const v of [low, high]) { const t = svg("text", { x: left - 6, y: Y(v) + 4, "text-anchor": "end" }); t.textContent = tick(v); s.append(t); }
   for (const [k, anchor] of [[1, "start"], [long, "end"]]) { const t = svg("text", { x: k === 1 ? left : width - 6, y: height - 4, "text-anchor": anchor }); t.textContent = k === 1 ? "step 1" : k; s.append(t); }
   for (const l of lines) {
     let path = "", pen = false;
@@ -312,7 +313,7 @@ if (D.series) (() => {
       if (e.ds !== null) { const p = el("p", "", `Nearest to it is the prototype of ${D.labels[best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? "; for that speak most " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
       if (e.far.length) td.append(el("p", "", "Far from " + a + " mostly in " + e.far.map(([n, part]) => `${D.series ? "steps " : ""}${n} (${Math.round(100 * part)} %)`).join(", ") + " of the distance."));
       if (D.series && D.series.own[i]) { const s = curves([curve(D.series.prototypes[e.a - 1], channel, D.colors[e.a], 2.4, 0.9), curve(D.series.prototypes[e.b - 1], channel, D.colors[e.b], 2.4, 0.9, "6 4"), curve(D.series.own[i], channel, "currentColor", 1.8, 1)], 640, 190); s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(s); }
-    } else td.append(el("p", "", "Explanations are computed for the objects of the first three lists."));
+    } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are computed for the objects of the first three lists." : "There is nothing to explain it by but its masses: " + [...Array(F).keys()].filter((j) => mass(i, j) >= 0.001).sort((p, q) => mass(i, q) - mass(i, p)).slice(0, 8).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ") + "."));
     const others = columns.filter((c) => !told.has(c.name));
     if (others.length) { const box = el("div", "values"); for (const c of others.slice(0, 40)) { const p = el("div"), n = el("span", "", c.name + " "), v = el("b", "", value(c, i)); n.dir = v.dir = "auto"; p.append(n, v); box.append(p); } td.append(box); }
     return tr;

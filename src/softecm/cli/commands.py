@@ -1,0 +1,324 @@
+"""The commands: what each takes, and the one call it makes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from softecm.cli.options import (
+    FILE,
+    FIT,
+    OUT,
+    Delta,
+    Device,
+    Dtype,
+    Force,
+    InputFile,
+    Json,
+    MetricName,
+    Quiet,
+    RelaxationName,
+    Tol,
+    number_or,
+    reads_a_file,
+    several,
+)
+
+if TYPE_CHECKING:
+    from softecm.readers import ReadOptions
+
+app = typer.Typer(
+    name="softecm",
+    help="Which groups are there, who clearly belongs to one, who lies between which, and who to none?",
+    epilog="Start with:  softecm demo   or   softecm cluster FILE -c 3",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from softecm._version import __version__
+
+        typer.echo(f"softecm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool | None,
+        typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is."),
+    ] = None,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the figure and the report.")] = Path(
+        "softecm-demo"
+    ),
+    force: Force = False,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Twelve points of the paper, clustered with ECM and Soft-ECM, explained on one screen."""
+    from softecm.cli.demo import run
+
+    run(output, force=force, quiet=quiet, machine=machine)
+
+
+@app.command()
+@reads_a_file()
+def cluster(
+    file: InputFile,
+    *,
+    clusters: Annotated[
+        str, typer.Option("--clusters", "-c", metavar="K|auto", help="How many groups.", rich_help_panel=FIT)
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder to write; FILE-softecm by default.", rich_help_panel=OUT),
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(help="Column with known classes: only to score.", rich_help_panel=FILE)
+    ] = None,
+    options: ReadOptions,
+    metric: MetricName = "auto",
+    seed: Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=FIT)] = 0,
+    alpha: Annotated[float, typer.Option(help="Larger keeps mass off large sets.", rich_help_panel=FIT)] = 1.0,
+    beta: Annotated[
+        float, typer.Option(help="Above 1; larger spreads mass over more sets.", rich_help_panel=FIT)
+    ] = 1.2,
+    delta: Delta = "auto",
+    lam: Annotated[float, typer.Option(help="How strongly sets are tied to their groups.", rich_help_panel=FIT)] = 1.0,
+    relaxation: RelaxationName = "penalty",
+    max_cardinality: Annotated[
+        str, typer.Option(help="Largest set considered, or none for all.", rich_help_panel=FIT)
+    ] = "2",
+    focal_sets: Annotated[str | None, typer.Option(help="simple, full or pairs.", rich_help_panel=FIT)] = None,
+    init: Annotated[str, typer.Option(help="k-means++ or random.", rich_help_panel=FIT)] = "k-means++",
+    n_init: Annotated[int, typer.Option(help="Number of starts.", rich_help_panel=FIT)] = 10,
+    max_iter: Annotated[int, typer.Option(help="Most rounds.", rich_help_panel=FIT)] = 200,
+    tol: Tol = 1e-4,
+    solver: Annotated[str, typer.Option(help="auto, descent or gradient.", rich_help_panel=FIT)] = "auto",
+    device: Device = "auto",
+    dtype: Dtype = "float64",
+    n_jobs: Annotated[int | None, typer.Option(help="Threads.", rich_help_panel=FIT)] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Such as 2GB: a larger Parquet file is read block by block.", rich_help_panel=FIT),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File that keeps where the fit stands.", rich_help_panel=FIT)
+    ] = None,
+    resume: Annotated[Path | None, typer.Option(help="Checkpoint to go on from.", rich_help_panel=FIT)] = None,
+    parquet: Annotated[
+        bool, typer.Option("--parquet", help="Write partition.parquet, too.", rich_help_panel=OUT)
+    ] = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Find groups in a file; write the partition, a model and a report into a folder.
+
+    What is not said about the file is found out and shown. The folder gets partition.csv (the id of each object, its label
+    counted from 0, its set, belief and plausibility of each group, mass of each set; text that a spreadsheet would run as a
+    formula gets an apostrophe in front), summary.json, model.safetensors and report.html. A Parquet file that does not fit
+    in memory is read block by block; then the masses are in partition.parquet and the report shows a sample.
+    """
+    from softecm.cli.cluster import Request, run
+
+    given = {
+        "metric": metric,
+        "random_state": seed,
+        "alpha": alpha,
+        "beta": beta,
+        "delta": number_or("--delta", delta, "auto"),
+        "lam": lam,
+        "relaxation": relaxation,
+        "max_cardinality": number_or("--max-cardinality", max_cardinality, whole=True),
+        "focal_sets": focal_sets,
+        "init": init,
+        "n_init": n_init,
+        "max_iter": max_iter,
+        "tol": tol,
+        "solver": solver,
+        "device": device,
+        "dtype": dtype,
+        "n_jobs": n_jobs,
+    }
+    asked = Request(
+        file,
+        clusters,
+        output or Path(f"{file.stem}-softecm"),
+        replace(options, label_column=label_column),
+        given,
+        parquet=parquet,
+        force=force,
+        memory=memory,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
+    run(asked, quiet=quiet, machine=machine)
+
+
+@app.command()
+@reads_a_file("drop", "categorical", "numeric")
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, or a folder softecm cluster wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New objects, with the columns of the first ones.")],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="CSV to write; FILE-partition.csv by default, - for the screen."),
+    ] = None,
+    options: ReadOptions,
+    force: Force = False,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Say where new objects belong, by a model that is already there."""
+    from softecm.cli.predict import run
+
+    run(model, file, output, options, force=force, quiet=quiet, machine=machine)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write; DIR/report.html by default.")
+    ] = None,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Draw the report of a result folder again, without fitting."""
+    from softecm.cli.redraw import run
+
+    run(folder, output, quiet=quiet, machine=machine)
+
+
+@app.command()
+@reads_a_file()
+def sweep(
+    file: InputFile,
+    *,
+    clusters: Annotated[
+        str,
+        typer.Option("--clusters", "-c", metavar="K", help="How many groups: 3, 2,3,4 or 2-6.", rich_help_panel=FIT),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write; FILE-sweep by default.", rich_help_panel=OUT)
+    ] = None,
+    beta: Annotated[str, typer.Option(help="Values of beta, comma between.", rich_help_panel=FIT)] = "1.1,1.2,1.3,1.5",
+    lam: Annotated[str, typer.Option(help="Values of lambda, comma between.", rich_help_panel=FIT)] = "0.1,1,10",
+    alpha: Annotated[str, typer.Option(help="Values of alpha, comma between.", rich_help_panel=FIT)] = "1",
+    seeds: Annotated[int, typer.Option(help="Runs of each combination.", rich_help_panel=FIT)] = 3,
+    rule: Annotated[
+        str,
+        typer.Option(help="nonspecificity, xie_beni, silhouette, stability or paper.", rich_help_panel=FIT),
+    ] = "nonspecificity",
+    resamples: Annotated[
+        int, typer.Option(help="Refits on parts of the objects, for the rule stability.", rich_help_panel=FIT)
+    ] = 0,
+    metric: MetricName = "auto",
+    delta: Delta = "auto",
+    relaxation: RelaxationName = "penalty",
+    n_init: Annotated[int, typer.Option(help="Starts of a run.", rich_help_panel=FIT)] = 10,
+    max_iter: Annotated[int, typer.Option(help="Most rounds.", rich_help_panel=FIT)] = 500,
+    tol: Tol = 1e-4,
+    device: Device = "auto",
+    dtype: Dtype = "float64",
+    labels: Annotated[
+        str | None, typer.Option(help="Column with known classes: only to judge.", rich_help_panel=FILE)
+    ] = None,
+    options: ReadOptions,
+    journal: Annotated[
+        Path | None, typer.Option(help="File of finished runs; in the folder by default.", rich_help_panel=OUT)
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Try a grid of parameters on a file; say what each rule chooses without labels.
+
+    The folder gets sweep.csv (a row a run), best.json, heatmap.png and a journal: the same command goes on where it was
+    stopped.
+    """
+    from softecm.cli.sweep import run
+
+    given = {
+        "metric": metric,
+        "delta": number_or("--delta", delta, "auto"),
+        "relaxation": relaxation,
+        "n_init": n_init,
+        "max_iter": max_iter,
+        "tol": tol,
+        "device": device,
+        "dtype": dtype,
+    }
+    grid = {"n_clusters": clusters, "alpha": alpha, "beta": beta, "lam": lam}
+    run(
+        file,
+        grid,
+        output,
+        replace(options, label_column=labels),
+        given,
+        rule=rule,
+        seeds=seeds,
+        resamples=resamples,
+        journal=journal,
+        force=force,
+        quiet=quiet,
+        machine=machine,
+    )
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="diamond, cbf, mixture, table, lambda, rules, or all of them.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write; out/reproduce/NAME by default.")
+    ] = None,
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(help="Rows of the table: numerical, categorical, series, or names; comma between."),
+    ] = None,
+    grid: Annotated[
+        str, typer.Option(help="full (1000 runs a row), small, or auto: small for Soft-DTW alone.")
+    ] = "auto",
+    seeds: Annotated[int, typer.Option(help="Runs of each combination; 5 at most for Soft-DTW unless full.")] = 10,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    journals: Annotated[
+        Path | None, typer.Option(help="Folder of finished runs, shared by experiments; beside the output by default.")
+    ] = None,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """The paper's tables and figures, computed anew and laid beside its numbers.
+
+    Writes NAME.md, NAME.html and the figures. What is finished is kept in journals: the same command goes on where
+    it was stopped. The data sets are downloaded, or read from the folder that SOFTECM_DATA names.
+    """
+    from softecm.cli.reproduce import run
+
+    run(
+        name,
+        output,
+        rows=several(rows),
+        grid=grid,
+        seeds=seeds,
+        device=device,
+        journals=journals,
+        quiet=quiet,
+        machine=machine,
+    )

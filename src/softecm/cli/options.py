@@ -1,0 +1,147 @@
+"""Options of the command line that several commands share, each said once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+Command = Callable[..., None]
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, nothing else.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace the results in an existing folder.")]
+
+FILE, FIT, OUT = "How the file is read", "How groups are looked for", "What is written"
+
+Delimiter = Annotated[
+    str | None, typer.Option(help="Between cells: a character, tab, blanks, or none.", rich_help_panel=FILE)
+]
+Decimal = Annotated[str | None, typer.Option(help="Decimal sign, . or ,", rich_help_panel=FILE)]
+Encoding = Annotated[str | None, typer.Option(help="Such as utf-8 or cp1252.", rich_help_panel=FILE)]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line names the columns.", rich_help_panel=FILE),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(help="What marks a missing cell, instead of ?, NA, empty …; repeatable.", rich_help_panel=FILE),
+]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file.", rich_help_panel=FILE)]
+Array = Annotated[str | None, typer.Option(help="Array of an .npz file.", rich_help_panel=FILE)]
+Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out, comma between.", rich_help_panel=FILE)]
+Categorical = Annotated[
+    list[str] | None, typer.Option(help="Columns to take as categories, or all.", rich_help_panel=FILE)
+]
+Numeric = Annotated[list[str] | None, typer.Option(help="Columns that must be numbers, or all.", rich_help_panel=FILE)]
+MetricName = Annotated[str, typer.Option(help="auto, or a metric's name.", rich_help_panel=FIT)]
+Delta = Annotated[
+    str, typer.Option(help="Distance to no group: auto, a number, or none for no outliers.", rich_help_panel=FIT)
+]
+RelaxationName = Annotated[str, typer.Option(help="penalty, gap or exact.", rich_help_panel=FIT)]
+Tol = Annotated[float, typer.Option(help="Done when no mass moves by more.", rich_help_panel=FIT)]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=FIT)]
+Dtype = Annotated[str, typer.Option(help="float64 or float32.", rich_help_panel=FIT)]
+IdColumn = Annotated[str | None, typer.Option(help="Column that names the objects.", rich_help_panel=FILE)]
+SeriesId = Annotated[
+    str | None, typer.Option("--id", help="Long table of series: which series a row is of.", rich_help_panel=FILE)
+]
+Time = Annotated[
+    str | None, typer.Option(help="Long table of series: the column that orders a series.", rich_help_panel=FILE)
+]
+Value = Annotated[
+    str | None, typer.Option(help="Long table of series: the value columns, comma between.", rich_help_panel=FILE)
+]
+
+InputFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="CSV, Parquet, Feather, Excel, ARFF, .ts, .npy or .npz.")
+]
+
+#: How a file is read, in the order of ``--help``; all of these are None unless given.
+READING: dict[str, Any] = {
+    "id_column": IdColumn,
+    "drop": Drop,
+    "categorical": Categorical,
+    "numeric": Numeric,
+    "delimiter": Delimiter,
+    "decimal": Decimal,
+    "encoding": Encoding,
+    "header": Header,
+    "missing": Missing,
+    "sheet": Sheet,
+    "array": Array,
+    "series_id": SeriesId,
+    "time": Time,
+    "value": Value,
+}
+
+
+def reads_a_file(*without: str) -> Callable[[Command], Command]:
+    """Give a command the options on how its file is read; it gets what was said as one value, ``options``.
+
+    They stand in ``--help`` where ``options`` stands among the command's parameters.
+    """
+    added = {name: kind for name, kind in READING.items() if name not in without}
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def reading(**given: Any) -> None:
+            said = {name: given.pop(name) for name in added}
+            command(**given, options=read_options(said))
+
+        hints = get_type_hints(command, localns={"ReadOptions": object}, include_extras=True)
+        own = inspect.signature(command).parameters.values()
+        expanded = [one for p in own for one in (_parameters(added) if p.name == "options" else [_typed(p, hints)])]
+        reading.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
+        reading.__annotations__ = {p.name: p.annotation for p in expanded}
+        return reading
+
+    return decorate
+
+
+def _parameters(kinds: dict[str, Any]) -> list[inspect.Parameter]:
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in kinds.items()]
+
+
+def _typed(parameter: inspect.Parameter, hints: dict[str, Any]) -> inspect.Parameter:
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name])
+
+
+def read_options(said: dict[str, Any]) -> Any:
+    """What was said about a file, as ``ReadOptions``."""
+    from softecm.readers import ReadOptions
+
+    lists: dict[str, Any] = {name: several(said[name]) for name in ("drop", "categorical", "numeric") if name in said}
+    lists["value"] = several([said["value"]] if said["value"] else None)
+    return ReadOptions(**said | lists | {"missing": tuple(said["missing"] or ()) or None})
+
+
+def several(names: list[str] | None) -> tuple[str, ...]:
+    """Names given once each, or in one go with commas between.
+
+    Examples
+    --------
+    >>> several(["a, b", "c"])
+    ('a', 'b', 'c')
+    """
+    return tuple(part.strip() for name in names or [] for part in name.split(",") if part.strip())
+
+
+def number_or(name: str, text: str, *words: str, whole: bool = False) -> float | int | str | None:
+    """A number, one of the words, or None for "none"."""
+    from softecm.cli.problems import Problem
+
+    if text in words:
+        return text
+    if text.lower() in ("none", "off"):
+        return None
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        choices = "".join(f"{word}, " for word in words)
+        raise Problem(f"{name} must be {choices}none or a number; got {text}.") from None

@@ -1,0 +1,80 @@
+"""What a clustering leaves behind: the summary, the files of its folder, the words on the screen."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from softecm._version import __version__
+from softecm.cli.fitting import Fitted
+from softecm.cli.results import Counted, summary_facts, write_json
+from softecm.cli.screen import counts_table, lines, visible
+from softecm.cli.source import Source
+from softecm.readers import ReadOptions
+from softecm.report.fit import code, parameters, scores
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
+
+
+def summary(source: Source, options: ReadOptions, fitted: Fitted, counted: Counted, chosen: str) -> dict[str, Any]:
+    """What summary.json holds."""
+    model, loaded = fitted.model, source.loaded
+    return {
+        "softecm": __version__,
+        "file": str(source.file.absolute()),
+        "reading": {k: v for k, v in asdict(options).items() if v not in (None, ())},
+        "understood": {**loaded.how, "columns": [asdict(c) for c in loaded.columns]},
+        **summary_facts(model, counted, source.sentences(model, counted)),
+        "clusters_chosen": chosen or None,
+        "parameters": parameters(model),
+        "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
+        "warnings": [*source.remarks(), *fitted.warnings],
+        "interrupted": fitted.interrupted,
+        "seconds": round(fitted.seconds, 3),
+        **source.more(fitted),
+    }
+
+
+def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Mapping[str, Any]) -> None:
+    """The model, the summary and the report; ``folder`` is where they will lie in the end."""
+    model = fitted.model
+    model.save(work / "model.safetensors")
+    write_json(summary, work / "summary.json")
+    saved = str(folder / "model.safetensors")
+    model.report(
+        source.loaded.data,
+        work / "report.html",
+        names=source.loaded.names,
+        title=source.title,
+        partition=source.shown(model),
+        parameters=summary["parameters"],
+        scores=summary["scores"],
+        warnings=summary["warnings"],
+        reading=source.loaded.how,
+        code=code(model, source.reading(), saved, streamed="streamed" in summary),
+    )
+
+
+def say(out: Console, folder: Path, model: SoftECM, counted: Counted, summary: Mapping[str, Any]) -> None:
+    """What was found, and where to look."""
+    out.print()
+    if summary["clusters_chosen"]:
+        out.print(Text(summary["clusters_chosen"] + "."))
+    lines(out, [visible(s) for s in summary["sentences"]])
+    out.print(counts_table(model.focal_sets_, counted.objects.tolist()))
+    if summary["scores"]:
+        out.print(Text("Against the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))
+    for warning in summary["warnings"]:
+        out.print(Text(f"Mind: {warning}", style="yellow"))
+    out.print()
+    out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold")))
+    if summary.get("streamed"):
+        out.print(Text(f"All masses: {folder / 'partition.parquet'}", style="dim"))
+    out.print(Text(f"New objects: softecm predict {shlex.quote(str(folder))} FILE", style="dim"))

@@ -1,0 +1,106 @@
+"""Where a file's objects come from: all of them in memory, or one block after the other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from softecm.belief import CredalPartition
+from softecm.cli.fitting import Fitted
+from softecm.cli.problems import Problem
+from softecm.cli.results import Counted, partition_table, write_csv
+from softecm.readers import Loaded, ReadOptions, read
+from softecm.report import three_sentences
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
+
+
+@dataclass(frozen=True)
+class Source(ABC):
+    """A file's objects, as they are fitted, written and shown."""
+
+    file: Path
+    loaded: Loaded  # all objects, or a sample of them
+
+    @property
+    @abstractmethod
+    def n_objects(self) -> int:
+        """How many objects the file has."""
+
+    @abstractmethod
+    def data(self, metric: str) -> Any:
+        """What is fitted."""
+
+    @abstractmethod
+    def write_masses(self, model: SoftECM, work: Path) -> Counted:
+        """Write the partition of all objects into a folder; says how many objects are where."""
+
+    @abstractmethod
+    def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
+        """What was found, in words."""
+
+    @abstractmethod
+    def shown(self, model: SoftECM) -> CredalPartition:
+        """The partition of ``loaded``: what the report draws."""
+
+    def reading(self) -> Sequence[str]:
+        """Python that makes ``X`` from the file."""
+        return self.loaded.code
+
+    @property
+    def title(self) -> str:
+        """What the report is called."""
+        return self.file.name
+
+    def remarks(self) -> list[str]:
+        """What to mind whatever the fit said."""
+        return []
+
+    def more(self, fitted: Fitted) -> Mapping[str, Any]:
+        """What the summary says of this kind of source alone."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Whole(Source):
+    """All objects in memory."""
+
+    parquet: bool = False  # whether partition.parquet is wanted, too
+
+    @property
+    def n_objects(self) -> int:
+        """All that were read."""
+        return len(self.loaded)
+
+    def data(self, metric: str) -> Any:
+        """The objects as they were read."""
+        return self.loaded.data
+
+    def write_masses(self, model: SoftECM, work: Path) -> Counted:
+        """partition.csv, and partition.parquet where asked."""
+        table = partition_table(model.partition_, self.loaded.names)
+        write_csv(table, work / "partition.csv")
+        if self.parquet:
+            try:
+                table.to_parquet(work / "partition.parquet", index=False)
+            except ImportError as error:
+                raise Problem("--parquet needs pyarrow: pip install pyarrow.") from error
+        return Counted.of(model.partition_)
+
+    def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
+        """Groups, objects between and objects nowhere, named where they are few."""
+        noun = "series" if self.loaded.shape == "series" else "object"
+        return three_sentences(model.partition_, self.loaded.names, merged=bool(model.collapsed_), noun=noun)
+
+    def shown(self, model: SoftECM) -> CredalPartition:
+        """All of it."""
+        return model.partition_
+
+
+def whole(file: Path, options: ReadOptions, *, parquet: bool) -> Whole:
+    """Read a file."""
+    return Whole(file, read(file, options), parquet)

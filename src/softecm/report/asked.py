@@ -1,0 +1,79 @@
+"""What a report asks of an estimator: little that must be there, and what only some have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softecm.belief import CredalPartition
+
+#: Whatever an estimator takes: a data frame of any library, an array, a list of series, dissimilarities.
+Data: TypeAlias = Any
+FloatArray = NDArray[np.float64]
+
+
+class Model(Protocol):
+    """A fitted estimator."""
+
+    partition_: CredalPartition
+
+    def predict_partition(self, X: Data) -> CredalPartition:
+        """The partition of other objects."""
+        ...
+
+    def get_params(self, deep: bool = True) -> Mapping[str, object]:
+        """Its parameters."""
+        ...
+
+
+class Comparing(Model, Protocol):
+    """A fitted estimator with prototypes, to which objects can be compared."""
+
+    model_: Any  # a PrototypeModel: tensors, a metric, a space
+    prototypes_: Data
+
+    def transform(self, X: Data) -> ArrayLike:
+        """Distances to the prototypes."""
+        ...
+
+    def explain(self, X: Data) -> ArrayLike:
+        """What each attribute adds to them."""
+        ...
+
+
+def comparing(model: Model) -> Comparing | None:
+    """The model as one with prototypes; None for those without, such as EVCLUS."""
+    return cast("Comparing", model) if hasattr(model, "model_") else None
+
+
+def pairwise(model: Model) -> bool:
+    """Whether its objects are rows of dissimilarities (scikit-learn's tag)."""
+    tags = getattr(model, "__sklearn_tags__", None)
+    return bool(tags is not None and tags().input_tags.pairwise)
+
+
+def of_series(model: Model) -> bool:
+    """Whether its objects are series: then its prototypes are."""
+    fitted = comparing(model)
+    if fitted is None or pairwise(model):
+        return False
+    return isinstance(fitted.prototypes_, list) or np.ndim(fitted.prototypes_) == 3
+
+
+def merged(model: Model) -> bool:
+    """Whether prototypes of different clusters have come together."""
+    return bool(getattr(model, "collapsed_", False))
+
+
+def history(model: Model) -> list[float]:
+    """The objective after each round."""
+    return [float(v) for v in getattr(model, "history_", ())]
+
+
+def restarts(model: Model) -> dict[str, Sequence[object]]:
+    """One entry a run, column by column."""
+    runs: Mapping[str, Sequence[object]] = getattr(model, "_runs", {})
+    return {name: list(values) for name, values in runs.items()}

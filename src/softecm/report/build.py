@@ -1,0 +1,141 @@
+"""From a fitted estimator and its objects to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from softecm._version import __version__
+from softecm.belief import CredalPartition
+from softecm.report import fit
+from softecm.report.asked import Data, Model, comparing, history, merged, pairwise, restarts
+from softecm.report.data import ReportData
+from softecm.report.objects import every, names_of, take
+from softecm.report.view import is_square, look
+
+COMPARED = 200  # objects by which those of the fit are told from others
+SAME = 1e-3
+
+
+def build(
+    model: Model,
+    X: Data,
+    *,
+    names: Sequence[object] | None = None,
+    labels: Sequence[object] | None = None,
+    title: str | None = None,
+    feature_names: Sequence[str] | None = None,
+    partition: CredalPartition | None = None,
+    parameters: Mapping[str, str] | None = None,
+    scores: Mapping[str, float] | None = None,
+    warnings: Sequence[str] | None = None,
+    reading: Mapping[str, str] | None = None,
+    code: str | None = None,
+) -> ReportData:
+    """A report on a fitted estimator: a value with ``html`` and ``write(path)``; a notebook shows it.
+
+    Works for every estimator: one without prototypes (EVCLUS), or whose metric does not add up over attributes, shows
+    what it has.
+
+    Parameters
+    ----------
+    model : a fitted estimator
+    X : data like that given to ``fit``, or None
+        The objects that were fitted, or others; a data frame, an array, a list of series, dissimilarities. None where they
+        are gone: then ``partition`` is drawn without them.
+    names : sequence of length n, optional
+        What the objects are called; by default a pandas index, or numbers from 1.
+    labels : sequence of length n, optional
+        Known classes, to score by; None where unknown.
+    title : str, optional
+        By default the estimator's name.
+    feature_names : sequence of str, optional
+        What the columns are called, where ``X`` does not say.
+    partition : CredalPartition, optional
+        What to show; by default the fit's own partition for the objects that were fitted, ``predict_partition`` for others.
+    parameters, scores, warnings, reading, code : optional
+        What the last section lists, where it is known better than from the model.
+
+    Returns
+    -------
+    report : ReportData
+
+    Examples
+    --------
+    >>> from softecm import ECM, report
+    >>> from softecm.datasets import load_diamond
+    >>> X = load_diamond().data
+    >>> page = report.build(ECM(2, delta=5.0, random_state=0).fit(X), X, title="The Diamond", feature_names=["x", "y"])
+    >>> page.axis_names, page.html.count("The Diamond")
+    (('x', 'y'), 2)
+    """
+    shown = partition if partition is not None else _partition(model, X)
+    scored = fit.scores(shown, labels) if scores is None else scores
+    called = names_of(X, len(shown), names)
+    view = look(model, X, shown, feature_names)
+    return ReportData(
+        title=type(model).__name__ if title is None else title,
+        partition=shown,
+        ids=called,
+        rows=view.rows,
+        points=view.map.points,
+        distances=view.distances,
+        attributes=() if view.columns is None else view.columns.attributes,
+        prototypes=() if view.columns is None else view.columns.prototypes,
+        prototype_points=view.map.stars,
+        series=view.series,
+        prototype_series=view.prototype_series,
+        medoids=_medoids(model, called),
+        explanations=view.explanations,
+        axis_names=view.map.axes,
+        map_note=view.map.note,
+        merged=merged(model),
+        noun="object" if view.prototype_series is None else "series",
+        history=history(model),
+        runs=restarts(model),
+        parameters=fit.parameters(model) if parameters is None else parameters,
+        reading=reading or {},
+        scores=scored,
+        warnings=fit.warnings(model) if warnings is None else warnings,
+        code=fit.code(model) if code is None else code,
+        made_by=f"softecm {__version__}",
+    )
+
+
+def _partition(model: Model, X: Data) -> CredalPartition:
+    """The fit's own partition where ``X`` is what was fitted, else what the model says about ``X``.
+
+    The fit's own may know more than a prediction: links between objects, and in EVCLUS all conflicts at once.
+    """
+    if X is None:
+        raise ValueError(
+            "partition must be given where X is None: there is nothing else to draw. Give model.partition_."
+        )
+    if not hasattr(X, "__len__"):
+        raise ValueError(
+            f"X must be in memory for a report; got {type(X).__name__}. Give a sample of the objects: the report would "
+            "draw no more of them anyway."
+        )
+    fitted = model.partition_
+    if not isinstance(fitted, CredalPartition) or len(fitted) != len(X):
+        return model.predict_partition(X)
+    if pairwise(model):
+        return fitted if is_square(np.asarray(X, dtype=np.float64)) else model.predict_partition(X)
+    rows = every(len(X), COMPARED)
+    apart = np.abs(model.predict_partition(take(X, rows)).masses - fitted.masses[rows]).max(1)
+    if np.median(apart) > SAME:
+        raise ValueError(
+            f"X has as many objects as the fit, {len(X)}, and other masses: either they are others, or links between them "
+            "moved theirs. Say what to show: partition=model.predict_partition(X) or partition=model.partition_."
+        )
+    return fitted
+
+
+def _medoids(model: Model, names: Sequence[str]) -> list[str]:
+    """The objects that stand for the sets, where the prototypes are objects."""
+    fitted = comparing(model)
+    if fitted is None or not pairwise(model) or np.ndim(fitted.prototypes_) != 1:
+        return []
+    is_fit = isinstance(model.partition_, CredalPartition) and len(names) == len(model.partition_)
+    return [names[int(i)] if is_fit else f"{int(i) + 1} of the fit" for i in fitted.prototypes_]

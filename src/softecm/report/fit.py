@@ -1,0 +1,130 @@
+"""What a report says about the fit itself: parameters, warnings, scores, the code that does it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from softecm.belief import CredalPartition
+from softecm.distances import SEMI_METRICS
+from softecm.report.asked import Model, comparing, merged, pairwise
+from softecm.report.objects import missing
+
+UNTOLD = ("callback", "verbose", "warm_start")
+LONGEST = 120  # signs of a parameter; what is longer is data rather than a setting
+
+
+def parameters(model: Model) -> dict[str, str]:
+    """Parameters of the fit as text; what says nothing is left out."""
+    params = model.get_params(deep=False)
+    shown = {k: _told(v) for k, v in params.items() if k not in UNTOLD and v is not None}
+    metric = _metric(model, params.get("metric"))
+    if metric:
+        shown["metric"] = metric
+    for name, value in params.items():
+        found = getattr(model, f"{name}_", None)
+        if isinstance(value, str) and value == "auto" and isinstance(found, int | float):
+            shown[name] = f"auto: {found:.6g}"
+    return shown
+
+
+def _metric(model: Model, given: object) -> str:
+    """The metric's name: the one that was found for "auto", otherwise the one that was given."""
+    if pairwise(model):
+        return given if isinstance(given, str) else ""
+    fitted = comparing(model)
+    if fitted is None or (isinstance(given, str) and given != "auto"):
+        return str(given or "")
+    name = str(fitted.model_.metric.name)
+    if given is None:  # an algorithm with one metric: named where people know it
+        return name if name in SEMI_METRICS else ""
+    return name or getattr(given, "__name__", type(given).__name__)
+
+
+def _told(value: object) -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
+    return text if len(text) <= LONGEST else f"{type(value).__name__} as given"
+
+
+def warnings(model: Model) -> list[str]:
+    """What a fitted model itself gives reason to mind."""
+    told = []
+    if not getattr(model, "converged_", True):
+        told.append(
+            f"{type(model).__name__} has not converged after {getattr(model, 'n_iter_', 0)} rounds. Raise max_iter, or tol "
+            "if a rougher answer will do."
+        )
+    if merged(model):
+        told.append("Prototypes of different clusters have merged: the partition does not tell them apart.")
+    return told
+
+
+def scores(partition: CredalPartition, labels: Sequence[object] | None) -> dict[str, float]:
+    """How well the clusters meet known classes; empty without any. Objects of unknown class (None, NaN) don't count."""
+    if labels is None:
+        return {}
+    if len(labels) != len(partition):
+        raise ValueError(
+            f"labels must have one entry for each of the {len(partition)} objects, None where the class is unknown; got "
+            f"{len(labels)}."
+        )
+    known = np.array([not missing(v) for v in labels])
+    if known.sum() < 2:
+        return {}
+    from softecm import scores as measure
+
+    truth = [str(v) for v, there in zip(labels, known, strict=True) if there]
+    found = partition[known].labels()
+    return {
+        "adjusted Rand index": float(measure.adjusted_rand_index(truth, found)),
+        "Rand index": float(measure.rand_index(truth, found)),
+        "accuracy": float(measure.accuracy(truth, found)),
+        "purity": float(measure.purity(truth, found)),
+    }
+
+
+def code(model: Model, reading: Sequence[str] = (), saved: str | None = None, *, streamed: bool = False) -> str:
+    """The same fit in Python.
+
+    Parameters
+    ----------
+    model : a fitted estimator
+    reading : sequence of str
+        Lines that make ``X``.
+    saved : str, optional
+        Where the model lies, if it was saved.
+    streamed : bool
+        Whether its partition is in blocks.
+    """
+    name = type(model).__name__
+    loading = ["", "# or, without fitting again:", f"model = load_model({saved!r})"] if saved is not None else []
+    imports = [line for line in reading if line.startswith(("import", "from"))]
+    return "\n".join(
+        [
+            *imports,
+            f"from softecm import {name}, load_model" if loading else f"from softecm import {name}",
+            *_metric_imports(model),
+            "",
+            *[line for line in reading if line not in imports],
+            f"model = {name}({_arguments(model)}).fit(X)",
+            'model.partition_.to_parquet("partition.parquet")' if streamed else "model.partition_.to_frame()",
+            *loading,
+        ]
+    )
+
+
+def _metric_imports(model: Model) -> list[str]:
+    """The line that a metric of ours in the arguments needs."""
+    kind = type(model.get_params(deep=False).get("metric"))
+    return [f"from softecm.distances import {kind.__name__}"] if kind.__module__.startswith("softecm.distances") else []
+
+
+def _arguments(model: Model) -> str:
+    usual: Mapping[str, object] = type(model)().get_params(deep=False)
+    told = {k: v for k, v in model.get_params(deep=False).items() if k != "callback" and not _same(v, usual.get(k))}
+    return ", ".join(f"{k}={v!r}" if len(repr(v)) <= LONGEST else f"{k}=..." for k, v in told.items())
+
+
+def _same(value: object, usual: object) -> bool:
+    return value is usual or (type(value) is type(usual) and bool(np.all(value == usual)))

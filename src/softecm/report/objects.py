@@ -1,0 +1,183 @@
+"""The objects themselves, whatever they came in: how many, some of them, their columns, their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.report.asked import Comparing, Data, FloatArray
+from softecm.report.data import Attribute, IntArray
+from softecm.spaces.tables import read_table
+
+
+def names_of(X: Data, count: int, given: Sequence[object] | None) -> list[str]:
+    """What the objects are called: as given, by a pandas index that is more than a count, or by their numbers from 1."""
+    if given is None:
+        index = getattr(X, "index", None)
+        if index is None or callable(index) or getattr(index, "start", None) is not None:
+            return [str(i + 1) for i in range(count)]
+        given = list(index)
+    found = [str(name) for name in given]
+    if len(found) != count:
+        raise ValueError(
+            f"names must have one entry for each of the {count} objects; got {len(found)}. Leave none out."
+        )
+    return found
+
+
+def take(X: Data, rows: IntArray) -> Data:
+    """Some objects of a frame, an array or a list, in its own kind."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame[rows.tolist()].to_native()
+    return X[rows] if isinstance(X, np.ndarray) else [X[int(i)] for i in rows]
+
+
+def every(count: int, most: int) -> IntArray:
+    """At most so many of the objects, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.intp))
+
+
+# ------------------------------------------------------------------ series
+
+
+def series_of(model: Comparing, some: Data) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Series and prototypes as (length, channels) arrays, whatever layout they came in."""
+    space = model.model_.space
+    own = [_two(np.asarray(one, dtype=np.float64)) for one in space.check(model, some, reset=False)]
+    return own, prototype_series(model)
+
+
+def prototype_series(model: Comparing) -> list[FloatArray]:
+    """The prototypes as (length, channels) arrays."""
+    found = [_two(np.asarray(one, dtype=np.float64)) for one in model.prototypes_]
+    return [one.T for one in found] if getattr(model.model_.space, "layout", "") == "aeon" else found
+
+
+def _two(one: FloatArray) -> FloatArray:
+    return one[:, None] if one.ndim == 1 else one
+
+
+# ------------------------------------------------------------------ tables
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of some objects, and the sets' prototypes in the same columns."""
+
+    keys: tuple[str, ...]  # as the model knows them
+    attributes: tuple[Attribute, ...]
+    prototypes: tuple[tuple[object, ...], ...]  # a row a set
+
+    def name(self, key: str) -> str:
+        """What a column is called on the page."""
+        return self.attributes[self.keys.index(key)].name if key in self.keys else key
+
+    def value(self, key: str, i: int) -> str:
+        """A cell of an object, for reading; empty where the objects lack the column."""
+        return cell(self.attributes[self.keys.index(key)].values[i]) if key in self.keys else ""
+
+    def at_prototype(self, key: str, s: int) -> str:
+        """A cell of a set's prototype."""
+        return cell(self.prototypes[s][self.keys.index(key)]) if key in self.keys else ""
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether there are two columns of numbers without gaps: then they are the map."""
+        return len(self.keys) == 2 and all(
+            a.kind == "number" and np.isfinite(np.asarray(a.values, dtype=np.float64)).all() for a in self.attributes
+        )
+
+
+def columns_of(model: Comparing, some: Data, names: Sequence[str] | None) -> Columns | None:
+    """The columns of a table; None for objects of another kind."""
+    known = [str(name) for name in model.model_.space.attributes]
+    try:
+        table = read_table(some)
+    except (ValueError, TypeError):
+        return None
+    named = table.backend is not None or len(known) != len(table.columns)
+    keys = [str(c.name) for c in table.columns] if named else known
+    shown = _shown_names(keys, names)
+    words = {str(c.name) for c in getattr(model.model_.space, "categories", ())} if named else _places(model)
+    cells = zip(keys, shown, table.columns, strict=True)
+    attributes = [_attribute(name, column.values, words=key in words) for key, name, column in cells]
+    return Columns(tuple(keys), tuple(attributes), prototype_cells(model, keys))
+
+
+def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> Columns:
+    """The columns of a model whose objects are gone: every cell missing."""
+    keys = [str(name) for name in model.model_.space.attributes]
+    rows = prototype_cells(model, keys)
+    numbers = [all(isinstance(row[j], int | float) for row in rows) for j in range(len(keys))]
+    attributes = [
+        Attribute(name, "number", [np.nan] * count) if number else Attribute(name, "category", [None] * count)
+        for name, number in zip(_shown_names(keys, names), numbers, strict=True)
+    ]
+    return Columns(tuple(keys), tuple(attributes), rows)
+
+
+def _shown_names(keys: list[str], given: Sequence[str] | None) -> list[str]:
+    if given is None:
+        return keys
+    shown = [str(name) for name in given]
+    if len(shown) != len(keys):
+        raise ValueError(f"feature_names must have one name a column, {len(keys)}; got {len(shown)}.")
+    return shown
+
+
+def _places(model: Comparing) -> set[str]:
+    """Columns of categories in an array, by the names the model made for them."""
+    space = model.model_.space
+    return {
+        name
+        for name, column in zip(space.attributes, getattr(space, "columns", ()), strict=False)
+        if column in getattr(space, "categories", ())
+    }
+
+
+def _attribute(name: str, values: Any, *, words: bool) -> Attribute:
+    """A column: a narwhals series or an array."""
+    if isinstance(values, nw.Series):
+        number, listed = values.dtype.is_numeric(), values.to_list()
+    else:
+        number, listed = values.dtype.kind in "iuf", values.tolist()
+    if number and not words:
+        return Attribute(name, "number", np.array([np.nan if v is None else v for v in listed], dtype=np.float64))
+    return Attribute(name, "category", [None if missing(v) else _word(v) for v in listed])
+
+
+def _word(value: object) -> str:
+    """A category as people write it: codes without the .0 that a gap among them brings."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object, ...], ...]:
+    """Cells of the sets' prototypes, in the order of the columns; empty where a model has none for a column."""
+    frame = nw.from_native(model.prototypes_, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = {str(c.name): c.to_list() for c in frame.iter_columns()}
+    else:
+        array: NDArray[Any] = np.asarray(frame)
+        array = array if array.dtype == object else array.astype(np.float64)
+        columns = {str(name): array[:, j].tolist() for j, name in enumerate(model.model_.space.attributes)}
+    count = len(model.partition_.focal_sets) if not columns else len(next(iter(columns.values())))
+    return tuple(tuple(columns[key][i] if key in columns else "" for key in keys) for i in range(count))
+
+
+def missing(value: object) -> bool:
+    """Whether a cell is a gap: None, NaN, or pandas' NA."""
+    return value is None or type(value).__name__ == "NAType" or value != value
+
+
+def cell(value: object) -> str:
+    """A cell for reading."""
+    if missing(value):
+        return "missing"
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return f"{float(value):.4g}" if is_number else str(value)  # type: ignore[arg-type]

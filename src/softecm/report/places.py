@@ -1,0 +1,156 @@
+"""Where objects and prototypes lie on the map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softecm.belief import CredalPartition, FocalSets
+from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing
+from softecm.report.data import IntArray
+from softecm.report.embedding import landmark_mds
+from softecm.report.objects import Columns, every
+
+LANDMARKS = 150
+FEWEST_LANDMARKS = 12
+MAP_WORK = 2e9
+SELF = 0.01  # distances of objects to themselves, as a part of those to others, up to which they count as none
+
+PLANE = "The two axes keep distances as well as a plane can; they have no unit."
+OWN_WAYS = "Every set measures in a way of its own, so the map shows plain Euclidean distances."
+GUESSED = (
+    "Places are guessed from the masses: each group has a corner, and an object lies between those it may belong to."
+)
+
+
+class Map(NamedTuple):
+    """Places of the drawn objects and, where there are any, of the sets' prototypes."""
+
+    points: FloatArray
+    stars: FloatArray | None
+    axes: tuple[str, str] = ("", "")
+    note: str = ""
+
+
+def plane_map(columns: Columns) -> Map:
+    """Two columns of numbers are a map already."""
+    points = np.column_stack([np.asarray(a.values, dtype=np.float64) for a in columns.attributes])
+    stars = np.array(columns.prototypes, dtype=np.float64).reshape(-1, 2)
+    return Map(points, stars, (columns.attributes[0].name, columns.attributes[1].name))
+
+
+# ------------------------------------------------------------------ objects that a metric compares
+
+
+def metric_map(model: Comparing, some: Data) -> Map:
+    """From distances to landmarks: the clusters' prototypes and some of the objects."""
+    fitted = model.model_
+    x = model._encode(some)  # type: ignore[attr-defined]
+    with torch.no_grad():
+        marks = _landmarks(fitted, x)
+        metric, between = _between_objects(fitted.metric, marks, vectors=isinstance(x, Tensor) and x.ndim == 2)
+        to, at = _in_blocks(metric, x, marks), _distances(metric, fitted.prototypes, marks)
+    both = landmark_mds(between, np.vstack([to, at]))
+    note = f"{PLANE} {OWN_WAYS}" if metric is None else PLANE
+    return Map(both[: len(to)], both[len(to) :], note=note)
+
+
+def _landmarks(fitted: Any, x: Any) -> Tensor:
+    count = _landmark_count(len(x), fitted.prototypes[0].shape)
+    chosen = torch.from_numpy(every(len(x), count).astype(np.int64))
+    clusters: Tensor = fitted.prototypes[: fitted.focal.n_clusters]
+    return torch.cat([clusters, fitted.space.starts(x, chosen).to(clusters.dtype)])
+
+
+def _landmark_count(n: int, shape: Sequence[int]) -> int:
+    """As many landmarks as the map is worth: comparing long series costs the square of their length."""
+    work = float(n) * math.prod(shape) * (shape[0] if len(shape) > 1 else 1)
+    return min(n, int(min(max(MAP_WORK / max(work, 1.0), FEWEST_LANDMARKS), LANDMARKS)))
+
+
+def _between_objects(metric: Any, marks: Tensor, *, vectors: bool) -> tuple[Any, FloatArray]:
+    """A metric for any two objects, and its distances among the landmarks: the model's, or the one it is made of.
+
+    ECM+, CCM and BCM measure differently to every set, and ECMdd mixes distances to several medoids: an object is then at
+    some distance from itself, which tells. Where nothing else will do, None stands for Euclid's.
+    """
+    candidates = [metric, *([metric.base] if hasattr(metric, "base") else [])]
+    for candidate in candidates:
+        try:
+            between = _distances(candidate, marks, marks)
+        except RuntimeError:  # as many distances as the model has sets, whatever it is given
+            continue
+        if candidate is candidates[-1] and not vectors:
+            return candidate, between
+        if np.diagonal(between).mean() <= SELF * between.mean():
+            return candidate, between
+    return None, _distances(None, marks, marks)
+
+
+def _distances(metric: Any, x: Any, marks: Tensor) -> FloatArray:
+    d = torch.cdist(x, marks).square() if metric is None else metric.pairwise(x, marks)
+    found: FloatArray = d.double().clamp_min(0).cpu().numpy()
+    return found
+
+
+def _in_blocks(metric: Any, x: Any, marks: Tensor) -> FloatArray:
+    step = max(1, 2_000_000 // max(len(marks) * max(marks[0].numel(), 1), 1))
+    return np.concatenate([_distances(metric, x[i : i + step], marks) for i in range(0, len(x), step)])
+
+
+# ------------------------------------------------------------------ dissimilarities
+
+
+def dissimilarity_map(model: Model, D: FloatArray, rows: IntArray) -> Map:
+    """From the dissimilarities (n, n) of the fitted objects, taken as the algorithm takes them."""
+    marks = rows[every(len(rows), LANDMARKS)]
+    squares = _squares(model, D[rows])[:, marks]
+    between = _squares(model, D[marks])[:, marks]
+    fitted = comparing(model)
+    if fitted is None:
+        return Map(landmark_mds(between, squares), None, note=PLANE)
+    medoids = np.asarray(fitted.prototypes_)
+    if medoids.ndim == 1:
+        at = _squares(model, D[medoids])[:, marks]
+    else:
+        at = np.asarray(fitted.transform(D[marks]), dtype=np.float64).T
+    both = landmark_mds(between, np.vstack([squares, at]))
+    return Map(both[: len(rows)], both[len(rows) :], note=PLANE)
+
+
+def _squares(model: Model, D: FloatArray) -> FloatArray:
+    """What plays the part of squared lengths: squares in RECM and EVCLUS, elsewhere the dissimilarities themselves."""
+    fitted = comparing(model)
+    if fitted is None:
+        return np.square(D)
+    squares = getattr(fitted.model_.metric, "squares", None)
+    found: FloatArray = D if squares is None else squares(torch.as_tensor(D)).numpy()
+    return found
+
+
+# ------------------------------------------------------------------ masses alone
+
+
+def mass_map(model: Model, drawn: CredalPartition) -> Map:
+    """Objects at the mass-weighted mean of the sets' places: all there is to draw when they can't be compared."""
+    stars = _star_places(model, drawn.focal_sets)
+    return Map(drawn.masses[:, 1:] @ stars, stars if comparing(model) is not None else None, note=GUESSED)
+
+
+def _star_places(model: Model, focal: FocalSets) -> FloatArray:
+    """The prototypes' places by the distances between them, or a corner for each cluster."""
+    fitted = comparing(model)
+    if fitted is not None and fitted.model_.prototypes.ndim > 1 and len(fitted.model_.space.attributes):
+        metric, prototypes = fitted.model_.metric, fitted.model_.prototypes
+        with torch.no_grad():
+            between = _between_objects(metric, prototypes, vectors=prototypes.ndim == 2)[1]
+        return landmark_mds(between, between)
+    angles = [2 * math.pi * k / focal.n_clusters for k in range(focal.n_clusters)]
+    corners = np.array([[math.cos(a), math.sin(a)] for a in angles])
+    places: FloatArray = focal.membership @ corners / focal.cardinalities[:, None]
+    return places

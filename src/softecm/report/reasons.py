@@ -1,0 +1,166 @@
+"""Why an object is where it is: what pulls it to its likeliest cluster, and what to the next."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from softecm.belief import CredalPartition
+from softecm.report.asked import Comparing, Data, FloatArray
+from softecm.report.data import Explanation, IntArray, Part
+from softecm.report.objects import Columns, take
+
+MOST_PARTS = 8
+SEGMENTS = 8
+OUTLYING = 0.2  # mass on no group from which an object's distance is worth explaining
+MUCH = 0.1  # of a distance: less is not worth naming
+
+
+class Teller(ABC):
+    """Turns what adds up to a distance into a few parts with names."""
+
+    @abstractmethod
+    def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
+        """What pulls object i to a rather than to b, by its terms (f, attributes)."""
+
+    @abstractmethod
+    def far(self, terms: FloatArray) -> list[tuple[str, float]]:
+        """What makes most of a distance, each with its share."""
+
+    def for_set(self, i: int, own: int, other: int, terms: FloatArray) -> list[str]:
+        """What speaks most for an object's own set rather than for another."""
+        told = [part for part in self.parts(i, own, other, terms) if part.pull > 0]
+        told = sorted(told, key=lambda part: -part.pull)[:3]
+        return [f"{part.name}: {part.value}" if part.value else f"steps {part.name}" for part in told]
+
+
+@dataclass(frozen=True)
+class Attributes(Teller):
+    """Terms of a table: one a column."""
+
+    columns: Columns  # of the objects explained
+    keys: Sequence[str]  # what the terms stand for
+
+    def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
+        """The columns that pull most."""
+        pull = terms[b] - terms[a]  # nearer to a where b is farther
+        return [self._part(self.keys[j], i, a, b, float(pull[j])) for j in _largest(np.abs(pull), MOST_PARTS)]
+
+    def _part(self, key: str, i: int, a: int, b: int, pull: float) -> Part:
+        columns = self.columns
+        return Part(
+            columns.name(key), columns.value(key, i), columns.at_prototype(key, a), columns.at_prototype(key, b), pull
+        )
+
+    def far(self, terms: FloatArray) -> list[tuple[str, float]]:
+        """The columns in which the distance lies."""
+        total = float(terms.sum())
+        return [
+            (self.columns.name(self.keys[j]), float(terms[j] / total))
+            for j in _largest(terms, 3)
+            if terms[j] > MUCH * total > 0
+        ]
+
+
+@dataclass(frozen=True)
+class Stretches(Teller):
+    """Terms of a series: one a step, told as a few stretches."""
+
+    def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
+        """All stretches, in their order."""
+        pull = np.nan_to_num(terms[b] - terms[a])
+        spans = _spans(np.abs(terms[a]) + np.abs(terms[b]))
+        return [Part(name, "", "", "", float(pull[s:e].sum())) for name, s, e in spans]
+
+    def far(self, terms: FloatArray) -> list[tuple[str, float]]:
+        """The two stretches in which most of the distance lies."""
+        sums = [(name, float(np.nansum(terms[s:e]))) for name, s, e in _spans(np.abs(terms))]
+        total = sum(max(v, 0.0) for _, v in sums)
+        largest = sorted(sums, key=lambda pair: -pair[1])[:2]
+        return [(name, v / total) for name, v in largest if v > MUCH * total > 0]
+
+
+def _largest(values: FloatArray, most: int) -> list[int]:
+    return [int(j) for j in np.argsort(-values, kind="stable")[:most]]
+
+
+def _spans(size: FloatArray) -> list[tuple[str, int, int]]:
+    """A few stretches of equal length over the steps there are, with their names."""
+    filled = np.flatnonzero(np.nan_to_num(size) > 0)
+    length = int(filled[-1]) + 1 if len(filled) else len(size)
+    edges = np.unique(np.linspace(0, length, min(SEGMENTS, length) + 1).round().astype(int)).tolist()
+    return [(f"{s + 1}–{e}" if e > s + 1 else str(e), s, e) for s, e in pairwise(edges)]
+
+
+# ------------------------------------------------------------------ one explanation an object
+
+
+def explanations(
+    model: Comparing, X: Data, partition: CredalPartition, rows: IntArray, teller: Teller | None
+) -> Mapping[int, Explanation]:
+    """What pulls each of these objects where.
+
+    ``teller`` counts the objects as ``rows`` does; None where nothing is known but distances.
+    """
+    some = take(X, rows)
+    distances = np.asarray(model.transform(some), dtype=np.float64)
+    terms = None if teller is None else _terms(model, some)
+    ends = _ends(partition[rows])
+    found = {}
+    for i, row in enumerate(rows.tolist()):
+        told = _Telling(None, np.empty(0), i) if terms is None or teller is None else _Telling(teller, terms[i], i)
+        found[row] = _explained(partition.masses[row], ends[i], distances[i], partition.n_clusters, told)
+    return found
+
+
+def _terms(model: Comparing, some: Data) -> FloatArray | None:
+    try:
+        return np.asarray(model.explain(some), dtype=np.float64)
+    except ValueError:  # the metric does not add up over attributes
+        return None
+
+
+@dataclass(frozen=True)
+class _Telling:
+    """One object's terms and who tells them."""
+
+    teller: Teller | None
+    terms: FloatArray  # (f, attributes)
+    i: int
+
+
+def _explained(
+    masses: FloatArray, ends: tuple[int, int], distances: FloatArray, n_clusters: int, told: _Telling
+) -> Explanation:
+    (a, b), best = ends, int(masses.argmax())
+    near = _own_set(best, n_clusters, distances)
+    outlying = best == 0 or masses[0] > OUTLYING
+    teller, terms, i = told.teller, told.terms, told.i
+    return Explanation(
+        a + 1,
+        b + 1,
+        float(distances[a]),
+        float(distances[b]),
+        tuple(teller.parts(i, a, b, terms)) if teller is not None and a != b else (),
+        near,
+        tuple(teller.for_set(i, best - 1, a, terms)) if teller is not None and near is not None else (),
+        tuple(teller.far(terms[a])) if teller is not None and outlying else (),
+    )
+
+
+def _own_set(column: int, n_clusters: int, distances: FloatArray) -> float | None:
+    """Distance to the prototype of an object's set of several clusters, where that is the nearest of all."""
+    if column <= n_clusters or distances[column - 1] > distances[:n_clusters].min():
+        return None
+    return float(distances[column - 1])
+
+
+def _ends(some: CredalPartition) -> list[tuple[int, int]]:
+    """The two clusters to explain each object by: the likeliest of its set first, then of the others."""
+    inside = some.set_indicators()
+    order = np.argsort(-(some.pignistic() + inside), axis=1, kind="stable")
+    return [(int(row[0]), int(row[min(1, len(row) - 1)])) for row in order]

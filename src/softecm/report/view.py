@@ -1,0 +1,98 @@
+"""What can be drawn of the objects, by their kind: tables, series, dissimilarities, others, or none at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from softecm.belief import CredalPartition
+from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing, of_series, pairwise
+from softecm.report.data import MOST_DRAWN, Explanation, IntArray, choose_rows, noteworthy
+from softecm.report.objects import Columns, columns_of, prototype_series, series_of, take, unknown_columns
+from softecm.report.places import Map, dissimilarity_map, mass_map, metric_map, plane_map
+from softecm.report.reasons import Attributes, Stretches, Teller, explanations
+
+MOST_SERIES = 3_000
+GONE = "The objects are not at hand, so places are guessed from masses and nothing is explained."
+
+
+@dataclass(frozen=True)
+class View:
+    """The objects that are drawn one by one, and what is known of them."""
+
+    rows: IntArray
+    map: Map
+    distances: FloatArray | None = None  # of each to its nearest cluster's prototype
+    columns: Columns | None = None
+    series: Sequence[FloatArray] | None = None
+    prototype_series: Sequence[FloatArray] | None = None
+    explanations: Mapping[int, Explanation] = field(default_factory=dict)
+
+
+def look(model: Model, X: Data, partition: CredalPartition, names: Sequence[str] | None) -> View:
+    """The view of some objects; ``names`` are those of columns, where the data have none."""
+    rows = choose_rows(
+        partition, np.concatenate(noteworthy(partition)), MOST_SERIES if of_series(model) else MOST_DRAWN
+    )
+    fitted = comparing(model)
+    if X is None:
+        return _without_objects(model, partition, rows, names)
+    if fitted is None or pairwise(model):
+        return _by_dissimilarities(model, X, partition, rows)
+    some = take(X, rows)
+    distances = _to_nearest(fitted, some, partition.n_clusters)
+    explained = _explained_rows(partition, rows, distances)
+    if of_series(model):
+        own, prototypes = series_of(fitted, some)
+        told = explanations(fitted, X, partition, explained, Stretches())
+        return View(rows, metric_map(fitted, some), distances, None, own, prototypes, told)
+    columns = columns_of(fitted, some, names)
+    places = plane_map(columns) if columns is not None and columns.is_plane else metric_map(fitted, some)
+    told = explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names))
+    return View(rows, places, distances, columns, explanations=told)
+
+
+def _to_nearest(model: Comparing, some: Data, n_clusters: int) -> FloatArray:
+    nearest: FloatArray = np.asarray(model.transform(some), dtype=np.float64)[:, :n_clusters].min(1)
+    return nearest
+
+
+def _explained_rows(partition: CredalPartition, rows: IntArray, distances: FloatArray) -> IntArray:
+    explained: IntArray = rows[np.unique(np.concatenate(noteworthy(partition[rows], distances)))]
+    return explained
+
+
+def _teller(model: Comparing, X: Data, rows: IntArray, names: Sequence[str] | None) -> Teller | None:
+    columns = columns_of(model, take(X, rows), names)
+    return None if columns is None else Attributes(columns, [str(key) for key in model.model_.space.attributes])
+
+
+def _by_dissimilarities(model: Model, X: Data, partition: CredalPartition, rows: IntArray) -> View:
+    """Objects known by how much they differ from those of the fit."""
+    D = np.asarray(X, dtype=np.float64)
+    square = D.ndim == 2 and is_square(D)
+    places = dissimilarity_map(model, D, rows) if square else mass_map(model, partition[rows])
+    fitted = comparing(model)
+    if fitted is None:
+        return View(rows, places)
+    distances = _to_nearest(fitted, D[rows], partition.n_clusters)
+    told = explanations(fitted, D, partition, _explained_rows(partition, rows, distances), None)
+    return View(rows, places, distances, explanations=told)
+
+
+def is_square(D: FloatArray) -> bool:
+    """Whether dissimilarities are among the objects themselves rather than to others."""
+    return D.shape[0] == D.shape[1] and not np.diagonal(D).any()
+
+
+def _without_objects(model: Model, partition: CredalPartition, rows: IntArray, names: Sequence[str] | None) -> View:
+    """What can be drawn without the objects: the sets, and places guessed from masses."""
+    places = mass_map(model, partition[rows])._replace(note=GONE)
+    fitted = comparing(model)
+    if fitted is None or pairwise(model):
+        return View(rows, places)
+    if of_series(model):
+        return View(rows, places, prototype_series=prototype_series(fitted))
+    return View(rows, places, columns=unknown_columns(fitted, names, len(rows)))
