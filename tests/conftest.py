@@ -15,9 +15,7 @@ hypothesis.settings.register_profile("quick", max_examples=20, deadline=None, de
 hypothesis.settings.register_profile("deep", max_examples=500, deadline=None)
 hypothesis.settings.load_profile("deep" if DEEP else "quick")
 torch.set_num_threads(1)  # the problems are small: waking a second thread costs more than it brings
-if (
-    "PYTEST_XDIST_WORKER" in os.environ
-):  # several processes share the tests, a core each: more threads would fight for it
+if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each process: more threads would fight for it
     threadpool_limits(1)
     numba.set_num_threads(1)  # a test that asks for more (n_jobs=2) still gets them
 

@@ -1,70 +1,205 @@
-"""Every estimator that takes vectors behaves as scikit-learn's do."""
+"""Every estimator of the package behaves as scikit-learn's do, whatever kind of data it takes."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
-from softecm import ECM, SoftECM
+import softecm
+from softecm import CECM, EVCLUS, RECM, CredalPartition, load_model
 from softecm.datasets import make_blobs
 
-ESTIMATORS = [SoftECM(), ECM()]
+PUBLIC = [getattr(softecm, name) for name in softecm.__all__]
+NAMES = sorted(kind.__name__ for kind in PUBLIC if isinstance(kind, type) and issubclass(kind, BaseEstimator))
+KINDS = dict.fromkeys(NAMES, "vectors")  # a new estimator takes vectors until it is said here that it does not
+KINDS |= dict.fromkeys(("RECM", "ECMdd", "EVCLUS"), "dissimilarities") | {"CatECM": "categories"}
+
+POINTS = make_blobs(60, between=2, random_state=0).data
+WORDS = np.array(["low", "middle", "high", "top"], dtype=object)
+DATA: dict[str, Any] = {
+    "vectors": POINTS,
+    "dissimilarities": pairwise_distances(POINTS),
+    "categories": WORDS[np.digitize(np.c_[POINTS, POINTS.sum(1), POINTS[:, 0] - POINTS[:, 1]], [-3, 0, 3])],
+}
+
+# Contracts that an estimator breaks today, and why. Strict: whoever mends one takes its line out.
+BROKEN: dict[tuple[str, str], str] = {
+    (
+        "EVCLUS",
+        "test_training_objects_are_predicted_as_they_were_found",
+    ): "places an object given all the others, itself among them; the fit leaves it out",
+}
+
+# Checks of scikit-learn's that an estimator does not pass, and why.
+NOT_SQUARE = "the check hands over a table that is not square, which is refused first"
+OF_DISSIMILARITIES = {
+    "check_positive_only_tag_during_fit": "says 'must not hold a negative dissimilarity', not scikit-learn's own words",
+    "check_estimators_nan_inf": NOT_SQUARE,
+    "check_clustering": NOT_SQUARE,
+}
+NOT_THEIR_WORDS = "refused with a message of our own, not scikit-learn's"
+OF_CATEGORIES = {
+    "check_sample_weight_equivalence_on_dense_data": "every number is a category of its own: many equal optima",
+    "check_clustering": "every number is a category of its own: no groups to find",
+    "check_complex_data": NOT_THEIR_WORDS,
+    "check_estimators_empty_data_messages": NOT_THEIR_WORDS,
+    "check_estimator_sparse_tag": NOT_THEIR_WORDS,
+    "check_estimator_sparse_array": NOT_THEIR_WORDS,
+    "check_estimator_sparse_matrix": NOT_THEIR_WORDS,
+}
+EXPECTED = {"vectors": {}, "dissimilarities": OF_DISSIMILARITIES, "categories": OF_CATEGORIES}
+
+
+class RECMOfDistances(RECM):
+    """RECM that scikit-learn's checks know to be given distances: they look for this, else they give similarities."""
+
+    metric = "precomputed"
+
+
+class EVCLUSOfDistances(EVCLUS):
+    """EVCLUS, likewise."""
+
+    metric = "precomputed"
+
+
+def quick(name: str, **changed: Any) -> Any:
+    """An estimator with few starts, so that the whole list stays quick."""
+    estimator = getattr(softecm, name)()
+    own = {"n_init": 2, "random_state": 0} | changed
+    return estimator.set_params(**{key: value for key, value in own.items() if key in estimator.get_params()})
+
+
+def checked(name: str) -> Any:
+    """The estimator as scikit-learn's checks get it."""
+    if name in ("SoftECM", "ECM"):
+        return getattr(softecm, name)()  # as a user first meets it
+    return {"RECM": RECMOfDistances(n_init=2), "EVCLUS": EVCLUSOfDistances(n_init=2)}.get(name) or quick(name)
+
+
+def expected_failures(estimator: Any) -> dict[str, str]:
+    return EXPECTED[KINDS[type(estimator).__name__.removesuffix("OfDistances")]]
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks feed nonsense on purpose
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks([checked(name) for name in NAMES], expected_failed_checks=expected_failures)
 def test_scikit_learns_own_checks(estimator, check):
     assert check(estimator) is None
 
 
-@pytest.fixture(scope="module")
-def X():
-    return make_blobs(60, between=2, random_state=0).data
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.xfail(
+    reason="on the check's noise all starts merge (separation 1e-5): what is left of the clusters is rounding"
+)
+def test_weights_of_cecm_count_like_repeated_objects_with_all_its_starts():
+    check_sample_weight_equivalence_on_dense_data("CECM", CECM())
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_the_list_is_whole():
+    assert len(NAMES) >= 12
+    assert set(KINDS) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
 class TestEveryEstimator:
-    def test_works_at_the_end_of_a_pipeline(self, estimator, X):
-        pipeline = make_pipeline(StandardScaler(), clone(estimator).set_params(n_clusters=3, random_state=0))
-        labels = pipeline.fit(X).predict(X)
+    @pytest.fixture(autouse=True)
+    def known_to_be_broken(self, request, name):
+        reason = BROKEN.get((name, request.node.originalname))
+        if reason:
+            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+
+    @pytest.fixture
+    def X(self, name):
+        return DATA[KINDS[name]]
+
+    @pytest.fixture
+    def fitted(self, name, X):
+        return quick(name, n_clusters=3).fit(X)
+
+    def test_a_fit_says_what_it_found(self, name, X, fitted):
+        assert isinstance(fitted.partition_, CredalPartition)
+        assert fitted.partition_.masses.shape == (len(X), len(fitted.focal_sets_) + 1)
+        np.testing.assert_allclose(fitted.partition_.masses.sum(1), 1.0)
+        np.testing.assert_array_equal(fitted.labels_, fitted.partition_.labels())
+        np.testing.assert_array_equal(fitted.outlier_scores_, fitted.partition_.masses[:, 0])
+        assert sorted(np.unique(fitted.labels_)) == [0, 1, 2]
+        assert fitted.converged_
+        assert fitted.objective_ == pytest.approx(fitted.history_[-1])
+        assert fitted.n_iter_ >= 1
+        assert fitted.n_features_in_ == X.shape[1]
+
+    def test_prototypes_come_with_what_is_known_of_them(self, name, X, fitted):
+        if not hasattr(fitted, "transform"):
+            pytest.skip("has no prototypes")
+        assert len(fitted.prototypes_) == len(fitted.focal_sets_)
+        assert len(fitted.cluster_centers_) == 3
+        assert fitted.separation_ > 0.0025
+        assert not fitted.collapsed_
+        if name != "FCM":
+            assert fitted.delta_ > 0
+        assert fitted.transform(X).shape == (len(X), len(fitted.focal_sets_))
+        assert np.isfinite(fitted.score(X))
+
+    def test_restarts_are_listed(self, name, X, fitted):
+        assert fitted.runs_["best"].sum() == 1
+
+    def test_training_objects_are_predicted_as_they_were_found(self, name, X, fitted):
+        np.testing.assert_allclose(fitted.predict_partition(X).masses, fitted.partition_.masses, atol=1e-10)
+
+    def test_labels_and_probabilities_of_objects_agree(self, name, X, fitted):
+        probabilities = fitted.predict_proba(X)
+        np.testing.assert_allclose(probabilities.sum(1), 1.0)
+        np.testing.assert_array_equal(fitted.predict(X), probabilities.argmax(1))
+
+    def test_the_same_seed_gives_the_same_answer(self, name, X, fitted):
+        assert quick(name, n_clusters=3).fit(X).partition_ == fitted.partition_
+
+    def test_works_at_the_end_of_a_pipeline(self, name, X):
+        first = StandardScaler() if KINDS[name] == "vectors" else FunctionTransformer()
+        labels = make_pipeline(first, quick(name, n_clusters=3)).fit(X).predict(X)
         assert sorted(np.unique(labels)) == [0, 1, 2]
 
-    def test_works_in_a_grid_search(self, estimator, X):
-        search = GridSearchCV(clone(estimator).set_params(random_state=0, n_init=2), {"n_clusters": [2, 3]}, cv=2)
-        assert search.fit(X).best_params_ == {"n_clusters": 3}
+    def test_works_in_a_grid_search(self, name, X):
+        if not hasattr(quick(name), "score"):
+            pytest.skip("has no score")
+        search = GridSearchCV(quick(name), {"n_clusters": [2, 3]}, cv=2).fit(X)
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+        assert search.best_params_ == {"n_clusters": 3}
 
-    def test_clones_and_pickles(self, estimator, X):
-        fitted = clone(estimator).set_params(n_clusters=3, random_state=0).fit(X)
+    def test_clones_and_pickles(self, name, X, fitted):
         again = pickle.loads(pickle.dumps(fitted))
-        assert np.array_equal(again.predict_partition(X).masses, fitted.partition_.masses)
+        assert np.array_equal(again.predict_partition(X).masses, fitted.predict_partition(X).masses)
         assert again.partition_ == fitted.partition_
         assert not hasattr(clone(fitted), "partition_")
 
-    def test_transform_follows_set_output(self, estimator, X):
-        fitted = clone(estimator).set_params(n_clusters=3, random_state=0).fit(X).set_output(transform="pandas")
-        frame = fitted.transform(X)
-        name = type(estimator).__name__.lower()
-        assert list(frame.columns) == [f"{name}{k}" for k in range(6)]
+    def test_is_saved_and_loaded(self, name, X, fitted, tmp_path):
+        fitted.save(tmp_path / "model.safetensors")
+        again = load_model(tmp_path / "model.safetensors")
+        assert np.array_equal(again.predict_partition(X).masses, fitted.predict_partition(X).masses)
+
+    def test_transform_follows_set_output(self, name, X, fitted):
+        if not hasattr(fitted, "transform"):
+            pytest.skip("has no prototypes")
+        frame = fitted.set_output(transform="pandas").transform(X)
+        assert list(frame.columns) == [f"{name.lower()}{k}" for k in range(len(fitted.focal_sets_))]
 
     @pytest.mark.parametrize("library", ["pandas", "polars"])
-    def test_takes_data_frames(self, estimator, X, library):
-        frame = pytest.importorskip(library).DataFrame({"width": X[:, 0], "height": X[:, 1]})
-        fitted = clone(estimator).set_params(n_clusters=3, random_state=0).fit(frame)
-        plain = clone(estimator).set_params(n_clusters=3, random_state=0).fit(X)
-        assert np.array_equal(fitted.partition_.masses, plain.partition_.masses)
-        assert list(fitted.feature_names_in_) == ["width", "height"]
-        with pytest.raises(ValueError, match="feature names should match"):
-            fitted.predict(
-                frame.rename(columns={"width": "breadth"})
-                if library == "pandas"
-                else frame.rename({"width": "breadth"})
-            )
+    def test_takes_data_frames(self, name, X, fitted, library):
+        columns = {f"column {k}": X[:, k] for k in range(X.shape[1])}
+        frame = pytest.importorskip(library).DataFrame(columns)
+        from_frame = quick(name, n_clusters=3).fit(frame)
+        assert np.array_equal(from_frame.partition_.masses, fitted.partition_.masses)
+        if KINDS[name] != "dissimilarities":
+            assert list(from_frame.feature_names_in_) == list(columns)
+            renamed = {"column 0": "another"}
+            with pytest.raises(ValueError, match=r"feature names should match|must have every column of the fit"):
+                from_frame.predict(frame.rename(columns=renamed) if library == "pandas" else frame.rename(renamed))
 
-    def test_has_a_notebook_representation(self, estimator, X):
-        fitted = clone(estimator).set_params(n_clusters=3, random_state=0).fit(X)
+    def test_has_a_notebook_representation(self, name, X, fitted):
         assert "<table" in fitted._repr_mimebundle_()["text/html"]

@@ -74,7 +74,7 @@ def test_a_wrong_bound_and_wrong_terms_are_caught():
     assert {c.name for c in check_semimetric(Wrong()).failures} == {"paired agrees", "sums is a bound", "terms add up"}
 
 
-@pytest.mark.parametrize("metric", [*VECTORS, rbf], ids=str)
+@pytest.mark.parametrize("metric", [*VECTORS, rbf], ids=[*VECTORS, "rbf"])
 @pytest.mark.parametrize("relaxation", ["penalty", "gap", "exact"])
 def test_clear_groups_are_found_with_any_metric(metric, relaxation):
     blobs = make_blobs(60, n_features=3, distance=9, random_state=0)

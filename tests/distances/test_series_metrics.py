@@ -181,7 +181,7 @@ def test_made_series_have_their_shapes():
             "init must hold series of 1 channels",
         ),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_bad_options(make, message):
     with pytest.raises(ValueError, match=message):
