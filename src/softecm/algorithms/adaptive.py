@@ -25,8 +25,8 @@ from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.set_quadratic import SetQuadratic
+from softecm.fit.algorithm import Prices
 from softecm.fit.outcome import Solution
-from softecm.fit.pipeline import Prices
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import KEPT_CELLS, MassCost, blocks, share

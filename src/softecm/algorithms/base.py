@@ -21,10 +21,11 @@ from softecm._warnings import CollapseWarning, EmptyClusterWarning
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.registry import resolve_metric
-from softecm.fit import pipeline
+from softecm.fit import fitting, pipeline
+from softecm.fit.algorithm import Algorithm
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, runs_table
-from softecm.fit.pipeline import Algorithm, Outcome
+from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Columns, Objects, check_weights, in_memory
 from softecm.fit.settings import Plan, Settings
 from softecm.objective.linked import with_linked
@@ -326,15 +327,14 @@ class PrototypeFamily(PrototypeClusterer):
         algorithm = self._algorithm(metric)
         with threads(chosen.n_jobs):
             objects = in_memory(algorithm, chosen, metric, self, X, sample_weight, runs=chosen.n_init)
-            outcome = pipeline.fit(algorithm, objects, chosen, type(self).__name__, self._last())
-            model = pipeline.model_of(algorithm, objects, chosen, outcome)
+            outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
+            model = pipeline.model_of(algorithm, objects, outcome)
             partition = objects.partition(model)
             if outcome.links is not None and "masses" in outcome.solution.found:
-                found = outcome.solution.found["masses"]
-                partition = with_linked(partition, outcome.links, found, int(outcome.best[0]))
+                partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
         self._adopt(objects, model, outcome)
         self._store(partition)
-        self._warn(chosen)
+        self._warn(outcome.chosen)
         if not self.collapsed_:
             self._warn_if_empty()
 
@@ -342,13 +342,13 @@ class PrototypeFamily(PrototypeClusterer):
         from softecm.distributed import opened
 
         with opened(self._algorithm, chosen, type(self).__name__, X, sample_weight) as (algorithm, objects):
-            outcome = pipeline.fit(algorithm, objects, chosen, type(self).__name__, self._last())
-            model = pipeline.model_of(algorithm, objects, chosen, outcome)
+            outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
+            model = pipeline.model_of(algorithm, objects, outcome)
             partition = objects.partition(model)
             totals = partition.totals()
         self._adopt(objects, model, outcome)
         self._store_scattered(partition)
-        self._warn(chosen)
+        self._warn(outcome.chosen)
         if not self.collapsed_:
             self._warn_if_empty(totals.held)
 
@@ -357,7 +357,7 @@ class PrototypeFamily(PrototypeClusterer):
 
     def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
         """Take over what a fit found; until here the estimator is as it was."""
-        run, solution = int(outcome.best[0]), outcome.solution
+        run, solution = outcome.best, outcome.solution
         self.n_features_in_ = objects.columns.n_features
         if objects.columns.names is not None:
             self.feature_names_in_ = objects.columns.names
@@ -400,7 +400,7 @@ class PrototypeFamily(PrototypeClusterer):
 def remedy(chosen: Settings, n: int) -> str:
     """What to do about merged prototypes."""
     softer = f"a beta nearer to 1 (such as {max(1.05, 1 + (chosen.beta - 1) / 2):.3g}), fewer clusters or more restarts"
-    if chosen.relaxation != "penalty" or chosen.lam == 0:
+    if chosen.relaxation != "penalty" or isinstance(chosen.lam, str) or chosen.lam == 0:
         return f"Try {softer}; if many rows are equal there may be fewer groups than n_clusters={chosen.n_clusters}."
     return (
         f"With relaxation='penalty' a large lam pulls all prototypes into one point, and lam={chosen.lam:g} is large for "

@@ -18,13 +18,14 @@ from softecm.distances.set_quadratic import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, separation
-from softecm.fit.prepare import OUTLIERS, fitted_space, weighted_quantile
+from softecm.fit.prepare import fitted_space, weighted_quantile
 from softecm.objective import mass_cost, share
 from softecm.spaces.matrices import check_enough, check_indices, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
 BLOCK_ROWS = 512
+OUTLIERS = 0.95  # delta="auto": this part of the objects lies nearer to the mean of all than delta
 SHRINK = 1e-8  # part of a round covariance mixed into one that is near singular
 
 

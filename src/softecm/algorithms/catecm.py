@@ -17,8 +17,8 @@ from softecm.belief import FocalSets
 from softecm.distances._tables import level_sums
 from softecm.distances.base import SemiMetric
 from softecm.distances.mismatches import ExpectedMismatches
+from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.outcome import Solution
-from softecm.fit.pipeline import Algorithm, Prices
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import RELATIONAL, Settings, settings
 from softecm.objective import MassCost, share
@@ -230,9 +230,9 @@ class CatECM(PrototypeFamily):
         alpha: float = 1.0,
         beta: float = 1.2,
         delta: float | str | None = "auto",
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        init: Any = "k-means++",
+        max_cardinality: int | None = None,
+        focal_sets: Any = "auto",
+        init: Any = "auto",
         n_init: int = 20,
         max_iter: int = 200,
         tol: float = 1e-4,

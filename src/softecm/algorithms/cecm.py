@@ -17,7 +17,7 @@ from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.constraints import Constraints, check_constraints
 from softecm.distances.base import SemiMetric
-from softecm.fit.pipeline import Algorithm
+from softecm.fit.algorithm import Algorithm
 from softecm.fit.settings import Plan, Settings, settings
 from softecm.objective.links import Links
 
@@ -165,9 +165,9 @@ class CECM(PrototypeFamily):
         delta: float | str | None = "auto",
         metric: str = "euclidean",
         variant: str = "article",
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        init: Any = "k-means++",
+        max_cardinality: int | None = None,
+        focal_sets: Any = "auto",
+        init: Any = "auto",
         n_init: int = 10,
         max_iter: int = 200,
         tol: float = 1e-4,

@@ -19,11 +19,12 @@ from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.medoid_mixture import MedoidMixture, mixed_with_clusters
 from softecm.distances.precomputed import Precomputed, all_pairs, medoid
+from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
-from softecm.fit.pipeline import Algorithm, Outcome, Prices
+from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Objects
-from softecm.fit.seeding import seed
+from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import RELATIONAL, Settings, settings
 from softecm.objective import MassCost, share
 from softecm.objective.links import Links
@@ -152,6 +153,7 @@ class EvidentialMedoids(Algorithm[Any]):
     eta: float = 1.0
     _known: dict[int, Tensor] = field(default_factory=dict, repr=False, compare=False)  # dissimilarities, computed once
     cpu_only: ClassVar[str] = "ECMdd"
+    samples: ClassVar[bool] = False
 
     def _all(self, metric: SemiMetric, space: Space, x: Any) -> Tensor:
         """All dissimilarities (n, n): given, or computed."""
@@ -181,13 +183,13 @@ class EvidentialMedoids(Algorithm[Any]):
             d, weights = d[present][:, present], None if weights is None else weights[present]
         return MedoidProblem(d, chosen.focal, prices.cost(chosen.focal, d, weights), self.gamma, self.eta)
 
-    def seeded(self, objects: Objects[Any], chosen: Settings, n_init: int, rng: np.random.RandomState) -> Tensor:
+    def seeded(self, objects: Objects[Any], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Different objects for the clusters of each run (runs, c), counted among those present."""
         present, c = _present(objects), chosen.n_clusters
         check_enough(c, len(present))
         d = self._all(objects.metric, objects.space, objects.x)[present][:, present]
         n, counts = len(d), objects.counts[present.numpy()]
-        drawn = seed(chosen.init, Precomputed(), Dissimilarities(n), d, counts, c, n_init, rng)
+        drawn = seed(draw, Precomputed(), Dissimilarities(n), d, counts, c, rng)
         starts = drawn.numpy().astype(np.int64)
         for z in starts:  # fewer different objects than clusters: any others will do
             first = np.unique(z, return_index=True)[1]
@@ -203,6 +205,10 @@ class EvidentialMedoids(Algorithm[Any]):
         """The last fit's medoids, by the objects nearest to them."""
         nearest = last.distances(objects.x)[:, : chosen.n_clusters].argmin(0)
         return self._among(objects, nearest.astype(np.int64))
+
+    def from_clusters(self, objects: Objects[Any], chosen: Settings, solution: Solution, run: int) -> Tensor:
+        """The clusters' medoids, counted among the objects present (1, c)."""
+        return solution.prototypes[run, : chosen.n_clusters][None]
 
     @staticmethod
     def _among(objects: Objects[Any], numbers: Indices) -> Tensor:
@@ -318,9 +324,9 @@ class ECMdd(PrototypeFamily):
         delta: float | str | None = "auto",
         gamma: float = 0.5,
         eta: float = 1.0,
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        init: Any = "k-means++",
+        max_cardinality: int | None = None,
+        focal_sets: Any = "auto",
+        init: Any = "auto",
         n_init: int = 10,
         max_iter: int = 200,
         n_jobs: int | None = None,
@@ -358,5 +364,5 @@ class ECMdd(PrototypeFamily):
 
     def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
         super()._adopt(objects, model, outcome)
-        medoids = outcome.solution.prototypes[int(outcome.best[0])].long()
+        medoids = outcome.solution.prototypes[outcome.best].long()
         self.medoids_ = _present(objects)[medoids].numpy()

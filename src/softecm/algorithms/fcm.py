@@ -70,7 +70,7 @@ class FCM(LinkableFamily):
         n_clusters: int = 2,
         *,
         beta: float = 2.0,
-        init: Any = "k-means++",
+        init: Any = "auto",
         n_init: int = 10,
         max_iter: int = 200,
         tol: float = 1e-4,

@@ -15,8 +15,8 @@ from softecm._batch import mixed, selected
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.precomputed import medoid
-from softecm.fit.outcome import Solution
-from softecm.fit.pipeline import Algorithm, Prices
+from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects, distances_to
 from softecm.fit.settings import Settings
 from softecm.kernels.medoids import barycenters, exact_choice, gap_choice
@@ -162,6 +162,15 @@ def _larger(focal: FocalSets) -> list[tuple[int, ...]]:
 @dataclass(frozen=True)
 class SoftECMdd(Algorithm[Tensor]):
     """Soft-ECM on dissimilarities: prototypes are objects."""
+
+    samples: ClassVar[bool] = False
+    adds_sets: ClassVar[bool] = True
+
+    def with_sets(self, objects: Objects[Tensor], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
+        """A set's medoid is the object nearest to its clusters' medoids."""
+        counts = None if objects.weights is None else objects.weights.cpu()
+        problem = discrete_problem(objects.x.cpu(), chosen.focal, prices, counts, "exact", chosen.tol)
+        return extended(singles, problem.begin(singles.prototypes[:, : chosen.n_clusters]))
 
     def problem(
         self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None

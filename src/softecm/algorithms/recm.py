@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -19,11 +20,11 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.affine import AffineDistance
 from softecm.distances.base import SemiMetric
 from softecm.distances.precomputed import Precomputed
+from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
-from softecm.fit.pipeline import Algorithm, Prices
 from softecm.fit.prepare import Objects
-from softecm.fit.seeding import seed
+from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import RELATIONAL, Settings, settings
 from softecm.objective import MassCost, mass_cost, share
 from softecm.objective.links import Links
@@ -175,13 +176,13 @@ class RelationalECM(Algorithm[Tensor]):
 
     shift: bool = False
     cpu_only: ClassVar[str] = "RECM"
+    samples: ClassVar[bool] = False
 
     def fitted_metric(self, metric: SemiMetric, x: Tensor, weights: Tensor | None) -> AffineDistance:
         """The distance to weighted means, with its shift and its floor."""
-        assert isinstance(metric, AffineDistance)  # the estimator's own setting
-        squared = metric.squares(x)
+        squared = _affine(metric).squares(x)
         shift = additive_constant(squared) if self.shift else 0.0
-        return AffineDistance(metric.squared, shift, FLOOR * (float(squared.max()) + shift))
+        return AffineDistance(_affine(metric).squared, shift, FLOOR * (float(squared.max()) + shift))
 
     def from_center(
         self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
@@ -199,11 +200,10 @@ class RelationalECM(Algorithm[Tensor]):
         squared = _squares(objects.metric, objects.x)
         return RelationalProblem(squared, chosen.focal, prices.cost(chosen.focal, squared, objects.weights), chosen.tol)
 
-    def seeded(self, objects: Objects[Tensor], chosen: Settings, n_init: int, rng: np.random.RandomState) -> Tensor:
+    def seeded(self, objects: Objects[Tensor], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Masses (runs, n, f + 1) of clusters that sit on drawn objects."""
-        drawn = seed(
-            chosen.init, Precomputed(), objects.space, objects.x, objects.counts, chosen.n_clusters, n_init, rng
-        )
+        squares = draw._replace(cap=draw.cap if _affine(objects.metric).squared else math.sqrt(draw.cap))
+        drawn = seed(squares, Precomputed(), objects.space, objects.x, objects.counts, chosen.n_clusters, rng)
         return self._masses_of(objects, chosen, drawn.long())
 
     def given(self, objects: Objects[Tensor], chosen: Settings) -> Tensor:
@@ -224,14 +224,22 @@ class RelationalECM(Algorithm[Tensor]):
         """The masses the last fit's centres give these objects."""
         return torch.from_numpy(last.masses(objects.x))[None]
 
-    @staticmethod
-    def _masses_of(objects: Objects[Tensor], chosen: Settings, clusters: Tensor) -> Tensor:
+    def from_clusters(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> Tensor:
+        """The masses (1, n, f + 1) that a run's clusters give with these sets."""
+        centers = solution.prototypes[run, : chosen.n_clusters, :-1][None]
+        return self._masses_at(objects, chosen, centers)
+
+    def _masses_of(self, objects: Objects[Tensor], chosen: Settings, clusters: Tensor) -> Tensor:
         """Masses (runs, n, f + 1) of clusters that sit on objects (runs, c)."""
+        return self._masses_at(objects, chosen, torch.nn.functional.one_hot(clusters, len(objects)).double())
+
+    @staticmethod
+    def _masses_at(objects: Objects[Tensor], chosen: Settings, centers: Tensor) -> Tensor:
+        """Masses (runs, n, f + 1) of clusters that are weighted means of the objects (runs, c, n)."""
         squared = _squares(objects.metric, objects.x)
         mean = torch.as_tensor(chosen.focal.membership / chosen.focal.cardinalities[:, None])
-        centers = torch.nn.functional.one_hot(clusters, len(objects)).to(squared.dtype)
         to_means, constants = _compare(squared, centers, mean)
-        cost = mass_cost(chosen.focal, chosen.alpha, chosen.beta, objects.delta(chosen.delta), like=squared)
+        cost = mass_cost(chosen.focal, chosen.alpha, chosen.beta, chosen.delta, like=squared)
         distances = (to_means - constants[:, None]).clamp_min(0.0)
         return share(distances, cost.factors[0], cost.beta[0], cost.delta2[0]).masses
 
@@ -245,11 +253,15 @@ class RelationalECM(Algorithm[Tensor]):
         return tables
 
 
+def _affine(metric: SemiMetric) -> AffineDistance:
+    """RECM's own metric, which its estimator has chosen."""
+    return cast(AffineDistance, metric)
+
+
 def _squares(metric: SemiMetric, x: Tensor) -> Tensor:
     """Squared dissimilarities of the training objects, shifted, as the fitted metric has them."""
-    assert isinstance(metric, AffineDistance)
-    squared = metric.squares(x)
-    if metric.shift:
+    squared = _affine(metric).squares(x)
+    if _affine(metric).shift:
         squared.fill_diagonal_(0.0)
     return squared
 
@@ -344,9 +356,9 @@ class RECM(PrototypeFamily):
         alpha: float = 1.0,
         beta: float = 1.5,
         delta: float | str | None = "auto",
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        init: Any = "k-means++",
+        max_cardinality: int | None = None,
+        focal_sets: Any = "auto",
+        init: Any = "auto",
         n_init: int = 10,
         max_iter: int = 200,
         tol: float = 1e-4,
@@ -392,4 +404,4 @@ class RECM(PrototypeFamily):
     def shift_(self) -> float:
         """What was added to the squared dissimilarities between different objects."""
         check_is_fitted(self)
-        return float(self.model_.metric.shift)  # type: ignore[attr-defined]
+        return _affine(self.model_.metric).shift

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack
 
+import torch
 from torch import Tensor
 
 from softecm.algorithms.linkable import LinkableFamily
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric
+from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import LoopOptions, Problem
-from softecm.fit.outcome import Solution
-from softecm.fit.pipeline import Algorithm, Prices
+from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings, settings
 from softecm.fit.soft_ecm import Model, soft_ecm, soft_ecm_problem
+from softecm.objective import evaluate
 from softecm.objective.links import Links
+from softecm.objective.relaxations import set_barycenters
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
 
@@ -26,6 +29,17 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     """Soft-ECM with any semi-metric."""
 
     streams: ClassVar[bool] = True
+    adds_sets: ClassVar[bool] = True
+
+    def with_sets(
+        self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, singles: Solution
+    ) -> Solution:
+        """A set's prototype is the barycentre of its clusters', whatever the metric."""
+        clusters = singles.prototypes[:, : chosen.n_clusters]
+        places = torch.cat([clusters, set_barycenters(objects.metric, chosen.focal, clusters, None)], 1)
+        cost = prices.cost(chosen.focal, clusters, objects.weights)
+        found = evaluate(objects.metric, objects.x, places, cost)
+        return extended(singles, Completed(places, found.cost))
 
     def problem(
         self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
@@ -56,6 +70,13 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
             **how,
             **given,
         )
+
+
+class Completed(NamedTuple):
+    """Prototypes of all sets, and the objective there."""
+
+    prototypes: Tensor
+    objective: Tensor
 
 
 def _model(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, links: Links | None) -> Model:
@@ -174,11 +195,11 @@ class SoftECM(LinkableFamily):
         alpha: float = 1.0,
         beta: float = 1.2,
         delta: float | str | None = "auto",
-        lam: float = 1.0,
-        relaxation: str = "penalty",
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        init: Any = "k-means++",
+        lam: float | str = "auto",
+        relaxation: str = "auto",
+        max_cardinality: int | None = None,
+        focal_sets: Any = "auto",
+        init: Any = "auto",
         n_init: int = 10,
         max_iter: int = 200,
         tol: float = 1e-4,

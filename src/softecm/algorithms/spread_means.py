@@ -26,8 +26,8 @@ from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.set_quadratic import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.fit.algorithm import Prices
 from softecm.fit.outcome import Solution
-from softecm.fit.pipeline import Prices
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost, Previous, evaluate

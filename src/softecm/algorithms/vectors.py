@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
+from softecm.fit.algorithm import Algorithm
 from softecm.fit.outcome import Solution
-from softecm.fit.pipeline import Algorithm
 from softecm.fit.prepare import Objects
 from softecm.spaces.base import Space
 

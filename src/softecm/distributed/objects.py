@@ -22,12 +22,22 @@ from softecm.distributed.cluster import Cluster
 from softecm.distributed.encoding import Encoder, Facts, describe
 from softecm.distributed.engines import Engine, Placement
 from softecm.distributed.partition import ScatteredPartition, engine_for
-from softecm.distributed.passes import content, mean_distance, picked, quantile
-from softecm.distributed.seeding import seed_scattered
+from softecm.distributed.passes import (
+    content,
+    distances_of_block,
+    mean_distance,
+    picked,
+    plus,
+    quantile,
+    roots_to_nearest,
+    two_nearest_of_block,
+)
+from softecm.distributed.seeding import arrivals, seed_scattered
 from softecm.distributed.sources import Raw, Source, block_weights, source_of
+from softecm.fit.algorithm import Algorithm
 from softecm.fit.model import PrototypeModel
-from softecm.fit.pipeline import Algorithm
-from softecm.fit.prepare import Columns, Objects, barycenter_from, named, start_rows
+from softecm.fit.prepare import Columns, InMemory, Objects, barycenter_from, distances_to, named, start_rows
+from softecm.fit.seeding import Draw
 from softecm.fit.settings import Settings
 from softecm.spaces.matrices import check_enough
 from softecm.spaces.real import RealVectors
@@ -58,11 +68,34 @@ class InBlocks(Objects[Scattered]):
 
     def from_center(self, q: float) -> float:
         """The weighted quantile of the distances to the barycentre of all, without gathering them."""
-        return quantile(self.x, self.metric, self.center, q)
+        return quantile(self.x, partial(distances_of_block, metric=self.metric, point=self.center), q)
 
-    def seeded(self, kind: str, n_clusters: int, runs: int, rng: np.random.RandomState) -> Tensor:
+    def seeded(self, n_clusters: int, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """k-means|| with the metric itself."""
-        return seed_scattered(kind, self.metric, self.space, self.x, n_clusters, runs, rng)
+        return seed_scattered(draw.kind, self.metric, self.space, self.x, n_clusters, draw.runs, rng)
+
+    def like(self) -> Tensor:
+        """The barycentre."""
+        return self.center
+
+    def sample(self, size: int) -> InMemory[Tensor]:
+        """Objects drawn in proportion to their weights, each as the prototype that would sit on it."""
+        places = arrivals(self.x, self.metric, self.space, size)
+        counts = np.full(len(places), self.weight / len(places))
+        cpu = torch.device("cpu")
+        return InMemory(
+            self.metric, self.space, places, cpu, self.weight, self.spread, self.columns, counts,
+            torch.as_tensor(counts, dtype=places.dtype), distances_to(self.metric, places, self.center),
+        )  # fmt: skip
+
+    def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
+        """Two exact quantiles, without gathering the distances."""
+        median = quantile(self.x, partial(roots_to_nearest, model=model), 0.5)
+        return median, quantile(self.x, partial(roots_to_nearest, model=model, center=median), 0.5)
+
+    def second_nearest(self, model: PrototypeModel) -> NDArray[np.float64]:
+        """One pass."""
+        return self.x.total(partial(two_nearest_of_block, model=model), plus)
 
     def content(self) -> int:
         """The sum of the blocks' numbers."""
@@ -144,7 +177,7 @@ def _prepared(
         described = partial(_describe_metric, encoder=encoder, learner=metric.learner)
         metric = metric.learner.fitted_to(engine.over_raw(described, _merge, weights))
     encoder = replace(encoder, metric=metric)
-    placement = Placement(chosen.device, float(len(chosen.focal)) * chosen.n_init, chosen.n_jobs)
+    placement = Placement(chosen.device, float(chosen.n_sets) * chosen.n_init, chosen.n_jobs)
     x = engine.encoded(encoder, weights, facts.lengths, facts.weight, placement)
     center = barycenter_from(metric, x, picked(x, space, start_rows(len(x)).numpy()).mean(0)[None, None], None)
     spread = mean_distance(x, metric, center)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,11 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import nearest_of
 from softecm.fit.checkpoints import content_number
-from softecm.fit.prepare import distances_to
+from softecm.fit.model import PrototypeModel
+from softecm.fit.prepare import distances_to, two_nearest
 from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
 
+Values = Callable[[Block], NDArray[np.float64]]
 BITS = 16  # of a distance's pattern that one counting pass looks at
 FEW = 1 << 16  # candidates for a quantile that are fetched and sorted
 
@@ -39,35 +43,51 @@ def _joined(a: list[Any], b: list[Any]) -> list[Any]:
 
 def mean_distance(x: Scattered, metric: SemiMetric, point: Tensor) -> float:
     """Weighted mean of all distances to a point (1, *shape)."""
-    return float(x.total(partial(_distance_sum, metric=metric, point=point), _plus)) / x.weight
+    return float(x.total(partial(_distance_sum, metric=metric, point=point), plus)) / x.weight
 
 
 def _distance_sum(block: Block, *, metric: SemiMetric, point: Tensor) -> float:
-    d, w = _measured(block, metric, point)
+    d, w = distances_of_block(block, metric=metric, point=point), _weights(block)
     return float(d.sum() if w is None else d @ w)
 
 
-def _plus(a: Any, b: Any) -> Any:
+def plus(a: Any, b: Any) -> Any:
+    """Sums."""
     return a + b
 
 
-def _measured(
-    block: Block, metric: SemiMetric, point: Tensor
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    d = distances_to(metric, block.objects, point.to(block.device))
-    return d, None if block.weights is None else block.weights.double().cpu().numpy()
+def distances_of_block(block: Block, *, metric: SemiMetric, point: Tensor) -> NDArray[np.float64]:
+    """Distances (n,) of a block's objects to a point."""
+    return distances_to(metric, block.objects, point.to(block.device))
 
 
-def quantile(x: Scattered, metric: SemiMetric, point: Tensor, q: float) -> float:
-    """The smallest distance at which the share of weight reaches ``q``: ``weighted_quantile`` without gathering.
+def roots_to_nearest(block: Block, *, model: PrototypeModel, center: float | None = None) -> NDArray[np.float64]:
+    """Roots (n,) of the distances of a block's objects to their nearest prototype, or how far these are from ``center``."""
+    at = model.prototypes.to(block.device)
+    roots: NDArray[np.float64] = np.sqrt(nearest_of(model.metric, block.objects, at, first=block.first)[0].numpy())
+    return roots if center is None else np.abs(roots - center)
 
-    Distances are not negative, so that they are ordered as the bits of their patterns are. Each pass counts weight by
-    the next sixteen bits among the distances that share the bits found so far; when few are left, they are fetched.
+
+def two_nearest_of_block(block: Block, *, model: PrototypeModel) -> NDArray[np.float64]:
+    """Weight of the objects whose two nearest prototypes are a and b, a < b: (c, c)."""
+    return two_nearest(model.to(block.device), block.objects, _weights(block))
+
+
+def _weights(block: Block) -> NDArray[np.float64] | None:
+    return None if block.weights is None else block.weights.double().cpu().numpy()
+
+
+def quantile(x: Scattered, values: Values, q: float) -> float:
+    """The smallest value at which the share of weight reaches ``q``: ``weighted_quantile`` without gathering.
+
+    ``values`` gives those of a block's objects. They are not negative, so that they are ordered as the bits of their
+    patterns are. Each pass counts weight by the next sixteen bits among the values that share the bits found so far; when
+    few are left, they are fetched.
     """
     goal = q * x.weight * (1.0 - 1e-12)
     prefix, known, below = 0, 0, 0.0
     while known < 64:
-        sums, counts = x.total(partial(_counted, metric=metric, point=point, prefix=prefix, known=known), _plus_each)
+        sums, counts = x.total(partial(_counted, values=values, prefix=prefix, known=known), _plus_each)
         filled = np.flatnonzero(counts)
         steps = below + np.cumsum(sums[filled])
         place = int(filled[min(int(np.searchsorted(steps, goal)), len(filled) - 1)])
@@ -75,10 +95,10 @@ def quantile(x: Scattered, metric: SemiMetric, point: Tensor, q: float) -> float
         prefix, known = (prefix << BITS) | place, known + BITS
         if counts[place] <= FEW:
             break
-    values, weights = x.total(partial(_candidates, metric=metric, point=point, prefix=prefix, known=known), _join_each)
-    order = np.argsort(values, kind="stable")
+    found, weights = x.total(partial(_candidates, values=values, prefix=prefix, known=known), _join_each)
+    order = np.argsort(found, kind="stable")
     steps = below + np.cumsum(weights[order])
-    return float(values[order[min(int(np.searchsorted(steps, goal)), len(order) - 1)]])
+    return float(found[order[min(int(np.searchsorted(steps, goal)), len(order) - 1)]])
 
 
 def _with_prefix(d: NDArray[np.float64], prefix: int, known: int) -> NDArray[np.bool_]:
@@ -86,10 +106,8 @@ def _with_prefix(d: NDArray[np.float64], prefix: int, known: int) -> NDArray[np.
     return np.ones(len(d), dtype=bool) if known == 0 else (patterns >> np.uint64(64 - known)) == np.uint64(prefix)
 
 
-def _counted(
-    block: Block, *, metric: SemiMetric, point: Tensor, prefix: int, known: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    d, w = _measured(block, metric, point)
+def _counted(block: Block, *, values: Values, prefix: int, known: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    d, w = values(block), _weights(block)
     inside = _with_prefix(d, prefix, known)
     bits = ((d[inside] + 0.0).view(np.uint64) >> np.uint64(64 - known - BITS)) & np.uint64((1 << BITS) - 1)
     places = bits.astype(np.int64)
@@ -99,12 +117,12 @@ def _counted(
 
 
 def _candidates(
-    block: Block, *, metric: SemiMetric, point: Tensor, prefix: int, known: int
+    block: Block, *, values: Values, prefix: int, known: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    d, w = _measured(block, metric, point)
+    d, w = values(block), _weights(block)
     inside = _with_prefix(d, prefix, known)
-    values = d[inside][: FEW if known == 64 else None]  # all of them equal: some say enough
-    return values, np.ones(len(values)) if w is None else w[inside][: len(values)]
+    some = d[inside][: FEW if known == 64 else None]  # all of them equal: some say enough
+    return some, np.ones(len(some)) if w is None else w[inside][: len(some)]
 
 
 def _plus_each(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -25,6 +25,7 @@ from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
 
 PASSES = 4
+SAMPLE_SALT = 0x9E3779B97F4A7C15  # the sample is the same whatever the seed
 OVERSAMPLING = 2  # candidates a pass, for each cluster
 
 
@@ -62,6 +63,11 @@ def seed_scattered(
     between = metric.pairwise(drawn.places, drawn.places).detach().clamp_min(0.0).double().numpy()
     chosen = np.stack([_plus_plus(between, held, row) for row in draws])
     return drawn.places[torch.from_numpy(chosen)]
+
+
+def arrivals(x: Scattered, metric: SemiMetric, space: Space, size: int) -> Tensor:
+    """So many objects, drawn in proportion to their weights, as prototypes (k, *shape)."""
+    return _arrivals(x, metric, space, None, np.uint64(SAMPLE_SALT), size).places
 
 
 def _arrivals(

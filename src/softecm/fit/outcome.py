@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 MERGED = 0.0025  # clusters closer than this part of the data's own spread count as one
+
+
+class State(Protocol):
+    """What an outcome takes from a batch of runs."""
+
+    @property
+    def prototypes(self) -> Tensor:
+        """(runs, f, *shape)."""
+
+    @property
+    def objective(self) -> Tensor:
+        """(runs,)."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,34 @@ class Solution:
     residual: NDArray[np.float64] | None = None
     found: Mapping[str, Tensor] = field(default_factory=dict)
 
+    def part(self, runs: slice) -> Solution:
+        """Some of the runs."""
+        return Solution(
+            self.prototypes[runs],
+            self.objective[runs],
+            self.constraint[runs],
+            self.history[runs],
+            self.n_iter[runs],
+            self.converged[runs],
+            None if self.residual is None else self.residual[runs],
+            {name: part[runs] for name, part in self.found.items()},
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[Solution]) -> Solution:
+        """The runs of several solutions of the same sets, in a row."""
+        residuals = [part.residual for part in parts if part.residual is not None]
+        return Solution(
+            torch.cat([part.prototypes for part in parts]),
+            np.concatenate([part.objective for part in parts]),
+            np.concatenate([part.constraint for part in parts]),
+            tuple(history for part in parts for history in part.history),
+            np.concatenate([part.n_iter for part in parts]),
+            np.concatenate([part.converged for part in parts]),
+            np.concatenate(residuals) if residuals else None,
+            {name: torch.cat([part.found[name] for part in parts]) for name in parts[0].found},
+        )
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -49,6 +91,14 @@ class Progress:
     objective: NDArray[np.float64]  # (runs,)
     n_active: int
     change: float  # largest change of a mass among the active runs; at least this where it is above the tolerance
+
+
+def extended(singles: Solution, state: State) -> Solution:
+    """Runs of single clusters with the sets that a state adds to them: one more entry of their histories."""
+    objective = state.objective.double().cpu().numpy()
+    history = tuple(np.append(h, j) for h, j in zip(singles.history, objective, strict=True))
+    constraint = np.zeros(len(objective))
+    return replace(singles, prototypes=state.prototypes, objective=objective, constraint=constraint, history=history)
 
 
 def choose(objective: NDArray[np.float64], apart: NDArray[np.float64]) -> int:

@@ -16,18 +16,19 @@ from torch import Tensor
 from softecm._engine import choose_device
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.model import PrototypeModel
-from softecm.fit.seeding import seed
+from softecm.fit.seeding import Draw, seed, systematic
 from softecm.fit.settings import Settings
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective import blocks
+from softecm.objective.relaxations import has_barycenters
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.scattered import Scattered
 
-OUTLIERS = 0.95  # delta="auto": this part of the objects lies nearer to the barycentre of all than delta
 LARGEST_STEP = 300_000_000  # numbers in the matrices of one prototype step: 2.4 GB
 
 
@@ -93,20 +94,34 @@ class Objects(ABC, Generic[X]):
     def weights(self) -> Tensor | None:
         """The same on the device, where not all ones; None for blocks, which have their own."""
 
-    def delta(self, wanted: float | str | None) -> float | None:
-        """The distance of outliers: as given; "auto" such that most objects lie nearer to the barycentre of all."""
-        if not isinstance(wanted, str):
-            return wanted
-        squared = self.from_center(OUTLIERS)
-        return float(np.sqrt(squared)) if squared > 0 else 1.0  # all objects equal: any distance will do
+    @property
+    def has_barycenters(self) -> bool:
+        """Whether the metric has a closed form for barycentres."""
+        return not self.metric.discrete and has_barycenters(self.metric, self.like())
+
+    @abstractmethod
+    def like(self) -> Tensor:
+        """Any prototype (1, *shape)."""
+
+    @abstractmethod
+    def sample(self, size: int) -> InMemory[Any]:
+        """So many objects in memory that stand for all, each counting for its share."""
+
+    @abstractmethod
+    def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
+        """Weighted median of the roots of the distances to the nearest prototype, and of their deviations from it."""
+
+    @abstractmethod
+    def second_nearest(self, model: PrototypeModel) -> NDArray[np.float64]:
+        """Weight of the objects whose two nearest prototypes are a and b, a < b: (c, c)."""
 
     @abstractmethod
     def from_center(self, q: float) -> float:
         """The weighted quantile of the distances to the barycentre of all."""
 
     @abstractmethod
-    def seeded(self, kind: str, n_clusters: int, runs: int, rng: np.random.RandomState) -> Tensor:
-        """Starting prototypes (runs, c, *shape): "k-means++" with the metric itself, or "random" objects."""
+    def seeded(self, n_clusters: int, draw: Draw, rng: np.random.RandomState) -> Tensor:
+        """Starting prototypes (runs, c, *shape)."""
 
     @abstractmethod
     def content(self) -> int:
@@ -138,13 +153,39 @@ class InMemory(Objects[E]):
         """The smallest distance at which the share of weight reaches ``q``."""
         return weighted_quantile(self.distances, q, self.counts)
 
-    def seeded(self, kind: str, n_clusters: int, runs: int, rng: np.random.RandomState) -> Tensor:
+    def seeded(self, n_clusters: int, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Draws that depend on the objects and their weights, not on the order of rows."""
-        return seed(kind, self.metric, self.space, self.x.cpu(), self.counts, n_clusters, runs, rng)
+        return seed(draw, self.metric, self.space, self.x.cpu(), self.counts, n_clusters, rng)
+
+    def like(self) -> Tensor:
+        """The first object as a prototype."""
+        return self.space.starts(self.x, torch.zeros(1, dtype=torch.int64, device=self.device))
+
+    def sample(self, size: int) -> InMemory[E]:
+        """Evenly over the weights in the order of the objects' keys."""
+        rows, counts = systematic(self.space.keys(self.x.cpu()), self.counts, size)
+        part = self.part(torch.as_tensor(rows, device=self.device))
+        weights = torch.as_tensor(counts, dtype=self.dtype, device=self.device)
+        return replace(part, each=counts, on_device=weights, weight=float(counts.sum()))
+
+    def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
+        """From the distances of all objects."""
+        distances = np.sqrt(nearest_of(model.metric, self.x.cpu(), model.prototypes)[0].numpy())
+        median = weighted_quantile(distances, 0.5, self.counts)
+        return median, weighted_quantile(np.abs(distances - median), 0.5, self.counts)
+
+    def second_nearest(self, model: PrototypeModel) -> NDArray[np.float64]:
+        """From the distances of all objects."""
+        return two_nearest(model, self.x.cpu(), self.counts)
 
     def content(self) -> int:
         """The sum of the objects' keys."""
         return content_number(self.space, self.x, None if self.weights is None else self.counts)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the objects' numbers."""
+        return self.like().dtype
 
     def part(self, rows: Tensor) -> InMemory[E]:
         """Some of the objects, measured as all of them are."""
@@ -197,7 +238,7 @@ def _device(
 ) -> torch.device:
     cpu_only = algorithm.cpu_only or ("" if metric.gpu else f"metric {metric.name or type(metric).__name__}")
     each = metric.cost_of_distance(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
-    return choose_device(chosen.device, float(len(x)) * len(chosen.focal) * runs * each, cpu_only)
+    return choose_device(chosen.device, float(len(x)) * chosen.n_sets * runs * each, cpu_only)
 
 
 def fitted_space(
@@ -245,6 +286,20 @@ def weighted_quantile(values: NDArray[np.float64], q: float, weights: NDArray[np
     steps = np.cumsum(weights[order])
     position = int(np.searchsorted(steps, q * steps[-1] * (1.0 - 1e-12)))
     return float(values[order[min(position, len(order) - 1)]])
+
+
+def two_nearest(model: PrototypeModel, x: Encoded, counts: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Weight of the objects whose two nearest prototypes are a and b, a < b: (c, c)."""
+    c = len(model.prototypes)
+    table = np.zeros((c, c))
+    if c < 2:
+        return table
+    with torch.no_grad():
+        for rows in blocks(len(x), model.prototypes):
+            d = model.metric.pairwise(x[rows], model.prototypes)
+            pair = d.topk(2, largest=False).indices.sort(1).values.cpu().numpy()
+            np.add.at(table, (pair[:, 0], pair[:, 1]), 1.0 if counts is None else counts[rows])
+    return table
 
 
 def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | None, device: torch.device) -> Tensor:

@@ -6,7 +6,7 @@ on the objects and their weights, not on the order of rows, nor on whether an ob
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,63 +15,104 @@ from torch import Tensor
 
 from softecm.distances.base import SemiMetric
 from softecm.objective import blocks, check_distances
-from softecm.spaces.base import Space
+from softecm.spaces.base import Encoded, Space
 
 GROUP_CELLS = 1 << 22  # distances to the nearest start held at once
 
 
+class Draw(NamedTuple):
+    """How starts are drawn.
+
+    Attributes
+    ----------
+    kind : "k-means++", with the metric itself, or "random" objects
+    runs : how many starts
+    cap : distances count at most so much, so that far objects are not drawn for being far
+    greedy : so many candidates are drawn for each cluster, and the one that brings most is taken
+    """
+
+    kind: str
+    runs: int
+    cap: float = np.inf
+    greedy: int = 1
+
+
 def seed(
-    kind: str,
+    draw: Draw,
     metric: SemiMetric,
     space: Space,
-    x: Any,
+    x: Encoded,
     weights: NDArray[np.float64],
     n_clusters: int,
-    runs: int,
     rng: np.random.RandomState,
 ) -> Tensor:
-    """Starting prototypes (runs, c, *shape): "k-means++" with the metric itself, or "random" objects."""
+    """Starting prototypes (runs, c, *shape)."""
     order = np.argsort(space.keys(x), kind="stable")
-    draws = rng.random_sample((runs, n_clusters))
-    size = max(1, GROUP_CELLS // len(order)) if kind == "k-means++" else runs
-    chosen = [
-        _draw(kind == "k-means++", metric, space, x, weights, order, draws[start : start + size])
-        for start in range(0, runs, size)
-    ]
+    shape = (draw.runs, n_clusters) if draw.greedy == 1 else (draw.runs, n_clusters, draw.greedy)
+    draws = rng.random_sample(shape).reshape(draw.runs, n_clusters, draw.greedy)
+    spread = draw.kind == "k-means++"
+    size = max(1, GROUP_CELLS // (len(order) * draw.greedy)) if spread else draw.runs
+    pool = _Pool(metric, space, x, weights, order, draw.cap)
+    chosen = [(_spread if spread else _apart)(pool, draws[first : first + size]) for first in range(0, draw.runs, size)]
     rows = torch.as_tensor(np.concatenate(chosen))
-    return space.starts(x, rows.reshape(-1)).reshape(runs, n_clusters, *_shape(space, x))
+    starts = space.starts(x, rows.reshape(-1))
+    return starts.reshape(draw.runs, n_clusters, *starts.shape[1:])
 
 
-def _shape(space: Space, x: Any) -> tuple[int, ...]:
-    return tuple(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
+class _Pool(NamedTuple):
+    metric: SemiMetric
+    space: Space
+    x: Encoded
+    weights: NDArray[np.float64]
+    order: NDArray[np.int64]
+    cap: float
+
+    def drawn(self, nearest: NDArray[np.float64] | None, draw: float) -> int:
+        """An object, in proportion to weight, times distance to the nearest start where there is one."""
+        chance = (self.weights if nearest is None else self.weights * nearest)[self.order]
+        if not chance.any():  # every object lies on a start already
+            chance = self.weights[self.order]
+        return int(self.order[pick(chance, draw)])
+
+    def distances(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Of all objects to some of them (n, k), at most ``cap``."""
+        places = self.space.starts(self.x, torch.as_tensor(rows))
+        return np.minimum(_distances(self.metric, self.x, places), self.cap)
 
 
-def _draw(
-    spread: bool,
-    metric: SemiMetric,
-    space: Space,
-    x: Any,
-    weights: NDArray[np.float64],
-    order: NDArray[np.int64],
-    draws: NDArray[np.float64],
-) -> NDArray[np.int64]:
-    """Indices (runs, c); each draw in proportion to weight, times distance to the nearest start where ``spread``."""
-    runs, c = draws.shape
+def _spread(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
+    """k-means++: indices (runs, c); with several candidates a cluster, the one that leaves least distance."""
+    runs, c, greedy = draws.shape
     chosen = np.empty((runs, c), dtype=np.int64)
-    nearest = np.ones((len(order), runs))
+    nearest: NDArray[np.float64] | None = None  # (n, runs)
     for k in range(c):
-        for run in range(runs):
-            chance = (weights * nearest[:, run])[order]
-            if not chance.any():  # every object lies on a start already
-                chance = weights[order]
-            chosen[run, k] = order[pick(chance, draws[run, k])]
-        if k + 1 == c:
-            break
-        if spread:
-            d = _distances(metric, x, space.starts(x, torch.as_tensor(chosen[:, k])))
-            nearest = d if k == 0 else np.minimum(nearest, d)
-        else:
-            nearest[chosen[:, k], np.arange(runs)] = 0.0  # no object twice
+        few = 1 if k == 0 else greedy  # the first is drawn by weight alone
+        rows = np.array(
+            [
+                [pool.drawn(None if nearest is None else nearest[:, run], draws[run, k, j]) for j in range(few)]
+                for run in range(runs)
+            ]
+        )
+        if few == 1 and k + 1 == c:
+            return np.concatenate([chosen[:, :k], rows], 1)
+        left = pool.distances(rows.reshape(-1)).reshape(-1, runs, few)
+        if nearest is not None:
+            left = np.minimum(left, nearest[..., None])
+        best = np.zeros(runs, dtype=np.int64) if few == 1 else np.einsum("n,nrj->rj", pool.weights, left).argmin(1)
+        chosen[:, k] = rows[np.arange(runs), best]
+        nearest = left[:, np.arange(runs), best]
+    return chosen
+
+
+def _apart(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Objects at random: indices (runs, c), no object twice in a run where there are enough."""
+    runs, c, _ = draws.shape
+    chosen = np.empty((runs, c), dtype=np.int64)
+    for run in range(runs):
+        free = np.ones(len(pool.order))
+        for k in range(c):
+            chosen[run, k] = pool.drawn(free, draws[run, k, 0])
+            free[chosen[run, k]] = 0.0
     return chosen
 
 
@@ -82,7 +123,23 @@ def pick(chance: NDArray[np.float64], draw: float) -> int:
     return min(position, int(np.flatnonzero(chance)[-1]))
 
 
-def _distances(metric: SemiMetric, x: Any, starts: Tensor) -> NDArray[np.float64]:
+def systematic(
+    keys: NDArray[np.uint64], weights: NDArray[np.float64], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """So many objects, evenly over the running sum of weights in the order of their keys, and what each then counts.
+
+    Keys are as good as random, so that the sample is; and they depend on content alone, so that neither the order of rows
+    nor copies in the place of weights change it.
+    """
+    order = np.argsort(keys, kind="stable")
+    steps = np.cumsum(weights[order])
+    places = (np.arange(size) + 0.5) / size * steps[-1]
+    hit = np.minimum(np.searchsorted(steps, places, side="right"), len(order) - 1)
+    found, counts = np.unique(hit, return_counts=True)
+    return order[found], counts.astype(np.float64) * (float(steps[-1]) / size)
+
+
+def _distances(metric: SemiMetric, x: Encoded, starts: Tensor) -> NDArray[np.float64]:
     parts = []
     with torch.no_grad():
         for rows in blocks(len(x), starts):

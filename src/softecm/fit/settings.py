@@ -20,6 +20,7 @@ from softecm.objective.problem import RELAXATIONS
 from softecm.optim import Closed, Descent, GradientDescent
 
 logger = logging.getLogger("softecm")
+INITS = ("auto", "k-means++", "random")
 #: What algorithms on dissimilarities and modes leave no choice of.
 RELATIONAL: dict[str, Any] = {"device": "auto", "dtype": "float64"}
 
@@ -67,9 +68,9 @@ class Settings:
     alpha: float
     beta: float
     delta: float | str | None
-    lam: float
+    lam: float | str
     relaxation: str
-    focal: FocalSets
+    focal: FocalSets  # single clusters only where the sets are to be found
     init: Any
     n_init: int
     max_iter: int
@@ -81,8 +82,25 @@ class Settings:
     warm_start: bool
     callback: Callback | None
     random_state: Any
+    finds_sets: bool = False  # each cluster and each pair of neighbouring clusters, which are found
     pairs: Pairs | None = None  # must-links and cannot-links
     plan: Plan | None = None  # where checkpoints go
+
+    @property
+    def staged(self) -> bool:
+        """Whether single clusters come first: by default, and where sets are to be found around given starts."""
+        return self.init == "auto" if isinstance(self.init, str) else self.finds_sets
+
+    @property
+    def keeps_clusters(self) -> bool:
+        """Whether the clusters found first are kept when sets are added: where nobody asks for a relaxation or a price."""
+        linked = self.pairs is not None and self.pairs.some
+        return self.relaxation == "auto" and isinstance(self.lam, str) and not linked
+
+    @property
+    def n_sets(self) -> int:
+        """How many sets have a prototype; at most so many where they are to be found."""
+        return 4 * self.n_clusters if self.finds_sets else len(self.focal)
 
 
 def settings(
@@ -115,8 +133,15 @@ def settings(
         check_choice("delta", delta, ("auto",), "Or give a positive number, or None to do without outliers.")
     elif delta is not None:
         delta = check_number("delta", delta, above=0, hint="'auto' takes it from the data; None switches outliers off.")
+    if isinstance(lam, str):
+        check_choice("lam", lam, ("auto",), "Or give a number of at least 0.")
+    else:
+        lam = check_number(
+            "lam", lam, least=0, hint="'auto' suits the data; 0 lets the sets' prototypes go where they like."
+        )
+    finds = _finds_sets(init, max_cardinality, focal_sets)
     if isinstance(init, str):
-        check_choice("init", init, ("k-means++", "random"), "Or give the starting prototypes, one row a cluster.")
+        check_choice("init", init, INITS, "Or give the starting prototypes, one row a cluster.")
     if isinstance(solver, str):
         check_choice("solver", solver, ("auto", "gradient", "descent"), "Or give a GradientDescent(...).")
     elif not isinstance(solver, GradientDescent | Descent | Closed):
@@ -131,9 +156,10 @@ def settings(
             "beta", beta, above=1, hint="Values from 1.1 to 2 are usual: larger spreads mass over more sets."
         ),
         delta=delta,
-        lam=check_number("lam", lam, least=0, hint="1 is usual; 0 lets the sets' prototypes go where they like."),
-        relaxation=check_choice("relaxation", relaxation, RELAXATIONS, "'penalty' is the paper's, 'gap' never merges."),
-        focal=FocalSets.make(c, max_cardinality, focal_sets),
+        lam=lam,
+        relaxation=check_choice("relaxation", relaxation, ("auto", *RELAXATIONS), "'auto' suits the metric."),
+        focal=FocalSets.up_to(c, 1) if finds else FocalSets.make(c, max_cardinality, focal_sets),
+        finds_sets=finds,
         init=init,
         n_init=check_count("n_init", n_init, hint="10 is usual: the best of several starts is kept."),
         max_iter=check_count("max_iter", max_iter, hint="200 is usual."),
@@ -146,6 +172,17 @@ def settings(
         callback=logged(callback) if verbose else callback,
         random_state=random_state,
     )
+
+
+def _finds_sets(init: Any, max_cardinality: Any, focal_sets: Any) -> bool:
+    """Whether the sets are to be found; giving them in two ways is refused."""
+    auto = focal_sets is None or (isinstance(focal_sets, str) and focal_sets == "auto")
+    if not auto and max_cardinality is not None:
+        raise ValueError(
+            f"max_cardinality must be left out where focal_sets is given; got {max_cardinality!r} and {focal_sets!r}. "
+            "Give one of them."
+        )
+    return auto and max_cardinality is None
 
 
 def logged(callback: Callback | None) -> Callback:

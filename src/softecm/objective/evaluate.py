@@ -93,7 +93,7 @@ class Previous(NamedTuple):
 
 def evaluate(
     metric: SemiMetric,
-    x: Encoded,
+    x: Encoded | Scattered,
     prototypes: Tensor,
     cost: MassCost,
     *,

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils import get_tags
-from torch import Tensor
 
 from softecm._engine import threads
 from softecm.belief import CredalPartition
 from softecm.distances.registry import resolve_metric
 from softecm.fit import pipeline
+from softecm.fit.algorithm import Algorithm
+from softecm.fit.fitting import fit_cells
 from softecm.fit.loop import Callback
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED
-from softecm.fit.pipeline import Algorithm, Outcome
+from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, in_memory
-from softecm.fit.settings import Settings
 from softecm.selection.grid import Cell
 from softecm.selection.measures import Geometry, measures
 
@@ -76,20 +76,18 @@ def batch_size(cell: Cell, data: Data) -> int:
         return 1
     chosen, objects = cell.model._settings(), prepared(cell, data).objects
     shape = objects.space.starts(objects.x, torch.zeros(1, dtype=torch.int64)).shape[1:]
-    work = float(len(objects)) * len(chosen.focal) * objects.metric.cost_of_distance(shape) * chosen.n_init
+    work = float(len(objects)) * chosen.n_sets * objects.metric.cost_of_distance(shape) * chosen.n_init
     return int(np.clip((GPU_WORK if objects.device.type == "cuda" else CPU_WORK) / work, 1, 1000))
 
 
-def partitions(
-    ready: Ready, settings: Sequence[Settings], outcome: Outcome, x: Any
-) -> list[tuple[CredalPartition, Geometry]]:
+def partitions(ready: Ready, outcomes: Sequence[Outcome], x: Any) -> list[tuple[CredalPartition, Geometry]]:
     """The credal partition of the objects ``x`` for each cell's best run, with the distances behind it."""
-    between = ready.algorithm.between(ready.objects, outcome.solution, settings[0].n_clusters)
     found: list[tuple[CredalPartition, Geometry]] = []
-    for cell, chosen in enumerate(settings):
-        model = pipeline.model_of(ready.algorithm, ready.objects, chosen, outcome, cell)
+    for outcome in outcomes:
+        c, best = outcome.chosen.n_clusters, outcome.solution.part(slice(outcome.best, outcome.best + 1))
+        model = pipeline.model_of(ready.algorithm, ready.objects, outcome)
         partition, far = model.to(ready.objects.device).measured(x)
-        found.append((partition, Geometry(far[:, : chosen.n_clusters], between[int(outcome.best[cell])])))
+        found.append((partition, Geometry(far[:, :c], ready.algorithm.between(ready.objects, best, c)[0])))
     return found
 
 
@@ -102,35 +100,25 @@ def run_cells(cells: Sequence[Cell], data: Data, report: Callback | None = None)
     with threads(settings[0].n_jobs), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # merged and unfinished runs are columns here
         ready = prepared(cells[0], data)
-        outcome = pipeline.solve(ready.algorithm, ready.objects, settings, _starts(ready, settings), callback=report)
+        outcomes = fit_cells(ready.algorithm, ready.objects, settings, callback=report)
         weighted = None if ready.objects.weights is None else ready.objects.counts
-        found = [measures(*pair, weighted, data.y) for pair in partitions(ready, settings, outcome, ready.objects.x)]
+        found = [measures(*pair, weighted, data.y) for pair in partitions(ready, outcomes, ready.objects.x)]
     seconds = (time.perf_counter() - began) / len(cells)
-    solution = outcome.solution
-    return [
-        _row(
-            float(solution.objective[run]),
-            float(outcome.apart[run]),
-            int(solution.n_iter[run]),
-            bool(solution.converged[run]),
-            delta,
-            measured,
-            seconds,
-        )
-        for run, delta, measured in zip(outcome.best.tolist(), outcome.deltas, found, strict=True)
-    ]
+    return [_row_of(outcome, measured, seconds) for outcome, measured in zip(outcomes, found, strict=True)]
 
 
-def _starts(ready: Ready, settings: Sequence[Settings]) -> list[Tensor]:
-    """Where the runs of each cell start; drawn once for each seed."""
-    seeded: dict[str, Tensor] = {}
-    init = []
-    for chosen in settings:
-        key = repr(chosen.random_state)
-        if key not in seeded or not isinstance(chosen.random_state, int):
-            seeded[key] = pipeline.starts(ready.algorithm, ready.objects, chosen, chosen.random_state)
-        init.append(seeded[key])
-    return init
+def _row_of(outcome: Outcome, measured: dict[str, Any], seconds: float) -> dict[str, Any]:
+    run, solution, delta = outcome.best, outcome.solution, outcome.chosen.delta
+    assert not isinstance(delta, str)
+    return _row(
+        float(solution.objective[run]),
+        float(outcome.apart[run]),
+        int(solution.n_iter[run]),
+        bool(solution.converged[run]),
+        delta,
+        measured,
+        seconds,
+    )
 
 
 def fit_alone(model: Any, data: Data) -> dict[str, Any]:

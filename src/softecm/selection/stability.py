@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from softecm._engine import threads
 from softecm.belief import CredalPartition
-from softecm.fit import pipeline
+from softecm.fit.fitting import fit_cells
 from softecm.fit.loop import Callback
 from softecm.fit.outcome import MERGED
 from softecm.scores import credal_rand_index
@@ -84,14 +84,18 @@ def _refit_together(
         ready = prepared(cells[0], data)
         inside = torch.as_tensor(rows, device=ready.objects.device)
         objects = ready.objects.part(inside)
-        scale = objects.weight / ready.objects.weight
-        scaled = [replace(s, lam=s.lam * scale, delta=ready.objects.delta(s.delta)) for s in settings]
-        init = pipeline.starts(ready.algorithm, objects, settings[0], number)
-        outcome = pipeline.solve(ready.algorithm, objects, scaled, [init] * len(cells), callback=report)
+        scaled = [replace(s, lam=_scaled(s.lam, objects.weight / ready.objects.weight)) for s in settings]
+        seeded = [replace(s, random_state=number) for s in scaled]
+        outcomes = fit_cells(ready.algorithm, objects, seeded, callback=report)
         seen = ready.objects.x[torch.as_tensor(compared, device=ready.objects.device)]
-        found = partitions(Ready(ready.algorithm, objects), scaled, outcome, seen)
-    merged = outcome.apart[outcome.best] < MERGED
+        found = partitions(Ready(ready.algorithm, objects), outcomes, seen)
+    merged = [outcome.apart[outcome.best] < MERGED for outcome in outcomes]
     return [None if alike else p for (p, _), alike in zip(found, merged, strict=True)]
+
+
+def _scaled(lam: float | str, share: float) -> float | str:
+    """A price for fewer objects; "auto" follows their number by itself."""
+    return lam if isinstance(lam, str) else lam * share
 
 
 def _refit_alone(
@@ -110,7 +114,7 @@ def _refit_alone(
         if "random_state" in own:
             changed["random_state"] = number
         if "lam" in own:
-            changed["lam"] = own["lam"] * len(rows) / len(data.X)
+            changed["lam"] = _scaled(own["lam"], len(rows) / len(data.X))
         weights = {} if data.sample_weight is None else {"sample_weight": np.asarray(data.sample_weight)[rows]}
         relational = takes_dissimilarities(model)
         model.set_params(**changed).fit(_part(data.X, rows, rows if relational else None), **weights)

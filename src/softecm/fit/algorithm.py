@@ -1,0 +1,160 @@
+"""What one algorithm adds to the common way through a fit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Unpack, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.belief import FocalSets
+from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import fitted_metric
+from softecm.fit.loop import LoopOptions, Problem, iterate
+from softecm.fit.model import PrototypeModel
+from softecm.fit.outcome import Solution
+from softecm.fit.prepare import Objects, X, barycenter, check_size, distances_to
+from softecm.fit.seeding import Draw
+from softecm.fit.settings import Settings
+from softecm.objective import MassCost, mass_cost
+from softecm.objective.links import Links
+from softecm.spaces.base import Encoded, Space
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What the runs of a batch pay for a mass and for the constraint: one number a run each."""
+
+    alpha: NDArray[np.float64]
+    beta: NDArray[np.float64]
+    delta: NDArray[np.float64]  # inf where the empty set is switched off
+    lam: NDArray[np.float64]
+
+    @staticmethod
+    def of(cells: Sequence[Settings], cell: NDArray[np.int64]) -> Prices:
+        """Of the settings of several cells, all numbers; ``cell`` (runs,) says which of them a run belongs to."""
+
+        def per_run(values: list[Any]) -> NDArray[np.float64]:
+            return np.asarray(values, dtype=np.float64)[cell]
+
+        return Prices(
+            per_run([s.alpha for s in cells]),
+            per_run([s.beta for s in cells]),
+            per_run([np.inf if s.delta is None else s.delta for s in cells]),
+            per_run([s.lam for s in cells]),
+        )
+
+    @staticmethod
+    def same(runs: int, *, alpha: float = 1.0, beta: float, delta: float | None = None, lam: float = 1.0) -> Prices:
+        """The same for all runs."""
+        values = (alpha, beta, np.inf if delta is None else delta, lam)
+        return Prices(*(np.full(runs, value, dtype=np.float64) for value in values))
+
+    def cost(self, focal: FocalSets, like: Tensor, weights: Tensor | None) -> MassCost:
+        """As the equations take them."""
+        return mass_cost(focal, self.alpha, self.beta, self.delta, like=like, runs=len(self.beta), weights=weights)
+
+
+class Algorithm(ABC, Generic[X]):
+    """What one algorithm adds to the common way: its problem, its model, and what it can do.
+
+    A frozen dataclass whose fields are the algorithm's own parameters. Only ``problem`` is owed; the rest has the answers
+    of algorithms whose prototypes are points of the metric's space.
+    """
+
+    #: Whether the objects may lie in blocks, on disk or on a cluster.
+    streams: ClassVar[bool] = False
+    #: Whether sets can be added to clusters that were found alone.
+    adds_sets: ClassVar[bool] = False
+    #: Whether the first stage may look at a sample of the objects.
+    samples: ClassVar[bool] = True
+    #: What can't run on a GPU, for the message; empty where all of it can.
+    cpu_only: ClassVar[str] = ""
+
+    @abstractmethod
+    def problem(
+        self, objects: Objects[X], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+    ) -> Problem[Any]:
+        """The problem of a batch of runs; ``like`` (runs, ...) is where they start."""
+
+    def check_size(self, metric: SemiMetric, chosen: Settings) -> None:
+        """Refuse what would not fit in memory."""
+        if metric.is_quadratic:
+            check_size(chosen)
+
+    def fitted_metric(self, metric: SemiMetric, x: X, weights: Tensor | None) -> SemiMetric:
+        """The metric with everything it learns from the objects (CPU) filled in."""
+        return fitted_metric(metric, cast(Encoded, x), weights)
+
+    def from_center(
+        self, metric: SemiMetric, space: Space, x: X, weights: Tensor | None, device: torch.device
+    ) -> NDArray[np.float64]:
+        """Distances (n,) of the objects to the barycentre of all."""
+        objects = cast(Encoded, x)
+        return distances_to(metric, objects, barycenter(metric, space, objects, weights, device))
+
+    # ---------------------------------------------------------------- where the runs start
+
+    def seeded(self, objects: Objects[X], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
+        """Drawn starts (runs, c, *shape)."""
+        return objects.seeded(chosen.n_clusters, draw, rng)
+
+    def given(self, objects: Objects[X], chosen: Settings) -> Tensor:
+        """The starts a user gave (1, c, *shape)."""
+        return check_init(chosen, objects.space)
+
+    def continued(self, objects: Objects[X], chosen: Settings, last: PrototypeModel) -> Tensor:
+        """Where the last fit ended (1, f, *shape)."""
+        return last.prototypes.to(chosen.dtype)[None]
+
+    def from_clusters(self, objects: Objects[X], chosen: Settings, solution: Solution, run: int) -> Tensor:
+        """The clusters of a run that considered other sets, as a start (1, c, *shape)."""
+        return self.prototypes_of(objects, solution, run)[: chosen.n_clusters][None].to(objects.device)
+
+    # ---------------------------------------------------------------- how they are solved and judged
+
+    def solve(
+        self,
+        objects: Objects[X],
+        chosen: Settings,
+        prices: Prices,
+        start: Tensor,
+        links: Links | None,
+        **how: Unpack[LoopOptions],
+    ) -> Solution:
+        """The loop over the problem."""
+        return iterate(self.problem(objects, chosen, prices, start, links), start, chosen.max_iter, **how)
+
+    def between(self, objects: Objects[X], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+        """The distances (c, c) between the clusters of each run."""
+        with torch.no_grad():
+            tables = [objects.metric.pairwise(v, v).clamp_min(0.0) for v in solution.prototypes[:, :n_clusters]]
+        return [table.double().cpu().numpy() for table in tables]
+
+    def with_sets(self, objects: Objects[X], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
+        """Sets added to runs that considered single clusters only: their clusters stay, the masses are shared anew."""
+        raise TypeError(f"{type(self).__name__} states what its sets' prototypes are in its problem only")
+
+    def metric_of(self, objects: Objects[X], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+        """How the sets of a run measure."""
+        return objects.metric
+
+    def prototypes_of(self, objects: Objects[X], solution: Solution, run: int) -> Tensor:
+        """A run's prototypes as the space knows them, on the CPU."""
+        return solution.prototypes[run].cpu()
+
+
+def check_init(chosen: Settings, space: Space) -> Tensor:
+    """The starting prototypes a user gave (1, c, *shape)."""
+    given = space.encode_prototypes(chosen.init)
+    if len(given) != chosen.n_clusters:
+        raise ValueError(
+            f"init must have one row a cluster, {chosen.n_clusters}; got {len(given)}. Sets start at the barycentre "
+            "of their clusters and need no row."
+        )
+    return given[None]

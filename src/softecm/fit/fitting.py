@@ -1,0 +1,187 @@
+"""From settings to outcomes: what "auto" stands for is found, the runs are solved, the sets are added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from softecm.fit import pipeline
+from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.checkpoints import Checkpoints, identity
+from softecm.fit.loop import Callback, Checkpointer
+from softecm.fit.model import PrototypeModel
+from softecm.fit.outcome import Solution
+from softecm.fit.pipeline import Outcome
+from softecm.fit.prepare import InMemory, Objects
+from softecm.fit.settings import Settings
+from softecm.fit.stages import BETA, Stage, discover
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One cell with every choice made, and where its runs start."""
+
+    chosen: Settings
+    start: Tensor
+    stage: Stage | None = None
+    keeps: bool = False  # the clusters are those of the first stage; sets are added to them
+
+
+def fit(
+    algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, owner: str, last: PrototypeModel | None
+) -> Outcome:
+    """One fit; ``last`` is the model of an earlier fit to go on from."""
+    checkpoints = None
+    if chosen.plan is not None:
+        who = identity(owner, chosen, algorithm, objects.metric, len(objects), objects.content())
+        checkpoints = Checkpoints.open(chosen.plan, who, objects.device)
+    return fit_cells(algorithm, objects, [chosen], last=last, callback=chosen.callback, checkpointer=checkpoints)[0]
+
+
+def fit_cells(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    cells: Sequence[Settings],
+    *,
+    last: PrototypeModel | None = None,
+    callback: Callback | None = None,
+    checkpointer: Checkpoints | None = None,
+) -> list[Outcome]:
+    """All cells of a grid; they may differ in alpha, beta, delta, lam and seed. A single fit is a grid of one."""
+    stages: dict[str, Stage] = {}
+    ask = _once_asked(callback)
+    plans = [_planned(algorithm, objects, chosen, stages, last, ask, checkpointer) for chosen in cells]
+    outcomes: list[Outcome | None] = [None] * len(cells)
+    for group in _alike(plans):
+        found = _solved(algorithm, objects, [plans[i] for i in group], ask, checkpointer)
+        for i, outcome in zip(group, found, strict=True):
+            outcomes[i] = outcome
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _once_asked(callback: Callback | None) -> Callback | None:
+    """A callback that goes on saying stop once it has: a fit is several loops."""
+    if callback is None:
+        return None
+    stopped = False
+
+    def ask(progress: Any) -> bool:
+        nonlocal stopped
+        stopped = bool(callback(progress)) or stopped
+        return stopped
+
+    return ask
+
+
+def _alike(plans: Sequence[Planned]) -> list[list[int]]:
+    """Numbers of the cells that can be solved together: same sets, same way."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for i, plan in enumerate(plans):
+        groups.setdefault((plan.chosen.focal, plan.keeps, plan.chosen.relaxation), []).append(i)
+    return list(groups.values())
+
+
+def _planned(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    chosen: Settings,
+    stages: dict[str, Stage],
+    last: PrototypeModel | None,
+    callback: Callback | None,
+    checkpointer: Checkpoints | None,
+) -> Planned:
+    """Everything that is "auto" found."""
+    if chosen.warm_start and last is not None:
+        return _continued(algorithm, objects, chosen, last)
+    if not (chosen.staged or isinstance(chosen.delta, str)):
+        settled = _settled(objects, chosen)
+        return Planned(settled, pipeline.starts(algorithm, objects, settled, chosen.random_state))
+    key = f"{chosen.random_state!r} {chosen.n_init} {chosen.delta!r}"
+    if key not in stages or not isinstance(chosen.random_state, int):
+        stages[key] = discover(algorithm, objects, chosen, chosen.random_state, callback=callback)
+    stage = stages[key]
+    delta = stage.delta if isinstance(chosen.delta, str) else chosen.delta
+    focal = stage.focal if chosen.finds_sets and chosen.staged else chosen.focal
+    found = replace(chosen, delta=delta, focal=focal)
+    if not chosen.staged:
+        settled = _settled(objects, found)
+        return Planned(settled, pipeline.starts(algorithm, objects, settled, chosen.random_state), stage)
+    start = algorithm.from_clusters(objects, found, stage.single.solution, stage.single.best)
+    keeps = chosen.keeps_clusters and algorithm.adds_sets
+    return Planned(found if keeps else _settled(objects, found), start, stage, keeps)
+
+
+def _continued(algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, last: PrototypeModel) -> Planned:
+    """From where an earlier fit ended, with its sets and its delta where they were found."""
+    focal = last.focal if chosen.finds_sets and last.focal.n_clusters == chosen.n_clusters else chosen.focal
+    delta = last.delta if isinstance(chosen.delta, str) else chosen.delta
+    found = _settled(objects, replace(chosen, focal=focal, delta=delta))
+    if last.focal != focal:
+        return Planned(found, pipeline.starts(algorithm, objects, found, chosen.random_state))
+    return Planned(found, algorithm.continued(objects, found, last))
+
+
+def _settled(objects: Objects[Any], chosen: Settings) -> Settings:
+    """Relaxation and lambda as a run of all sets at once takes them."""
+    relaxation = chosen.relaxation
+    if relaxation == "auto":
+        penalised = not isinstance(chosen.lam, str) or not objects.has_barycenters
+        relaxation = "penalty" if penalised else "exact"
+    lam = chosen.lam
+    if isinstance(lam, str):
+        lam = objects.weight if relaxation == "gap" else 0.2 * objects.weight / chosen.n_clusters**2
+    return replace(chosen, relaxation=relaxation, lam=lam)
+
+
+def _solved(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    plans: Sequence[Planned],
+    callback: Callback | None,
+    checkpointer: Checkpointer | None,
+) -> list[Outcome]:
+    """Cells that are solved together."""
+    if plans[0].keeps:
+        return _with_sets(algorithm, objects, plans, callback)
+    links, pairs = None, plans[0].chosen.pairs
+    if pairs is not None and isinstance(objects, InMemory):
+        chosen = plans[0].chosen
+        links = pairs.links(chosen.focal, objects.counts, objects.spread, chosen.dtype)
+    return pipeline.solve(
+        algorithm,
+        objects,
+        [plan.chosen for plan in plans],
+        [plan.start for plan in plans],
+        links=links,
+        callback=callback,
+        checkpointer=checkpointer,
+    )
+
+
+def _with_sets(
+    algorithm: Algorithm[Any], objects: Objects[Any], plans: Sequence[Planned], callback: Callback | None
+) -> list[Outcome]:
+    """The first stage's clusters, fitted again where beta is another, and the sets they make."""
+    alone = [_single(plan) for plan in plans]
+    singles = [plan.stage.single for plan in plans if plan.stage is not None]
+    again = [i for i, chosen in enumerate(alone) if chosen.beta != BETA]
+    if again:
+        starts = [plans[i].start for i in again]
+        moved = pipeline.solve(algorithm, objects, [alone[i] for i in again], starts, callback=callback)
+        for i, outcome in zip(again, moved, strict=True):
+            singles[i] = outcome
+    cells = [plan.chosen for plan in plans]
+    best = Solution.joined([one.solution.part(slice(one.best, one.best + 1)) for one in singles])
+    prices = Prices.of([replace(c, lam=0.0) for c in cells], np.arange(len(cells)))
+    solution = algorithm.with_sets(objects, cells[0], prices, best)
+    return pipeline.judged(algorithm, objects, cells, [1] * len(cells), solution)
+
+
+def _single(plan: Planned) -> Settings:
+    """A cell's settings for single clusters: what the first stage was fitted with."""
+    assert plan.stage is not None
+    return replace(plan.stage.single.chosen, beta=plan.chosen.beta)

@@ -1,0 +1,168 @@
+r"""The first stage of a fit by default: single clusters and the empty set, found robustly, and what follows from them.
+
+Fitting all sets at once from a random start lets pairs take objects from the clusters, and far objects decide where the
+runs start. So the clusters come first:
+
+1. :math:`\delta_0^2`, a quantile of the distances to the barycentre of all objects; starts by k-means++ with distances
+   capped there, the best of a few candidates for each cluster; single clusters and the empty set are fitted.
+2. :math:`\delta_1`: median plus five deviations (1.4826 MAD) of :math:`\sqrt d` to the nearest cluster. Where it is
+   smaller, the starts are drawn and fitted once more with it, the first answer among them.
+3. The best is fitted to all objects; delta is measured again.
+4. Sets: pairs of clusters whose middle is nearer to them than to any other cluster (Gabriel neighbours) and which are the
+   two nearest clusters of some object, those of most objects first, at most three for each cluster.
+
+Many objects are represented by a sample in the first two steps.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from softecm.belief import FocalSets
+from softecm.fit import pipeline
+from softecm.fit.algorithm import Algorithm
+from softecm.fit.loop import Callback, Checkpointer
+from softecm.fit.pipeline import Outcome
+from softecm.fit.prepare import Objects
+from softecm.fit.seeding import Draw
+from softecm.fit.settings import Settings
+
+BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
+NEAR = 0.75  # this part of the objects lies nearer to the barycentre of all than the first delta
+GREEDY = 3  # candidates for each cluster of a start
+DEVIATIONS = 5.0 * 1.4826  # of the nearest distances' MAD that an outlier lies beyond their median
+LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
+PAIRS = 3  # sets of two clusters considered, for each cluster
+SAMPLE, SAMPLE_EACH = 2000, 100  # objects that decide between starts: at least, and for each cluster
+ROUGH = 1e-3  # how far masses may still move while starts are compared
+
+logger = logging.getLogger("softecm")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the first stage finds."""
+
+    single: Outcome  # single clusters, fitted to all objects
+    starts: Outcome  # the runs that were compared
+    fit_delta: float | None  # with which they were fitted
+    delta: float | None  # of outliers
+    focal: FocalSets
+    cut: int  # pairs of neighbours that were left out for being too many
+
+
+def discover(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    chosen: Settings,
+    random_state: object,
+    *,
+    callback: Callback | None = None,
+    checkpointer: Checkpointer | None = None,
+) -> Stage:
+    """Single clusters, delta and sets."""
+    alone = replace(
+        chosen, focal=FocalSets.up_to(chosen.n_clusters, 1), beta=BETA, lam=0.0, relaxation="exact", pairs=None
+    )
+    few = _sampled(algorithm, objects, chosen.n_clusters)
+    near = objects.from_center(NEAR)
+    first = float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
+    wanted = first if isinstance(chosen.delta, str) else chosen.delta
+    rng = check_random_state(random_state)
+    best = _fitted(algorithm, few, replace(alone, delta=wanted, tol=max(alone.tol, ROUGH)), first, None, rng, callback)
+    if isinstance(chosen.delta, str):
+        second = robust_delta(algorithm, objects, few, best, first)
+        if second < first:
+            wanted = second
+            again = replace(alone, delta=wanted, tol=max(alone.tol, ROUGH))
+            best = _fitted(algorithm, few, again, wanted, best, rng, callback)
+    start = algorithm.from_clusters(few, replace(alone, delta=wanted), best.solution, best.best)
+    (single,) = pipeline.solve(
+        algorithm,
+        objects,
+        [replace(alone, delta=wanted)],
+        [start],
+        callback=callback,
+        checkpointer=checkpointer,
+    )
+    delta = wanted if not isinstance(chosen.delta, str) else robust_delta(algorithm, objects, objects, single, first)
+    focal, cut = neighbours(algorithm, objects, single)
+    return Stage(single, best, wanted, delta, focal, cut)
+
+
+def _sampled(algorithm: Algorithm[Any], objects: Objects[Any], c: int) -> Objects[Any]:
+    size = max(SAMPLE, SAMPLE_EACH * c)
+    return objects.sample(size) if algorithm.samples and len(objects) > 2 * size else objects
+
+
+def _fitted(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    alone: Settings,
+    cap: float,
+    before: Outcome | None,
+    rng: np.random.RandomState,
+    callback: Callback | None,
+) -> Outcome:
+    """The best of several starts, an earlier answer among them."""
+    if isinstance(alone.init, str):
+        draw = Draw("k-means++", alone.n_init, cap**2, GREEDY)
+        start = algorithm.seeded(objects, alone, draw, rng)
+    else:
+        start = algorithm.given(objects, alone)
+    if before is not None:
+        start = torch.cat([algorithm.from_clusters(objects, alone, before.solution, before.best).to(start), start])
+    return pipeline.solve(algorithm, objects, [alone], [start], callback=callback)[0]
+
+
+def robust_delta(
+    algorithm: Algorithm[Any], objects: Objects[Any], among: Objects[Any], single: Outcome, first: float
+) -> float:
+    """Median plus so many deviations of the distances (roots) to the nearest cluster; the first where that is next to 0."""
+    model = pipeline.model_of(algorithm, among, single)
+    median, mad = objects.nearest_spread(model)
+    found = median + DEVIATIONS * mad
+    return found if found >= LEAST * first else first
+
+
+def neighbours(algorithm: Algorithm[Any], objects: Objects[Any], single: Outcome) -> tuple[FocalSets, int]:
+    """Each cluster, and pairs of neighbouring clusters; how many such pairs were left out."""
+    c = single.chosen.n_clusters
+    apart = algorithm.between(objects, single.solution, c)[single.best]
+    near = gabriel(apart ** (2.0 / objects.metric.degree))
+    held = objects.second_nearest(pipeline.model_of(algorithm, objects, single))
+    pairs = [(a, b) for a in range(c) for b in range(a + 1, c) if near[a, b] and held[a, b] > 0]
+    kept = sorted(pairs, key=lambda pair: -held[pair])[: PAIRS * c]
+    if len(kept) < len(pairs):
+        logger.info(
+            "%d of %d pairs of neighbouring clusters are considered, those of most objects", len(kept), len(pairs)
+        )
+    singles = [(k,) for k in range(c)]
+    return FocalSets.of(c, [*singles, *sorted(kept)]), len(pairs) - len(kept)
+
+
+def gabriel(squares: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which pairs have a middle nearer to them than to any third, from squared distances (c, c).
+
+    Examples
+    --------
+    >>> points = np.array([0.0, 1.0, 3.0])
+    >>> gabriel((points[:, None] - points) ** 2).astype(int)
+    array([[0, 1, 0],
+           [1, 0, 1],
+           [0, 1, 0]])
+    """
+    squares = (squares + squares.T) / 2
+    through = squares[:, :, None] + squares[None, :, :]  # from a over m to b: (a, m, b)
+    index = np.arange(len(squares))
+    through[index, index, :] = through[:, index, index] = np.inf
+    least = through.min(1) if len(squares) > 2 else np.full(squares.shape, np.inf)
+    near: NDArray[np.bool_] = (squares < least) & ~np.eye(len(squares), dtype=bool)
+    return near
