@@ -5,9 +5,10 @@ runs start. So the clusters come first:
 
 1. :math:`\delta_0^2`, a quantile of the distances to the barycentre of all objects; starts by k-means++ with distances
    capped there, the best of a few candidates for each cluster; single clusters and the empty set are fitted.
-2. :math:`\delta_1`: median plus five deviations (1.4826 MAD) of :math:`\sqrt d` to the nearest cluster. Where it is
-   smaller, the starts are drawn and fitted once more with it, the first answer among them.
-3. The best is fitted to all objects; delta is measured again.
+2. :math:`\delta_1`: median plus five deviations (1.4826 MAD) of :math:`\sqrt d` to the nearest cluster. While it
+   shrinks, the starts are drawn and fitted once more with it, the last answer among them.
+3. The best is fitted to all objects with a closer delta (three deviations), so that what lies between clusters and beyond
+   them does not pull at them; delta is measured again.
 4. Sets: pairs of clusters whose middle is nearer to them than to any other cluster (Gabriel neighbours) and which are the
    two nearest clusters of some object, those of most objects first, at most three for each cluster.
 
@@ -35,9 +36,12 @@ from softecm.fit.seeding import Draw
 from softecm.fit.settings import Settings
 
 BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
-NEAR = 0.75  # this part of the objects lies nearer to the barycentre of all than the first delta
+NEAR = 0.95  # this part of the objects lies nearer to the barycentre of all than the first delta
 GREEDY = 3  # candidates for each cluster of a start
-DEVIATIONS = 5.0 * 1.4826  # of the nearest distances' MAD that an outlier lies beyond their median
+MAD = 1.4826  # of a normal distribution, in deviations: its median absolute deviation is one over this
+OUTLYING, CLOSE = 5.0, 3.0  # deviations beyond the median: of outliers, and of what decides where the clusters are
+SHRINKS, PASSES = 0.9, 5  # starts are drawn again while delta shrinks below this part of itself, at most so often
+ENOUGH = 20  # weight for each cluster from which the closer delta is to be trusted
 LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
 PAIRS = 3  # sets of two clusters considered, for each cluster
 SAMPLE, SAMPLE_EACH = 2000, 100  # objects that decide between starts: at least, and for each cluster
@@ -75,26 +79,30 @@ def discover(
     near = objects.from_center(NEAR)
     first = float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
     wanted = first if isinstance(chosen.delta, str) else chosen.delta
-    rng = check_random_state(random_state)
-    best = _fitted(algorithm, few, replace(alone, delta=wanted, tol=max(alone.tol, ROUGH)), first, None, rng, callback)
+    rng, rough = check_random_state(random_state), replace(alone, tol=max(alone.tol, ROUGH))
+    best = _fitted(algorithm, few, replace(rough, delta=wanted), first, None, rng, callback)
+    close = wanted
     if isinstance(chosen.delta, str):
-        second = robust_delta(algorithm, objects, few, best, first)
-        if second < first:
-            wanted = second
-            again = replace(alone, delta=wanted, tol=max(alone.tol, ROUGH))
-            best = _fitted(algorithm, few, again, wanted, best, rng, callback)
-    start = algorithm.from_clusters(few, replace(alone, delta=wanted), best.solution, best.best)
-    (single,) = pipeline.solve(
-        algorithm,
-        objects,
-        [replace(alone, delta=wanted)],
-        [start],
-        callback=callback,
-        checkpointer=checkpointer,
+        cap = first
+        for _ in range(PASSES - 1):
+            shrunk = robust_delta(algorithm, few, few, best, first, OUTLYING)
+            if shrunk >= SHRINKS * cap:
+                break
+            cap = shrunk
+            best = _fitted(algorithm, few, replace(rough, delta=cap), cap, best, rng, callback)
+        close = cap
+        if objects.weight >= ENOUGH * chosen.n_clusters:
+            close = min(cap, robust_delta(algorithm, objects, few, best, first, CLOSE))
+    start = algorithm.from_clusters(few, replace(alone, delta=close), best.solution, best.best)
+    alone = replace(alone, delta=close)
+    (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpointer)
+    delta = (
+        close
+        if not isinstance(chosen.delta, str)
+        else robust_delta(algorithm, objects, objects, single, first, OUTLYING)
     )
-    delta = wanted if not isinstance(chosen.delta, str) else robust_delta(algorithm, objects, objects, single, first)
     focal, cut = neighbours(algorithm, objects, single)
-    return Stage(single, best, wanted, delta, focal, cut)
+    return Stage(single, best, close, delta, focal, cut)
 
 
 def _sampled(algorithm: Algorithm[Any], objects: Objects[Any], c: int) -> Objects[Any]:
@@ -123,12 +131,17 @@ def _fitted(
 
 
 def robust_delta(
-    algorithm: Algorithm[Any], objects: Objects[Any], among: Objects[Any], single: Outcome, first: float
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    among: Objects[Any],
+    single: Outcome,
+    first: float,
+    deviations: float,
 ) -> float:
     """Median plus so many deviations of the distances (roots) to the nearest cluster; the first where that is next to 0."""
     model = pipeline.model_of(algorithm, among, single)
     median, mad = objects.nearest_spread(model)
-    found = median + DEVIATIONS * mad
+    found = median + deviations * MAD * mad
     return found if found >= LEAST * first else first
 
 
