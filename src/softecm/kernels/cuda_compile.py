@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Card", "Kernel", "available", "cache_folder", "card", "kernel", "on"]
+__all__ = ["Card", "Kernel", "available", "cache_folder", "card", "kernel", "on", "source"]
 
 _INSTALL = (
     "code for the GPU is compiled when it is first used and needs cuda-core (or CuPy) and NVRTC: "
@@ -83,8 +84,13 @@ class Kernel:
 @lru_cache(maxsize=256)
 def kernel(device: int, name: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
     """The function ``name`` of ``cuda/name.cu``, compiled with these macros."""
-    source = (Path(__file__).parent / "cuda" / f"{name}.cu").read_text(encoding="utf-8")
-    return _backend()(device, name, source, defines)
+    return _backend()(device, name, source(f"{name}.cu"), defines)
+
+
+def source(file: str) -> str:
+    """The text of a file of ``cuda/``, each line ``#include "other"`` replaced by the text of that file."""
+    text = (Path(__file__).parent / "cuda" / file).read_text(encoding="utf-8")
+    return re.sub(r'^#include "(.+)"\n', lambda line: source(line[1]), text, flags=re.MULTILINE)
 
 
 @lru_cache(maxsize=1)
