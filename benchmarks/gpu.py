@@ -19,7 +19,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from softecm.kernels import soft_dtw_cuda
+from softecm.kernels.soft_dtw import cuda as soft_dtw_cuda
 
 # n, f, L, d, our aim (10^9 cells a second), Maghoumi's kernel there (speed, MB)
 SHAPES = [

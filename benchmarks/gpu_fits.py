@@ -23,9 +23,9 @@ import numpy as np
 import torch
 
 from softecm import FocalSets, SoftECM
-from softecm.fit.soft_ecm import soft_ecm
 from softecm.datasets import make_cbf
 from softecm.distances import SoftDTW, SquaredEuclidean
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.selection import sweep
 
 SETS = ("BasicMotions", "ERing", "CBF", "AtrialFibrillation")

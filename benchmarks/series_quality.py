@@ -23,16 +23,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from softecm.algorithms.fitting import OUTLIERS, barycenter, distances_to
 
 from softecm import SoftECM
 from softecm._engine import choose_device
 from softecm.algorithms.base import MERGED, separation, weighted_quantile
-from softecm.algorithms.fitting import OUTLIERS, barycenter, distances_to
-from softecm.fit.seeding import seed
-from softecm.fit.soft_ecm import soft_ecm
 from softecm.belief import CredalPartition, FocalSets
 from softecm.datasets import load_series, make_cbf
 from softecm.distances import DTW, SoftDTW
+from softecm.fit.seeding import seed
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective import KEPT_CELLS, mass_cost, masses_of
 from softecm.scores import adjusted_rand_index, rand_index
 from softecm.selection import guarded_nonspecificity

@@ -45,7 +45,7 @@ Run = Callable[[np.ndarray, np.ndarray], np.ndarray | None]  # series (n, L, d),
 def ours(args: argparse.Namespace) -> Run:
     import torch
 
-    from softecm.kernels import soft_dtw_cpu
+    from softecm.kernels.soft_dtw import cpu as soft_dtw_cpu
 
     def run(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         a, b = torch.from_numpy(x), torch.from_numpy(y)
@@ -177,7 +177,7 @@ def seconds(run: Run, x: np.ndarray, y: np.ndarray, limit: float, clock: Clock) 
 COLD = """
 import time
 import numpy as np, torch
-from softecm.kernels import soft_dtw_cpu
+from softecm.kernels.soft_dtw import cpu as soft_dtw_cpu
 one = torch.zeros(1, 2, 1, dtype=torch.{dtype})
 start = time.perf_counter()
 soft_dtw_cpu.forward_backward(one, None, one, None, None, torch.ones(1, 1), 1.0, None)

@@ -23,9 +23,9 @@ import torch
 from sklearn.cluster import KMeans
 
 from softecm import SoftECM
-from softecm.fit.soft_ecm import soft_ecm
 from softecm.belief import FocalSets
 from softecm.distances import SquaredEuclidean
+from softecm.fit.soft_ecm import soft_ecm
 
 warnings.simplefilter("ignore")
 

@@ -106,6 +106,15 @@ def gather_benchmarks() -> None:
     (there / "benchmarks.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
+def list_scores() -> None:
+    """The table of scores, made from the list of them."""
+    from softecm.scores.listing import table
+
+    there = HERE / "_included"
+    there.mkdir(exist_ok=True)
+    (there / "scores.md").write_text(table() + "\n", encoding="utf-8")
+
+
 def draw_figures() -> None:
     """The pictures of the pages, drawn anew when their script or the package has changed."""
     import pictures
@@ -155,6 +164,7 @@ def setup(app: Any) -> None:
     """Everything that is made at build time."""
     copy_examples()
     gather_benchmarks()
+    list_scores()
     draw_figures()
     sphinx_gallery_conf["filename_pattern"] = runnable()
     app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))

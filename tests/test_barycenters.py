@@ -5,7 +5,7 @@ import pytest
 
 from softecm.barycenters import dba, soft_dtw_barycenter
 from softecm.datasets import make_cbf
-from softecm.kernels import soft_dtw_reference as reference
+from softecm.kernels.soft_dtw import reference
 
 X = make_cbf(4, length=40, random_state=0).data[:4]
 

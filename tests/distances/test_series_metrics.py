@@ -10,7 +10,7 @@ from softecm import SoftECM, load_model
 from softecm.datasets import make_bell_funnel_mixture, make_cbf
 from softecm.distances import DTW, SeriesEuclidean, SoftDTW, SquaredEuclidean
 from softecm.distances.capabilities import sums_of, with_sums_of
-from softecm.kernels import soft_dtw_reference as reference
+from softecm.kernels.soft_dtw import reference
 
 
 def waves(n=8, length=40, seed=0):

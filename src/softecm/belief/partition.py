@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import html
-import json
 import numbers
-import operator
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm.belief import transforms
-from softecm.belief.focal import ClusterSet, FocalSets, _cluster_set
-from softecm.belief.transforms import FloatArray, LabelRule, Normalisation, SetRule, _check_choice
-from softecm.files.atomic import replaced
+from softecm.belief import assignments, files, show, transforms
+from softecm.belief.checks import IntArray, float_array, frozen, hard_labels, valid
+from softecm.belief.focal import FocalSets, _cluster_set
+from softecm.belief.transforms import FloatArray, LabelRule, Normalisation, SetRule
 
 __all__ = ["CredalPartition"]
-
-IntArray = NDArray[np.intp]
-
-SUM_TOLERANCE = 1e-6  # what float32 masses keep to
-NEGATIVE_TOLERANCE = 1e-12
-FORMAT = "softecm.credal-partition"
-FORMAT_VERSION = 1
-ROWS_IN_HTML = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,8 +69,8 @@ class CredalPartition:
                 f"focal_sets must be FocalSets; got {type(self.focal_sets).__name__}. "
                 f"Make them with FocalSets.of(n_clusters, sets)."
             )
-        masses = transforms._matrix(_numbers("masses", self.masses), self.focal_sets)
-        object.__setattr__(self, "masses", _frozen(_valid(masses)))
+        masses = transforms._matrix(float_array("masses", self.masses), self.focal_sets)
+        object.__setattr__(self, "masses", frozen(valid(masses)))
 
     # ------------------------------------------------------------------ other partitions as credal ones
 
@@ -104,7 +92,7 @@ class CredalPartition:
                [0., 0., 1.],
                [1., 0., 0.]])
         """
-        columns = _hard_labels(labels) + 1
+        columns = hard_labels(labels) + 1
         largest = int(columns.max(initial=0))
         focal = FocalSets.up_to(max(largest, 1) if n_clusters is None else n_clusters, 1)
         if largest > focal.n_clusters:
@@ -130,12 +118,12 @@ class CredalPartition:
         >>> CredalPartition.from_fuzzy([[0.7, 0.3]]).masses
         array([[0. , 0.7, 0.3]])
         """
-        shares = _numbers("memberships", memberships)
+        shares = float_array("memberships", memberships)
         if shares.ndim != 2 or shares.shape[1] == 0:
             raise ValueError(
                 f"memberships must have one row an object and one column a cluster; got shape {shares.shape}."
             )
-        masses = np.column_stack([np.zeros(len(shares)), _valid(shares, "memberships")])
+        masses = np.column_stack([np.zeros(len(shares)), valid(shares, "memberships")])
         return cls._trusted(masses, FocalSets.up_to(shares.shape[1], 1))
 
     @classmethod
@@ -382,10 +370,7 @@ class CredalPartition:
         >>> p.sets("interval").tolist()
         [(0, 1), (0,)]
         """
-        if rule == "mass":
-            return _pick([(), *self.focal_sets.sets], self.masses.argmax(1))
-        distinct, position = _distinct_rows(self.set_indicators(rule))
-        return _pick([tuple(np.flatnonzero(row).tolist()) for row in distinct], position)
+        return assignments.assigned(self.masses, self.focal_sets, rule)
 
     def lower(self, k: int, rule: SetRule = "mass") -> IntArray:
         """Objects that belong to cluster k and no other.
@@ -442,19 +427,7 @@ class CredalPartition:
         return np.flatnonzero(inside & ~alone)
 
     def _rough(self, k: int, rule: SetRule) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Whether k is in each object's set, and whether that set is a single cluster."""
-        try:
-            cluster = operator.index(k)
-        except TypeError:
-            cluster = -1
-        if not 0 <= cluster < self.n_clusters:
-            raise ValueError(f"k must be a cluster from 0 to {self.n_clusters - 1}; got {k!r}.")
-        if rule == "mass":
-            best = self.masses.argmax(1)
-            member = self.focal_sets.with_empty
-            return (member[:, cluster] > 0)[best], (member.sum(1) == 1)[best]
-        indicators = self.set_indicators(rule)
-        return indicators[:, cluster], indicators.sum(1) == 1
+        return assignments.rough(self.masses, self.focal_sets, k, rule)
 
     def outliers(self, threshold: float | None = None) -> IntArray:
         """Objects that belong to no cluster.
@@ -551,27 +524,7 @@ class CredalPartition:
         0  a      0  ω1     0.75    0.25  0.25
         1  b      0   ∅     0.00    1.00  0.00
         """
-        library = _frame_library(backend)
-        sets = self.focal_sets.labels()
-        clusters = [f"ω{k + 1}" for k in range(self.n_clusters)]
-        leading: dict[str, Any] = {}
-        if ids is not None:
-            leading["id"] = np.asarray(ids)
-            if leading["id"].shape != (len(self),):
-                raise ValueError(
-                    f"ids must have one entry for each of the {len(self)} objects; got shape {leading['id'].shape}."
-                )
-        leading["label"] = self.labels()
-        leading["set"] = np.array(sets, dtype=object)[self.masses.argmax(1)]
-        names = [f"bel({k})" for k in clusters] + [f"pl({k})" for k in clusters] + [f"m({a})" for a in sets]
-        # A column a row of this array: frames keep columns contiguous, so they can take it as it is.
-        values = np.concatenate([self.belief().T, self.plausibility().T, self.masses.T])
-        if library.__name__ == "polars":
-            return library.DataFrame({**leading, **dict(zip(names, values, strict=True))})
-        frame = library.DataFrame(values.T, columns=names, copy=False)
-        for position, (name, column) in enumerate(leading.items()):
-            frame.insert(position, name, column)
-        return frame
+        return show.frame(self, backend, ids)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the partition to a file (safetensors, masses and focal sets only).
@@ -592,17 +545,7 @@ class CredalPartition:
         ...     CredalPartition.load(os.path.join(folder, "partition.safetensors")) == p
         True
         """
-        from safetensors.numpy import save_file
-
-        about = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "n_clusters": self.n_clusters,
-            "sets": self.focal_sets.sets,
-        }
-        masses = np.ascontiguousarray(self.masses)
-        with replaced(path) as temporary:
-            save_file({"masses": masses}, temporary, metadata={"softecm": json.dumps(about)})
+        files.write(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CredalPartition:
@@ -626,170 +569,19 @@ class CredalPartition:
         ...     CredalPartition.load(os.path.join(folder, "p.safetensors"))
         CredalPartition(3 objects, 2 clusters, 2 focal sets and ∅)
         """
-        from safetensors import SafetensorError, safe_open
-
-        name = os.fspath(path)
-        with open(name, "rb"):  # the usual errors for a missing file, a folder, or one we may not read
-            pass
-        try:
-            with safe_open(name, framework="numpy") as file:
-                about = (file.metadata() or {}).get("softecm")
-                masses = file.get_tensor("masses") if "masses" in file.keys() else None  # noqa: SIM118
-        except (SafetensorError, OSError, TypeError, ValueError, KeyError, AttributeError) as error:
-            raise _unreadable(name, f"it is cut short, damaged or of another kind ({error})") from None
-        if about is None or masses is None:
-            raise _unreadable(name, "it holds something else")
-        focal = _saved_focal_sets(name, about, masses)
+        masses, focal = files.read(path)
         try:
             return cls(masses, focal)
         except ValueError as error:
-            raise _unreadable(name, str(error)) from None
+            raise files.unreadable(os.fspath(path), str(error)) from None
 
     def _repr_html_(self) -> str:
-        counts = np.bincount(self.masses.argmax(1), minlength=len(self.focal_sets) + 1)
-        named = list(zip(self.focal_sets.labels(), counts.tolist(), strict=True))
-        if len(named) > ROWS_IN_HTML:  # the clusters may be many, the sets many more: keep the largest
-            named.sort(key=lambda row: -row[1])
-            rest = named[ROWS_IN_HTML - 1 :]
-            named = [*named[: ROWS_IN_HTML - 1], (f"{len(rest)} others", sum(count for _, count in rest))]
-        rows = "".join(f"<tr><td>{html.escape(a)}</td><td>{count}</td></tr>" for a, count in named)
-        return (
-            f"<table><caption>{html.escape(repr(self))}</caption>"
-            f"<thead><tr><th>set of largest "
-            f"mass</th><th>objects</th></tr></thead><tbody>{rows}</tbody></table>"
-        )
+        return show.html_table(self)
 
 
 def _restored(masses: FloatArray, focal_sets: FocalSets) -> CredalPartition:
     """Unpickle: arrays come back writable, and are ours alone."""
     return CredalPartition._trusted(masses, focal_sets)
-
-
-def _numbers(name: str, values: ArrayLike) -> FloatArray:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be a table of numbers with rows of equal length; got {type(values).__name__} that is not one."
-        ) from None
-
-
-def _valid(masses: FloatArray, name: str = "masses") -> FloatArray:
-    """Masses as they are, or without rounding below zero; an error where they are no mass functions."""
-    with np.errstate(all="ignore"):
-        sums = masses @ np.ones(masses.shape[1])
-        wrong = ~(np.abs(sums - 1.0) <= SUM_TOLERANCE)  # catches NaN, too
-    lowest = masses.min(initial=0.0)
-    if not wrong.any() and lowest >= -NEGATIVE_TOLERANCE:
-        return np.maximum(masses, 0.0) if lowest < 0 else masses
-    if not np.isfinite(masses).all():
-        row, column = np.argwhere(~np.isfinite(masses))[0]
-        raise ValueError(
-            f"{name} must be finite; got {masses[row, column]} in row {row}, column {column}. "
-            f"Look for missing or infinite values in the data they come from."
-        )
-    if lowest < -NEGATIVE_TOLERANCE:
-        row, column = np.unravel_index(masses.argmin(), masses.shape)
-        raise ValueError(
-            f"{name} must not be negative; got {lowest} in row {row}, column {column}. "
-            f"Clip rounding errors to 0 and divide rows by their sums."
-        )
-    row = int(wrong.argmax())
-    raise ValueError(
-        f"{name} must add up to 1 in every row; got {sums[row]:.9g} in row {row}. Divide each row by its "
-        f"sum, or add what is missing to the empty set."
-    )
-
-
-def _frozen(masses: FloatArray) -> FloatArray:
-    """A read-only array nobody else can write to; copied unless it is one already."""
-    owner: Any = masses
-    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
-        if owner.base is None:
-            return masses
-        owner = owner.base
-    own = np.array(masses, order="C")
-    own.flags.writeable = False
-    return own
-
-
-def _hard_labels(labels: ArrayLike) -> IntArray:
-    values = np.asarray(labels)
-    if values.ndim != 1:
-        raise ValueError(f"labels must be a flat list, one for each object; got shape {values.shape}.")
-    remedy = "Turn names into numbers with np.unique(labels, return_inverse=True)[1]."
-    if values.size and values.dtype.kind not in "biuf":
-        raise ValueError(f"labels must be integers; got {values.dtype} values such as {values[0]!r}. {remedy}")
-    odd = ~(np.isfinite(values) & (values == np.round(values))) if values.dtype.kind == "f" else values < -1
-    if odd.any():
-        raise ValueError(f"labels must be integers of at least -1; got {values[odd][0]}. {remedy}")
-    whole = values.astype(np.intp)
-    if whole.min(initial=0) < -1:
-        raise ValueError(f"labels must be at least -1, which marks outliers; got {whole.min()}. {remedy}")
-    return whole
-
-
-def _distinct_rows(indicators: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], IntArray]:
-    """Distinct rows, and which of them each row is."""
-    packed = np.packbits(indicators, axis=1)
-    if packed.shape[1] <= 8:  # sorting one number a row is much faster than sorting rows
-        bytes_of_row = np.zeros((len(packed), 8), dtype=np.uint8)
-        bytes_of_row[:, : packed.shape[1]] = packed
-        _, first, position = np.unique(bytes_of_row.view(np.uint64)[:, 0], return_index=True, return_inverse=True)
-    else:
-        _, first, position = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    return indicators[first], position.reshape(-1)
-
-
-def _pick(sets: Sequence[ClusterSet], position: IntArray) -> NDArray[np.object_]:
-    table = np.empty(len(sets), dtype=object)
-    for row, members in enumerate(sets):  # one by one: NumPy takes equal lengths for a second axis
-        table[row] = members
-    chosen: NDArray[np.object_] = table[position]
-    return chosen
-
-
-def _frame_library(backend: str | None) -> Any:
-    _check_choice("backend", backend, ("pandas", "polars", None))
-    for name in [backend] if backend else ["pandas", "polars"]:
-        try:
-            return import_module(name)
-        except ImportError:
-            continue
-    raise ImportError(
-        f"to_frame needs {backend or 'pandas or polars'}, which is not installed. "
-        f"Install it with: pip install {backend or 'pandas'}"
-    )
-
-
-def _saved_focal_sets(name: str, about: str, masses: NDArray[Any]) -> FocalSets:
-    """The focal sets a saved file names, if they are sound and fit its masses."""
-    try:
-        found = json.loads(about)
-        form, version, count, listed = (found[key] for key in ("format", "version", "n_clusters", "sets"))
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise _unreadable(name, "its description is damaged") from None
-    if form != FORMAT:
-        raise _unreadable(name, f"it says it holds {form!r}")
-    if version != FORMAT_VERSION:
-        raise _unreadable(name, f"it has version {version!r} and this release reads {FORMAT_VERSION}")
-    # Every cluster is a set of its own, so the table bounds the count before anything is made of that size.
-    fits = masses.ndim == 2 and isinstance(listed, list) and masses.shape[1] == len(listed) + 1
-    if not (fits and masses.dtype.kind == "f" and isinstance(count, int) and 1 <= count <= len(listed)):
-        raise _unreadable(name, "its masses and its focal sets don't fit together")
-    try:
-        focal = FocalSets.of(count, listed)
-    except (ValueError, TypeError) as error:
-        raise _unreadable(name, str(error)) from None
-    if list(focal.sets) != [tuple(members) for members in listed]:
-        raise _unreadable(name, "its focal sets repeat or are out of order")
-    return focal
-
-
-def _unreadable(name: str, reason: str) -> ValueError:
-    return ValueError(
-        f"{name} must be a credal partition saved by softecm; {reason}. Write it again with CredalPartition.save."
-    )
 
 
 def _count(number: int, noun: str) -> str:

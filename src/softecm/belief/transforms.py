@@ -80,12 +80,8 @@ def plausibility(masses: ArrayLike, focal: FocalSets, normalise: Normalisation =
 
     Parameters
     ----------
-    masses : array-like of shape (n, f + 1)
-        Mass functions, the empty set first.
-    focal : FocalSets
-        The sets of the other columns.
-    normalise : {"dempster", "yager", None}, default "dempster"
-        What becomes of the mass of the empty set.
+    masses, focal, normalise
+        As in :func:`belief`.
 
     Returns
     -------

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
+
+from softecm.kernels.types import Compiler, Floats, Ints
+
+_jit_parallel: Compiler = nb.njit(cache=True, nogil=True, parallel=True, error_model="numpy")
 
 
-@nb.njit(cache=True, nogil=True, parallel=True, error_model="numpy")
-def step_costs(x: Any, lengths: Any, y: Any, gamma: float, band: int) -> Any:
+@_jit_parallel
+def step_costs(x: Floats, lengths: Ints, y: Floats, gamma: float, band: int) -> Floats:
     """Expected cost aligned with each step of each prototype: x (n, Lx, d), y (k, Ly, d) -> (n, k, Ly).
 
     ``band`` below 0 means none. Plain log-domain recursion in float64.
@@ -55,14 +56,14 @@ def step_costs(x: Any, lengths: Any, y: Any, gamma: float, band: int) -> Any:
 
 
 def shares_of_steps(
-    x: NDArray[np.float64],
-    lengths: NDArray[np.int64],
-    y: NDArray[np.float64],
+    x: Floats,
+    lengths: Ints,
+    y: Floats,
     gamma: float,
     band: int | None,
-    distances: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    distances: Floats,
+) -> Floats:
     """The step costs, what the smoothing takes off spread evenly, so that they add up to ``distances`` (n, k)."""
     costs = step_costs(x, lengths, y, gamma, -1 if band is None else band)
-    rest: NDArray[np.float64] = costs + ((distances - costs.sum(-1)) / y.shape[1])[..., None]
+    rest: Floats = costs + ((distances - costs.sum(-1)) / y.shape[1])[..., None]
     return rest

@@ -9,19 +9,20 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import torch
 
 from softecm.files.atomic import write_bytes
 
-__all__ = ["Card", "Kernel", "available", "cache_folder", "card", "kernel", "on"]
+__all__ = ["Card", "Kernel", "available", "cache_folder", "card", "kernel", "on", "source"]
 
 _INSTALL = (
     "code for the GPU is compiled when it is first used and needs cuda-core (or CuPy) and NVRTC: "
@@ -40,7 +41,7 @@ def available() -> str | None:
     return None
 
 
-def on(device: int) -> AbstractContextManager[Any]:
+def on(device: int) -> AbstractContextManager[object]:
     """Make the device the current one inside."""
     return nullcontext() if torch.cuda.current_device() == device else torch.cuda.device(device)
 
@@ -84,8 +85,13 @@ class Kernel:
 @lru_cache(maxsize=256)
 def kernel(device: int, name: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
     """The function ``name`` of ``cuda/name.cu``, compiled with these macros."""
-    source = (Path(__file__).parent / "cuda" / f"{name}.cu").read_text(encoding="utf-8")
-    return _backend()(device, name, source, defines)
+    return _backend()(device, name, source(f"{name}.cu"), defines)
+
+
+def source(file: str) -> str:
+    """The text of a file of ``cuda/``, each line ``#include "other"`` replaced by the text of that file."""
+    text = (Path(__file__).parent / "cuda" / file).read_text(encoding="utf-8")
+    return re.sub(r'^#include "(.+)"\n', lambda line: source(line[1]), text, flags=re.MULTILINE)
 
 
 @lru_cache(maxsize=1)
@@ -106,7 +112,9 @@ def _backend() -> Callable[[int, str, str, tuple[tuple[str, int], ...]], Kernel]
         raise ImportError(_INSTALL) from None
 
 
-def _with_cuda_core(core: Any, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
+def _with_cuda_core(
+    core: ModuleType, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]
+) -> Kernel:
     core.Device(device).set_current()
     binary = _compiled(core, card(device).arch, source, defines)
     try:
@@ -133,7 +141,7 @@ def _with_cuda_core(core: Any, device: int, name: str, source: str, defines: tup
     return Kernel(start, kernel.occupancy.max_active_blocks_per_multiprocessor, allow_shared)
 
 
-def _compiled(core: Any, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
+def _compiled(core: ModuleType, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
     """Machine code from the cache folder, or compiled now and put there."""
     nvrtc = importlib.import_module("cuda.bindings.nvrtc")
     try:
@@ -155,7 +163,7 @@ def _compiled(core: Any, arch: str, source: str, defines: tuple[tuple[str, int],
     return binary
 
 
-def _compiled_now(core: Any, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
+def _compiled_now(core: ModuleType, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
     options = core.ProgramOptions(
         arch=arch,
         std="c++17",
@@ -175,15 +183,18 @@ class _Foreign:
         return 0, self.handle
 
 
-def _with_cupy(cupy: Any, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
+def _with_cupy(cupy: ModuleType, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
     options = ("-std=c++17", "-default-device", *(f"-D{macro}={value}" for macro, value in defines))
     with cupy.cuda.Device(device):
         function = cupy.RawModule(code=source, options=options).get_function(name)
     current = getattr(cupy.cuda.Stream, "from_external", None)
 
     @lru_cache(maxsize=256)
-    def stream(handle: int) -> Any:
-        return current(_Foreign(handle)) if current else cupy.cuda.ExternalStream(handle)
+    def stream(handle: int) -> AbstractContextManager[object]:
+        found: AbstractContextManager[object] = (
+            current(_Foreign(handle)) if current else cupy.cuda.ExternalStream(handle)
+        )
+        return found
 
     def start(handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
         with cupy.cuda.Device(device), stream(handle):

@@ -6,20 +6,23 @@ partner's masses have moved.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
+
+from softecm.kernels.types import Bools, Compiler, Floats, Ints
+
+Prices: TypeAlias = tuple[float, float, float]
 
 PART = 0.3  # of the way to their best masses that objects take when all move at once
 
-_jit = nb.njit(cache=True, nogil=True, error_model="numpy")
-_jit_parallel = nb.njit(cache=True, nogil=True, parallel=True, error_model="numpy")
+_jit: Compiler = nb.njit(cache=True, nogil=True, error_model="numpy")
+_jit_parallel: Compiler = nb.njit(cache=True, nogil=True, parallel=True, error_model="numpy")
 
 
 @_jit
-def _quadratic(a: Any, b: Any, out: Any) -> None:
+def _quadratic(a: Floats, b: Floats, out: Floats) -> None:
     """Minimise sum a m^2 + b m on the simplex: sets in order of b receive mass until the level is below the next b."""
     order = np.argsort(b)
     least = b[order[0]]
@@ -40,7 +43,7 @@ def _quadratic(a: Any, b: Any, out: Any) -> None:
 
 
 @_jit
-def _power(a: Any, b: Any, beta: float, out: Any) -> None:
+def _power(a: Floats, b: Floats, beta: float, out: Floats) -> None:
     """Minimise sum a m^beta + b m on the simplex: Newton on the norm of the masses, the level kept in its bracket."""
     n = len(b)
     power = 1.0 / (beta - 1.0)
@@ -85,7 +88,7 @@ def _power(a: Any, b: Any, beta: float, out: Any) -> None:
 
 
 @_jit
-def _solve(a: Any, b: Any, beta: float, out: Any) -> None:
+def _solve(a: Floats, b: Floats, beta: float, out: Floats) -> None:
     """Masses of one object, its partners fixed."""
     if beta == 2.0:
         _quadratic(a, b, out)
@@ -95,7 +98,15 @@ def _solve(a: Any, b: Any, beta: float, out: Any) -> None:
 
 @_jit
 def _slopes(
-    masses: Any, i: int, prices: Any, starts: Any, partners: Any, together: Any, c: int, meets: Any, b: Any
+    masses: Floats,
+    i: int,
+    prices: Prices,
+    starts: Ints,
+    partners: Ints,
+    together: Bools,
+    c: int,
+    meets: Bools,
+    b: Floats,
 ) -> None:
     """What each mass of object i adds to the price of its links."""
     must, cannot, empty = prices
@@ -115,8 +126,8 @@ def _slopes(
 
 @_jit_parallel
 def _descend(
-    a: Any, beta: Any, masses: Any, prices: Any, starts: Any, partners: Any, together: Any, c: int, meets: Any, tol: float,
-    sweeps: int, joint: int,
+    a: Floats, beta: Floats, masses: Floats, prices: Prices, starts: Ints, partners: Ints, together: Bools,
+    c: int, meets: Bools, tol: float, sweeps: int, joint: int,
 ) -> None:  # fmt: skip
     runs, m, f = masses.shape
     for run in nb.prange(runs):
@@ -156,15 +167,15 @@ def _descend(
 
 
 def descend(
-    a: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    masses: NDArray[np.float64],
-    prices: tuple[float, float, float],
-    starts: NDArray[np.int64],
-    partners: NDArray[np.int64],
-    together: NDArray[np.bool_],
+    a: Floats,
+    beta: Floats,
+    masses: Floats,
+    prices: Prices,
+    starts: Ints,
+    partners: Ints,
+    together: Bools,
     c: int,
-    meets: NDArray[np.bool_],
+    meets: Bools,
     tol: float,
     sweeps: int,
     joint: int = 0,

@@ -6,29 +6,28 @@ choice is that of a search through all of them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
+
+from softecm.kernels.types import Compiler, Ints, Reals
 
 SAME = 1e-12  # sums that differ by less than this part of themselves are equal but for rounding
 
-_jit = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
-_jit_loose = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False, fastmath=True)
+_jit: Compiler = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
+_jit_loose: Compiler = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False, fastmath=True)
 
 
 @_jit_loose
-def _least_sum(a: Any, b: Any) -> Any:
+def _least_sum(a: Reals, b: Reals) -> float:
     """The smallest entry of a + b; ``fastmath`` lets it use vector registers, and no entry is NaN."""
-    least = a[0] + b[0]
+    least: float = a[0] + b[0]
     for x in range(1, len(a)):
         least = min(least, a[x] + b[x])
     return least
 
 
 @_jit
-def _barycenter(row: Any, inertia: Any, squares: Any) -> int:
+def _barycenter(row: Reals, inertia: Reals, squares: Reals) -> int:
     """Position of the least of row + inertia; among equals the one with the least row^2 + squares."""
     least = _least_sum(row, inertia)
     limit = least + SAME * least
@@ -43,7 +42,7 @@ def _barycenter(row: Any, inertia: Any, squares: Any) -> int:
 
 @_jit
 def gap_choice(
-    d: Any, candidates: Any, bounds: Any, base: Any, lam: float, inertia: Any, incumbent: float
+    d: Reals, candidates: Ints, bounds: Reals, base: Reals, lam: float, inertia: Reals, incumbent: float
 ) -> tuple[int, float]:
     """Where to put one cluster when the tie is the gap.
 
@@ -65,14 +64,14 @@ def gap_choice(
 
 @_jit
 def exact_choice(
-    d: Any,
-    candidates: Any,
-    bounds: Any,
-    own: Any,
+    d: Reals,
+    candidates: Ints,
+    bounds: Reals,
+    own: Reals,
     floor: float,
-    prices: Any,
-    inertia: Any,
-    squares: Any,
+    prices: Reals,
+    inertia: Reals,
+    squares: Reals,
     incumbent: float,
 ) -> tuple[int, float]:
     """Where to put one cluster when its sets sit on the barycentres of their clusters.
@@ -95,7 +94,7 @@ def exact_choice(
 
 
 @_jit
-def _barycenters(d: Any, members: Any, starts: Any, medoids: Any, out: Any) -> None:
+def _barycenters(d: Reals, members: Ints, starts: Ints, medoids: Ints, out: Ints) -> None:
     n = d.shape[1]
     inertia, squares = np.empty(n, d.dtype), np.empty(n, d.dtype)
     for run in range(len(medoids)):
@@ -111,7 +110,7 @@ def _barycenters(d: Any, members: Any, starts: Any, medoids: Any, out: Any) -> N
             out[run, a] = _barycenter(first, inertia, squares)
 
 
-def barycenters(d: NDArray[Any], sets: list[tuple[int, ...]], medoids: NDArray[np.int64]) -> NDArray[np.int64]:
+def barycenters(d: Reals, sets: list[tuple[int, ...]], medoids: Ints) -> Ints:
     """The object with the least sum of dissimilarities to a set's medoids: (runs, c) -> (runs, sets).
 
     Among equals, the one with the least sum of squares, then the first. Where the triangle inequality holds, both ends of

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
 
-from softecm.kernels.quadratic import BLOCK, PARALLEL, _distances, _jit, _jit_parallel, _load
+from softecm.kernels.quadratic import BLOCK, PARALLEL, jit, jit_parallel, load
+from softecm.kernels.quadratic import distances as block_distances
+from softecm.kernels.types import Floats, Ints, Reals
 
 
-@_jit
-def _block(block: int, x: Any, v: Any, distances: Any, which: Any) -> None:
+@jit
+def _block(block: int, x: Reals, v: Floats, distances: Floats, which: Ints) -> None:
     """One block of objects."""
     n, p = x.shape
     start = block * BLOCK
@@ -21,9 +20,9 @@ def _block(block: int, x: Any, v: Any, distances: Any, which: Any) -> None:
     d = np.empty((1, BLOCK))
     least = np.empty(BLOCK)
     best = np.empty(BLOCK, dtype=np.int64)
-    _load(x, start, size, xt)
+    load(x, start, size, xt)
     for a in range(v.shape[0]):
-        _distances(xt, v[a : a + 1], size, d)
+        block_distances(xt, v[a : a + 1], size, d)
         for b in range(size):
             if a == 0 or d[0, b] < least[b]:
                 least[b] = d[0, b]
@@ -32,19 +31,19 @@ def _block(block: int, x: Any, v: Any, distances: Any, which: Any) -> None:
     which[start : start + size] = best[:size]
 
 
-@_jit
-def _all(n_blocks: int, x: Any, v: Any, distances: Any, which: Any) -> None:
+@jit
+def _all(n_blocks: int, x: Reals, v: Floats, distances: Floats, which: Ints) -> None:
     for block in range(n_blocks):
         _block(block, x, v, distances, which)
 
 
-@_jit_parallel
-def _all_parallel(n_blocks: int, x: Any, v: Any, distances: Any, which: Any) -> None:
+@jit_parallel
+def _all_parallel(n_blocks: int, x: Reals, v: Floats, distances: Floats, which: Ints) -> None:
     for block in nb.prange(n_blocks):
         _block(block, x, v, distances, which)
 
 
-def nearest(x: NDArray[np.floating[Any]], v: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def nearest(x: Reals, v: Floats) -> tuple[Floats, Ints]:
     """Squared distances of rows ``x`` (n, p) to the nearest of ``v`` (k, p), and which that is: the first of equals.
 
     Examples

@@ -19,26 +19,26 @@ same data give the same bits on any number of cores.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
 
+from softecm.kernels.types import Compiler, Floats, Reals
 from softecm.kernels.vector_math import exp2, log2
 
 BLOCK = 128  # objects that stay in cache together
 CHUNKS = 64  # parts that are summed apart
 PARALLEL = 1_000_000  # operations below which one thread is faster than waking a second
 
-_jit = nb.njit(
+jit: Compiler = nb.njit(
     cache=True,
     nogil=True,
     error_model="numpy",
     fastmath={"contract", "reassoc", "nsz", "arcp"},
     boundscheck=False,
 )
-_jit_parallel = nb.njit(
+jit_parallel: Compiler = nb.njit(
     cache=True,
     nogil=True,
     parallel=True,
@@ -48,16 +48,39 @@ _jit_parallel = nb.njit(
 )
 
 
-@_jit
-def _load(x: Any, start: int, size: int, xt: Any) -> None:
+class Shares(NamedTuple):
+    """A block of objects on its way from distances to masses."""
+
+    d: Floats  # (f, block): distances, then r, then weights
+    u: Floats  # (f, block)
+    total: Floats  # (block,): S
+    least: Floats  # (block,): q
+    cost: Floats  # (block,): an object's part of the objective
+
+
+#: What a round is given: x, weights or none of them, prototypes, those before or none, factors, beta, delta2 (as
+#: ``run_round`` has them), tol, objects in a part. Plain tuples: named ones cost Numba 10 us more a call.
+Batch: TypeAlias = tuple[Reals, Floats, Floats, Floats, Floats, Floats, Floats, float, int]
+#: What a round adds up: costs (runs, parts), mass (runs, parts, f), moment (runs, parts, f, p), changes (runs, parts).
+Totals: TypeAlias = tuple[Floats, Floats, Floats, Floats]
+
+
+@jit
+def new_block(f: int) -> Shares:
+    """Memory for a block."""
+    return Shares(np.empty((f, BLOCK)), np.empty((f, BLOCK)), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK))
+
+
+@jit
+def load(x: Reals, start: int, size: int, xt: Floats) -> None:
     """Copy a block of objects with objects along the contiguous axis."""
     for b in range(size):
         for l in range(x.shape[1]):
             xt[l, b] = x[start + b, l]
 
 
-@_jit
-def _distances(xt: Any, v: Any, size: int, d: Any) -> None:
+@jit
+def distances(xt: Floats, v: Floats, size: int, d: Floats) -> None:
     """Squared distances of a block to each prototype, from differences: no cancellation far from the origin."""
     p = xt.shape[0]
     for a in range(v.shape[0]):
@@ -80,15 +103,13 @@ def _distances(xt: Any, v: Any, size: int, d: Any) -> None:
             l += 1
 
 
-@_jit
-def shares(
-    d: Any, size: int, factors: Any, beta: float, delta2: float, u: Any, total: Any, least: Any, cost: Any
-) -> None:
+@jit
+def share(block: Shares, size: int, factors: Floats, beta: float, delta2: float) -> None:
     """From distances to unnormalised masses, in place.
 
-    ``d`` comes in as distances (f, block) and leaves as r; ``u`` as above; ``total`` is S, ``cost`` the object's part of
-    the objective. Where prototypes sit on the object, they share its mass and ``u``, ``r`` hold m and m^(beta-1).
+    Where prototypes sit on the object, they share its mass and ``u``, ``r`` hold m and m^(beta-1).
     """
+    d, u, total, least, cost = block
     f = d.shape[0]
     e = 1.0 / (beta - 1.0)
     least[:size] = delta2
@@ -145,8 +166,8 @@ def shares(
             cost[b] = 1.0
 
 
-@_jit
-def _share_among_coinciding(d: Any, b: int, factors: Any, beta: float, u: Any) -> None:
+@jit
+def _share_among_coinciding(d: Floats, b: int, factors: Floats, beta: float, u: Floats) -> None:
     """All mass to the prototypes at distance 0, in proportion to |A|^(-alpha/(beta-1))."""
     e = 1.0 / (beta - 1.0)
     smallest = np.inf
@@ -162,11 +183,10 @@ def _share_among_coinciding(d: Any, b: int, factors: Any, beta: float, u: Any) -
         d[a, b] = u[a, b] ** (beta - 1.0)
 
 
-@_jit
-def weigh(
-    d: Any, u: Any, total: Any, least: Any, cost: Any, factors: Any, weights: Any, start: int, size: int
-) -> float:
-    """From ``shares``' answer to w |A|^alpha m^beta, in place of ``d``; returns the block's part of the objective."""
+@jit
+def weigh(block: Shares, factors: Floats, weights: Floats, start: int, size: int) -> float:
+    """From ``share``'s answer to w |A|^alpha m^beta, in place of ``d``; returns the block's part of the objective."""
+    d, u, total, least, cost = block
     objective = 0.0
     for b in range(size):
         w = weights[start + b] if weights.shape[0] > 0 else 1.0
@@ -180,9 +200,10 @@ def weigh(
     return objective
 
 
-@_jit
-def _largest_change(u: Any, total: Any, u2: Any, total2: Any, size: int) -> float:
+@jit
+def largest_change(now: Shares, before: Shares, size: int) -> float:
     """Largest difference of two sets of masses over a block; the empty set's is what the others leave."""
+    u, total, u2, total2 = now.u, now.total, before.u, before.total
     largest = 0.0
     for b in range(size):
         empty = 0.0
@@ -194,8 +215,8 @@ def _largest_change(u: Any, total: Any, u2: Any, total2: Any, size: int) -> floa
     return largest
 
 
-@_jit
-def _add_sums(xt: Any, size: int, w: Any, mass: Any, moment: Any) -> None:
+@jit
+def add_sums(xt: Floats, size: int, w: Floats, mass: Floats, moment: Floats) -> None:
     """Add the block to sum of weights (f,) and weighted sum of objects (f, p)."""
     p = xt.shape[0]
     for a in range(w.shape[0]):
@@ -227,148 +248,100 @@ def _add_sums(xt: Any, size: int, w: Any, mass: Any, moment: Any) -> None:
             l += 1
 
 
-@_jit
-def _part(
-    task: int,
-    x: Any,
-    weights: Any,
-    v: Any,
-    previous: Any,
-    factors: Any,
-    beta: Any,
-    delta2: Any,
-    tol: float,
-    chunk: int,
-    costs: Any,
-    mass: Any,
-    moment: Any,
-    changes: Any,
-) -> None:
+@jit
+def write_masses(block: Shares, beta: float, delta2: float, start: int, size: int, out: Floats) -> None:
+    """A block's masses as rows of (n, f + 1), the empty set first."""
+    e = 1.0 / (beta - 1.0)
+    for b in range(size):
+        total = block.total[b]
+        out[start + b, 0] = (block.least[b] / delta2) ** e / total
+        for a in range(block.u.shape[0]):
+            out[start + b, a + 1] = block.u[a, b] / total
+
+
+@jit
+def _part(task: int, batch: Batch, totals: Totals) -> None:
     """One run's pass over one chunk of objects."""
+    x, weights, v, previous, factors, beta, delta2, tol, chunk = batch
+    costs, mass, moment, changes = totals
     n, p = x.shape
     runs, f, _ = v.shape
     n_chunks = costs.shape[1]
     run = task // n_chunks
     part = task % n_chunks
     xt = np.empty((p, BLOCK))
-    d = np.empty((f, BLOCK))
-    u = np.empty((f, BLOCK))
-    d2 = np.empty((f, BLOCK))
-    u2 = np.empty((f, BLOCK))
-    total = np.empty(BLOCK)
-    total2 = np.empty(BLOCK)
-    least = np.empty(BLOCK)
-    cost = np.empty(BLOCK)
-    least2 = np.empty(BLOCK)
-    cost2 = np.empty(BLOCK)
+    now, before = new_block(f), new_block(f)
     largest = 0.0
     compared = previous.shape[0] == runs
     objective = 0.0
     for start in range(part * chunk, min((part + 1) * chunk, n), BLOCK):
         size = min(BLOCK, n - start)
-        _load(x, start, size, xt)
-        _distances(xt, v[run], size, d)
-        shares(d, size, factors[run], beta[run], delta2[run], u, total, least, cost)
+        load(x, start, size, xt)
+        distances(xt, v[run], size, now.d)
+        share(now, size, factors[run], beta[run], delta2[run])
         if compared:
             # Only until one difference above the tolerance is found: then the run goes on anyway.
-            _distances(xt, previous[run], size, d2)
-            shares(d2, size, factors[run], beta[run], delta2[run], u2, total2, least2, cost2)
-            largest = max(largest, _largest_change(u, total, u2, total2, size))
+            distances(xt, previous[run], size, before.d)
+            share(before, size, factors[run], beta[run], delta2[run])
+            largest = max(largest, largest_change(now, before, size))
             compared = largest <= tol
-        objective += weigh(d, u, total, least, cost, factors[run], weights, start, size)
-        _add_sums(xt, size, d, mass[run, part], moment[run, part])
+        objective += weigh(now, factors[run], weights, start, size)
+        add_sums(xt, size, now.d, mass[run, part], moment[run, part])
     costs[run, part] = objective
     changes[run, part] = largest
 
 
-@_jit
-def _round(
-    tasks: int,
-    x: Any,
-    weights: Any,
-    v: Any,
-    previous: Any,
-    factors: Any,
-    beta: Any,
-    delta2: Any,
-    tol: float,
-    chunk: int,
-    costs: Any,
-    mass: Any,
-    moment: Any,
-    changes: Any,
-) -> None:
+@jit
+def _round(tasks: int, batch: Batch, totals: Totals) -> None:
     """One part after another: for small problems, which threads would only delay."""
     for task in range(tasks):
-        _part(task, x, weights, v, previous, factors, beta, delta2, tol, chunk, costs, mass, moment, changes)
+        _part(task, batch, totals)
 
 
-@_jit_parallel
-def _round_parallel(
-    tasks: int,
-    x: Any,
-    weights: Any,
-    v: Any,
-    previous: Any,
-    factors: Any,
-    beta: Any,
-    delta2: Any,
-    tol: float,
-    chunk: int,
-    costs: Any,
-    mass: Any,
-    moment: Any,
-    changes: Any,
-) -> None:
+@jit_parallel
+def _round_parallel(tasks: int, batch: Batch, totals: Totals) -> None:
     for task in nb.prange(tasks):
-        _part(task, x, weights, v, previous, factors, beta, delta2, tol, chunk, costs, mass, moment, changes)
+        _part(task, batch, totals)
 
 
-@_jit
-def _mass_block(block: int, x: Any, v: Any, factors: Any, beta: float, delta2: float, out: Any) -> None:
+@jit
+def _mass_block(block: int, x: Reals, v: Floats, factors: Floats, beta: float, delta2: float, out: Floats) -> None:
     """The masses of one block of objects."""
     n, p = x.shape
-    f = v.shape[0]
     start = block * BLOCK
     size = min(BLOCK, n - start)
     xt = np.empty((p, BLOCK))
-    d = np.empty((f, BLOCK))
-    u = np.empty((f, BLOCK))
-    total = np.empty(BLOCK)
-    least = np.empty(BLOCK)
-    cost = np.empty(BLOCK)
-    e = 1.0 / (beta - 1.0)
-    _load(x, start, size, xt)
-    _distances(xt, v, size, d)
-    shares(d, size, factors, beta, delta2, u, total, least, cost)
-    for b in range(size):
-        out[start + b, 0] = (least[b] / delta2) ** e / total[b]
-        for a in range(f):
-            out[start + b, a + 1] = u[a, b] / total[b]
+    now = new_block(v.shape[0])
+    load(x, start, size, xt)
+    distances(xt, v, size, now.d)
+    share(now, size, factors, beta, delta2)
+    write_masses(now, beta, delta2, start, size, out)
 
 
-@_jit
-def _masses(n_blocks: int, x: Any, v: Any, factors: Any, beta: float, delta2: float, out: Any) -> None:
+@jit
+def _masses(n_blocks: int, x: Reals, v: Floats, factors: Floats, beta: float, delta2: float, out: Floats) -> None:
     for block in range(n_blocks):
         _mass_block(block, x, v, factors, beta, delta2, out)
 
 
-@_jit_parallel
-def _masses_parallel(n_blocks: int, x: Any, v: Any, factors: Any, beta: float, delta2: float, out: Any) -> None:
+@jit_parallel
+def _masses_parallel(
+    n_blocks: int, x: Reals, v: Floats, factors: Floats, beta: float, delta2: float, out: Floats
+) -> None:
     for block in nb.prange(n_blocks):
         _mass_block(block, x, v, factors, beta, delta2, out)
 
 
 def run_round(
-    x: NDArray[np.floating[Any]],
-    weights: NDArray[np.float64] | None,
-    prototypes: NDArray[np.float64],
-    previous: NDArray[np.float64] | None,
-    factors: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    delta2: NDArray[np.float64],
+    x: Reals,
+    weights: Floats | None,
+    prototypes: Floats,
+    previous: Floats | None,
+    factors: Floats,
+    beta: Floats,
+    delta2: Floats,
     tol: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Masses, objective and sums of a batch of runs over all objects.
 
     Parameters
@@ -391,39 +364,25 @@ def run_round(
     n = x.shape[0]
     n_chunks = max(1, min(CHUNKS, n // 1024))
     chunk = -(-n // (n_chunks * BLOCK)) * BLOCK
-    costs = np.zeros((runs, n_chunks))
-    mass = np.zeros((runs, n_chunks, f))
-    moment = np.zeros((runs, n_chunks, f, p))
-    changes = np.zeros((runs, n_chunks))
+    costs, changes = np.zeros((runs, n_chunks)), np.zeros((runs, n_chunks))
+    mass, moment = np.zeros((runs, n_chunks, f)), np.zeros((runs, n_chunks, f, p))
+    weighed = np.empty(0) if weights is None else weights
+    before = np.empty((0, f, p)) if previous is None else previous
+    batch = (x, weighed, prototypes, before, factors, beta, delta2, tol, chunk)
     large = runs * n * f * p > PARALLEL
-    (_round_parallel if large else _round)(
-        runs * n_chunks,
-        x,
-        np.empty(0) if weights is None else weights,
-        prototypes,
-        np.empty((0, f, p)) if previous is None else previous,
-        factors,
-        beta,
-        delta2,
-        tol,
-        chunk,
-        costs,
-        mass,
-        moment,
-        changes,
-    )
+    (_round_parallel if large else _round)(runs * n_chunks, batch, (costs, mass, moment, changes))
     if previous is None:
         changes[:] = np.inf
     return costs.sum(1), mass.sum(1), moment.sum(1), changes.max(1)
 
 
 def masses(
-    x: NDArray[np.floating[Any]],
-    prototypes: NDArray[np.float64],
-    factors: NDArray[np.float64],
+    x: Reals,
+    prototypes: Floats,
+    factors: Floats,
     beta: float,
     delta2: float,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The masses (n, f + 1) of all objects for one set of prototypes (f, p), the empty set first."""
     out = np.empty((x.shape[0], prototypes.shape[0] + 1))
     large = x.size * prototypes.shape[0] > PARALLEL

@@ -6,20 +6,19 @@ entries starts from a given m, so that in an alternating scheme most programmes 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
 
-_jit = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
+from softecm.kernels.types import Compiler, Floats, Ints
+
+_jit: Compiler = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
 
 RIDGE = 1e-8  # added to the diagonal of Q: of equally good masses the shortest
 GAIN = 1e-12  # an entry is let in only if the slope towards it falls by more than this part of the largest coefficient
 
 
 @_jit
-def _solve_on(q: Any, b: Any, free: Any, size: int, factor: Any, first: Any, second: Any) -> None:
+def _solve_on(q: Floats, b: Floats, free: Ints, size: int, factor: Floats, first: Floats, second: Floats) -> None:
     """The minimiser on the entries ``free[:size]`` with sum 1 and no sign, into ``first``."""
     for i in range(size):
         for j in range(i + 1):
@@ -52,7 +51,7 @@ def _solve_on(q: Any, b: Any, free: Any, size: int, factor: Any, first: Any, sec
 
 
 @_jit
-def solve(q: Any, b: Any, m: Any) -> None:
+def solve(q: Floats, b: Floats, m: Floats) -> None:
     """Move ``m``, a point of the simplex, to the minimiser; in place."""
     f = len(b)
     free = np.empty(f, np.int64)
@@ -103,14 +102,14 @@ def solve(q: Any, b: Any, m: Any) -> None:
 
 
 @_jit
-def _add_outer(total: Any, row: Any, sign: float) -> None:
+def _add_outer(total: Floats, row: Floats, sign: float) -> None:
     for i in range(len(row)):
         for j in range(len(row)):
             total[i, j] += sign * row[i] * row[j]
 
 
 @_jit
-def _cost(q: Any, b: Any, m: Any) -> float:
+def _cost(q: Floats, b: Floats, m: Floats) -> float:
     """The squared misfit but for a constant, ``m'Qm - 2 b'm``."""
     value = 0.0
     for i in range(len(m)):
@@ -122,7 +121,7 @@ def _cost(q: Any, b: Any, m: Any) -> float:
 
 
 @_jit
-def _place(q: Any, b: Any, conflict: Any, masses: Any, plain: Any, i: int) -> float:
+def _place(q: Floats, b: Floats, conflict: Floats, masses: Floats, plain: Floats, i: int) -> float:
     """Fit one object's masses; returns by how much its misfit fell."""
     f = len(b)
     for a in range(f):
@@ -138,7 +137,7 @@ def _place(q: Any, b: Any, conflict: Any, masses: Any, plain: Any, i: int) -> fl
 
 
 @_jit
-def sweep_all(phi: Any, conflict: Any, masses: Any) -> float:
+def sweep_all(phi: Floats, conflict: Floats, masses: Floats) -> float:
     """Fit every object's masses in turn to its conflicts with all others; in place.
 
     ``phi`` (n, n) is zero on its diagonal. Returns by how much the sum of the objects' misfits fell; as each pair belongs
@@ -159,7 +158,7 @@ def sweep_all(phi: Any, conflict: Any, masses: Any) -> float:
 
 
 @_jit
-def sweep_some(phi: Any, others: Any, starts: Any, conflict: Any, masses: Any) -> float:
+def sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats) -> float:
     """The same with some others each: those of object i are ``others[starts[i]:starts[i + 1]]``, with their ``phi``."""
     n, f = masses.shape
     plain = masses @ conflict
@@ -178,12 +177,12 @@ def sweep_some(phi: Any, others: Any, starts: Any, conflict: Any, masses: Any) -
 
 
 @_jit
-def _fit_rows(q: Any, b: Any, masses: Any) -> None:
+def _fit_rows(q: Floats, b: Floats, masses: Floats) -> None:
     for i in range(len(b)):
         solve(q, b[i], masses[i])
 
 
-def fit_rows(q: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def fit_rows(q: Floats, b: Floats) -> Floats:
     """Minimisers (n, f) for one Q (f, f) and many b (n, f)."""
     masses = np.full(b.shape, 1.0 / b.shape[1])
     _fit_rows(q, np.ascontiguousarray(b), masses)

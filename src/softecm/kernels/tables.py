@@ -8,24 +8,26 @@ are those of ``kernels.quadratic``.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
 
 from softecm.kernels.quadratic import (
     BLOCK,
     CHUNKS,
-    _add_sums,
-    _distances,
-    _jit,
-    _jit_parallel,
-    _largest_change,
-    _load,
-    shares,
+    add_sums,
+    jit,
+    jit_parallel,
+    largest_change,
+    load,
+    new_block,
+    share,
     weigh,
+    write_masses,
 )
+from softecm.kernels.quadratic import distances as number_distances
+from softecm.kernels.types import Bools, Codes, Floats, Ints, Reals
 
 LANES = 4  # prototypes are padded to whole vectors
 SUM_BYTES = 1 << 26  # the parts' own sums, all together; bounds the number of parts where there are many levels
@@ -34,15 +36,24 @@ SUM_BYTES = 1 << 26  # the parts' own sums, all together; bounds the number of p
 class TableData(NamedTuple):
     """Objects of a table as the kernels read them; empty arrays stand for what there is none of."""
 
-    numbers: NDArray[np.floating[Any]]  # (n, p)
-    codes: NDArray[np.integer[Any]]  # (n, q)
-    observed: NDArray[np.bool_]  # (n, p), or (0, p) without gaps
-    scale: NDArray[np.floating[Any]]  # (n,), or (0,) without gaps
-    slots: NDArray[np.int64]  # (q,): first row of each column in a lookup table
+    numbers: Reals  # (n, p)
+    codes: Codes  # (n, q)
+    observed: Bools  # (n, p), or (0, p) without gaps
+    scale: Reals  # (n,), or (0,) without gaps
+    slots: Ints  # (q,): first row of each column in a lookup table
 
 
-@_jit
-def _load_gaps(observed: Any, scale: Any, start: int, size: int, ot: Any) -> None:
+#: A `TableData` as a kernel takes it: named tuples cost Numba 10 us more a call.
+Columns: TypeAlias = tuple[Reals, Codes, Bools, Reals, Ints]
+#: What a round is given: weights or none, prototypes, lookup tables, both of the round before or none, factors, beta,
+#: delta2, tol, objects in a part.
+Batch: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats, float, int]
+#: What a round adds up, part by part: costs, mass, moment, counts, changes.
+Totals: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats]
+
+
+@jit
+def _load_gaps(observed: Bools, scale: Reals, start: int, size: int, ot: Floats) -> None:
     """How much each number of a block counts: the object's scale, or 0 for a gap."""
     for b in range(size):
         s = scale[start + b]
@@ -50,8 +61,8 @@ def _load_gaps(observed: Any, scale: Any, start: int, size: int, ot: Any) -> Non
             ot[l, b] = s if observed[start + b, l] else 0.0
 
 
-@_jit
-def _distances_with_gaps(xt: Any, ot: Any, v: Any, size: int, d: Any) -> None:
+@jit
+def _distances_with_gaps(xt: Floats, ot: Floats, v: Floats, size: int, d: Floats) -> None:
     """Weighted squared distances of a block to each prototype."""
     for a in range(v.shape[0]):
         row = d[a, :size]
@@ -64,8 +75,8 @@ def _distances_with_gaps(xt: Any, ot: Any, v: Any, size: int, d: Any) -> None:
                 row[b] += o0[b] * (t * t)
 
 
-@_jit
-def _look_up(codes: Any, slots: Any, start: int, size: int, table: Any, out: Any) -> None:
+@jit
+def _look_up(codes: Codes, slots: Ints, start: int, size: int, table: Floats, out: Floats) -> None:
     """Sum of the rows of ``table`` (slots, lanes) for each object's categories: (block, lanes)."""
     q = codes.shape[1]
     lanes = table.shape[1]
@@ -88,8 +99,8 @@ def _look_up(codes: Any, slots: Any, start: int, size: int, table: Any, out: Any
             j += 1
 
 
-@_jit
-def _add_categories(looked: Any, scale: Any, start: int, size: int, d: Any) -> None:
+@jit
+def _add_categories(looked: Floats, scale: Reals, start: int, size: int, d: Floats) -> None:
     """Add the categories' part to the distances (f, block)."""
     f = d.shape[0]
     if scale.shape[0] > 0:
@@ -103,22 +114,32 @@ def _add_categories(looked: Any, scale: Any, start: int, size: int, d: Any) -> N
                 d[a, b] += looked[b, a]
 
 
-@_jit
+@jit
 def _table_distances(
-    codes: Any, scale: Any, slots: Any, start: int, size: int, xt: Any, ot: Any, v: Any, table: Any, looked: Any, d: Any
+    data: Columns, start: int, size: int, xt: Floats, ot: Floats, v: Floats, table: Floats, looked: Floats, d: Floats
 ) -> None:
     """Distances of a block to each prototype, numbers and categories."""
+    _, codes, _, scale, slots = data
     if scale.shape[0] > 0:
         _distances_with_gaps(xt, ot, v, size, d)
     else:
-        _distances(xt, v, size, d)
+        number_distances(xt, v, size, d)
     if codes.shape[1] > 0:
         _look_up(codes, slots, start, size, table, looked)
         _add_categories(looked, scale, start, size, d)
 
 
-@_jit
-def _add_sums_with_gaps(xt: Any, ot: Any, size: int, w: Any, mass: Any, moment: Any) -> None:
+@jit
+def _load_table(data: Columns, start: int, size: int, xt: Floats, ot: Floats) -> None:
+    """Copy a block of numbers, and how much each counts where there are gaps."""
+    numbers, _, observed, scale, _ = data
+    load(numbers, start, size, xt)
+    if scale.shape[0] > 0:
+        _load_gaps(observed, scale, start, size, ot)
+
+
+@jit
+def _add_sums_with_gaps(xt: Floats, ot: Floats, size: int, w: Floats, mass: Floats, moment: Floats) -> None:
     """Add the block to sums of weights (f, p) and of weighted numbers (f, p)."""
     for a in range(w.shape[0]):
         row = w[a, :size]
@@ -133,8 +154,10 @@ def _add_sums_with_gaps(xt: Any, ot: Any, size: int, w: Any, mass: Any, moment: 
             moment[a, l] += s1
 
 
-@_jit
-def _count(codes: Any, scale: Any, slots: Any, start: int, size: int, w: Any, wt: Any, counts: Any) -> None:
+@jit
+def _count(
+    codes: Codes, scale: Reals, slots: Ints, start: int, size: int, w: Floats, wt: Floats, counts: Floats
+) -> None:
     """Add the objects' weights (f, block) to the rows of their categories in ``counts`` (slots, lanes)."""
     f = w.shape[0]
     lanes = counts.shape[1]
@@ -150,135 +173,77 @@ def _count(codes: Any, scale: Any, slots: Any, start: int, size: int, w: Any, wt
                 out[a] += row[a]
 
 
-@_jit_parallel
-def _round(
-    numbers: Any,
-    codes: Any,
-    observed: Any,
-    scale: Any,
-    slots: Any,
-    weights: Any,
-    v: Any,
-    tables: Any,
-    previous: Any,
-    previous_tables: Any,
-    factors: Any,
-    beta: Any,
-    delta2: Any,
-    tol: float,
-    chunk: int,
-    costs: Any,
-    mass: Any,
-    moment: Any,
-    counts: Any,
-    changes: Any,
-) -> None:
+@jit
+def _part(task: int, data: Columns, batch: Batch, totals: Totals) -> None:
+    """One run's pass over one chunk of objects."""
+    numbers, codes, _, scale, slots = data
+    weights, v, tables, previous, previous_tables, factors, beta, delta2, tol, chunk = batch
+    costs, mass, moment, counts, changes = totals
     n, p = numbers.shape
     runs, f, _ = v.shape
     lanes = tables.shape[2]
-    n_chunks = costs.shape[1]
-    for task in nb.prange(runs * n_chunks):
-        run = task // n_chunks
-        part = task % n_chunks
-        xt = np.empty((p, BLOCK))
-        ot = np.empty((p, BLOCK))
-        looked = np.zeros((BLOCK, lanes))
-        wt = np.zeros((BLOCK, lanes))
-        d = np.empty((f, BLOCK))
-        u = np.empty((f, BLOCK))
-        d2 = np.empty((f, BLOCK))
-        u2 = np.empty((f, BLOCK))
-        total = np.empty(BLOCK)
-        total2 = np.empty(BLOCK)
-        least = np.empty(BLOCK)
-        cost = np.empty(BLOCK)
-        least2 = np.empty(BLOCK)
-        cost2 = np.empty(BLOCK)
-        largest = 0.0
-        compared = previous.shape[0] == runs
-        objective = 0.0
-        for start in range(part * chunk, min((part + 1) * chunk, n), BLOCK):
-            size = min(BLOCK, n - start)
-            _load(numbers, start, size, xt)
-            if scale.shape[0] > 0:
-                _load_gaps(observed, scale, start, size, ot)
-            _table_distances(codes, scale, slots, start, size, xt, ot, v[run], tables[run], looked, d)
-            shares(d, size, factors[run], beta[run], delta2[run], u, total, least, cost)
-            if compared:
-                # Only until one difference above the tolerance is found: then the run goes on anyway.
-                _table_distances(
-                    codes, scale, slots, start, size, xt, ot, previous[run], previous_tables[run], looked, d2
-                )
-                shares(d2, size, factors[run], beta[run], delta2[run], u2, total2, least2, cost2)
-                largest = max(largest, _largest_change(u, total, u2, total2, size))
-                compared = largest <= tol
-            objective += weigh(d, u, total, least, cost, factors[run], weights, start, size)
-            if scale.shape[0] > 0:
-                _add_sums_with_gaps(xt, ot, size, d, mass[run, part], moment[run, part])
-            else:
-                _add_sums(xt, size, d, mass[run, part, :, 0], moment[run, part])
-            if codes.shape[1] > 0:
-                _count(codes, scale, slots, start, size, d, wt, counts[run, part])
-        costs[run, part] = objective
-        changes[run, part] = largest
+    run = task // costs.shape[1]
+    part = task % costs.shape[1]
+    xt, ot = np.empty((p, BLOCK)), np.empty((p, BLOCK))
+    looked, wt = np.zeros((BLOCK, lanes)), np.zeros((BLOCK, lanes))
+    now, before = new_block(f), new_block(f)
+    largest = 0.0
+    compared = previous.shape[0] == runs
+    objective = 0.0
+    for start in range(part * chunk, min((part + 1) * chunk, n), BLOCK):
+        size = min(BLOCK, n - start)
+        _load_table(data, start, size, xt, ot)
+        _table_distances(data, start, size, xt, ot, v[run], tables[run], looked, now.d)
+        share(now, size, factors[run], beta[run], delta2[run])
+        if compared:  # as in `quadratic`
+            _table_distances(data, start, size, xt, ot, previous[run], previous_tables[run], looked, before.d)
+            share(before, size, factors[run], beta[run], delta2[run])
+            largest = max(largest, largest_change(now, before, size))
+            compared = largest <= tol
+        objective += weigh(now, factors[run], weights, start, size)
+        if scale.shape[0] > 0:
+            _add_sums_with_gaps(xt, ot, size, now.d, mass[run, part], moment[run, part])
+        else:
+            add_sums(xt, size, now.d, mass[run, part, :, 0], moment[run, part])
+        if codes.shape[1] > 0:
+            _count(codes, scale, slots, start, size, now.d, wt, counts[run, part])
+    costs[run, part] = objective
+    changes[run, part] = largest
 
 
-@_jit_parallel
-def _masses(
-    numbers: Any,
-    codes: Any,
-    observed: Any,
-    scale: Any,
-    slots: Any,
-    v: Any,
-    table: Any,
-    factors: Any,
-    beta: float,
-    delta2: float,
-    out: Any,
-) -> None:
-    n, p = numbers.shape
+@jit_parallel
+def _round(tasks: int, data: Columns, batch: Batch, totals: Totals) -> None:
+    for task in nb.prange(tasks):
+        _part(task, data, batch, totals)
+
+
+@jit_parallel
+def _masses(data: Columns, v: Floats, table: Floats, factors: Floats, beta: float, delta2: float, out: Floats) -> None:
+    n, p = data[0].shape
+    for block in nb.prange((n + BLOCK - 1) // BLOCK):
+        start = block * BLOCK
+        size = min(BLOCK, n - start)
+        xt, ot = np.empty((p, BLOCK)), np.empty((p, BLOCK))
+        looked = np.zeros((BLOCK, table.shape[1]))
+        now = new_block(v.shape[0])
+        _load_table(data, start, size, xt, ot)
+        _table_distances(data, start, size, xt, ot, v, table, looked, now.d)
+        share(now, size, factors, beta, delta2)
+        write_masses(now, beta, delta2, start, size, out)
+
+
+@jit_parallel
+def _all_distances(data: Columns, v: Floats, table: Floats, out: Floats) -> None:
+    n, p = data[0].shape
     f = v.shape[0]
     for block in nb.prange((n + BLOCK - 1) // BLOCK):
         start = block * BLOCK
         size = min(BLOCK, n - start)
-        xt = np.empty((p, BLOCK))
-        ot = np.empty((p, BLOCK))
+        xt, ot = np.empty((p, BLOCK)), np.empty((p, BLOCK))
         looked = np.zeros((BLOCK, table.shape[1]))
         d = np.empty((f, BLOCK))
-        u = np.empty((f, BLOCK))
-        total = np.empty(BLOCK)
-        least = np.empty(BLOCK)
-        cost = np.empty(BLOCK)
-        e = 1.0 / (beta - 1.0)
-        _load(numbers, start, size, xt)
-        if scale.shape[0] > 0:
-            _load_gaps(observed, scale, start, size, ot)
-        _table_distances(codes, scale, slots, start, size, xt, ot, v, table, looked, d)
-        shares(d, size, factors, beta, delta2, u, total, least, cost)
-        for b in range(size):
-            out[start + b, 0] = (least[b] / delta2) ** e / total[b]
-            for a in range(f):
-                out[start + b, a + 1] = u[a, b] / total[b]
-
-
-@_jit_parallel
-def _all_distances(
-    numbers: Any, codes: Any, observed: Any, scale: Any, slots: Any, v: Any, table: Any, out: Any
-) -> None:
-    n, p = numbers.shape
-    f = v.shape[0]
-    for block in nb.prange((n + BLOCK - 1) // BLOCK):
-        start = block * BLOCK
-        size = min(BLOCK, n - start)
-        xt = np.empty((p, BLOCK))
-        ot = np.empty((p, BLOCK))
-        looked = np.zeros((BLOCK, table.shape[1]))
-        d = np.empty((f, BLOCK))
-        _load(numbers, start, size, xt)
-        if scale.shape[0] > 0:
-            _load_gaps(observed, scale, start, size, ot)
-        _table_distances(codes, scale, slots, start, size, xt, ot, v, table, looked, d)
+        _load_table(data, start, size, xt, ot)
+        _table_distances(data, start, size, xt, ot, v, table, looked, d)
         for b in range(size):
             for a in range(f):
                 out[start + b, a] = d[a, b]
@@ -286,16 +251,16 @@ def _all_distances(
 
 def run_round(
     data: TableData,
-    weights: NDArray[np.float64] | None,
-    prototypes: NDArray[np.float64],
-    tables: NDArray[np.float64],
-    previous: NDArray[np.float64] | None,
-    previous_tables: NDArray[np.float64] | None,
-    factors: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    delta2: NDArray[np.float64],
+    weights: Floats | None,
+    prototypes: Floats,
+    tables: Floats,
+    previous: Floats | None,
+    previous_tables: Floats | None,
+    factors: Floats,
+    beta: Floats,
+    delta2: Floats,
     tol: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Masses, objective and sums of a batch of runs over all objects of a table.
 
     Parameters
@@ -327,55 +292,54 @@ def run_round(
     counts = np.zeros((runs, n_chunks, slots, lanes))
     changes = np.zeros((runs, n_chunks))
     first = previous is None or previous_tables is None
-    _round(
-        *data,
+    batch = (
         np.empty(0) if weights is None else weights,
         np.ascontiguousarray(prototypes),
         _padded(tables, lanes),
-        np.empty((0, f, p)) if first else np.ascontiguousarray(previous),
-        np.empty((0, slots, lanes)) if first else _padded(previous_tables, lanes),
+        np.empty((0, f, p)) if previous is None or first else np.ascontiguousarray(previous),
+        np.empty((0, slots, lanes)) if previous_tables is None or first else _padded(previous_tables, lanes),
         factors,
         beta,
         delta2,
         tol,
         chunk,
-        costs,
-        mass,
-        moment,
-        counts,
-        changes,
     )
+    _round(runs * n_chunks, _columns(data), batch, (costs, mass, moment, counts, changes))
     if first:
         changes[:] = np.inf
     return costs.sum(1), mass.sum(1), moment.sum(1), counts.sum(1)[..., :f], changes.max(1)
 
 
-def distances(data: TableData, prototypes: NDArray[np.float64], table: NDArray[np.float64]) -> NDArray[np.float64]:
+def distances(data: TableData, prototypes: Floats, table: Floats) -> Floats:
     """Distances (n, k) of all objects to prototypes (k, p) with their lookup table (slots, k)."""
     k = prototypes.shape[0]
     out = np.empty((data.numbers.shape[0], k))
     lanes = -(-k // LANES) * LANES
-    _all_distances(*data, np.ascontiguousarray(prototypes), _padded(table, lanes), out)
+    _all_distances(_columns(data), np.ascontiguousarray(prototypes), _padded(table, lanes), out)
     return out
 
 
 def masses(
     data: TableData,
-    prototypes: NDArray[np.float64],
-    table: NDArray[np.float64],
-    factors: NDArray[np.float64],
+    prototypes: Floats,
+    table: Floats,
+    factors: Floats,
     beta: float,
     delta2: float,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The masses (n, f + 1) of all objects for one set of prototypes (f, p) with its lookup table (slots, f)."""
     f = prototypes.shape[0]
     out = np.empty((data.numbers.shape[0], f + 1))
     lanes = -(-f // LANES) * LANES
-    _masses(*data, np.ascontiguousarray(prototypes), _padded(table, lanes), factors, beta, delta2, out)
+    _masses(_columns(data), np.ascontiguousarray(prototypes), _padded(table, lanes), factors, beta, delta2, out)
     return out
 
 
-def _padded(tables: Any, lanes: int) -> NDArray[np.float64]:
+def _columns(data: TableData) -> Columns:
+    return data.numbers, data.codes, data.observed, data.scale, data.slots
+
+
+def _padded(tables: Floats, lanes: int) -> Floats:
     """Lookup tables with zeros up to whole vectors."""
     out = np.zeros((*tables.shape[:-1], lanes))
     out[..., : tables.shape[-1]] = tables

@@ -7,11 +7,17 @@ error of ``exp2`` and absolute error of ``log2`` are within a few units of 1e-16
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numba as nb
+from llvmlite import ir
 from numba import types
+from numba.core.base import BaseContext
+from numba.core.typing.context import Context
+from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
+
+from softecm.kernels.types import Compiler, Intrinsic
 
 # Rounds a double in |x| < 2**51 to the nearest integer when added, and leaves that integer in its low bits.
 _ROUND = 6755399441055744.0  # 1.5 * 2**52
@@ -22,24 +28,28 @@ _ONE_BITS = 0x3FF0000000000000
 
 
 # No re-association here, whatever the caller allows: adding and taking off _ROUND is what rounds.
-_jit = nb.njit(fastmath={"contract", "nsz"}, error_model="numpy")
+_jit: Compiler = nb.njit(fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 @intrinsic
-def to_bits(typingctx: Any, value: Any) -> Any:
+def to_bits(typingctx: Context, value: types.Type) -> Intrinsic:
     """The 64 bits of a double as an integer."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
+    ) -> ir.Value:
         return builder.bitcast(args[0], context.get_value_type(types.int64))
 
     return types.int64(types.float64), codegen
 
 
 @intrinsic
-def from_bits(typingctx: Any, value: Any) -> Any:
+def from_bits(typingctx: Context, value: types.Type) -> Intrinsic:
     """The double that has these 64 bits."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
+    ) -> ir.Value:
         return builder.bitcast(args[0], context.get_value_type(types.float64))
 
     return types.float64(types.int64), codegen

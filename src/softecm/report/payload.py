@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softecm.plots import _mix, set_colors
+from softecm.figures.colours import mix, set_colors
 from softecm.report.data import Attribute, Explanation, FloatArray, ReportData, doubt, noteworthy
 from softecm.report.words import in_words
 
@@ -46,7 +46,7 @@ def payload(data: ReportData) -> Json:
         "window": [v.tolist() for v in _window(data.points)],
         "masses": _packed(np.rint(drawn.masses * 65535), "<u2"),
         # without the darkening for ∅, which the page does in the colour of its theme
-        "mix": _packed(np.rint(_mix(drawn.pignistic()) * 255), "u1"),
+        "mix": _packed(np.rint(mix(drawn.pignistic()) * 255), "u1"),
         "doubt": _packed(doubt(drawn), "<f4"),
         "distance": None if data.distances is None else _packed(data.distances, "<f4"),
         "lists": [chosen.tolist() for chosen in lists],

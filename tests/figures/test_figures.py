@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from softecm import CredalPartition, FocalSets, plots
+from softecm import CredalPartition, FocalSets, figures, plots
 
 matplotlib.use("Agg")
 
@@ -17,25 +17,6 @@ def _close_figures():
 def partition(n: int, c: int, rng: np.random.Generator) -> CredalPartition:
     focal = FocalSets.up_to(c, 2)
     return CredalPartition(rng.dirichlet(np.full(len(focal) + 1, 0.2), n), focal)
-
-
-def test_a_cluster_keeps_its_colour_and_a_set_mixes_those_of_its_clusters() -> None:
-    two, three = plots.set_colors(FocalSets.full(2)), plots.set_colors(FocalSets.full(3))
-    assert two[:3] == three[:3]
-    assert two[3] == three[4]  # ω1∪ω2
-    assert len(set(three)) == len(three)
-
-
-def test_there_are_colours_for_many_clusters() -> None:
-    colors = plots.set_colors(FocalSets.simple(30))
-    assert len(set(colors[1:31])) == 30
-
-
-def test_outliers_are_dark_and_sure_objects_have_their_clusters_colour() -> None:
-    p = CredalPartition([[0, 1, 0], [1, 0, 0]], FocalSets.up_to(2, 1))
-    sure, outlier = plots.mixed_colors(p)
-    np.testing.assert_allclose(sure, plots._rgb([plots.CLUSTER_COLORS[0]])[0], atol=1e-6)
-    np.testing.assert_allclose(outlier, plots._rgb([plots.EMPTY_COLOR])[0], atol=1e-6)
 
 
 @pytest.mark.parametrize(("n", "c"), [(1, 1), (12, 2), (400, 7)])
@@ -110,3 +91,8 @@ def test_hulls_hold_lower_inside_upper() -> None:
     sizes = {patch.get_label(): len(patch.get_xy()) for patch in ax.patches}
     assert sizes["surely ω1"] < sizes["possibly ω1"] + 1
     assert "surely ω2" not in sizes
+
+
+def test_plots_is_all_of_figures() -> None:
+    assert plots.__all__ == figures.__all__
+    assert all(getattr(plots, name) is getattr(figures, name) for name in figures.__all__)

@@ -1,6 +1,6 @@
 """Soft-DTW on an NVIDIA GPU: values and prototype gradients of many pairs at once.
 
-The kernel is CUDA C++ (``cuda/soft_dtw.cu``, which explains the algorithm), compiled at run time by NVRTC for
+The kernel is CUDA C++ (``kernels/cuda/soft_dtw.cu``, which explains the algorithm), compiled at run time by NVRTC for
 the card at hand and for the shape asked for; no ``nvcc`` is needed. Compiled code is kept in a cache folder
 (``SOFTECM_CACHE``, else the user's cache). Work is queued on torch's current stream. Results are equal from run
 to run: every pair writes sums of its own, and these are added in a fixed order.
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.cuda_compile import Card, Kernel, available, card, kernel, on
-from softecm.kernels.soft_dtw import Pairs, Rows
+from softecm.kernels.soft_dtw.checks import Pairs, Rows
 
 __all__ = ["available", "forward", "forward_backward"]
 

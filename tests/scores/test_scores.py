@@ -170,7 +170,7 @@ def test_blocks_do_not_show(monkeypatch):
     p, q = random_partition(3, n=23), random_partition(4, n=23, c=2)
     whole = [scores.credal_rand_index(p, q, kind) for kind in KINDS]
     for size in (1, 5, 22, 23):
-        monkeypatch.setattr(scores, "BLOCK", size)
+        monkeypatch.setattr(scores.credal, "BLOCK", size)
         blocks = [scores.credal_rand_index(p, q, kind) for kind in KINDS]
         np.testing.assert_allclose(blocks, whole, atol=1e-13)
 

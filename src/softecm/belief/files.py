@@ -1,0 +1,84 @@
+"""Credal partitions in files: safetensors with a JSON description; reading one runs no code."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.belief.focal import FocalSets
+from softecm.files.atomic import replaced
+
+if TYPE_CHECKING:
+    from softecm.belief.partition import CredalPartition
+
+FORMAT = "softecm.credal-partition"
+FORMAT_VERSION = 1
+
+
+def write(partition: CredalPartition, path: str | os.PathLike[str]) -> None:
+    """Write masses and focal sets; the file appears in one step."""
+    from safetensors.numpy import save_file
+
+    about = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "n_clusters": partition.n_clusters,
+        "sets": partition.focal_sets.sets,
+    }
+    masses = np.ascontiguousarray(partition.masses)
+    with replaced(path) as temporary:
+        save_file({"masses": masses}, temporary, metadata={"softecm": json.dumps(about)})
+
+
+def read(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], FocalSets]:
+    """Masses and focal sets of a file; that they are mass functions is for the caller to check."""
+    from safetensors import SafetensorError, safe_open
+
+    name = os.fspath(path)
+    with open(name, "rb"):  # the usual errors for a missing file, a folder, or one we may not read
+        pass
+    try:
+        with safe_open(name, framework="numpy") as file:
+            about = (file.metadata() or {}).get("softecm")
+            masses = file.get_tensor("masses") if "masses" in file.keys() else None  # noqa: SIM118
+    except (SafetensorError, OSError, TypeError, ValueError, KeyError, AttributeError) as error:
+        raise unreadable(name, f"it is cut short, damaged or of another kind ({error})") from None
+    if about is None or masses is None:
+        raise unreadable(name, "it holds something else")
+    focal = _saved_focal_sets(name, about, masses)
+    return np.asarray(masses, dtype=np.float64), focal
+
+
+def _saved_focal_sets(name: str, about: str, masses: NDArray[np.floating]) -> FocalSets:
+    """The focal sets a saved file names, if they are sound and fit its masses."""
+    try:
+        found = json.loads(about)
+        form, version, count, listed = (found[key] for key in ("format", "version", "n_clusters", "sets"))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise unreadable(name, "its description is damaged") from None
+    if form != FORMAT:
+        raise unreadable(name, f"it says it holds {form!r}")
+    if version != FORMAT_VERSION:
+        raise unreadable(name, f"it has version {version!r} and this release reads {FORMAT_VERSION}")
+    # Every cluster is a set of its own, so the table bounds the count before anything is made of that size.
+    fits = masses.ndim == 2 and isinstance(listed, list) and masses.shape[1] == len(listed) + 1
+    if not (fits and masses.dtype.kind == "f" and isinstance(count, int) and 1 <= count <= len(listed)):
+        raise unreadable(name, "its masses and its focal sets don't fit together")
+    try:
+        focal = FocalSets.of(count, listed)
+    except (ValueError, TypeError) as error:
+        raise unreadable(name, str(error)) from None
+    if list(focal.sets) != [tuple(members) for members in listed]:
+        raise unreadable(name, "its focal sets repeat or are out of order")
+    return focal
+
+
+def unreadable(name: str, reason: str) -> ValueError:
+    """The error for a file that holds no partition."""
+    return ValueError(
+        f"{name} must be a credal partition saved by softecm; {reason}. Write it again with CredalPartition.save."
+    )

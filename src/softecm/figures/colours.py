@@ -1,0 +1,119 @@
+"""One colour a cluster everywhere, a set the mix of its clusters', the empty set dark grey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.belief import CredalPartition, FocalSets
+
+FloatArray = NDArray[np.float64]
+
+# Paul Tol's "bright" colours, told apart with every common colour blindness. The first three mix like paint: blue and red
+# to purple, blue and yellow to green, red and yellow to orange.
+CLUSTER_COLORS = ("#4477aa", "#ee6677", "#ccbb44", "#228833", "#66ccee", "#aa3377", "#dd7733", "#8877cc")
+EMPTY_COLOR = "#333333"
+
+
+def set_colors(focal_sets: FocalSets) -> list[str]:
+    """Colours of the columns of a mass matrix: dark grey for ∅, one a cluster, a set the mix of its clusters'.
+
+    Parameters
+    ----------
+    focal_sets : FocalSets
+
+    Returns
+    -------
+    list of str
+        ``#rrggbb``, one for ∅ and each focal set.
+
+    Examples
+    --------
+    >>> set_colors(FocalSets.full(2))
+    ['#333333', '#4477aa', '#ee6677', '#b06c9a']
+    """
+    shares = np.vstack([np.zeros(focal_sets.n_clusters), focal_sets.membership / focal_sets.cardinalities[:, None]])
+    return [EMPTY_COLOR, *_hex(mix(shares[1:]))]
+
+
+def mixed_colors(partition: CredalPartition) -> FloatArray:
+    """One colour for each object: its clusters' colours mixed by pignistic probability, dark by its mass on ∅.
+
+    Parameters
+    ----------
+    partition : CredalPartition
+
+    Returns
+    -------
+    ndarray of shape (n, 3)
+        Red, green and blue from 0 to 1.
+
+    Examples
+    --------
+    >>> mixed_colors(CredalPartition.from_hard([0, 1])).round(1)
+    array([[0.3, 0.5, 0.7],
+           [0.9, 0.4, 0.5]])
+    """
+    empty = partition.masses[:, :1]
+    return mix(partition.pignistic()) * (1 - empty) + empty * rgb([EMPTY_COLOR])
+
+
+def _cluster_rgb(count: int) -> FloatArray:
+    """Colours of the clusters (c, 3): the fixed ones, then hues a golden angle apart."""
+    fixed = rgb(CLUSTER_COLORS[:count])
+    if count <= len(CLUSTER_COLORS):
+        return fixed
+    number = np.arange(len(CLUSTER_COLORS), count)
+    hue = 2 * np.pi * (0.618034 * number % 1.0)
+    light = np.where(number % 2, 0.55, 0.7)
+    more = _from_oklab(np.column_stack([light, 0.13 * np.cos(hue), 0.13 * np.sin(hue)]))
+    return np.vstack([fixed, more])
+
+
+def mix(shares: FloatArray) -> FloatArray:
+    """Colours (k, 3) of shares (k, c) of the clusters: the middle hue, as vivid as its parts, where there is one."""
+    parts = _oklab(_cluster_rgb(shares.shape[1]))
+    lab = shares @ parts
+    vivid = np.linalg.norm(lab[:, 1:], axis=1)
+    wanted = shares @ np.linalg.norm(parts[:, 1:], axis=1)
+    lab[:, 1:] *= np.where(vivid > 0.01, np.clip(0.8 * wanted / np.maximum(vivid, 1e-9), 1.0, 3.0), 1.0)[:, None]
+    return _from_oklab(lab)
+
+
+def rgb(colors: Iterable[str]) -> FloatArray:
+    """Red, green and blue (k, 3) from 0 to 1 of ``#rrggbb``."""
+    return np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in colors]).reshape(-1, 3)
+
+
+def _hex(rgb: FloatArray) -> list[str]:
+    return ["#{:02x}{:02x}{:02x}".format(*row) for row in np.rint(rgb * 255).astype(int).tolist()]
+
+
+# Björn Ottosson's OKLab, where the middle of two colours looks like their middle.
+_LMS = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+
+
+def _oklab(rgb: FloatArray) -> FloatArray:
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    lab: FloatArray = np.cbrt(linear @ _LMS.T) @ _LAB.T
+    return lab
+
+
+def _from_oklab(lab: FloatArray) -> FloatArray:
+    linear = np.clip((lab @ np.linalg.inv(_LAB).T) ** 3 @ np.linalg.inv(_LMS).T, 0.0, 1.0)
+    return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)

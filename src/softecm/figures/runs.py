@@ -1,0 +1,166 @@
+"""Series and their prototypes, the course of runs, grids of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softecm.belief import CredalPartition
+from softecm.figures.axes import axes, legend
+from softecm.figures.colours import CLUSTER_COLORS, set_colors
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+
+def series_prototypes(
+    partition: CredalPartition,
+    prototypes: Sequence[ArrayLike] | FloatArray,
+    series: Sequence[ArrayLike] | FloatArray | None = None,
+    *,
+    clusters: Iterable[int] = (0,),
+    channel: int = 0,
+    most: int = 50,
+    ax: Axes | None = None,
+    names: Sequence[str] | None = None,
+) -> Axes:
+    """The prototype of a set as a series, over the series that belong to it.
+
+    Parameters
+    ----------
+    partition : CredalPartition
+    prototypes : array of shape (f, L, d), or list of (L, d) arrays
+        One for each non-empty focal set.
+    series : array of shape (n, L, d), or list of (L, d) arrays, optional
+        The objects; those whose largest mass is on the set are drawn thin behind it.
+    clusters : iterable of int, default (0,)
+        The set.
+    channel : int, default 0
+    most : int, default 50
+        Draw at most so many members, those with most mass on the set.
+    ax : matplotlib axes, optional
+    names : sequence of str, optional
+        Names of the clusters.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> p = CredalPartition.from_hard([0, 0, 1])
+    >>> ax = series_prototypes(p, np.zeros((2, 5, 1)), np.ones((3, 5, 1)))
+    >>> len(ax.lines)
+    3
+    """
+    ax = axes(ax)
+    focal = partition.focal_sets
+    column = focal.index(clusters)
+    if column == 0:
+        raise ValueError("clusters must name a set with a prototype; got the empty set, which has none.")
+    color, label = set_colors(focal)[column], focal.labels(names)[column]
+    mass = partition.masses[:, column]
+    members = np.flatnonzero(partition.masses.argmax(1) == column)
+    members = members[np.argsort(-mass[members], kind="stable")][:most]
+    if series is not None:
+        for i in members.tolist():
+            ax.plot(_channel(series[i], channel), color=color, alpha=0.15 + 0.25 * float(mass[i]), lw=0.8)
+    ax.plot(_channel(prototypes[column - 1], channel), color=color, lw=2.6, label=f"prototype of {label}")
+    ax.set(xlabel="time step", ylabel=f"channel {channel + 1}", title=f"{label}: {_count(len(members), 'series')}")
+    return legend(ax)
+
+
+def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Axes | None = None) -> Axes:
+    """The objective after each round; it never rises.
+
+    Parameters
+    ----------
+    history : array-like of shape (rounds,), or a sequence of such
+        ``history_`` of an estimator, or those of several runs.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> objective_trace([3.0, 2.0, 1.9]).get_xlabel()
+    'round'
+    """
+    ax = axes(ax)
+    runs = [history] if np.ndim(history[0] if len(history) else 0.0) == 0 else history  # type: ignore[arg-type, index]
+    for number, run in enumerate(runs):  # type: ignore[arg-type]
+        values = np.asarray(run, dtype=np.float64)
+        label = f"run {number + 1}" if len(runs) > 1 else None  # type: ignore[arg-type]
+        color = CLUSTER_COLORS[number % len(CLUSTER_COLORS)]
+        ax.plot(np.arange(len(values)), values, color=color, marker=".", ms=4, lw=1.4, label=label)
+    ax.set(xlabel="round", ylabel="objective")
+    return legend(ax) if len(runs) > 1 else ax  # type: ignore[arg-type]
+
+
+def grid_heatmap(
+    values: ArrayLike,
+    across: Sequence[object],
+    up: Sequence[object],
+    *,
+    marked: ArrayLike | None = None,
+    x_name: str = "",
+    y_name: str = "",
+    value_name: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """A number for every combination of two parameters; marked cells are hatched.
+
+    Parameters
+    ----------
+    values : array-like of shape (len(up), len(across))
+        NaN where nothing was computed.
+    across, up : the parameters' values
+    marked : boolean array-like of the same shape, optional
+        Cells not to be trusted, such as those whose clusters have merged.
+    x_name, y_name, value_name : what is shown
+    ax : Matplotlib axes, optional
+
+    Returns
+    -------
+    ax : Matplotlib axes
+    """
+    ax = axes(ax)
+    table: FloatArray = np.asarray(values, dtype=np.float64)
+    if table.shape != (len(up), len(across)):
+        raise ValueError(
+            f"values must have shape {(len(up), len(across))}, one row for each of `up`; got {table.shape}."
+        )
+    picture = ax.imshow(table, origin="lower", aspect="auto", cmap="viridis")
+    ax.figure.colorbar(picture, ax=ax, label=value_name)
+    if marked is not None:
+        from matplotlib.patches import Patch, Rectangle
+
+        cells = np.argwhere(np.asarray(marked, dtype=bool))
+        for i, j in cells:
+            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, fill=False, hatch="///", edgecolor="white", linewidth=0.0))
+        if len(cells):
+            sample = Patch(facecolor="0.5", hatch="///", edgecolor="white", label="merged, empty or not converged")
+            ax.legend(handles=[sample], loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
+    ax.set_xticks(range(len(across)), [f"{v:g}" if isinstance(v, float) else str(v) for v in across])
+    ax.set_yticks(range(len(up)), [f"{v:g}" if isinstance(v, float) else str(v) for v in up])
+    ax.set(xlabel=x_name, ylabel=y_name)
+    return ax
+
+
+def _channel(series: ArrayLike, channel: int) -> FloatArray:
+    values = np.asarray(series, dtype=np.float64)
+    return values if values.ndim == 1 else values[:, channel]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 or noun == "series" else f"{number} {noun}s"

@@ -1,0 +1,208 @@
+"""The public door: Soft-DTW and DTW of every series with every prototype, or of chosen pairs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from softecm.kernels.soft_dtw import reference
+from softecm.kernels.soft_dtw.autograd import SelfSoftDTW, SoftDTW, backend
+from softecm.kernels.soft_dtw.checks import Pairs, Rows, check, check_weights
+
+
+def soft_dtw(
+    x: Tensor,
+    y: Tensor,
+    *,
+    gamma: float = 1.0,
+    band: int | None = None,
+    x_lengths: Tensor | None = None,
+    y_lengths: Tensor | None = None,
+) -> Tensor:
+    """Soft-DTW of every series with every prototype, differentiable in both.
+
+    Parameters
+    ----------
+    x : Tensor (n, Lx, d)
+        Series, float32 or float64.
+    y : Tensor (f, Ly, d)
+        Prototypes, of the same type.
+    gamma : float
+        Smoothing, above 0; small: like DTW, large: like an average over all alignments.
+    band : int or None
+        How many steps of the shorter series an alignment may stray from the straight line between the corners:
+        cells with ``|i (m-1) - j (n-1)| <= band (max(n, m) - 1)``, which for equal lengths is ``|i - j| <= band``.
+        A band of 0 is refused for unequal lengths.
+    x_lengths, y_lengths : Tensor of int64, or None
+        Steps of each series; None: all of them.
+
+    Returns
+    -------
+    Tensor (n, f)
+
+    Examples
+    --------
+    >>> x = torch.tensor([[[0.0], [1.0], [2.0]]], dtype=torch.float64)
+    >>> soft_dtw(x, x + 1, gamma=1e-3)  # one step late: two of three match
+    tensor([[2.]], dtype=torch.float64)
+
+    References
+    ----------
+    Cuturi, M. and Blondel, M. (2017). Soft-DTW: a differentiable loss function for time-series. ICML.
+    """
+    return _differentiable(x, y, x_lengths, y_lengths, None, gamma, band)
+
+
+def soft_dtw_paired(
+    x: Tensor,
+    y: Tensor,
+    *,
+    gamma: float = 1.0,
+    band: int | None = None,
+    x_lengths: Tensor | None = None,
+    y_lengths: Tensor | None = None,
+) -> Tensor:
+    """Soft-DTW of each series with the one in the same row of the other batch; (n,), differentiable in both."""
+    if len(x) != len(y):
+        raise ValueError(f"x and y must have one series for each other; got {len(x)} and {len(y)}.")
+    return _differentiable(x, y, x_lengths, y_lengths, Rows(len(x), x.device), gamma, band)
+
+
+def soft_dtw_self(x: Tensor, *, gamma: float = 1.0, band: int | None = None, lengths: Tensor | None = None) -> Tensor:
+    """Soft-DTW of each series with itself; (n,), differentiable."""
+    check(x, x, lengths, lengths, None, gamma, band)
+    values: Tensor = SelfSoftDTW.apply(x, lengths, float(gamma), band)
+    return values
+
+
+def soft_dtw_sums(
+    x: Tensor,
+    y: Tensor,
+    weights: Tensor,
+    *,
+    gamma: float = 1.0,
+    band: int | None = None,
+    x_lengths: Tensor | None = None,
+    y_lengths: Tensor | None = None,
+    pairs: Pairs = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Values, and the weighted sums that gradients and barycentres of the prototypes are made of.
+
+    With :math:`E^{ij}` the expected alignment of series i and prototype j,
+
+    .. math:: W_{jt} = \sum_i w_{ij} \sum_s E^{ij}_{st}, \qquad Y_{jt} = \sum_i w_{ij} \sum_s E^{ij}_{st}\, x_{is}.
+
+    The gradient of :math:`\sum_{ij} w_{ij}\,\mathrm{sdtw}(x_i, y_j)` in y is 2 (W y - Y), and Y / W lowers that sum
+    whenever the weights are not negative: Soft-DTW is concave in the costs, so its linearisation lies above it.
+
+    Parameters
+    ----------
+    x, y, gamma, band, x_lengths, y_lengths
+        As in `soft_dtw`.
+    weights : Tensor (n, f), or (P,) with ``pairs``
+        Any sign; a zero saves the gradient's work.
+    pairs : (Tensor, Tensor) or None
+        Indices into x and y of the pairs wanted; None: all of them; ``Rows``: each series with the one in its own row.
+
+    Returns
+    -------
+    values : Tensor (n, f) or (P,)
+    W : Tensor (f, Ly)
+        Zero beyond a prototype's length.
+    Y : Tensor (f, Ly, d)
+    """
+    check(x, y, x_lengths, y_lengths, pairs, gamma, band)
+    check_weights(weights, x, y, pairs)
+    return backend(x).forward_backward(x, x_lengths, y, y_lengths, pairs, weights, gamma, band)
+
+
+def dtw(
+    x: Tensor,
+    y: Tensor,
+    *,
+    band: int | None = None,
+    x_lengths: Tensor | None = None,
+    y_lengths: Tensor | None = None,
+    pairs: Pairs = None,
+) -> Tensor:
+    """DTW of every series with every prototype: least sum of squared differences over alignments, without a root.
+
+    Parameters as in `soft_dtw_sums`; computed on the CPU; without a gradient (`dtw_sums` has what a barycentre needs).
+
+    Examples
+    --------
+    >>> x = torch.tensor([[[0.0], [1.0], [2.0]]])
+    >>> dtw(x, x + 1)
+    tensor([[2.]])
+    """
+    from softecm.kernels.soft_dtw import cpu
+
+    check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
+    xc, lx, yc, ly, p = _to_cpu(x, x_lengths, y, y_lengths, pairs)
+    return cpu.forward(xc, lx, yc, ly, p, 1.0, band, hard=True).to(x.device)
+
+
+def dtw_sums(
+    x: Tensor,
+    y: Tensor,
+    weights: Tensor,
+    *,
+    band: int | None = None,
+    x_lengths: Tensor | None = None,
+    y_lengths: Tensor | None = None,
+    pairs: Pairs = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Values, and sums as in `soft_dtw_sums` with one optimal alignment in place of the expected one: DBA's step is Y / W.
+
+    Of equally good alignments the one that, from the end, prefers the diagonal step, then a step in x.
+    """
+    from softecm.kernels.soft_dtw import cpu
+
+    check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
+    check_weights(weights, x, y, pairs)
+    xc, lx, yc, ly, p = _to_cpu(x, x_lengths, y, y_lengths, pairs)
+    out = cpu.forward_backward(xc, lx, yc, ly, p, weights.detach().cpu(), 1.0, band, hard=True)
+    return out[0].to(x.device), out[1].to(x.device), out[2].to(x.device)
+
+
+def alignment(x: Tensor, y: Tensor, gamma: float = 1.0, band: int | None = None) -> Tensor:
+    """Expected alignment (Lx, Ly) of two series (Lx, d) and (Ly, d): how likely each two steps go together.
+
+    Computed in float64 by the plain recursion: for one pair, to look at.
+
+    Examples
+    --------
+    >>> x = torch.tensor([[0.0], [5.0]])
+    >>> alignment(x, x).round(decimals=3)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    check(x[None], y[None], None, None, None, gamma, band)
+    a, b = (t.detach().to("cpu", torch.float64).numpy() for t in (x, y))
+    return torch.from_numpy(reference.alignment(a, b, gamma, band)).to(x)
+
+
+def _to_cpu(
+    x: Tensor, x_lengths: Tensor | None, y: Tensor, y_lengths: Tensor | None, pairs: Pairs
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor | None, Pairs]:
+    return (
+        x.detach().cpu(),
+        None if x_lengths is None else x_lengths.cpu(),
+        y.detach().cpu(),
+        None if y_lengths is None else y_lengths.cpu(),
+        None if pairs is None else (pairs[0].cpu(), pairs[1].cpu()),
+    )
+
+
+def _differentiable(
+    x: Tensor,
+    y: Tensor,
+    x_lengths: Tensor | None,
+    y_lengths: Tensor | None,
+    pairs: Pairs,
+    gamma: float,
+    band: int | None,
+) -> Tensor:
+    check(x, y, x_lengths, y_lengths, pairs, gamma, band)
+    values: Tensor = SoftDTW.apply(x, y, x_lengths, y_lengths, pairs, float(gamma), band)
+    return values

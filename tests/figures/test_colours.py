@@ -1,0 +1,23 @@
+import numpy as np
+
+from softecm import CredalPartition, FocalSets
+from softecm.figures import colours
+
+
+def test_a_cluster_keeps_its_colour_and_a_set_mixes_those_of_its_clusters() -> None:
+    two, three = colours.set_colors(FocalSets.full(2)), colours.set_colors(FocalSets.full(3))
+    assert two[:3] == three[:3]
+    assert two[3] == three[4]  # ω1∪ω2
+    assert len(set(three)) == len(three)
+
+
+def test_there_are_colours_for_many_clusters() -> None:
+    colors = colours.set_colors(FocalSets.simple(30))
+    assert len(set(colors[1:31])) == 30
+
+
+def test_outliers_are_dark_and_sure_objects_have_their_clusters_colour() -> None:
+    p = CredalPartition([[0, 1, 0], [1, 0, 0]], FocalSets.up_to(2, 1))
+    sure, outlier = colours.mixed_colors(p)
+    np.testing.assert_allclose(sure, colours.rgb([colours.CLUSTER_COLORS[0]])[0], atol=1e-6)
+    np.testing.assert_allclose(outlier, colours.rgb([colours.EMPTY_COLOR])[0], atol=1e-6)
