@@ -10,7 +10,6 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._batch import from_tensors, mixed, named_tensors, selected
@@ -23,6 +22,7 @@ from softecm.distances.precomputed import Precomputed
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
+from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Objects
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import RELATIONAL, Settings, settings
@@ -347,6 +347,8 @@ class RECM(PrototypeFamily):
     M.-H. Masson and T. Denœux, "RECM: relational evidential c-means algorithm", Pattern Recognition Letters 30, 2009.
     """
 
+    shift_: float
+
     def __init__(
         self,
         n_clusters: int = 2,
@@ -400,8 +402,6 @@ class RECM(PrototypeFamily):
     def _algorithm(self, metric: SemiMetric) -> RelationalECM:
         return RelationalECM(shift=self.non_euclidean == "shift")
 
-    @property
-    def shift_(self) -> float:
-        """What was added to the squared dissimilarities between different objects."""
-        check_is_fitted(self)
-        return _affine(self.model_.metric).shift
+    def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
+        super()._adopt(objects, model, outcome)
+        self.shift_ = _affine(model.metric).shift
