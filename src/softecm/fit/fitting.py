@@ -105,10 +105,11 @@ def _planned(
         keeps = chosen.staged and chosen.keeps_clusters and algorithm.adds_sets
         kept = checkpoints if keeps and chosen.beta == BETA else None
         stage = _discovered(algorithm, objects, chosen, stages, callback, kept)
-        focal = stage.focal if chosen.finds_sets and chosen.staged else chosen.focal
-        found = replace(chosen, delta=stage.delta if isinstance(chosen.delta, str) else chosen.delta, focal=focal)
-    elif chosen.finds_sets:
-        found = replace(chosen, focal=FocalSets.up_to(chosen.n_clusters, 2))
+        found = replace(chosen, delta=stage.delta if isinstance(chosen.delta, str) else chosen.delta)
+    if chosen.finds_sets:  # around clusters that are known; else all pairs
+        together = stage is not None and chosen.staged
+        focal = stage.focal if stage is not None and together else FocalSets.up_to(chosen.n_clusters, 2)
+        found = replace(found, focal=focal)
     if stage is not None and chosen.staged:
         start = algorithm.from_clusters(objects, found, stage.single.solution, stage.single.best)
     else:
