@@ -32,7 +32,7 @@ from softecm.distances import DTW, SoftDTW
 from softecm.distances.capabilities import fitted_metric
 from softecm.fit.outcome import MERGED, separation
 from softecm.fit.prepare import barycenter, distances_to, weighted_quantile
-from softecm.fit.seeding import seed
+from softecm.fit.seeding import Draw, seed
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective import KEPT_CELLS, mass_cost, masses_of
 from softecm.scores import adjusted_rand_index, rand_index
