@@ -19,7 +19,7 @@ from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import Settings
-from softecm.fit.stages import BETA, Stage, discover
+from softecm.fit.stages import BETA, Stage, discover, refined
 
 
 @dataclass(frozen=True)
@@ -99,16 +99,15 @@ def _planned(
     if checkpoints is not None and checkpoints.reached == "sets":
         return _resumed(objects, chosen, checkpoints)
     if chosen.warm_start and last is not None:
-        return _continued(algorithm, objects, chosen, last)
+        return _continued(algorithm, objects, chosen, last, callback)
     stage, found, keeps = None, chosen, False
-    if chosen.staged or isinstance(chosen.delta, str):
+    if chosen.looks:
         keeps = chosen.staged and chosen.keeps_clusters and algorithm.adds_sets
-        kept = checkpoints if keeps and chosen.beta == BETA else None
-        stage = _discovered(algorithm, objects, chosen, stages, callback, kept)
+        stage = _discovered(algorithm, objects, chosen, stages, callback, checkpoints)
         found = replace(chosen, delta=stage.delta if isinstance(chosen.delta, str) else chosen.delta)
     if chosen.finds_sets:  # around clusters that are known; else all pairs
-        together = stage is not None and chosen.staged
-        focal = stage.focal if stage is not None and together else FocalSets.up_to(chosen.n_clusters, 2)
+        known = stage is not None and (chosen.staged or not isinstance(chosen.init, str))
+        focal = stage.focal if stage is not None and known else FocalSets.up_to(chosen.n_clusters, 2)
         found = replace(found, focal=focal)
     if stage is not None and chosen.staged:
         start = algorithm.from_clusters(objects, found, stage.single.solution, stage.single.best)
@@ -141,8 +140,18 @@ def _resumed(objects: Objects[Any], chosen: Settings, checkpoints: Checkpoints) 
     return Planned(_settled(objects, found), checkpoints.start)
 
 
-def _continued(algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, last: PrototypeModel) -> Planned:
+def _continued(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    chosen: Settings,
+    last: PrototypeModel,
+    callback: Callback | None,
+) -> Planned:
     """From where an earlier fit ended, with its sets and its delta where they were found."""
+    if chosen.staged and chosen.keeps_clusters and algorithm.adds_sets and last.focal.n_clusters == chosen.n_clusters:
+        stage = refined(algorithm, objects, chosen, last, callback)
+        found = replace(chosen, delta=stage.delta, focal=last.focal if chosen.finds_sets else chosen.focal)
+        return Planned(found, algorithm.from_clusters(objects, found, stage.single.solution, 0), stage, True)
     focal = last.focal if chosen.finds_sets and last.focal.n_clusters == chosen.n_clusters else chosen.focal
     delta = last.delta if isinstance(chosen.delta, str) else chosen.delta
     found = _settled(objects, replace(chosen, focal=focal, delta=delta))
@@ -179,7 +188,7 @@ def _solved(
     pairs = chosen.pairs
     if pairs is not None and isinstance(objects, InMemory):
         links = pairs.links(chosen.focal, objects.counts, objects.spread, chosen.dtype)
-    return pipeline.solve(
+    outcomes = pipeline.solve(
         algorithm,
         objects,
         [plan.chosen for plan in plans],
@@ -188,6 +197,8 @@ def _solved(
         callback=callback,
         checkpointer=checkpoints,
     )
+    staged = [plan.stage.starts if plan.stage is not None and plan.chosen.staged else None for plan in plans]
+    return [replace(outcome, compared=starts) for outcome, starts in zip(outcomes, staged, strict=True)]
 
 
 def _with_sets(
@@ -206,7 +217,9 @@ def _with_sets(
     best = Solution.joined([one.solution.part(slice(one.best, one.best + 1)) for one in singles])
     prices = Prices.of([replace(c, lam=0.0) for c in cells], np.arange(len(cells)))
     solution = algorithm.with_sets(objects, cells[0], prices, best)
-    return pipeline.judged(algorithm, objects, cells, [1] * len(cells), solution)
+    outcomes = pipeline.judged(algorithm, objects, cells, [1] * len(cells), solution)
+    starts = [None if plan.stage is None else plan.stage.starts for plan in plans]
+    return [replace(outcome, compared=compared) for outcome, compared in zip(outcomes, starts, strict=True)]
 
 
 def _single(plan: Planned) -> Settings:

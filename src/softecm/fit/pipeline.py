@@ -31,11 +31,7 @@ class Outcome:
     apart: NDArray[np.float64]  # (runs,), separation of the clusters
     best: int
     links: Links | None = None
-
-    @property
-    def run(self) -> int:
-        """Number of the best run."""
-        return self.best
+    compared: Outcome | None = None  # the starts that were compared, where these runs began at the best of them
 
 
 def solve(

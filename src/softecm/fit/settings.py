@@ -88,8 +88,14 @@ class Settings:
 
     @property
     def staged(self) -> bool:
-        """Whether single clusters come first: by default, and where sets are to be found around given starts."""
-        return self.init == "auto" if isinstance(self.init, str) else self.finds_sets
+        """Whether single clusters come first: by default."""
+        return isinstance(self.init, str) and self.init == "auto"
+
+    @property
+    def looks(self) -> bool:
+        """Whether a first stage is needed: for the starts, for delta, or for the neighbours of given clusters."""
+        given = not isinstance(self.init, str) and self.finds_sets and self.n_clusters > 2
+        return self.staged or isinstance(self.delta, str) or given
 
     @property
     def keeps_clusters(self) -> bool:
@@ -158,7 +164,7 @@ def settings(
         delta=delta,
         lam=lam,
         relaxation=check_choice("relaxation", relaxation, ("auto", *RELAXATIONS), "'auto' suits the metric."),
-        focal=FocalSets.up_to(c, 1) if finds else FocalSets.make(c, max_cardinality, focal_sets),
+        focal=_sets(c, finds, max_cardinality, focal_sets),
         finds_sets=finds,
         init=init,
         n_init=check_count("n_init", n_init, hint="10 is usual: the best of several starts is kept."),
@@ -183,6 +189,14 @@ def _finds_sets(init: Any, max_cardinality: Any, focal_sets: Any) -> bool:
             "Give one of them."
         )
     return auto and max_cardinality is None
+
+
+def _sets(c: int, finds: bool, max_cardinality: Any, focal_sets: Any) -> FocalSets:
+    if finds:
+        return FocalSets.up_to(c, 1)
+    return FocalSets.make(
+        c, max_cardinality, None if isinstance(focal_sets, str) and focal_sets == "auto" else focal_sets
+    )
 
 
 def logged(callback: Callback | None) -> Callback:

@@ -34,6 +34,7 @@ from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, Checkpointer
+from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, Objects
@@ -63,7 +64,7 @@ class Stage:
     """What the first stage finds."""
 
     single: Outcome  # single clusters, fitted to all objects
-    starts: Outcome  # the runs that were compared
+    starts: Outcome | None  # the runs that were compared first
     delta: float | None  # of outliers
     focal: FocalSets
     cut: int  # pairs of neighbours that were left out for being too many
@@ -84,11 +85,11 @@ def discover(
     )
     near = objects.from_center(NEAR)
     first = float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
-    best: Outcome | None = None
+    starts: Outcome | None = None
     if checkpoints is not None and checkpoints.reached == "clusters":
         close, start = checkpoints.facts["close"], checkpoints.start
     else:
-        best, close, start = _started(algorithm, objects, alone, first, random_state, callback, checkpoints)
+        starts, close, start = _started(algorithm, objects, alone, first, random_state, callback, checkpoints)
     if checkpoints is not None:
         checkpoints.enter("clusters", close=close)
     alone = replace(alone, delta=close, solver=_quicker(objects, alone))
@@ -97,7 +98,28 @@ def discover(
     if isinstance(chosen.delta, str):
         delta = robust_delta(algorithm, objects, objects, single, first, OUTLYING)
     focal, cut = neighbours(algorithm, objects, single)
-    return Stage(single, best or single, delta, focal, cut)
+    return Stage(single, starts, delta, focal, cut)
+
+
+def refined(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    chosen: Settings,
+    last: PrototypeModel,
+    callback: Callback | None,
+) -> Stage:
+    """Single clusters from where an earlier fit left them; its sets are kept."""
+    c = chosen.n_clusters
+    simple = FocalSets.up_to(c, 1)
+    before = replace(last, focal=simple, prototypes=last.prototypes[:c])
+    close, auto = chosen.delta, isinstance(chosen.delta, str)
+    if auto:
+        median, mad = objects.nearest_spread(before)
+        close = median + CLOSE * MAD * mad or last.delta
+    alone = replace(chosen, focal=simple, beta=BETA, lam=0.0, relaxation="exact", pairs=None, delta=close)
+    start = before.prototypes.to(chosen.dtype)[None]
+    (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback)
+    return Stage(single, None, last.delta if auto else chosen.delta, last.focal, 0)  # type: ignore[arg-type]
 
 
 def _started(
@@ -116,7 +138,7 @@ def _started(
         checkpoints.enter("starts")
     fitted = partial(_fitted, algorithm, few, rng=rng, callback=callback)
     close: Any = first if auto else alone.delta
-    best = fitted(replace(rough, delta=close), first, None, checkpointer=checkpoints)
+    starts = best = fitted(replace(rough, delta=close), first, None, checkpointer=checkpoints)
     for _ in range(PASSES - 1 if auto else 0):
         shrunk = robust_delta(algorithm, few, few, best, first, COMPARED)
         if shrunk >= SHRINKS * close:
@@ -130,7 +152,7 @@ def _started(
     if isinstance(alone.init, str):
         best = replace(best, solution=in_order(best.solution, best.best))
     start = algorithm.from_clusters(few, replace(alone, delta=close), best.solution, best.best)
-    return best, close, start
+    return starts, close, start
 
 
 def _quicker(objects: Objects[Any], alone: Settings) -> str | Solver:
@@ -141,8 +163,10 @@ def _quicker(objects: Objects[Any], alone: Settings) -> str | Solver:
 
 def in_order(solution: Solution, run: int) -> Solution:
     """Single clusters numbered by where they are, the first coordinate first: the same whatever start found them."""
-    flat = solution.prototypes[run].flatten(1) if solution.prototypes.ndim > 2 else solution.prototypes[run][:, None]
-    order = torch.as_tensor(np.lexsort(flat.double().cpu().numpy().T[::-1]), device=solution.prototypes.device)
+    if solution.prototypes.ndim < 3:  # numbers of objects say nothing about where they are
+        return solution
+    flat = solution.prototypes[run].flatten(1).double().cpu().numpy()
+    order = torch.as_tensor(np.lexsort(flat.T[::-1]), device=solution.prototypes.device)
     found = {name: part[:, order] for name, part in solution.found.items()}
     return replace(solution, prototypes=solution.prototypes[:, order], found=found)
 
