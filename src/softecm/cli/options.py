@@ -42,10 +42,13 @@ MetricName = Annotated[str, typer.Option(help="auto, or a metric's name.", rich_
 Delta = Annotated[
     str, typer.Option(help="Distance to no group: auto, a number, or none for no outliers.", rich_help_panel=FIT)
 ]
-RelaxationName = Annotated[str, typer.Option(help="penalty, gap or exact.", rich_help_panel=FIT)]
+RelaxationName = Annotated[str, typer.Option(help="auto, penalty, gap or exact.", rich_help_panel=FIT)]
 Tol = Annotated[float, typer.Option(help="Done when no mass moves by more.", rich_help_panel=FIT)]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=FIT)]
 Dtype = Annotated[str, typer.Option(help="float64 or float32.", rich_help_panel=FIT)]
+Clear = Annotated[
+    float, typer.Option(help='Belief from which an object is said to belong "clearly".', rich_help_panel=OUT)
+]
 IdColumn = Annotated[str | None, typer.Option(help="Column that names the objects.", rich_help_panel=FILE)]
 SeriesId = Annotated[
     str | None, typer.Option("--id", help="Long table of series: which series a row is of.", rich_help_panel=FILE)
