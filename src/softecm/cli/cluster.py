@@ -113,8 +113,11 @@ def _n_sets(count: int | None, given: Params) -> int:
     """How many sets have a mass; enough of them where the number of clusters is not known."""
     from softecm.belief import FocalSets
 
+    c, largest, sets = count or 10, given["max_cardinality"], given["focal_sets"]
+    if sets == "auto" and largest is None:  # pairs of neighbours: not all pairs, so this is enough
+        return len(FocalSets.up_to(c, 2))
     with mendable(ValueError, TypeError):
-        return len(FocalSets.make(count or 10, given["max_cardinality"], given["focal_sets"]))
+        return len(FocalSets.make(c, largest, sets))
 
 
 def _check_streamed(asked: Request) -> None:

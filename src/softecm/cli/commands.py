@@ -25,6 +25,7 @@ from softecm.cli.options import (
     Tol,
     number_or,
     reads_a_file,
+    sets_asked,
     several,
 )
 
@@ -98,13 +99,20 @@ def cluster(
         float, typer.Option(help="Above 1; larger spreads mass over more sets.", rich_help_panel=FIT)
     ] = 1.2,
     delta: Delta = "auto",
-    lam: Annotated[float, typer.Option(help="How strongly sets are tied to their groups.", rich_help_panel=FIT)] = 1.0,
-    relaxation: RelaxationName = "penalty",
+    lam: Annotated[
+        str, typer.Option(help="How strongly sets are tied to their groups: auto, or a number.", rich_help_panel=FIT)
+    ] = "auto",
+    relaxation: RelaxationName = "auto",
     max_cardinality: Annotated[
-        str, typer.Option(help="Largest set considered, or none for all.", rich_help_panel=FIT)
-    ] = "2",
-    focal_sets: Annotated[str | None, typer.Option(help="simple, full or pairs.", rich_help_panel=FIT)] = None,
-    init: Annotated[str, typer.Option(help="k-means++ or random.", rich_help_panel=FIT)] = "k-means++",
+        str,
+        typer.Option(help="Largest set considered, none for all, or auto: as --focal-sets says.", rich_help_panel=FIT),
+    ] = "auto",
+    focal_sets: Annotated[
+        str, typer.Option(help="auto (groups and neighbouring pairs), simple, full or pairs.", rich_help_panel=FIT)
+    ] = "auto",
+    init: Annotated[
+        str, typer.Option(help="auto (single groups first), k-means++ or random.", rich_help_panel=FIT)
+    ] = "auto",
     n_init: Annotated[int, typer.Option(help="Number of starts.", rich_help_panel=FIT)] = 10,
     max_iter: Annotated[int, typer.Option(help="Most rounds.", rich_help_panel=FIT)] = 200,
     tol: Tol = 1e-4,
@@ -144,10 +152,9 @@ def cluster(
         "alpha": alpha,
         "beta": beta,
         "delta": number_or("--delta", delta, "auto"),
-        "lam": lam,
+        "lam": number_or("--lam", lam, "auto"),
         "relaxation": relaxation,
-        "max_cardinality": number_or("--max-cardinality", max_cardinality, whole=True),
-        "focal_sets": focal_sets,
+        **sets_asked(max_cardinality, focal_sets),
         "init": init,
         "n_init": n_init,
         "max_iter": max_iter,

@@ -148,3 +148,24 @@ def number_or(name: str, text: str, *words: str, whole: bool = False) -> float |
     except ValueError:
         choices = "".join(f"{word}, " for word in words)
         raise Problem(f"{name} must be {choices}none or a number; got {text}.") from None
+
+
+def sets_asked(max_cardinality: str, focal_sets: str) -> dict[str, object]:
+    """The two parameters that say which sets are considered: the first where it is given, else the second.
+
+    Examples
+    --------
+    >>> sets_asked("auto", "auto"), sets_asked("3", "auto")
+    ({'max_cardinality': None, 'focal_sets': 'auto'}, {'max_cardinality': 3, 'focal_sets': None})
+    >>> sets_asked("none", "auto")
+    {'max_cardinality': None, 'focal_sets': 'full'}
+    """
+    largest = number_or("--max-cardinality", max_cardinality, "auto", whole=True)
+    if largest is None:
+        return {"max_cardinality": None, "focal_sets": "full"}
+    given = largest != "auto"
+    both = given and focal_sets != "auto"  # the estimator says what is wrong with that
+    return {
+        "max_cardinality": largest if given else None,
+        "focal_sets": None if given and not both else focal_sets,
+    }

@@ -26,7 +26,7 @@ from softecm.selection.rules import RULES, Rule, pick_rule
 from softecm.selection.stability import run_stability
 
 FIRST_LOOK, MOST_CLUSTERS = 8, 30
-NEAR_EDGE = 2  # a best among the last so many tried may not be the best of all
+AS_FAR = 2  # times the best number so far: values rise and fall on the way to it
 RESAMPLES = 10
 DEFAULT = "valleys"
 
@@ -119,8 +119,8 @@ def choose_n_clusters(
     estimator : default=SoftECM()
         Any estimator of the family with ``n_clusters``; cloned for each candidate.
     candidates : iterable of int, optional
-        Numbers to try. By default 2 to 8, and on as long as the best is one of the last two tried, up to 30 or the root
-        of the number of objects.
+        Numbers to try. By default 2 to 8, and on to twice the best so far, at most to 30 or the root of the number of
+        objects.
     rule : {"auto", "valleys", "nonspecificity", "xie_beni", "silhouette", "stability"}
         Few objects between each two groups, and objects nearer to their own cluster than to the next ("valleys"); least
         left open (mass on the empty set counts as such); clusters compact and far apart; objects nearer to their own
@@ -203,14 +203,14 @@ class _Search:
 
 
 def _numbers(candidates: Iterable[int] | None, n_objects: int, search: _Search) -> Iterator[int]:
-    """The numbers that were asked for; else from 2 on for as long as the best is one of the last two tried."""
+    """The numbers that were asked for; else from 2 to 8, and on to twice the best so far."""
     if candidates is not None:
         yield from _checked(list(candidates))
         return
     first = default_candidates(n_objects)
     yield from first
     for c in range(first[-1] + 1, most_clusters(n_objects) + 1):
-        if search.best < c - NEAR_EDGE:
+        if c > AS_FAR * search.best:
             return
         yield c
 
