@@ -141,6 +141,52 @@ class Closed:
 
 
 @dataclass(frozen=True)
+class Accelerated:
+    """The exact step, extrapolated from the last few (Anderson): fewer rounds where masses crawl.
+
+    An extrapolation that would raise the objective gives way to the plain step, and what it came from is forgotten.
+
+    Parameters
+    ----------
+    memory : int, default=5
+        How many past rounds are extrapolated from.
+    """
+
+    memory: int = 5
+    patience = 1
+
+    def step(self, problem: Minimisable, state: State) -> State:
+        """Extrapolate, measure, and take the plain step where that was no good."""
+        plain = problem.solve(state)
+        moved = plain - state.free
+        ahead = plain if not state.memory.steps else self._extrapolated(state, plain, moved)
+        new = problem.at(ahead, state)
+        worse = ~(new.objective <= state.objective)
+        if state.memory.steps and bool(worse.any()):
+            new = new.merged(problem.at(plain, state), worse)
+        forgotten = along(~worse, moved)
+        steps = tuple(torch.where(forgotten, s, 0.0) for s in (*state.memory.steps, state.free)[-self.memory - 1 :])
+        changes = tuple(torch.where(forgotten, c, 0.0) for c in (*state.memory.changes, moved)[-self.memory - 1 :])
+        return replace(new, memory=Memory(steps, changes))
+
+    @staticmethod
+    def _extrapolated(state: State, plain: Tensor, moved: Tensor) -> Tensor:
+        """The combination of past rounds whose step would be least, one step further."""
+        at = torch.stack([*state.memory.steps, state.free]).flatten(2)  # (past, runs, q)
+        by = torch.stack([*state.memory.changes, moved]).flatten(2)
+        known = (by[:-1].abs().sum(2) > 0)[..., None]
+        turns = torch.where(known, by[:-1] - by[-1], 0.0).permute(1, 2, 0)  # (runs, q, past - 1)
+        ways = torch.where(known, at[:-1] - at[-1], 0.0).permute(1, 2, 0)
+        size = turns.square().sum((1, 2))[:, None, None]
+        gram = turns.transpose(1, 2) @ turns
+        eye = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
+        ridge = 1e-10 * size + torch.finfo(gram.dtype).tiny
+        mixed_by = torch.linalg.solve(gram + ridge * eye, -(turns.transpose(1, 2) @ by[-1][..., None]))
+        ahead: Tensor = plain.flatten(1) + ((ways + turns) @ mixed_by)[..., 0]
+        return ahead.reshape(plain.shape)
+
+
+@dataclass(frozen=True)
 class Descent:
     """Quasi-Newton descent on the objective with the masses minimised out; no rate to choose.
 

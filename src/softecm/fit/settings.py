@@ -17,7 +17,7 @@ from softecm.fit.loop import Callback
 from softecm.fit.outcome import Progress
 from softecm.objective.linked import Pairs
 from softecm.objective.problem import RELAXATIONS
-from softecm.optim import Closed, Descent, GradientDescent
+from softecm.optim import Accelerated, Closed, Descent, GradientDescent
 
 logger = logging.getLogger("softecm")
 INITS = ("auto", "k-means++", "random")
@@ -144,7 +144,7 @@ def settings(
         check_choice("init", init, INITS, "Or give the starting prototypes, one row a cluster.")
     if isinstance(solver, str):
         check_choice("solver", solver, ("auto", "gradient", "descent"), "Or give a GradientDescent(...).")
-    elif not isinstance(solver, GradientDescent | Descent | Closed):
+    elif not isinstance(solver, GradientDescent | Descent | Closed | Accelerated):
         raise ValueError(f"solver must be 'auto', 'gradient', 'descent' or a GradientDescent; got {solver!r}.")
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be a function of one argument or None; got {callback!r}.")

@@ -5,41 +5,49 @@ runs start. So the clusters come first:
 
 1. :math:`\delta_0^2`, a quantile of the distances to the barycentre of all objects; starts by k-means++ with distances
    capped there, the best of a few candidates for each cluster; single clusters and the empty set are fitted.
-2. :math:`\delta_1`: median plus five deviations (1.4826 MAD) of :math:`\sqrt d` to the nearest cluster. While it
-   shrinks, the starts are drawn and fitted once more with it, the last answer among them.
-3. The best is fitted to all objects with a closer delta (three deviations), so that what lies between clusters and beyond
-   them does not pull at them; delta is measured again.
-4. Sets: pairs of clusters whose middle is nearer to them than to any other cluster (Gabriel neighbours) and which are the
+2. :math:`\delta`: median plus seven deviations (1.4826 MAD) of :math:`\sqrt d` to the nearest cluster. While it shrinks,
+   the starts are drawn and fitted once more with it, the last answer among them.
+3. Clusters are moved to where one is missed most, as long as that pays (:mod:`softecm.fit.swaps`).
+4. The best is fitted to all objects with a closer delta (three deviations), so that what lies between clusters and beyond
+   them does not pull at them; delta is measured again (five deviations).
+5. Sets: pairs of clusters whose middle is nearer to them than to any other cluster (Gabriel neighbours) and which are the
    two nearest clusters of some object, those of most objects first, at most three for each cluster.
 
-Many objects are represented by a sample in the first two steps.
+Many objects are represented by a sample in the first three steps.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from torch import Tensor
 
 from softecm.belief import FocalSets
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm
+from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, Checkpointer
+from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Outcome
-from softecm.fit.prepare import Objects
+from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.seeding import Draw
 from softecm.fit.settings import Settings
+from softecm.fit.swaps import swapped
+from softecm.optim import Accelerated, Solver
 
 BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
 NEAR = 0.95  # this part of the objects lies nearer to the barycentre of all than the first delta
 GREEDY = 3  # candidates for each cluster of a start
 MAD = 1.4826  # of a normal distribution, in deviations: its median absolute deviation is one over this
-OUTLYING, CLOSE = 5.0, 3.0  # deviations beyond the median: of outliers, and of what decides where the clusters are
+# Deviations beyond the median: of outliers, of what starts are compared by, and of what decides where the clusters are.
+OUTLYING, COMPARED, CLOSE = 5.0, 7.0, 3.0
 SHRINKS, PASSES = 0.9, 5  # starts are drawn again while delta shrinks below this part of itself, at most so often
 ENOUGH = 20  # weight for each cluster from which the closer delta is to be trusted
 LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
@@ -56,7 +64,6 @@ class Stage:
 
     single: Outcome  # single clusters, fitted to all objects
     starts: Outcome  # the runs that were compared
-    fit_delta: float | None  # with which they were fitted
     delta: float | None  # of outliers
     focal: FocalSets
     cut: int  # pairs of neighbours that were left out for being too many
@@ -69,40 +76,75 @@ def discover(
     random_state: object,
     *,
     callback: Callback | None = None,
-    checkpointer: Checkpointer | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Stage:
-    """Single clusters, delta and sets."""
+    """Single clusters, delta and sets; where checkpoints are written, single clusters are the fit's last loop."""
     alone = replace(
         chosen, focal=FocalSets.up_to(chosen.n_clusters, 1), beta=BETA, lam=0.0, relaxation="exact", pairs=None
     )
-    few = _sampled(algorithm, objects, chosen.n_clusters)
     near = objects.from_center(NEAR)
     first = float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
-    wanted = first if isinstance(chosen.delta, str) else chosen.delta
-    rng, rough = check_random_state(random_state), replace(alone, tol=max(alone.tol, ROUGH))
-    best = _fitted(algorithm, few, replace(rough, delta=wanted), first, None, rng, callback)
-    close = wanted
+    best: Outcome | None = None
+    if checkpoints is not None and checkpoints.reached == "clusters":
+        close, start = checkpoints.facts["close"], checkpoints.start
+    else:
+        best, close, start = _started(algorithm, objects, alone, first, random_state, callback, checkpoints)
+    if checkpoints is not None:
+        checkpoints.enter("clusters", close=close)
+    alone = replace(alone, delta=close, solver=_quicker(objects, alone))
+    (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpoints)
+    delta = close
     if isinstance(chosen.delta, str):
-        cap = first
-        for _ in range(PASSES - 1):
-            shrunk = robust_delta(algorithm, few, few, best, first, OUTLYING)
-            if shrunk >= SHRINKS * cap:
-                break
-            cap = shrunk
-            best = _fitted(algorithm, few, replace(rough, delta=cap), cap, best, rng, callback)
-        close = cap
-        if objects.weight >= ENOUGH * chosen.n_clusters:
-            close = min(cap, robust_delta(algorithm, objects, few, best, first, CLOSE))
-    start = algorithm.from_clusters(few, replace(alone, delta=close), best.solution, best.best)
-    alone = replace(alone, delta=close)
-    (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpointer)
-    delta = (
-        close
-        if not isinstance(chosen.delta, str)
-        else robust_delta(algorithm, objects, objects, single, first, OUTLYING)
-    )
+        delta = robust_delta(algorithm, objects, objects, single, first, OUTLYING)
     focal, cut = neighbours(algorithm, objects, single)
-    return Stage(single, best, close, delta, focal, cut)
+    return Stage(single, best or single, delta, focal, cut)
+
+
+def _started(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    alone: Settings,
+    first: float,
+    random_state: object,
+    callback: Callback | None,
+    checkpoints: Checkpoints | None,
+) -> tuple[Outcome, float | None, Tensor]:
+    """The best of the starts, found on a sample of many objects; the delta to fit it to all of them; where to begin."""
+    few, rng = _sampled(algorithm, objects, alone.n_clusters), check_random_state(random_state)
+    rough, auto = replace(alone, tol=max(alone.tol, ROUGH)), isinstance(alone.delta, str)
+    if checkpoints is not None:
+        checkpoints.enter("starts")
+    fitted = partial(_fitted, algorithm, few, rng=rng, callback=callback)
+    close: Any = first if auto else alone.delta
+    best = fitted(replace(rough, delta=close), first, None, checkpointer=checkpoints)
+    for _ in range(PASSES - 1 if auto else 0):
+        shrunk = robust_delta(algorithm, few, few, best, first, COMPARED)
+        if shrunk >= SHRINKS * close:
+            break
+        close = shrunk
+        best = fitted(replace(rough, delta=close), close, best)
+    if alone.n_clusters > 2 and algorithm.samples and objects.metric.is_quadratic and isinstance(few, InMemory):
+        best = swapped(algorithm, few, replace(rough, delta=close), best, callback)
+    if auto and objects.weight >= ENOUGH * alone.n_clusters:
+        close = min(close, robust_delta(algorithm, objects, few, best, first, CLOSE))
+    if isinstance(alone.init, str):
+        best = replace(best, solution=in_order(best.solution, best.best))
+    start = algorithm.from_clusters(few, replace(alone, delta=close), best.solution, best.best)
+    return best, close, start
+
+
+def _quicker(objects: Objects[Any], alone: Settings) -> str | Solver:
+    """The last fit of single clusters begins near its end, where rounds can be extrapolated."""
+    plain = isinstance(alone.solver, str) and alone.solver == "auto" and objects.metric.is_quadratic
+    return Accelerated() if plain else alone.solver
+
+
+def in_order(solution: Solution, run: int) -> Solution:
+    """Single clusters numbered by where they are, the first coordinate first: the same whatever start found them."""
+    flat = solution.prototypes[run].flatten(1) if solution.prototypes.ndim > 2 else solution.prototypes[run][:, None]
+    order = torch.as_tensor(np.lexsort(flat.double().cpu().numpy().T[::-1]), device=solution.prototypes.device)
+    found = {name: part[:, order] for name, part in solution.found.items()}
+    return replace(solution, prototypes=solution.prototypes[:, order], found=found)
 
 
 def _sampled(algorithm: Algorithm[Any], objects: Objects[Any], c: int) -> Objects[Any]:
@@ -116,8 +158,10 @@ def _fitted(
     alone: Settings,
     cap: float,
     before: Outcome | None,
+    *,
     rng: np.random.RandomState,
     callback: Callback | None,
+    checkpointer: Checkpointer | None = None,
 ) -> Outcome:
     """The best of several starts, an earlier answer among them."""
     if isinstance(alone.init, str):
@@ -127,7 +171,7 @@ def _fitted(
         start = algorithm.given(objects, alone)
     if before is not None:
         start = torch.cat([algorithm.from_clusters(objects, alone, before.solution, before.best).to(start), start])
-    return pipeline.solve(algorithm, objects, [alone], [start], callback=callback)[0]
+    return pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpointer)[0]
 
 
 def robust_delta(
