@@ -9,3 +9,7 @@ class CollapseWarning(UserWarning):
 
 class EmptyClusterWarning(UserWarning):
     """A cluster has lost all its mass: fewer clusters were found than asked for."""
+
+
+class SearchEdgeWarning(UserWarning):
+    """The number of clusters chosen is the last that was tried: a larger or smaller one may be better."""

@@ -224,11 +224,14 @@ def test_a_frame_has_labels_sets_beliefs_and_masses(backend):
     p = CredalPartition([[0.0, 0.75, 0.0, 0.25], [0.5, 0.25, 0.25, 0.0]], FocalSets.full(2))
     frame = p.to_frame(backend, ids=["a", "b"])
     assert type(frame).__module__.startswith(backend)
-    first = ["id", "label", "set", "bel(ω1)", "bel(ω2)", "pl(ω1)", "pl(ω2)"]
+    first = ["id", "label", "set", "decision", "confidence", "doubt", "bel(ω1)", "bel(ω2)", "pl(ω1)", "pl(ω2)"]
     assert list(frame.columns) == [*first, "m(∅)", "m(ω1)", "m(ω2)", "m(Ω)"]
     assert list(frame["id"]) == ["a", "b"]
     assert list(frame["label"]) == [0, 0]
     assert list(frame["set"]) == ["ω1", "∅"]
+    assert list(frame["decision"]) == ["clearly", "nowhere"]
+    assert list(frame["confidence"]) == [0.75, 0.5]
+    assert list(frame["doubt"]) == [0.125, 0.5]
     assert list(frame["bel(ω1)"]) == [0.75, 0.5]
     assert list(frame["pl(ω2)"]) == [0.25, 0.5]
     assert list(frame["m(Ω)"]) == [0.25, 0.0]

@@ -114,7 +114,41 @@ def test_the_same_seed_gives_the_same_file(run: Run, two_groups: Path) -> None:
 def test_the_number_of_clusters_is_found(run: Run, two_groups: Path) -> None:
     code, out, err = run("cluster", two_groups, "-c", "auto", "--json", "--n-init", 2)
     assert code == 0, err
-    assert json.loads(out)["n_clusters"] == 2
+    summary = json.loads(out)
+    assert summary["n_clusters"] == 2
+    assert summary["rule"] == "valleys"
+    assert list(summary["candidates"]) == ["2", "3", "4", "5", "6"]  # the root of 42 objects
+    assert summary["candidates"]["2"] == max(v for v in summary["candidates"].values() if v is not None)
+
+
+@pytest.mark.parametrize("asked", ["2-4", "2..4"])
+def test_a_range_of_numbers_is_tried_and_every_value_shown(run: Run, two_groups: Path, asked: str) -> None:
+    code, out, err = run("cluster", two_groups, "-c", asked, "--n-init", 2, "-o", "found")
+    assert code == 0, err
+    summary = json.loads(Path("found/summary.json").read_text())
+    assert list(summary["candidates"]) == ["2", "3", "4"]
+    for value in summary["candidates"].values():
+        assert value is None or f"{value:.3f}" in out
+    assert "2 groups of 2 to 4" in out
+    assert "Numbers of groups that were tried" in Path("found/report.html").read_text()
+
+
+def test_the_edge_of_a_range_is_said_aloud(run: Run, two_groups: Path) -> None:
+    code, out, err = run("cluster", two_groups, "-c", "3-4", "--n-init", 2, "-o", "found", "--json")
+    assert code == 0, err
+    summary = json.loads(out)
+    side = "smallest" if summary["n_clusters"] == 3 else "largest"
+    assert f"is the {side} number of clusters that was tried" in summary["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [("1-4", "a range from 2 or more"), ("4-2", "a range such as 2-12"), ("2-99", "too few for --clusters 2-99")],
+)
+def test_ranges_that_can_t_be_tried_are_refused(run: Run, two_groups: Path, asked: str, said: str) -> None:
+    code, _, err = run("cluster", two_groups, "-c", asked, "-o", "found")
+    assert code == 2
+    assert said in err
 
 
 def test_predict_gives_the_training_objects_their_masses(run: Run, two_groups: Path) -> None:
@@ -262,7 +296,7 @@ def test_ctrl_c_ends_the_search_for_a_number_with_the_best_so_far(
 
     def press(self: Any, progress: Any) -> bool:
         seen.append(self.bar.tasks[0].description)
-        if seen[-1] == "trying 3 groups":
+        if seen.count("trying 3 groups") == 1:  # later stages of the same fit ask again
             signal.raise_signal(signal.SIGINT)
         return inner(self, progress)
 
@@ -271,9 +305,10 @@ def test_ctrl_c_ends_the_search_for_a_number_with_the_best_so_far(
     assert code == 0, err
     summary = json.loads(out)
     assert list(dict.fromkeys(seen)) == ["trying 2 groups", "trying 3 groups"]
-    assert seen.count("trying 3 groups") == 1
-    assert summary["interrupted"] == (summary["n_clusters"] == 3)  # the fit with 2 was whole
-    assert "groups of 2 to 3 leave the least unsaid" in summary["clusters_chosen"]
+    assert summary["n_clusters"] == 2  # a fit that was cut short does not win
+    assert not summary["interrupted"]  # the fit with 2 was whole
+    assert list(summary["candidates"]) == ["2"]
+    assert "Ctrl-C at 3 groups" in summary["warnings"][0]
 
 
 def test_a_second_ctrl_c_gives_up(run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,8 +64,11 @@ def test_the_table_has_what_the_manual_says() -> None:
     stream = io.BytesIO()
     write_csv(partition_table(partition, ["a"]), stream)
     head, row = stream.getvalue().decode().splitlines()
-    assert head.replace('"', "") == "id,label,set,bel(ω1),bel(ω2),pl(ω1),pl(ω2),m(∅),m(ω1),m(ω2),m(Ω)"
-    assert row.replace('"', "").startswith("a,0,ω1,0.666667,")
+    assert (
+        head.replace('"', "")
+        == "id,label,set,decision,confidence,doubt,bel(ω1),bel(ω2),pl(ω1),pl(ω2),m(∅),m(ω1),m(ω2),m(Ω)"
+    )
+    assert row.replace('"', "").startswith("a,0,ω1,rather,0.666667,0.222222,0.666667,")
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:

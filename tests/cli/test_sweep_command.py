@@ -34,9 +34,10 @@ def test_sweep_writes_every_run_and_says_what_each_rule_chooses(run: Run, blobs:
     best = json.loads((folder / "best.json").read_text())
     assert best["best"]["params"]["n_clusters"] == 3
     assert best["best"]["adjusted_rand_index"] == 1.0
-    chosen = [float(r["guarded_nonspecificity"]) for r in rows if r["n_clusters"] == "3" and r["beta"] == "1.1"]
+    beta = str(best["best"]["params"]["beta"])
+    chosen = [float(r["valleys"]) for r in rows if r["n_clusters"] == "3" and r["beta"] == beta]
     assert best["best"]["value"] == pytest.approx(sum(chosen) / len(chosen))
-    for rule in ("nonspecificity", "paper", "xie_beni", "silhouette"):
+    for rule in ("nonspecificity", "paper", "xie_beni", "silhouette", "valleys"):
         assert rule in out
 
 

@@ -25,7 +25,7 @@ def test_many_objects_are_counted() -> None:
 def test_nobody_between_and_nobody_out_is_said() -> None:
     p = CredalPartition([[0, 1, 0, 0], [0, 0, 1, 0]], FocalSets.full(2))
     assert three_sentences(p, ["a", "b"])[1:] == (
-        "None lies between groups: each is clearly in one, or in none.",
+        "None lies between groups.",
         "None belongs to no group: there are no outliers.",
     )
     assert "not considered" in three_sentences(CredalPartition.from_hard([0, 1]), ["a", "b"])[1]
@@ -38,3 +38,14 @@ def test_merged_groups_come_first() -> None:
 def test_one_cluster_and_many_clusters_read_well() -> None:
     assert "the one group" in three_sentences(CredalPartition.from_hard([0, 0]), ["a", "b"])[0]
     assert "to the other 5" in three_sentences(CredalPartition.from_hard(range(10)), list("abcdefghij"))[0]
+
+
+def test_clearly_is_not_said_of_the_undecided() -> None:
+    masses = [[0, 0.9, 0.1, 0], [0, 0.6, 0.4, 0], [0, 0.4996, 0.4973, 0.0031], [0, 0.5, 0.49, 0.01]]
+    first = three_sentences(CredalPartition(masses, FocalSets.full(2)), list("abcd"))[0]
+    assert first == (
+        "Of 4 objects, 1 (25 %) clearly belongs to one of 2 groups: 1 to ω1 and 0 to ω2. "
+        "1 rather belongs to one than to another and 2 are undecided."
+    )
+    strict = three_sentences(CredalPartition(masses, FocalSets.full(2)), list("abcd"), clear=0.95)[0]
+    assert strict.startswith("Of 4 objects, 0 (0 %) clearly belong to one of 2 groups")

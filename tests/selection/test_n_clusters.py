@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from softecm import ECM, SoftECM
+from softecm import ECM, EVCLUS, SoftECM
 from softecm.datasets import make_blobs
-from softecm.selection import choose_n_clusters, default_candidates, guarded_nonspecificity
+from softecm.selection import SearchEdgeWarning, choose_n_clusters, default_candidates, guarded_nonspecificity
+from softecm.selection.n_clusters import most_clusters
 
 
 @pytest.mark.parametrize("groups", [2, 3, 4])
@@ -43,6 +44,7 @@ def test_calling_everything_an_outlier_gains_nothing():
 def test_candidates():
     assert list(default_candidates(5)) == [2]
     assert list(default_candidates(1000))[-1] == 8
+    assert (most_clusters(100), most_clusters(10**6)) == (10, 30)
     with pytest.raises(ValueError, match="candidates must hold at least one"):
         choose_n_clusters(np.ones((5, 2)), candidates=[])
     with pytest.raises(ValueError, match="candidates must be a whole number of at least 2; got 1"):
@@ -61,3 +63,33 @@ def test_other_rules_count_clear_groups_too(rule):
 def test_a_rule_has_a_name():
     with pytest.raises(ValueError, match="rule must be one of"):
         choose_n_clusters(np.ones((5, 2)), rule="beauty")
+
+
+def test_the_search_goes_on_where_the_best_is_at_the_edge():
+    X = make_blobs(600, n_clusters=11, n_features=8, distance=12, random_state=4).data
+    choice = choose_n_clusters(X, estimator=SoftECM(n_init=4, random_state=0))
+    assert choice.n_clusters == 11
+    assert list(choice.values) == list(range(2, 23))
+    assert (choice.rule, choice.edge) == ("valleys", "")
+
+
+def test_the_edge_of_the_range_is_said_aloud():
+    X = make_blobs(160, n_clusters=4, n_features=4, distance=10, random_state=1).data
+    base = ECM(n_init=4, random_state=0)
+    with pytest.warns(
+        SearchEdgeWarning, match="4 is the largest number of clusters that was tried: more may be better"
+    ):
+        assert choose_n_clusters(X, estimator=base, candidates=[2, 3, 4]).edge == "largest"
+    with pytest.warns(SearchEdgeWarning, match="fewer may be better"):
+        assert choose_n_clusters(X, estimator=base, candidates=[4, 5]).edge == "smallest"
+    assert choose_n_clusters(X, estimator=base, candidates=[4]).edge == ""
+
+
+def test_estimators_without_prototypes_go_by_what_is_left_open():
+    X = make_blobs(40, n_clusters=2, distance=9, random_state=0).data
+    base = EVCLUS(n_init=1, random_state=0)
+    D = np.linalg.norm(X[:, None] - X, axis=-1)
+    found = choose_n_clusters(D, estimator=base, candidates=[2, 3, 4])
+    assert found.rule == "nonspecificity"
+    with pytest.raises(ValueError, match="'valleys' needs prototypes"):
+        choose_n_clusters(D, estimator=base, candidates=[2], rule="valleys")

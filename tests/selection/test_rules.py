@@ -8,8 +8,9 @@ import pytest
 from softecm import ECM, CredalPartition, FocalSets, SoftECM
 from softecm.datasets import make_blobs
 from softecm.selection import RULES, sweep
-from softecm.selection.measures import Geometry, silhouette, xie_beni
+from softecm.selection.measures import Geometry, silhouette, valleys, xie_beni
 from softecm.selection.stability import agreement
+from softecm.selection.valleys import groups_apart
 
 BLOBS = make_blobs(90, n_clusters=3, distance=8, random_state=0)
 
@@ -48,7 +49,9 @@ def test_the_choice_is_fitted_again_to_the_same_objective(found):
 def test_the_number_of_clusters_is_found_by_the_geometric_rules_and_stability():
     grid = {"n_clusters": [2, 3, 4, 5]}
     swept = sweep(BLOBS.data, grid, estimator=ECM(n_init=5, beta=1.5), seeds=1, resamples=5)
-    assert [swept.best(rule).params["n_clusters"] for rule in ("xie_beni", "silhouette", "stability")] == [3, 3, 3]
+    assert [swept.best(rule).params["n_clusters"] for rule in ("xie_beni", "silhouette", "stability", "valleys")] == [
+        3
+    ] * 4
 
 
 def test_runs_that_have_not_converged_never_win():
@@ -88,6 +91,33 @@ def test_silhouette_compares_own_and_next_prototype():
     geometry = Geometry(np.array([[1.0, 4.0, 8.0], [2.0, 2.0, 9.0], [0.0, 0.0, 0.0]]), np.ones((3, 3)))
     assert silhouette(np.array([0, 1, 2]), geometry) == pytest.approx((0.75 + 0.0 + 0.0) / 3)
     assert silhouette(np.array([1, 1, 2]), geometry) == pytest.approx((-0.75 + 0.0 + 0.0) / 3)
+
+
+def on_a_line(x, prototypes):
+    v = np.array(prototypes)
+    far = (np.asarray(x)[:, None] - v) ** 2
+    return far.argmin(1), Geometry(far, (v[:, None] - v) ** 2)
+
+
+def test_a_group_that_was_cut_has_no_valley_and_two_groups_have_one(rng):
+    x = np.concatenate([rng.normal(0, 1, 200), rng.normal(8, 1, 200)])
+    once = np.ones(len(x))
+    assert groups_apart(*on_a_line(x, [0, 8]), once) == 2
+    assert groups_apart(*on_a_line(x, [-0.8, 0.8, 8]), once) == 2
+    assert valleys(*on_a_line(x, [0, 8]), once) > valleys(*on_a_line(x, [-0.8, 0.8, 8]), once)
+
+
+def test_a_weight_of_two_is_a_doubled_row_in_a_valley(rng):
+    x = np.concatenate([rng.normal(0, 1, 50), rng.normal(5, 1, 50)])
+    once, twice = on_a_line(x, [0, 5]), on_a_line(np.repeat(x, 2), [0, 5])
+    weighted = valleys(*once, np.ones(100), np.full(100, 2.0))
+    assert weighted == pytest.approx(valleys(*twice, np.ones(200)))
+
+
+def test_one_cluster_and_an_empty_one_have_no_valley():
+    x = np.zeros(5)
+    assert np.isnan(valleys(*on_a_line(x, [0.0]), np.ones(5)))
+    assert groups_apart(*on_a_line(x, [0.0, 9.0]), np.ones(5)) == 1
 
 
 def test_agreement_is_one_for_equal_hard_partitions_and_nothing_for_ignorance():

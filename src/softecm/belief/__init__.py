@@ -1,5 +1,6 @@
 """Mass functions on sets of clusters: which sets, what follows from the masses, and the credal partition."""
 
+from softecm.belief.decided import Decisions
 from softecm.belief.focal import FocalSets
 from softecm.belief.partition import CredalPartition
 from softecm.belief.transforms import (
@@ -15,6 +16,7 @@ from softecm.belief.transforms import (
 
 __all__ = [
     "CredalPartition",
+    "Decisions",
     "FocalSets",
     "belief",
     "commonality",

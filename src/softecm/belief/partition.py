@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm.belief import assignments, files, show, transforms
+from softecm.belief import assignments, decided, files, show, transforms
 from softecm.belief.checks import IntArray, float_array, frozen, hard_labels, valid
+from softecm.belief.decided import CLEAR, Decisions
 from softecm.belief.focal import FocalSets, _cluster_set
 from softecm.belief.transforms import FloatArray, LabelRule, Normalisation, SetRule
 
@@ -334,6 +335,39 @@ class CredalPartition:
         """
         return transforms.decisions(self.masses, self.focal_sets, rule)
 
+    def decisions(self, clear: float = CLEAR) -> Decisions:
+        """What is said of each object in one word; tables, reports, summaries and the terminal all use these.
+
+        Largest mass on the empty set: "nowhere". On a set of several clusters: "between". Else, for the cluster of
+        largest normalised belief: "clearly" if that belief is at least ``clear``, "rather" if it leads the second
+        largest by at least 0.1, "undecided" otherwise.
+
+        Parameters
+        ----------
+        clear : float, default 0.75
+            Belief from which "clearly" is said; above 0.5, at most 1.
+
+        Returns
+        -------
+        decisions : Decisions
+            ``words``, ``clusters`` (-1 where several or none), ``sets``, ``confidence``, ``counts()``, ``to_frame()``.
+
+        Examples
+        --------
+        >>> p = CredalPartition(
+        ...     [[0, 0.8, 0.1, 0.1], [0, 0.5, 0.3, 0.2], [0, 0.5, 0.49, 0.01], [0, 0.2, 0.2, 0.6], [0.9, 0.1, 0, 0]],
+        ...     FocalSets.full(2),
+        ... )
+        >>> said = p.decisions()
+        >>> said.words.tolist()
+        ['clearly', 'rather', 'undecided', 'between', 'nowhere']
+        >>> said.confidence
+        array([0.8, 0.5, 0.5, 1. , 0.9])
+        >>> said.counts()
+        {'clearly': 1, 'rather': 1, 'undecided': 1, 'between': 1, 'nowhere': 1}
+        """
+        return decided.decide(self.masses, self.focal_sets, clear)
+
     def set_indicators(self, rule: SetRule = "mass") -> NDArray[np.bool_]:
         """The set of clusters of each object as a row of booleans, (n, c); :meth:`sets` has them as tuples.
 
@@ -500,14 +534,26 @@ class CredalPartition:
         total: FloatArray = np.abs(bits.sum(1))  # not minus zero
         return total
 
+    def doubt(self) -> FloatArray:
+        """How likely each object's label is wrong, as far as its masses tell, (n,): ranks the objects.
+
+        One minus the largest pignistic probability: 0 where all mass is on one cluster, 1 - 1/c where nothing is known.
+
+        Examples
+        --------
+        >>> CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1], [0, 0.5, 0.25, 0.25]], FocalSets.full(2)).doubt()
+        array([0.   , 0.5  , 0.375])
+        """
+        return decided.doubt(self.masses, self.focal_sets)
+
     # ------------------------------------------------------------------ tables and files
 
-    def to_frame(self, backend: str | None = None, ids: ArrayLike | None = None) -> Any:
+    def to_frame(self, backend: str | None = None, ids: ArrayLike | None = None, *, clear: float = CLEAR) -> Any:
         """A data frame with a row for each object.
 
         Columns: ``id`` (where given), ``label`` (cluster numbered from 0), ``set`` (name of the set with the
-        largest mass), ``bel(ω1)`` … and ``pl(ω1)`` … (normalised), ``m(∅)``, ``m(ω1)`` … ω1 is the cluster
-        numbered 0.
+        largest mass), ``decision`` and ``confidence`` (see :meth:`decisions`), ``doubt``, ``bel(ω1)`` … and
+        ``pl(ω1)`` … (normalised), ``m(∅)``, ``m(ω1)`` … ω1 is the cluster numbered 0.
 
         Parameters
         ----------
@@ -515,16 +561,18 @@ class CredalPartition:
             None takes whichever is installed, pandas first.
         ids : array-like of shape (n,), optional
             Names of the objects.
+        clear : float, default 0.75
+            Belief from which an object is said to belong clearly.
 
         Examples
         --------
         >>> p = CredalPartition([[0.0, 0.75, 0.0, 0.25], [1, 0, 0, 0]], FocalSets.full(2))
-        >>> p.to_frame("pandas", ids=["a", "b"])[["id", "label", "set", "bel(ω1)", "pl(ω2)", "m(Ω)"]]
-          id  label set  bel(ω1)  pl(ω2)  m(Ω)
-        0  a      0  ω1     0.75    0.25  0.25
-        1  b      0   ∅     0.00    1.00  0.00
+        >>> p.to_frame("pandas", ids=["a", "b"])[["id", "label", "set", "decision", "bel(ω1)", "pl(ω2)", "m(Ω)"]]
+          id  label set decision  bel(ω1)  pl(ω2)  m(Ω)
+        0  a      0  ω1  clearly     0.75    0.25  0.25
+        1  b      0   ∅  nowhere     0.00    1.00  0.00
         """
-        return show.frame(self, backend, ids)
+        return show.frame(self, backend, ids, clear)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the partition to a file (safetensors, masses and focal sets only).

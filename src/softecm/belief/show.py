@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROWS_IN_HTML = 20
 
 
-def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None) -> Any:
+def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None, clear: float) -> Any:
     """A data frame, pandas or polars, with a row for each object."""
     library = _frame_library(backend)
     sets = partition.focal_sets.labels()
@@ -31,7 +31,11 @@ def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None
                 f"ids must have one entry for each of the {len(partition)} objects; got shape {leading['id'].shape}."
             )
     leading["label"] = partition.labels()
-    leading["set"] = np.array(sets, dtype=object)[partition.masses.argmax(1)]
+    said = partition.decisions(clear)
+    leading["set"] = np.array(sets, dtype=object)[said.columns]
+    leading["decision"] = said.words
+    leading["confidence"] = said.confidence
+    leading["doubt"] = partition.doubt()
     names = [f"bel({k})" for k in clusters] + [f"pl({k})" for k in clusters] + [f"m({a})" for a in sets]
     # A column a row of this array: frames keep columns contiguous, so they can take it as it is.
     values = np.concatenate([partition.belief().T, partition.plausibility().T, partition.masses.T])

@@ -9,11 +9,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from softecm.belief.decided import CLEAR, checked_clear
 from softecm.cli import outcome
-from softecm.cli.fitting import Fitted, Params, fit_auto, fit_kept, metric_for
+from softecm.cli.fitting import Fitted, Params, fit_kept, metric_for
 from softecm.cli.memory import limit, must_stream, shown
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, say_understood
+from softecm.cli.search import Search, fit_auto, whole_range
 from softecm.cli.source import Source, whole
 from softecm.files.folders import check_free, whole_folder
 from softecm.readers import ReadOptions
@@ -33,15 +35,26 @@ class Request:
     memory: str | None = None
     checkpoint: Path | None = None
     resume: Path | None = None
+    clear: float = CLEAR
 
     @property
     def count(self) -> int | None:
-        """How many groups; None for "auto"."""
-        if self.clusters == "auto":
+        """How many groups; None where that is looked for."""
+        if self.clusters == "auto" or self.candidates is not None:
             return None
         if not self.clusters.isdecimal() or int(self.clusters) < 1:
-            raise Problem(f"--clusters must be a whole number of at least 1, or auto; got {self.clusters}.")
+            raise Problem(
+                f"--clusters must be a whole number of at least 1, a range such as 2-12, or auto; got {self.clusters}."
+            )
         return int(self.clusters)
+
+    @property
+    def candidates(self) -> range | None:
+        """The range that was asked for, if it was one."""
+        found = whole_range(self.clusters)
+        if found is not None and found[0] < 2:
+            raise Problem(f"--clusters must be a range from 2 or more, such as 2-12; got {self.clusters}.")
+        return found
 
     @property
     def safety(self) -> dict[str, Path]:
@@ -53,14 +66,16 @@ class Request:
 def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     """Read, show what was understood, fit, write, say what was found."""
     out, err = consoles(quiet=quiet, machine=machine)
+    with mendable(ValueError):
+        checked_clear(asked.clear)
     source = _source(asked, err)
     metric, why = metric_for(str(asked.given["metric"]), source.loaded)
     say_understood(out, source.file, source.loaded, metric, why, source.n_objects)
-    _check_size(source, asked.count)
+    _check_size(source, asked)
     fitted, chosen = _fit(asked, source, metric, err)
     with whole_folder(asked.folder, force=asked.force) as work:
         with err.status("writing the masses"):
-            counted = source.write_masses(fitted.model, work)
+            counted = source.write_masses(fitted.model, work, asked.clear)
         summary = outcome.summary(source, asked.options, fitted, counted, chosen)
         with err.status("writing the report"):
             outcome.write(work, asked.folder, source, fitted, summary)
@@ -98,15 +113,19 @@ def _n_sets(count: int | None, given: Params) -> int:
     """How many sets have a mass; enough of them where the number of clusters is not known."""
     from softecm.belief import FocalSets
 
+    c, largest, sets = count or 10, given["max_cardinality"], given["focal_sets"]
+    if sets == "auto" and largest is None:  # pairs of neighbours: not all pairs, so this is enough
+        return len(FocalSets.up_to(c, 2))
     with mendable(ValueError, TypeError):
-        return len(FocalSets.make(count or 10, given["max_cardinality"], given["focal_sets"]))
+        return len(FocalSets.make(c, largest, sets))
 
 
 def _check_streamed(asked: Request) -> None:
     """What needs all objects at once is refused for a file that does not fit in memory."""
     if asked.count is None:
         raise Problem(
-            f"{asked.file} does not fit in memory, so --clusters auto can't try one number after the other: give -c."
+            f"{asked.file} does not fit in memory, so --clusters {asked.clusters} can't try one number after the other: "
+            "give -c a number."
         )
     if asked.options.long or asked.options.label_column or asked.options.missing:
         raise Problem(
@@ -115,17 +134,18 @@ def _check_streamed(asked: Request) -> None:
         )
 
 
-def _check_size(source: Source, count: int | None) -> None:
-    least, n = 3 if count is None else count, source.n_objects
+def _check_size(source: Source, asked: Request) -> None:
+    count, candidates, n = asked.count, asked.candidates, source.n_objects
+    least = count or (3 if candidates is None else candidates[-1])
     if n < least:
         objects = "1 object" if n == 1 else f"{n} objects"
-        wanted = "--clusters auto" if count is None else f"{count} clusters"
+        wanted = f"--clusters {asked.clusters}" if count is None else f"{count} clusters"
         raise Problem(f"{source.file} has {objects}, too few for {wanted}: give more rows or ask for fewer clusters.")
 
 
-def _fit(asked: Request, source: Source, metric: str, err: Console) -> tuple[Fitted, str]:
+def _fit(asked: Request, source: Source, metric: str, err: Console) -> tuple[Fitted, Search]:
     """The fit, and how its number of clusters was chosen."""
     data, params = source.data(metric), {**asked.given, "metric": metric}
     if asked.count is None:
-        return fit_auto(data, params, err)
-    return fit_kept(data, {**params, "n_clusters": asked.count}, err, asked.safety), ""
+        return fit_auto(data, params, err, asked.candidates)
+    return fit_kept(data, {**params, "n_clusters": asked.count}, err, asked.safety), Search()

@@ -12,6 +12,7 @@ from softecm.cli.options import (
     FILE,
     FIT,
     OUT,
+    Clear,
     Delta,
     Device,
     Dtype,
@@ -24,6 +25,7 @@ from softecm.cli.options import (
     Tol,
     number_or,
     reads_a_file,
+    sets_asked,
     several,
 )
 
@@ -80,7 +82,7 @@ def cluster(
     file: InputFile,
     *,
     clusters: Annotated[
-        str, typer.Option("--clusters", "-c", metavar="K|auto", help="How many groups.", rich_help_panel=FIT)
+        str, typer.Option("--clusters", "-c", metavar="K|2-12|auto", help="How many groups.", rich_help_panel=FIT)
     ],
     output: Annotated[
         Path | None,
@@ -97,13 +99,20 @@ def cluster(
         float, typer.Option(help="Above 1; larger spreads mass over more sets.", rich_help_panel=FIT)
     ] = 1.2,
     delta: Delta = "auto",
-    lam: Annotated[float, typer.Option(help="How strongly sets are tied to their groups.", rich_help_panel=FIT)] = 1.0,
-    relaxation: RelaxationName = "penalty",
+    lam: Annotated[
+        str, typer.Option(help="How strongly sets are tied to their groups: auto, or a number.", rich_help_panel=FIT)
+    ] = "auto",
+    relaxation: RelaxationName = "auto",
     max_cardinality: Annotated[
-        str, typer.Option(help="Largest set considered, or none for all.", rich_help_panel=FIT)
-    ] = "2",
-    focal_sets: Annotated[str | None, typer.Option(help="simple, full or pairs.", rich_help_panel=FIT)] = None,
-    init: Annotated[str, typer.Option(help="k-means++ or random.", rich_help_panel=FIT)] = "k-means++",
+        str,
+        typer.Option(help="Largest set considered, none for all, or auto: as --focal-sets says.", rich_help_panel=FIT),
+    ] = "auto",
+    focal_sets: Annotated[
+        str, typer.Option(help="auto (groups and neighbouring pairs), simple, full or pairs.", rich_help_panel=FIT)
+    ] = "auto",
+    init: Annotated[
+        str, typer.Option(help="auto (single groups first), k-means++ or random.", rich_help_panel=FIT)
+    ] = "auto",
     n_init: Annotated[int, typer.Option(help="Number of starts.", rich_help_panel=FIT)] = 10,
     max_iter: Annotated[int, typer.Option(help="Most rounds.", rich_help_panel=FIT)] = 200,
     tol: Tol = 1e-4,
@@ -122,6 +131,7 @@ def cluster(
     parquet: Annotated[
         bool, typer.Option("--parquet", help="Write partition.parquet, too.", rich_help_panel=OUT)
     ] = False,
+    clear: Clear = 0.75,
     force: Force = False,
     quiet: Quiet = False,
     machine: Json = False,
@@ -129,9 +139,10 @@ def cluster(
     """Find groups in a file; write the partition, a model and a report into a folder.
 
     What is not said about the file is found out and shown. The folder gets partition.csv (the id of each object, its label
-    counted from 0, its set, belief and plausibility of each group, mass of each set; text that a spreadsheet would run as a
-    formula gets an apostrophe in front), summary.json, model.safetensors and report.html. A Parquet file that does not fit
-    in memory is read block by block; then the masses are in partition.parquet and the report shows a sample.
+    counted from 0, its set, what is said of it (clearly, rather, undecided, between, nowhere) with confidence and doubt,
+    belief and plausibility of each group, mass of each set; text that a spreadsheet would run as a formula gets an
+    apostrophe in front), summary.json, model.safetensors and report.html. A Parquet file that does not fit in memory is
+    read block by block; then the masses are in partition.parquet and the report shows a sample.
     """
     from softecm.cli.cluster import Request, run
 
@@ -141,10 +152,9 @@ def cluster(
         "alpha": alpha,
         "beta": beta,
         "delta": number_or("--delta", delta, "auto"),
-        "lam": lam,
+        "lam": number_or("--lam", lam, "auto"),
         "relaxation": relaxation,
-        "max_cardinality": number_or("--max-cardinality", max_cardinality, whole=True),
-        "focal_sets": focal_sets,
+        **sets_asked(max_cardinality, focal_sets),
         "init": init,
         "n_init": n_init,
         "max_iter": max_iter,
@@ -165,6 +175,7 @@ def cluster(
         memory=memory,
         checkpoint=checkpoint,
         resume=resume,
+        clear=clear,
     )
     run(asked, quiet=quiet, machine=machine)
 
@@ -180,6 +191,7 @@ def predict(
         typer.Option("--output", "-o", help="CSV to write; FILE-partition.csv by default, - for the screen."),
     ] = None,
     options: ReadOptions,
+    clear: Clear = 0.75,
     force: Force = False,
     quiet: Quiet = False,
     machine: Json = False,
@@ -187,7 +199,7 @@ def predict(
     """Say where new objects belong, by a model that is already there."""
     from softecm.cli.predict import run
 
-    run(model, file, output, options, force=force, quiet=quiet, machine=machine)
+    run(model, file, output, options, clear=clear, force=force, quiet=quiet, machine=machine)
 
 
 @app.command()
@@ -212,25 +224,27 @@ def sweep(
     *,
     clusters: Annotated[
         str,
-        typer.Option("--clusters", "-c", metavar="K", help="How many groups: 3, 2,3,4 or 2-6.", rich_help_panel=FIT),
+        typer.Option(
+            "--clusters", "-c", metavar="K", help="How many groups: 3, 2,3,4 or 2-6 (2..6).", rich_help_panel=FIT
+        ),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write; FILE-sweep by default.", rich_help_panel=OUT)
     ] = None,
-    beta: Annotated[str, typer.Option(help="Values of beta, comma between.", rich_help_panel=FIT)] = "1.1,1.2,1.3,1.5",
-    lam: Annotated[str, typer.Option(help="Values of lambda, comma between.", rich_help_panel=FIT)] = "0.1,1,10",
+    beta: Annotated[str, typer.Option(help="Values of beta, comma between.", rich_help_panel=FIT)] = "1.2",
+    lam: Annotated[str, typer.Option(help="Values of lambda, or auto, comma between.", rich_help_panel=FIT)] = "auto",
     alpha: Annotated[str, typer.Option(help="Values of alpha, comma between.", rich_help_panel=FIT)] = "1",
     seeds: Annotated[int, typer.Option(help="Runs of each combination.", rich_help_panel=FIT)] = 3,
     rule: Annotated[
         str,
-        typer.Option(help="nonspecificity, xie_beni, silhouette, stability or paper.", rich_help_panel=FIT),
-    ] = "nonspecificity",
+        typer.Option(help="valleys, silhouette, xie_beni, nonspecificity, stability or paper.", rich_help_panel=FIT),
+    ] = "valleys",
     resamples: Annotated[
         int, typer.Option(help="Refits on parts of the objects, for the rule stability.", rich_help_panel=FIT)
     ] = 0,
     metric: MetricName = "auto",
     delta: Delta = "auto",
-    relaxation: RelaxationName = "penalty",
+    relaxation: RelaxationName = "auto",
     n_init: Annotated[int, typer.Option(help="Starts of a run.", rich_help_panel=FIT)] = 10,
     max_iter: Annotated[int, typer.Option(help="Most rounds.", rich_help_panel=FIT)] = 500,
     tol: Tol = 1e-4,
@@ -248,6 +262,9 @@ def sweep(
     machine: Json = False,
 ) -> None:
     """Try a grid of parameters on a file; say what each rule chooses without labels.
+
+    By default only the number of groups varies: nonspecificity falls with beta whatever the data, so a rule that compares it
+    over several values of beta walks to the smallest.
 
     The folder gets sweep.csv (a row a run), best.json, heatmap.png and a journal: the same command goes on where it was
     stopped.

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -67,10 +67,10 @@ def fit(data: Any, params: Params, err: Console, title: str = "fitting", **optio
     """One SoftECM fit; ``options`` are those of its ``fit``."""
     from softecm import SoftECM
 
-    return _watched(SoftECM(**params), data, err, title, **options)
+    return watched(SoftECM(**params), data, err, title, **options)
 
 
-def _watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any) -> Fitted:
+def watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any) -> Fitted:
     """Fit a model with a bar, an ear for Ctrl-C, and its warnings kept."""
     began = time.perf_counter()
     with _progress(err) as bar, _interrupts(err) as stopped, warnings.catch_warnings(record=True) as caught:
@@ -100,40 +100,6 @@ def fit_kept(data: Any, params: Params, err: Console, safety: Mapping[str, Path]
     if fitted.interrupted and kept is not None:
         raise Stopped(f"stopped after round {fitted.model.n_iter_}, which is in {kept}: go on with --resume {kept}.")
     return fitted
-
-
-def fit_auto(data: Any, params: Params, err: Console) -> tuple[Fitted, str]:
-    """From 2 clusters up: the least nonspecific partition, and why in words; Ctrl-C takes the best until then."""
-    from softecm import SoftECM
-    from softecm.selection import choose_n_clusters, default_candidates
-
-    base, tried = SoftECM(**params), dict[int, Fitted]()
-
-    def one(model: SoftECM, data: Any) -> SoftECM:
-        fitted = _watched(model, data, err, f"trying {model.n_clusters} groups")
-        tried[model.n_clusters] = replace(fitted, model=base)  # models are large: the search keeps the best one
-        return fitted.model
-
-    candidates = default_candidates(len(data))
-    try:
-        choice = choose_n_clusters(
-            data,
-            estimator=base,
-            candidates=candidates,
-            fit=one,
-            callback=lambda count, model, value: tried[count].interrupted,
-        )
-    except Problem:
-        raise
-    except ValueError:
-        raise Problem(
-            f"no number of clusters from 2 to {candidates[-1]} gave groups that stand apart: try --relaxation gap or -c "
-            "with a number."
-        ) from None
-    count, most = choice.n_clusters, max(choice.values)
-    value = choice.values[count]
-    fitted = replace(tried[count], model=choice.model)
-    return fitted, f"{count} groups of 2 to {most} leave the least unsaid (nonspecificity {value:.3f}, ∅ counted)"
 
 
 class _Watch:

@@ -42,10 +42,13 @@ MetricName = Annotated[str, typer.Option(help="auto, or a metric's name.", rich_
 Delta = Annotated[
     str, typer.Option(help="Distance to no group: auto, a number, or none for no outliers.", rich_help_panel=FIT)
 ]
-RelaxationName = Annotated[str, typer.Option(help="penalty, gap or exact.", rich_help_panel=FIT)]
+RelaxationName = Annotated[str, typer.Option(help="auto, penalty, gap or exact.", rich_help_panel=FIT)]
 Tol = Annotated[float, typer.Option(help="Done when no mass moves by more.", rich_help_panel=FIT)]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=FIT)]
 Dtype = Annotated[str, typer.Option(help="float64 or float32.", rich_help_panel=FIT)]
+Clear = Annotated[
+    float, typer.Option(help='Belief from which an object is said to belong "clearly".', rich_help_panel=OUT)
+]
 IdColumn = Annotated[str | None, typer.Option(help="Column that names the objects.", rich_help_panel=FILE)]
 SeriesId = Annotated[
     str | None, typer.Option("--id", help="Long table of series: which series a row is of.", rich_help_panel=FILE)
@@ -145,3 +148,24 @@ def number_or(name: str, text: str, *words: str, whole: bool = False) -> float |
     except ValueError:
         choices = "".join(f"{word}, " for word in words)
         raise Problem(f"{name} must be {choices}none or a number; got {text}.") from None
+
+
+def sets_asked(max_cardinality: str, focal_sets: str) -> dict[str, object]:
+    """The two parameters that say which sets are considered: the first where it is given, else the second.
+
+    Examples
+    --------
+    >>> sets_asked("auto", "auto"), sets_asked("3", "auto")
+    ({'max_cardinality': None, 'focal_sets': 'auto'}, {'max_cardinality': 3, 'focal_sets': None})
+    >>> sets_asked("none", "auto")
+    {'max_cardinality': None, 'focal_sets': 'full'}
+    """
+    largest = number_or("--max-cardinality", max_cardinality, "auto", whole=True)
+    if largest is None:
+        return {"max_cardinality": None, "focal_sets": "full"}
+    given = largest != "auto"
+    both = given and focal_sets != "auto"  # the estimator says what is wrong with that
+    return {
+        "max_cardinality": largest if given else None,
+        "focal_sets": None if given and not both else focal_sets,
+    }

@@ -15,15 +15,17 @@ from softecm._version import __version__
 from softecm.cli.fitting import Fitted
 from softecm.cli.results import Counted, summary_facts, write_json
 from softecm.cli.screen import counts_table, lines, visible
+from softecm.cli.search import Search, candidates_table
 from softecm.cli.source import Source
 from softecm.readers import ReadOptions
 from softecm.report.fit import code, parameters, scores
+from softecm.report.words import five_counts
 
 if TYPE_CHECKING:
     from softecm import SoftECM
 
 
-def summary(source: Source, options: ReadOptions, fitted: Fitted, counted: Counted, chosen: str) -> dict[str, Any]:
+def summary(source: Source, options: ReadOptions, fitted: Fitted, counted: Counted, chosen: Search) -> dict[str, Any]:
     """What summary.json holds."""
     model, loaded = fitted.model, source.loaded
     return {
@@ -32,7 +34,7 @@ def summary(source: Source, options: ReadOptions, fitted: Fitted, counted: Count
         "reading": {k: v for k, v in asdict(options).items() if v not in (None, ())},
         "understood": {**loaded.how, "columns": [asdict(c) for c in loaded.columns]},
         **summary_facts(model, counted, source.sentences(model, counted)),
-        "clusters_chosen": chosen or None,
+        **chosen.facts(),
         "parameters": parameters(model),
         "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
         "warnings": [*source.remarks(), *fitted.warnings],
@@ -58,6 +60,9 @@ def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Map
         scores=summary["scores"],
         warnings=summary["warnings"],
         reading=source.loaded.how,
+        clear=summary["clear"],
+        candidates={int(c): value for c, value in summary["candidates"].items()},
+        candidates_note=summary["clusters_chosen"] or "",
         code=code(model, source.reading(), saved, streamed="streamed" in summary),
     )
 
@@ -66,9 +71,11 @@ def say(out: Console, folder: Path, model: SoftECM, counted: Counted, summary: M
     """What was found, and where to look."""
     out.print()
     if summary["clusters_chosen"]:
+        out.print(candidates_table(summary["candidates"], counted.focal.n_clusters))
         out.print(Text(summary["clusters_chosen"] + "."))
     lines(out, [visible(s) for s in summary["sentences"]])
     out.print(counts_table(model.focal_sets_, counted.objects.tolist()))
+    out.print(Text(five_counts(counted.decisions, counted.clear)))
     if summary["scores"]:
         out.print(Text("Against the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))
     for warning in summary["warnings"]:

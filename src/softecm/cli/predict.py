@@ -10,16 +10,26 @@ from typing import Any
 
 from rich.text import Text
 
+from softecm.belief.decided import CLEAR
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.results import Counted, partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines
 from softecm.files.atomic import replaced
 from softecm.readers import ReadOptions, read
 from softecm.report import three_sentences
+from softecm.report.words import five_counts
 
 
 def run(
-    model: Path, file: Path, output: Path | None, options: ReadOptions, *, force: bool, quiet: bool, machine: bool
+    model: Path,
+    file: Path,
+    output: Path | None,
+    options: ReadOptions,
+    *,
+    clear: float = CLEAR,
+    force: bool,
+    quiet: bool,
+    machine: bool,
 ) -> None:
     """Load, read, predict, write one table."""
     to_stdout = output is not None and str(output) == "-"
@@ -32,20 +42,28 @@ def run(
     loaded = read(file, _with_id(model, file, options), only=None if names is None else [str(n) for n in names])
     with mendable(ValueError, TypeError):
         partition = estimator.predict_partition(loaded.data)
-    table = partition_table(partition, loaded.names)
+        table = partition_table(partition, loaded.names, clear)
     if to_stdout:
         sys.stdout.flush()
         write_csv(table, sys.stdout.buffer)
         return
     _write(table, target)
-    sentences = three_sentences(partition, loaded.names, noun="series" if loaded.shape == "series" else "object")
+    noun = "series" if loaded.shape == "series" else "object"
+    sentences = three_sentences(partition, loaded.names, noun=noun, clear=clear)
     lines(out, sentences)
-    counted = Counted.of(partition)
+    counted = Counted.of(partition, clear)
     out.print(counts_table(counted.focal, counted.objects.tolist()))
+    out.print(Text(five_counts(counted.decisions, clear)))
     out.print(Text(f"Written to {target}"))
     if machine:
-        by_set = counted.by_set()
-        facts = {"file": str(target), "n_objects": len(partition), "objects_by_set": by_set, "sentences": sentences}
+        facts = {
+            "file": str(target),
+            "n_objects": len(partition),
+            "objects_by_set": counted.by_set(),
+            "decisions": counted.decisions,
+            "clear": clear,
+            "sentences": sentences,
+        }
         print(json.dumps(facts, ensure_ascii=False))
 
 

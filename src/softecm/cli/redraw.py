@@ -10,6 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from softecm.belief import CredalPartition
+from softecm.belief.decided import CLEAR
 from softecm.cli.predict import load
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.results import read_partition, read_summary
@@ -57,6 +58,9 @@ def _page(
             scores=summary.get("scores", {}),
             warnings=summary.get("warnings", []),
             reading={k: v for k, v in summary.get("understood", {}).items() if isinstance(v, str)},
+            clear=float(summary.get("clear", CLEAR)),
+            candidates={int(c): v for c, v in summary.get("candidates", {}).items()},
+            candidates_note=summary.get("clusters_chosen") or "",
             code="" if loaded is None else code(model, loaded.code, saved),
         )
     return page if loaded is not None else replace(page, map_note=GONE)

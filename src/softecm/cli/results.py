@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
+from softecm.belief.decided import CLEAR, counts_of
 from softecm.cli.problems import Problem
 from softecm.files.atomic import write_text
 
@@ -42,10 +43,10 @@ def as_it_was(text: str) -> str:
     return text[1:] if text.startswith("'") and harmless(text[1:]) == text else text
 
 
-def partition_table(partition: CredalPartition, ids: Sequence[str]) -> Any:
-    """The table of partition.csv: masses, beliefs and plausibilities to six decimals."""
+def partition_table(partition: CredalPartition, ids: Sequence[str], clear: float = CLEAR) -> Any:
+    """The table of partition.csv: what is said of each object; masses, beliefs and plausibilities to six decimals."""
     names = np.array([harmless(name) for name in ids], dtype=object)
-    frame = partition.to_frame("pandas", ids=names)
+    frame = partition.to_frame("pandas", ids=names, clear=clear)
     numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
     frame[numbers] = frame[numbers].round(6)
     return frame
@@ -73,23 +74,32 @@ class Counted:
     """How many objects are where, and how much is left open."""
 
     focal: FocalSets
-    objects: NDArray[np.int64]  # (f + 1,), those with their largest mass on each set, the empty set first
-    outliers: int
+    decided: NDArray[np.int64]  # (5, f + 1), by what is said of them and by their set, the empty set first
+    clear: float  # belief from which "clearly" is said
     nonspecificity: float
     nonspecificity_empty: float
 
     @staticmethod
-    def of(partition: CredalPartition) -> Counted:
+    def of(partition: CredalPartition, clear: float = CLEAR) -> Counted:
         """Of all objects in memory."""
-        focal = partition.focal_sets
-        counts = np.bincount(partition.masses.argmax(1), minlength=len(focal) + 1).astype(np.int64)
         both = partition.nonspecificity(), partition.nonspecificity(empty=True)
-        return Counted(focal, counts, len(partition.outliers()), *both)
+        return Counted(partition.focal_sets, partition.decisions(clear).table(), clear, *both)
 
     @property
     def n_objects(self) -> int:
         """All of them."""
-        return int(self.objects.sum())
+        return int(self.decided.sum())
+
+    @property
+    def objects(self) -> NDArray[np.int64]:
+        """Those with their largest mass on each set, (f + 1,), the empty set first."""
+        objects: NDArray[np.int64] = self.decided.sum(0)
+        return objects
+
+    @property
+    def decisions(self) -> dict[str, int]:
+        """How many are clearly, rather, undecided, between, nowhere."""
+        return counts_of(self.decided)
 
     def by_set(self) -> dict[str, int]:
         """Objects by the name of their set."""
@@ -104,7 +114,9 @@ def summary_facts(model: SoftECM, counted: Counted, sentences: Sequence[str]) ->
         "n_clusters": counted.focal.n_clusters,
         "focal_sets": [list(members) for members in counted.focal.sets],
         "objects_by_set": counted.by_set(),
-        "n_outliers": counted.outliers,
+        "decisions": counted.decisions,
+        "clear": counted.clear,
+        "n_outliers": counted.decisions["nowhere"],
         "nonspecificity": counted.nonspecificity,
         "nonspecificity_with_empty": counted.nonspecificity_empty,
         "objective": finite(model.objective_),

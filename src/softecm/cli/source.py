@@ -36,7 +36,7 @@ class Source(ABC):
         """What is fitted."""
 
     @abstractmethod
-    def write_masses(self, model: SoftECM, work: Path) -> Counted:
+    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Counted:
         """Write the partition of all objects into a folder; says how many objects are where."""
 
     @abstractmethod
@@ -80,21 +80,22 @@ class Whole(Source):
         """The objects as they were read."""
         return self.loaded.data
 
-    def write_masses(self, model: SoftECM, work: Path) -> Counted:
+    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Counted:
         """partition.csv, and partition.parquet where asked."""
-        table = partition_table(model.partition_, self.loaded.names)
+        table = partition_table(model.partition_, self.loaded.names, clear)
         write_csv(table, work / "partition.csv")
         if self.parquet:
             try:
                 table.to_parquet(work / "partition.parquet", index=False)
             except ImportError as error:
                 raise Problem("--parquet needs pyarrow: pip install pyarrow.") from error
-        return Counted.of(model.partition_)
+        return Counted.of(model.partition_, clear)
 
     def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
         """Groups, objects between and objects nowhere, named where they are few."""
         noun = "series" if self.loaded.shape == "series" else "object"
-        return three_sentences(model.partition_, self.loaded.names, merged=bool(model.collapsed_), noun=noun)
+        merged = bool(model.collapsed_)
+        return three_sentences(model.partition_, self.loaded.names, merged=merged, noun=noun, clear=counted.clear)
 
     def shown(self, model: SoftECM) -> CredalPartition:
         """All of it."""

@@ -64,19 +64,19 @@ class Blocks(Source):
     def _kept(self) -> list[str]:
         return [str(name) for name in self.loaded.data.columns]
 
-    def write_masses(self, model: SoftECM, work: Path) -> Counted:
+    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Counted:
         """partition.parquet, with the ids where a column holds them."""
         named = [c.name for c in self.loaded.columns if c.kind == "id" and c.detail != "counts the rows"]
         source = self.data(model.metric)
         ids = None if not named else (table.column(0) for table in source.beside(named[:1]).read())
         scattered = cast("ScatteredPartition", model.partition_)
-        totals = scattered.to_parquet(work / "partition.parquet", dtype="float32", ids=ids)
+        totals = scattered.to_parquet(work / "partition.parquet", dtype="float32", ids=ids, clear=clear)
         both = totals.nonspecificity, totals.nonspecificity_empty
-        return Counted(model.focal_sets_, totals.objects, totals.outliers, *both)
+        return Counted(model.focal_sets_, totals.decided, clear, *both)
 
     def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
         """Counts; no object is named."""
-        return counted_sentences(model.partition_, counted.objects, merged=bool(model.collapsed_))
+        return counted_sentences(model.partition_, counted.decided, merged=bool(model.collapsed_))
 
     def shown(self, model: SoftECM) -> CredalPartition:
         """The sample."""

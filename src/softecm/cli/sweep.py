@@ -18,6 +18,7 @@ from rich.text import Text
 from softecm.cli.fitting import Params, metric_for
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.screen import consoles
+from softecm.cli.search import whole_range
 from softecm.files.atomic import write_text, written_text
 from softecm.files.folders import check_free
 from softecm.readers import Loaded, ReadOptions, read
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 #: A rule's choice as plain values, or why it has none.
 Choices: TypeAlias = Mapping[str, "dict[str, Any] | str"]
-Grid: TypeAlias = Mapping[str, "list[float] | list[int]"]
+Grid: TypeAlias = Mapping[str, list[Any]]
 JOURNAL = "journal.jsonl"
 NAMES = ("sweep.csv", "best.json", "heatmap.png")
 SHOWN = {"n_clusters": "clusters", "alpha": "alpha", "beta": "beta", "lam": "lam"}
@@ -50,7 +51,7 @@ def run(
 ) -> None:
     """Read, check the grid, run what the journal does not have yet, write and say what was chosen."""
     out, err = consoles(quiet=quiet, machine=machine)
-    values = {name: _values(f"--{SHOWN[name]}", text, whole=name == "n_clusters") for name, text in grid.items()}
+    values = {name: _values(name, text) for name, text in grid.items()}
     _check_rule(rule, resamples)
     folder = output or Path(f"{file.stem}-sweep")
     if not (folder / JOURNAL).is_file():  # with one, it is ours to go on with
@@ -75,22 +76,33 @@ def run(
 # ------------------------------------------------------------------ what was asked
 
 
-def _values(name: str, text: str, *, whole: bool) -> list[float] | list[int]:
-    """Numbers with commas between; whole ones also as a range, 2-6."""
-    found: list[Any] = []
+def _values(name: str, text: str) -> list[Any]:
+    """Numbers with commas between; whole ones also as a range, 2-6 or 2..6; lambda also "auto"."""
+    whole, found = name == "n_clusters", list[Any]()
     for part in (part.strip() for part in text.split(",") if part.strip()):
-        low, dash, high = part.partition("-")
-        if whole and dash and low.isdecimal() and high.isdecimal() and int(low) <= int(high):
-            found += range(int(low), int(high) + 1)
-            continue
-        try:
-            found.append(int(part) if whole else float(part))
-        except ValueError:
-            example = "2,3,4 or 2-6" if whole else "1.1,1.2,1.5"
-            raise Problem(f"{name} must hold numbers, such as {example}; got {text}.") from None
+        several = whole_range(part) if whole else None
+        if several is not None:
+            found += several
+        elif name == "lam" and part == "auto":
+            found.append(part)
+        else:
+            found.append(_number(name, part, text, whole=whole))
     if not found:
-        raise Problem(f"{name} must hold at least one number; got {text!r}.")
+        raise Problem(f"--{SHOWN[name]} must hold at least one number; got {text!r}.")
     return list(dict.fromkeys(found))
+
+
+def _number(name: str, part: str, text: str, *, whole: bool) -> float:
+    try:
+        return int(part) if whole else float(part)
+    except ValueError:
+        example = "2,3,4 or 2-6" if whole else "1.1,1.2,1.5"
+        raise Problem(f"--{SHOWN[name]} must hold numbers, such as {example}; got {text}.") from None
+
+
+def _told(value: Any) -> str:
+    """A parameter's value for reading."""
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _check_rule(rule: str, resamples: int) -> None:
@@ -213,7 +225,7 @@ def _draw(found: Sweep, values: Grid, rule: str, best: Mapping[str, Any] | None,
     x, y = sorted(order[:2], key=list(values).index)
     others = {name: best["params"][name] if best else values[name][0] for name in order[2:]}
     found.where(**others).heatmap(x, y, RULES[rule].column, ax=ax)
-    ax.set_title(", ".join(f"{name} {value:g}" for name, value in others.items()))
+    ax.set_title(", ".join(f"{name} {_told(value)}" for name, value in others.items()))
 
 
 def _say(out: Console, folder: Path, found: Sweep, values: Grid, rule: str, choices: Choices) -> None:
@@ -233,7 +245,7 @@ def _say(out: Console, folder: Path, found: Sweep, values: Grid, rule: str, choi
         if isinstance(choice, str):
             table.add_row(name, Text("nothing to trust", style="dim"))
             continue
-        cells = [f"{choice['params'][p]:g}" for p in values]
+        cells = [_told(choice["params"][p]) for p in values]
         cells += [
             "-" if choice["value"] is None else f"{choice['value']:.4g}",
             f"{choice['sound_runs']}/{choice['runs']}",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
+from softecm.belief.decided import CLEAR, WORDS, checked_clear, counts_of
 from softecm.distributed.cluster import Cluster, current_client, packed
 from softecm.distributed.encoding import Encoder
 from softecm.distributed.engines import Engine, Streaming, Tree, ahead
@@ -30,21 +31,30 @@ class Totals:
 
     n_objects: int
     masses: NDArray[np.float64]  # (f + 1,), sums over the objects
-    objects: NDArray[np.int64]  # (f + 1,), objects whose largest mass is on each set
+    decided: NDArray[np.int64]  # (5, f + 1), objects by what is said of them and by their set
     focal: FocalSets
 
     @staticmethod
-    def of(partition: CredalPartition) -> Totals:
-        """Of some of the objects."""
-        masses = partition.masses
-        counts = np.bincount(masses.argmax(1), minlength=masses.shape[1])
-        return Totals(len(partition), masses.sum(0), counts.astype(np.int64), partition.focal_sets)
+    def of(partition: CredalPartition, clear: float = CLEAR) -> Totals:
+        """Of some of the objects; "clearly" is said from a belief of ``clear`` on."""
+        decided = partition.decisions(clear).table()
+        return Totals(len(partition), partition.masses.sum(0), decided, partition.focal_sets)
 
     def merge(self, other: Totals) -> Totals:
         """Two blocks together."""
         return Totals(
-            self.n_objects + other.n_objects, self.masses + other.masses, self.objects + other.objects, self.focal
+            self.n_objects + other.n_objects, self.masses + other.masses, self.decided + other.decided, self.focal
         )
+
+    @property
+    def objects(self) -> NDArray[np.int64]:
+        """Objects whose largest mass is on each set, (f + 1,)."""
+        objects: NDArray[np.int64] = self.decided.sum(0)
+        return objects
+
+    def decisions(self) -> dict[str, int]:
+        """How many objects are clearly, rather, undecided, between and nowhere."""
+        return counts_of(self.decided)
 
     @property
     def _mean(self) -> CredalPartition:
@@ -132,6 +142,14 @@ class ScatteredPartition:
         """Plausibilities (n, c) as a Dask array."""
         return self._array(partial(_functional, name="plausibility", normalise=normalise), np.float64, self.n_clusters)
 
+    def decisions(self, clear: float = CLEAR) -> Any:
+        """What is said of each object, (n,) words as a Dask array; ``totals(clear).decisions()`` counts them."""
+        return self._array(partial(_words, clear=checked_clear(clear)), object, None)
+
+    def doubt(self) -> Any:
+        """Doubt (n,) as a Dask array."""
+        return self._array(CredalPartition.doubt, np.float64, None)
+
     def outlier_scores(self) -> Any:
         """Masses on the empty set (n,) as a Dask array."""
         return self._array(_empty, np.float64, None)
@@ -161,12 +179,14 @@ class ScatteredPartition:
         for raw in ahead(Streaming(self.source).raw(None)):
             yield of_raw(raw)
 
-    def totals(self) -> Totals:
-        """Counts and means over all objects."""
-        if "totals" not in self._known:
+    def totals(self, clear: float = CLEAR) -> Totals:
+        """Counts and means over all objects; "clearly" is said from a belief of ``clear`` on."""
+        key = f"totals {checked_clear(clear)!r}"
+        if key not in self._known:
             engine = engine_for(self.source)
-            self._known["totals"] = engine.over_raw(partial(_totals, of_raw=self._of_raw()), Totals.merge, None)
-        totals: Totals = self._known["totals"]
+            of_block = partial(_totals, of_raw=self._of_raw(), clear=clear)
+            self._known[key] = engine.over_raw(of_block, Totals.merge, None)
+        totals: Totals = self._known[key]
         return totals
 
     def compute(self) -> CredalPartition:
@@ -178,9 +198,14 @@ class ScatteredPartition:
         return CredalPartition(masses, self.focal_sets)
 
     def to_parquet(
-        self, path: str | os.PathLike[str], *, dtype: str = "float64", ids: Iterable[Any] | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dtype: str = "float64",
+        ids: Iterable[Any] | None = None,
+        clear: float = CLEAR,
     ) -> Totals:
-        """Write labels and masses: one file from this process, or a folder with a file a block from a cluster.
+        """Write labels, decisions and masses: one file from this process, or a folder with a file a block from a cluster.
 
         Parameters
         ----------
@@ -189,25 +214,32 @@ class ScatteredPartition:
             Type of the masses.
         ids : iterable of arrays, optional
             Names of each block's objects, for a column ``id``; only where this process writes.
+        clear : float, default 0.75
+            Belief from which an object is said to belong clearly.
 
         Returns
         -------
         totals : Totals
         """
-        of_raw = self._of_raw()
+        of_raw, clear = self._of_raw(), checked_clear(clear)
         client = current_client()
         if self.source.delayed is not None and client is not None:
             os.makedirs(path, exist_ok=True)
             write = partial(
-                _write_part, of_raw=of_raw, folder=os.fspath(path), dtype=dtype, digits=len(str(len(self.source)))
+                _write_part,
+                of_raw=of_raw,
+                folder=os.fspath(path),
+                dtype=dtype,
+                digits=len(str(len(self.source))),
+                clear=clear,
             )
             return Cluster(self.source, client).over_raw(write, Totals.merge, None)
         tree = Tree(Totals.merge)
         with _parquet_file(Path(path)) as file:
             for part, names in zip(self.blocks(), repeat(None) if ids is None else ids, strict=False):
-                table = part_table(part, dtype)
+                table = part_table(part, dtype, clear)
                 file.write(table if names is None else table.add_column(0, "id", names))
-                tree.add(Totals.of(part))
+                tree.add(Totals.of(part, clear))
         return tree.result()
 
 
@@ -217,13 +249,19 @@ def engine_for(source: Source) -> Engine:
     return Streaming(source) if client is None or source.delayed is None else Cluster(source, client)
 
 
-def part_table(part: CredalPartition, dtype: str = "float64") -> Any:
-    """Labels and masses as a pyarrow table."""
+def part_table(part: CredalPartition, dtype: str = "float64", clear: float = CLEAR) -> Any:
+    """Labels, what is said of each object, and masses as a pyarrow table."""
     import pyarrow as pa
 
+    said = part.decisions(clear)
+    words = pa.DictionaryArray.from_arrays(pa.array(said.codes), pa.array(WORDS))
     names = [f"m({label})" for label in part.focal_sets.labels()]
-    masses = [pa.array(np.ascontiguousarray(column, dtype=dtype)) for column in part.masses.T]
-    return pa.table([pa.array(part.labels().astype(np.int32)), *masses], names=["label", *names])
+    numbers = [said.confidence, part.doubt(), *part.masses.T]
+    columns = [pa.array(np.ascontiguousarray(column, dtype=dtype)) for column in numbers]
+    return pa.table(
+        [pa.array(part.labels().astype(np.int32)), words, *columns],
+        names=["label", "decision", "confidence", "doubt", *names],
+    )
 
 
 class _Tables:
@@ -235,7 +273,7 @@ class _Tables:
 
     def write(self, table: Any) -> None:
         if self.writer is None:
-            self.writer = parquet_library().ParquetWriter(self.path, table.schema, use_dictionary=["label"])
+            self.writer = parquet_library().ParquetWriter(self.path, table.schema, use_dictionary=["label", "decision"])
         self.writer.write_table(table, row_group_size=len(table))
 
     def close(self) -> None:
@@ -267,16 +305,18 @@ def _unpacked(payload: bytes, name: str, data: Any) -> Any:
     return pickle.loads(payload)(Raw(name, data, None))
 
 
-def _totals(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition]) -> Totals:
-    return Totals.of(of_raw(raw))
+def _totals(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], clear: float) -> Totals:
+    return Totals.of(of_raw(raw), clear)
 
 
-def _write_part(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], folder: str, dtype: str, digits: int) -> Totals:
+def _write_part(
+    raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], folder: str, dtype: str, digits: int, clear: float
+) -> Totals:
     part = of_raw(raw)
     number = raw.name.split()[1]
     with _parquet_file(Path(folder) / f"part.{number.zfill(digits)}.parquet") as file:
-        file.write(part_table(part, dtype))
-    return Totals.of(part)
+        file.write(part_table(part, dtype, clear))
+    return Totals.of(part, clear)
 
 
 def _masses(part: CredalPartition) -> Any:
@@ -285,6 +325,10 @@ def _masses(part: CredalPartition) -> Any:
 
 def _labels(part: CredalPartition, *, rule: Any) -> Any:
     return part.labels(rule)
+
+
+def _words(part: CredalPartition, *, clear: float) -> Any:
+    return part.decisions(clear).words
 
 
 def _functional(part: CredalPartition, *, name: str, normalise: Any) -> Any:

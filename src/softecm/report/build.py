@@ -8,6 +8,7 @@ import numpy as np
 
 from softecm._version import __version__
 from softecm.belief import CredalPartition
+from softecm.belief.decided import CLEAR, checked_clear
 from softecm.report import fit
 from softecm.report.asked import Data, Model, comparing, history, merged, pairwise, restarts
 from softecm.report.data import ReportData
@@ -32,6 +33,9 @@ def build(
     warnings: Sequence[str] | None = None,
     reading: Mapping[str, str] | None = None,
     code: str | None = None,
+    clear: float = CLEAR,
+    candidates: Mapping[int, float | None] | None = None,
+    candidates_note: str = "",
 ) -> ReportData:
     """A report on a fitted estimator: a value with ``html`` and ``write(path)``; a notebook shows it.
 
@@ -56,6 +60,10 @@ def build(
         What to show; by default the fit's own partition for the objects that were fitted, ``predict_partition`` for others.
     parameters, scores, warnings, reading, code : optional
         What the last section lists, where it is known better than from the model.
+    clear : float, default 0.75
+        Belief from which an object is said to belong clearly; see :meth:`CredalPartition.decisions`.
+    candidates, candidates_note : optional
+        Numbers of groups that were tried with their values (None where clusters merged), and how one was chosen.
 
     Returns
     -------
@@ -92,6 +100,9 @@ def build(
         map_note=view.map.note,
         merged=merged(model),
         noun="object" if view.prototype_series is None else "series",
+        clear=checked_clear(clear),
+        candidates=candidates or {},
+        candidates_note=candidates_note,
         history=history(model),
         runs=restarts(model),
         parameters=fit.parameters(model) if parameters is None else parameters,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition
+from softecm.belief.decided import CLEAR
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -102,6 +103,9 @@ class ReportData:
     map_note: str = ""
     merged: bool = False
     noun: str = "object"
+    clear: float = CLEAR  # belief from which an object is said to belong clearly
+    candidates: Mapping[int, float | None] = field(default_factory=dict)  # numbers of groups that were tried
+    candidates_note: str = ""  # how one of them was chosen
     history: Sequence[float] = ()
     runs: Mapping[str, Sequence[object]] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -138,17 +142,12 @@ class ReportData:
         )
 
 
-def doubt(partition: CredalPartition) -> FloatArray:
-    """How much an object lies between groups, 0 to 1; what belongs nowhere is not in doubt."""
-    most = np.log2(max(partition.n_clusters, 2))
-    value: FloatArray = partition.entropy() / most * (1.0 - partition.masses[:, 0])
-    return value
-
-
 def noteworthy(
     partition: CredalPartition, distances: FloatArray | None = None, most: int = MOST_EXPLAINED
 ) -> tuple[IntArray, IntArray, IntArray]:
     """The objects most in doubt, most typical (the best of each cluster in turn), and farthest out.
+
+    Doubt is :meth:`CredalPartition.doubt`; what belongs nowhere comes last there, since it has a list of its own.
 
     Examples
     --------
@@ -157,7 +156,7 @@ def noteworthy(
     >>> [int(rows[0]) for rows in noteworthy(p)]
     [2, 0, 3]
     """
-    in_doubt = np.argsort(-doubt(partition), kind="stable")[:most]
+    in_doubt = np.lexsort((-partition.doubt(), partition.masses.argmax(1) == 0))[:most]
     c = partition.n_clusters
     single = partition.masses[:, 1 : c + 1]
     tie = np.zeros(len(partition)) if distances is None else distances

@@ -135,7 +135,7 @@ def _section(key: str, title: str, body: str, lead: str = "") -> str:
 
 
 def _found(data: ReportData) -> str:
-    sentences = three_sentences(data.partition, data.ids, merged=data.merged, noun=data.noun)
+    sentences = three_sentences(data.partition, data.ids, merged=data.merged, noun=data.noun, clear=data.clear)
     body = "".join(f'<p class="finding" dir="auto">{escape(sentence)}</p>' for sentence in sentences)
     counts = np.bincount(data.partition.masses.argmax(1), minlength=len(data.partition.focal_sets) + 1)
     labels, colors = data.partition.focal_sets.labels(), set_colors(data.partition.focal_sets)
@@ -145,6 +145,7 @@ def _found(data: ReportData) -> str:
         if counts[j]
     ]
     body += f'<div class="share" role="img" aria-label="{escape(_shares(labels, counts))}">{"".join(pieces)}</div>'
+    body += _said(data)
     if data.warnings:
         first = escape(data.warnings[0])
         body += f'<p class="notice"><strong>Mind:</strong> {first} <a href="#warnings">All warnings</a></p>'
@@ -152,6 +153,16 @@ def _found(data: ReportData) -> str:
         listed = " · ".join(f"{escape(name)} <strong>{value:.3f}</strong>" for name, value in data.scores.items())
         body += f'<p class="scores">Against the given labels: {listed}</p>'
     return _section("found", "What was found", body)
+
+
+def _said(data: ReportData) -> str:
+    """How many objects each of the five words is said of."""
+    counts = data.partition.decisions(data.clear).counts()
+    head = "".join(f'<th scope="col">{word}</th>' for word in counts)
+    cells = "".join(f"<td>{_group(count)}</td>" for count in counts.values())
+    note = f"Clearly: a belief of at least {data.clear:g}. Rather: it leads the next by 0.1."
+    table = _table(f"<tr>{cells}</tr>", f"<tr>{head}</tr>", "Objects by what is said of them")
+    return f'{table}<p class="note">{note}</p>'
 
 
 def _shares(labels: Sequence[str], counts: IntArray) -> str:
@@ -330,6 +341,8 @@ def _run(data: ReportData) -> str:
         body += '<h3>Objective after each round</h3><div id="trace" class="figure"></div>'
     if data.runs:
         body += "<h3>Restarts</h3>" + _runs(data.runs)
+    if data.candidates:
+        body += "<h3>Numbers of groups that were tried</h3>" + _candidates(data)
     warned = "".join(f"<li>{escape(w)}</li>" for w in data.warnings) or "<li>None.</li>"
     body += f'<h3 id="warnings">Warnings</h3><ul>{warned}</ul>'
     if data.parameters:
@@ -342,6 +355,18 @@ def _run(data: ReportData) -> str:
             f'<pre tabindex="0"><code id="code">{escape(data.code)}</code></pre></div>'
         )
     return _section("run", "The run", body)
+
+
+def _candidates(data: ReportData) -> str:
+    chosen = data.partition.n_clusters
+    rows = "".join(
+        f'<tr{" class=kept" if c == chosen else ""}><th scope="row">{c}</th>'
+        f"<td>{'merged or empty' if value is None else _number(value)}</td></tr>"
+        for c, value in data.candidates.items()
+    )
+    head = '<tr><th scope="col">Groups</th><th scope="col">Value</th></tr>'
+    note = f'<p class="note">{escape(data.candidates_note)}</p>' if data.candidates_note else ""
+    return _table(rows, head, "Numbers of groups that were tried") + note
 
 
 def _pairs(values: Mapping[str, str], caption: str) -> str:
@@ -396,7 +421,13 @@ def _glossary(data: ReportData) -> str:
             "What does not speak against a group; at most this much. In tables of the partition as pl(…).",
         ),
         ("Typical", "The largest mass on a single group."),
-        ("Doubt", "0: clearly in one group. 1: could be in any."),
+        (
+            "Clearly, rather, undecided, between, nowhere",
+            "Nowhere: the largest mass is on ∅. Between: it is on a set of several groups. Otherwise the belief in the "
+            f"group decides: clearly from {data.clear:g} on, rather where it leads the next by 0.1, else undecided.",
+        ),
+        ("Confidence", "The belief in the group, or in the set, that is said; for nowhere the mass on ∅."),
+        ("Doubt", "One minus the largest probability of a group. 0: sure; 0.5: as likely another."),
     )
     listed = "".join(f"<dt>{escape(term)}</dt><dd>{escape(meaning)}</dd>" for term, meaning in terms)
     return (

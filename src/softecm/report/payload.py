@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softecm.figures.colours import mix, set_colors
-from softecm.report.data import Attribute, Explanation, FloatArray, ReportData, doubt, noteworthy
+from softecm.report.data import Attribute, Explanation, FloatArray, ReportData, noteworthy
 from softecm.report.words import in_words
 
 Json: TypeAlias = dict[str, object]
@@ -27,7 +27,7 @@ def payload(data: ReportData) -> Json:
     drawn = partition[rows]
     focal = partition.focal_sets
     place = {int(row): i for i, row in enumerate(rows)}
-    counts = np.bincount(partition.masses.argmax(1), minlength=len(focal) + 1)
+    said, told = partition.decisions(data.clear), drawn.decisions(data.clear)
     lists = noteworthy(drawn, data.distances)
     return {
         "n": len(partition),
@@ -37,7 +37,11 @@ def payload(data: ReportData) -> Json:
         "words": [in_words(focal, j) for j in range(len(focal) + 1)],
         "sets": [[], *focal.sets],
         "colors": set_colors(focal),
-        "counts": counts.tolist(),
+        "counts": said.table().sum(0).tolist(),
+        "decisions": said.counts(),
+        "clear": data.clear,
+        "said": _packed(told.codes, "u1"),
+        "confidence": _packed(told.confidence, "<f4"),
         "ids": [str(data.ids[int(row)]) for row in rows],
         "numbers": None if len(rows) == len(partition) else _packed(rows + 1, "<u4"),
         "xy": _packed(_placed(data.points), "<u2"),
@@ -47,7 +51,7 @@ def payload(data: ReportData) -> Json:
         "masses": _packed(np.rint(drawn.masses * 65535), "<u2"),
         # without the darkening for ∅, which the page does in the colour of its theme
         "mix": _packed(np.rint(mix(drawn.pignistic()) * 255), "u1"),
-        "doubt": _packed(doubt(drawn), "<f4"),
+        "doubt": _packed(drawn.doubt(), "<f4"),
         "distance": None if data.distances is None else _packed(data.distances, "<f4"),
         "lists": [chosen.tolist() for chosen in lists],
         "columns": _columns(data.attributes, len(rows)),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
+from softecm.belief.decided import CLEAR, WORDS, counts_of
 
+Counts: TypeAlias = NDArray[np.int64]
 FEW = 4  # name objects one by one up to this many
 
 
@@ -24,9 +27,11 @@ class Counted(Protocol):
 
 
 def three_sentences(
-    partition: CredalPartition, ids: Sequence[str], *, merged: bool = False, noun: str = "object"
+    partition: CredalPartition, ids: Sequence[str], *, merged: bool = False, noun: str = "object", clear: float = CLEAR
 ) -> tuple[str, str, str]:
     """What was found: the groups, who lies between, who belongs nowhere.
+
+    The words are those of :meth:`CredalPartition.decisions`: "clearly" is said of nobody whose belief is below ``clear``.
 
     Parameters
     ----------
@@ -37,6 +42,8 @@ def three_sentences(
         Whether the prototypes of different clusters have merged, so that the groups mean nothing.
     noun : str
         What an object is, in the singular.
+    clear : float
+        Belief from which an object is said to belong clearly.
 
     Examples
     --------
@@ -47,35 +54,48 @@ def three_sentences(
     1 lies between groups: c (ω1 or ω2).
     1 belongs to no group: d.
     """
-    best = partition.masses.argmax(1)
-    counts = np.bincount(best, minlength=len(partition.focal_sets) + 1)
+    said = partition.decisions(clear)
+    table = said.table()
     return (
-        _groups(partition, counts, merged, noun),
-        _between(partition, ids, best, counts),
-        _outliers(partition, ids, best),
+        _groups(partition, table, merged, noun),
+        _between(partition, ids, said.columns, table.sum(0)),
+        _outliers(partition, ids, said.columns),
     )
 
 
-def counted_sentences(partition: Counted, counts: np.ndarray, *, merged: bool = False) -> tuple[str, str, str]:  # type: ignore[type-arg]
-    """The same from how many objects have their largest mass on each set, no object named.
+def counted_sentences(partition: Counted, table: Counts, *, merged: bool = False) -> tuple[str, str, str]:
+    """The same from how many objects each word and each set has, no object named.
 
     Parameters
     ----------
     partition : anything with ``n_clusters`` and a length
-    counts : ndarray of shape (f + 1,), the empty set first
+    table : ndarray of shape (5, f + 1), objects by word and set as :meth:`Decisions.table` counts them
 
     Examples
     --------
     >>> p = CredalPartition([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
-    >>> counted_sentences(p, np.array([1, 1, 1, 1]))[1:]
+    >>> counted_sentences(p, p.decisions().table())[1:]
     ('1 lies between groups.', '1 belongs to no group.')
     """
-    between, nowhere = int(counts[partition.n_clusters + 1 :].sum()), int(counts[0])
+    said = counts_of(table)
+    between, nowhere = said["between"], said["nowhere"]
     return (
-        _groups(partition, counts, merged, "object"),
+        _groups(partition, table, merged, "object"),
         f"{_group(between)} {'lies' if between == 1 else 'lie'} between groups.",
         f"{_group(nowhere)} {'belongs' if nowhere == 1 else 'belong'} to no group.",
     )
+
+
+def five_counts(counts: Mapping[str, int], clear: float) -> str:
+    """How many objects each word is said of, in one line that says what "clearly" means.
+
+    Examples
+    --------
+    >>> five_counts({"clearly": 8, "rather": 1, "undecided": 0, "between": 2, "nowhere": 1}, 0.75)
+    'clearly 8, rather 1, undecided 0, between 2, nowhere 1 (clearly: a belief of at least 0.75)'
+    """
+    listed = ", ".join(f"{word} {_group(count)}" for word, count in counts.items())
+    return f"{listed} (clearly: a belief of at least {clear:g})"
 
 
 def in_words(focal: FocalSets, column: int) -> str:
@@ -83,30 +103,44 @@ def in_words(focal: FocalSets, column: int) -> str:
     return _listed([f"ω{k + 1}" for k in focal.sets[column - 1]], "or") if column else "none"
 
 
-def _groups(partition: Counted, counts: np.ndarray, merged: bool, noun: str) -> str:  # type: ignore[type-arg]
+def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:
     c, n = partition.n_clusters, len(partition)
     if merged:
         return (
             f"Fewer than {c} separate groups were found among the {_number(n, noun)}: prototypes of different clusters have "
             "merged, so clusters that share a place are not told apart (see Warnings)."
         )
-    sure = int(counts[1 : c + 1].sum())
+    counts = table[WORDS.index("clearly")]
+    sure = int(counts.sum())
     sizes = [(f"{_group(counts[k + 1])} to ω{k + 1}") for k in range(c)]
     shown = sizes if c <= 6 else [*sizes[:5], f"{_group(int(counts[6 : c + 1].sum()))} to the other {c - 5}"]
     one = "the one group" if c == 1 else f"one of {c} groups"
     verb = "belongs" if sure == 1 else "belong"
-    return (
+    clearly = (
         f"Of {_number(n, noun)}, {_group(sure)} ({_share(sure, n)}) clearly {verb} to {one}: {_listed(shown, 'and')}."
     )
+    return f"{clearly}{_less_clear(table)}"
 
 
-def _between(partition: CredalPartition, ids: Sequence[str], best: np.ndarray, counts: np.ndarray) -> str:  # type: ignore[type-arg]
+def _less_clear(table: Counts) -> str:
+    """Those who rather belong to a group, and those who are undecided; nothing where there are none."""
+    said = counts_of(table)
+    rather, undecided = said["rather"], said["undecided"]
+    parts = []
+    if rather:
+        parts.append(f"{_group(rather)} rather {'belongs' if rather == 1 else 'belong'} to one than to another")
+    if undecided:
+        parts.append(f"{_group(undecided)} {'is' if undecided == 1 else 'are'} undecided")
+    return f" {_listed(parts, 'and')}." if parts else ""
+
+
+def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp], counts: Counts) -> str:
     c, focal = partition.n_clusters, partition.focal_sets
     total = int(counts[c + 1 :].sum())
     if len(focal) == c:
         return "Sets of several groups were not considered, so none can lie between."
     if total == 0:
-        return "None lies between groups: each is clearly in one, or in none."
+        return "None lies between groups."
     start = f"{_group(total)} {'lies' if total == 1 else 'lie'} between groups"
     if total <= FEW:
         rows = np.flatnonzero(best > c)
@@ -117,7 +151,7 @@ def _between(partition: CredalPartition, ids: Sequence[str], best: np.ndarray, c
     return f"{start}, most often between {in_words(focal, column).replace(' or ', ' and ')} ({_group(int(counts[column]))})."
 
 
-def _outliers(partition: CredalPartition, ids: Sequence[str], best: np.ndarray) -> str:  # type: ignore[type-arg]
+def _outliers(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp]) -> str:
     rows = np.flatnonzero(best == 0)
     if not len(rows):
         return "None belongs to no group: there are no outliers."

@@ -1,5 +1,6 @@
 """Choosing without labels: grids of parameters as one computation, rules that can't be fooled, how many clusters."""
 
+from softecm._warnings import SearchEdgeWarning
 from softecm.selection.n_clusters import Choice, choose_n_clusters, default_candidates, guarded_nonspecificity
 from softecm.selection.result import Best, Sweep
 from softecm.selection.rules import RULES
@@ -9,6 +10,7 @@ __all__ = [
     "RULES",
     "Best",
     "Choice",
+    "SearchEdgeWarning",
     "Sweep",
     "SweepInterrupted",
     "choose_n_clusters",

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softecm import scores
 from softecm.belief import CredalPartition
+from softecm.selection.geometry import Floats, Geometry, silhouette, xie_beni
+from softecm.selection.valleys import valleys
 
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """Distances of the objects to the clusters' prototypes, and between these."""
-
-    to_clusters: Floats  # (n, c)
-    between: Floats  # (c, c)
+__all__ = ["Geometry", "measures", "silhouette", "valleys", "xie_beni"]
 
 
 def measures(
@@ -27,6 +19,7 @@ def measures(
 ) -> dict[str, Any]:
     """The columns of a sweep that depend on the partition alone."""
     labels = partition.labels()
+    inside = 1.0 - partition.masses[:, 0]
     held = np.bincount(labels, minlength=partition.n_clusters)
     row: dict[str, Any] = {
         "nonspecificity": partition.nonspecificity(),
@@ -36,6 +29,7 @@ def measures(
         "sizes": held.tolist(),
         "xie_beni": float("nan") if geometry is None else xie_beni(partition.pignistic(), geometry, counts),
         "silhouette": float("nan") if geometry is None else silhouette(labels, geometry, counts),
+        "valleys": float("nan") if geometry is None else valleys(labels, geometry, inside, counts),
     }
     if labels_true is not None:
         row["rand_index"] = scores.rand_index(labels_true, labels)
@@ -43,39 +37,3 @@ def measures(
         row["accuracy"] = scores.accuracy(labels_true, labels)
         row["purity"] = scores.purity(labels_true, labels)
     return row
-
-
-def xie_beni(probabilities: Floats, geometry: Geometry, counts: Floats | None = None) -> float:
-    r"""Expected distance of an object to its cluster over the least distance between clusters; smaller is better.
-
-    .. math:: \frac{\sum_i \sum_k \mathrm{BetP}_i(\omega_k)\, d(x_i, v_k)}{n \min_{k \ne l} d(v_k, v_l)}
-
-    Pignistic probabilities stand in the place of fuzzy memberships: mass on a set counts for its clusters in equal parts,
-    mass on the empty set for all, so that neither doubt nor outliers make a partition look compact. No power of
-    the masses enters, so that values are comparable between all alpha, beta and delta.
-    """
-    c = geometry.between.shape[0]
-    if c < 2:
-        return float("nan")
-    least = float(geometry.between[~np.eye(c, dtype=bool)].min())
-    inside = float(np.average((probabilities * geometry.to_clusters).sum(1), weights=counts))
-    return inside / least if least > 0 else float("inf")
-
-
-def silhouette(labels: NDArray[np.intp], geometry: Geometry, counts: Floats | None = None) -> float:
-    """How much nearer objects are to their own cluster's prototype than to the next, from -1 to 1; larger is better.
-
-    The silhouette with distances to prototypes in the place of mean distances to objects: it costs nothing beyond what a
-    fit has computed, for any semi-metric.
-    """
-    d = geometry.to_clusters
-    if d.shape[1] < 2:
-        return float("nan")
-    rows = np.arange(len(d))
-    own = d[rows, labels]
-    other = d.copy()
-    other[rows, labels] = np.inf
-    nearest = other.min(1)
-    larger = np.maximum(own, nearest)
-    gain = np.divide(nearest - own, larger, out=np.zeros_like(own), where=larger > 0)
-    return float(np.average(gain, weights=counts))

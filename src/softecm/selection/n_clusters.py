@@ -1,14 +1,15 @@
 """Choosing without labels: how many clusters.
 
-A rule that can be fooled is worse than none: the nonspecificity of the paper falls when all prototypes merge and when
-everything is called an outlier. Here merged partitions never win, and mass on the empty set counts as ignorance.
+A rule that can be fooled is worse than none: the nonspecificity of the paper falls when all prototypes merge, when
+everything is called an outlier, and as beta falls to 1. Here merged partitions never win, mass on the empty set counts as
+ignorance, and the default rule asks for valleys between groups instead.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +18,17 @@ from sklearn.base import clone
 
 from softecm._checks import check_count
 from softecm._frames import make_frame
-from softecm._warnings import CollapseWarning, EmptyClusterWarning
+from softecm._warnings import CollapseWarning, EmptyClusterWarning, SearchEdgeWarning
 from softecm.selection.batch import Data, geometry_of
 from softecm.selection.grid import digest, make_cells
 from softecm.selection.measures import measures
 from softecm.selection.rules import RULES, Rule, pick_rule
 from softecm.selection.stability import run_stability
 
-MOST_CLUSTERS = 8
+FIRST_LOOK, MOST_CLUSTERS = 8, 30
+AS_FAR = 2  # times the best number so far: values rise and fall on the way to it
 RESAMPLES = 10
+DEFAULT = "valleys"
 
 
 def guarded_nonspecificity(model: Any) -> float:
@@ -57,6 +60,18 @@ class Choice:
     values: Mapping[int, float]
     rule: str = "nonspecificity"
 
+    @property
+    def edge(self) -> str:
+        """Whether the chosen number is the last that was tried: "largest", "smallest", or "" where it is neither.
+
+        Two clusters are the fewest there can be, so 2 is no edge.
+        """
+        if len(self.values) == 1:
+            return ""
+        if self.n_clusters == max(self.values):
+            return "largest"
+        return "smallest" if self.n_clusters == min(self.values) > 2 else ""
+
     def to_frame(self, backend: str | None = None) -> Any:
         """The comparison as a data frame."""
         return make_frame({"n_clusters": list(self.values), self.rule: list(self.values.values())}, backend)
@@ -76,8 +91,13 @@ class Choice:
 
 
 def default_candidates(n_objects: int) -> range:
-    """From 2 to 8 clusters, fewer for few objects."""
-    return range(2, min(MOST_CLUSTERS, max(2, math.isqrt(n_objects))) + 1)
+    """From 2 to 8 clusters, fewer for few objects; the search goes on from there where it has to."""
+    return range(2, min(FIRST_LOOK, most_clusters(n_objects)) + 1)
+
+
+def most_clusters(n_objects: int) -> int:
+    """As far as a search goes by itself: 30 clusters, or the root of the number of objects."""
+    return min(MOST_CLUSTERS, max(2, math.isqrt(n_objects)))
 
 
 def choose_n_clusters(
@@ -85,11 +105,13 @@ def choose_n_clusters(
     *,
     estimator: Any = None,
     candidates: Iterable[int] | None = None,
-    rule: str = "nonspecificity",
+    rule: str = "auto",
     fit: Callable[[Any, Any], Any] | None = None,
     callback: Callable[[int, Any, float], bool | None] | None = None,
 ) -> Choice:
     """The number of clusters that a rule prefers, merged partitions aside.
+
+    Warns (``SearchEdgeWarning``) where the number chosen is the last that was tried.
 
     Parameters
     ----------
@@ -97,13 +119,17 @@ def choose_n_clusters(
     estimator : default=SoftECM()
         Any estimator of the family with ``n_clusters``; cloned for each candidate.
     candidates : iterable of int, optional
-        Numbers to try; by default 2 to 8, fewer for few objects.
-    rule : {"nonspecificity", "xie_beni", "silhouette", "stability"}
-        Least left open (mass on the empty set counts as such); clusters compact and far apart; objects nearer to their
-        own cluster than to the next; the same groups again when a fifth of the objects is left out (ten refits each).
+        Numbers to try. By default 2 to 8, and on to twice the best so far, at most to 30 or the root of the number of
+        objects.
+    rule : {"auto", "valleys", "nonspecificity", "xie_beni", "silhouette", "stability"}
+        Few objects between each two groups, and objects nearer to their own cluster than to the next ("valleys"); least
+        left open (mass on the empty set counts as such); clusters compact and far apart; objects nearer to their own
+        cluster than to the next; the same groups again when a fifth of the objects is left out (ten refits each).
+        "auto" is "valleys", and "nonspecificity" for an estimator without prototypes.
     fit : callable, optional
-        Called as ``fit(estimator, X)`` for each candidate; returns the fitted estimator. By default ``estimator.fit(X)``:
-        another shows progress, or listens for an interruption.
+        Called as ``fit(estimator, X)`` for each candidate; returns the fitted estimator, or None for a fit that was cut
+        short: it does not count, and the search ends with those tried before. By default ``estimator.fit(X)``: another
+        shows progress, or listens for an interruption.
     callback : callable, optional
         Called as ``callback(n_clusters, model, value)`` after each candidate; true ends the search with those tried so far.
 
@@ -121,28 +147,80 @@ def choose_n_clusters(
     """
     from softecm import SoftECM
 
-    wanted = pick_rule(rule)
+    pick_rule(DEFAULT if rule == "auto" else rule)
+    search = _Search(X, None if rule == "auto" else rule)
     base = SoftECM() if estimator is None else estimator
-    numbers = list(default_candidates(len(X)) if candidates is None else candidates)
+    for c in _numbers(candidates, len(X), search):
+        model = _fitted(clone(base).set_params(n_clusters=c), X, fit)
+        if model is None:
+            break
+        value = search.add(c, model)
+        if callback is not None and callback(c, model, value):
+            break
+    choice = search.choice()
+    if choice.edge:
+        warnings.warn(edge_remark(choice), SearchEdgeWarning, stacklevel=2)
+    return choice
+
+
+def edge_remark(choice: Choice) -> str:
+    """That the chosen number is the last that was tried, and what to do."""
+    more = "more" if choice.edge == "largest" else "fewer"
+    return (
+        f"{choice.n_clusters} is the {choice.edge} number of clusters that was tried: {more} may be better. Give a wider "
+        "range of candidates to be sure."
+    )
+
+
+class _Search:
+    """The candidates tried so far; of their models only the best is kept."""
+
+    def __init__(self, X: Any, rule: str | None) -> None:
+        self.X, self.rule = X, rule
+        self.values: dict[int, float] = {}
+        self.best, self.model = 0, None
+
+    def add(self, c: int, model: Any) -> float:
+        """Note a candidate's value; the first one settles what "auto" means."""
+        if self.rule is None:
+            self.rule = "nonspecificity" if geometry_of(model, self.X) is None else DEFAULT
+        value = self.values[c] = _value(RULES[self.rule], self.rule, model, self.X)
+        smaller = RULES[self.rule].smaller
+        if self.model is None or (value < self.values[self.best] if smaller else value > self.values[self.best]):
+            self.best, self.model = c, model
+        return value
+
+    def choice(self) -> Choice:
+        """The best of them; an error where none is to be trusted."""
+        if self.rule is None:
+            raise ValueError("no number of clusters was tried to the end: the first fit was cut short.")
+        if math.isinf(self.values[self.best]):
+            raise ValueError(
+                f"no number of clusters among {list(self.values)} gave groups that stand apart: all merged or stand empty. "
+                "Try relaxation='gap', a beta nearer to 1, or other candidates."
+            )
+        return Choice(self.best, self.model, self.values, self.rule)
+
+
+def _numbers(candidates: Iterable[int] | None, n_objects: int, search: _Search) -> Iterator[int]:
+    """The numbers that were asked for; else from 2 to 8, and on to twice the best so far."""
+    if candidates is not None:
+        yield from _checked(list(candidates))
+        return
+    first = default_candidates(n_objects)
+    yield from first
+    for c in range(first[-1] + 1, most_clusters(n_objects) + 1):
+        if c > AS_FAR * search.best:
+            return
+        yield c
+
+
+def _checked(numbers: list[int]) -> list[int]:
     if not numbers:
         raise ValueError("candidates must hold at least one number of clusters; got none. range(2, 9) is usual.")
     for c in numbers:
         check_count("candidates", c, least=2, hint="Each is a number of clusters.")
-    values: dict[int, float] = {}
-    best, chosen = numbers[0], None  # of the models, only the best is kept
-    for c in numbers:
-        model = _fitted(clone(base).set_params(n_clusters=c), X, fit)
-        values[c] = _value(wanted, rule, model, X)
-        if chosen is None or (values[c] < values[best] if wanted.smaller else values[c] > values[best]):
-            best, chosen = c, model
-        if callback is not None and callback(c, model, values[c]):
-            break
-    if math.isinf(values[best]):
-        raise ValueError(
-            f"no number of clusters among {list(values)} gave groups that stand apart: all merged or stand empty. Try "
-            "relaxation='gap', a beta nearer to 1, or other candidates."
-        )
-    return Choice(best, chosen, values, rule)
+    return numbers
 
 
 def _fitted(model: Any, X: Any, fit: Callable[[Any, Any], Any] | None) -> Any:
@@ -163,4 +241,10 @@ def _value(wanted: Rule, rule: str, model: Any, X: Any) -> float:
         params = {"n_clusters": model.n_clusters}
         (cell,) = make_cells({"": model}, params, [0])
         return float(run_stability([cell], data, RESAMPLES)[0]["stability"])
-    return float(measures(model.partition_, geometry_of(model, X))[wanted.column])
+    value = float(measures(model.partition_, geometry_of(model, X))[wanted.column])
+    if math.isnan(value):
+        raise ValueError(
+            f"rule {rule!r} needs prototypes that objects can be compared with; {type(model).__name__} has none. Use "
+            "rule='nonspecificity' or 'stability'."
+        )
+    return value

@@ -36,6 +36,7 @@ RULES: dict[str, Rule] = {
     "paper": Rule("nonspecificity", True, False, "the paper's N* as printed: can be won by merged clusters"),
     "xie_beni": Rule("xie_beni", True, True, "compact clusters far apart"),
     "silhouette": Rule("silhouette", False, True, "objects nearer to their own cluster than to the next"),
+    "valleys": Rule("valleys", False, True, "few objects between each two groups, near to their own"),
     "stability": Rule("stability", False, True, "the same groups again when a fifth of the objects is left out"),
 }
 

@@ -11,6 +11,7 @@ const unpack = (s, Kind) => s === null ? null : new Kind(bytes(s).buffer);
 const N = D.ids.length, F = D.labels.length;
 const xy = unpack(D.xy, Uint16Array), raw = unpack(D.masses, Uint16Array), mix = unpack(D.mix, Uint8Array);
 const doubt = unpack(D.doubt, Float32Array), distance = unpack(D.distance, Float32Array), numbers = unpack(D.numbers, Uint32Array);
+const WORDS = Object.keys(D.decisions), said = unpack(D.said, Uint8Array), confidence = unpack(D.confidence, Float32Array);
 const columns = D.columns.map((c) => c.levels ? { name: c.name, levels: c.levels, codes: unpack(c.codes, Uint16Array) } : { name: c.name, numbers: unpack(c.numbers, Float32Array) });
 const mass = (i, j) => raw[i * F + j] / 65535;
 const best = new Uint16Array(N), top = new Float32Array(N), single = new Float32Array(N);
@@ -52,7 +53,7 @@ addEventListener("afterprint", () => { paper = false; redraw(); });
 const tip = $("tip");
 const facts = (i) => {
   const box = document.createDocumentFragment();
-  const name = el("b", "", D.ids[i]); name.dir = "auto"; box.append(name, badge(best[i]));
+  const name = el("b", "", D.ids[i]); name.dir = "auto"; box.append(name, badge(best[i]), el("span", "", WORDS[said[i]] + " (" + share(confidence[i]) + ")"));
   const rows = el("table"), order = [...Array(F).keys()].filter((j) => mass(i, j) >= 0.005).sort((a, b) => mass(i, b) - mass(i, a)).slice(0, 4);
   for (const j of order) { const r = rows.insertRow(); r.append(el("td", "", "m(" + D.labels[j] + ")"), el("td", "", share(mass(i, j)))); }
   for (const c of columns.slice(0, 6)) { const r = rows.insertRow(), k = el("td", "", c.name), v = el("td", "", value(c, i)); k.dir = v.dir = "auto"; k.style.color = "var(--soft)"; r.append(k, v); }
@@ -274,14 +275,14 @@ if (D.series) (() => {
 // ------------------------------------------------------------------ objects
 (() => {
   const table = $("object-table"), head = table.tHead, body = table.tBodies[0], search = $("search"), SIZE = 12;
-  const heads = [["Object", "id"], ["Set", "set"], ["Masses", null], ["Doubt", "doubt"], ["Typical", "single", "opt"], ["m(∅)", "empty", "opt"]];
+  const heads = [["Object", "id"], ["Set", "set"], ["Said", "said"], ["Masses", null], ["Doubt", "doubt"], ["Typical", "single", "opt"], ["m(∅)", "empty", "opt"]];
   if (distance) heads.push(["Distance", "distance", "opt"]);
-  const key = { id: (i) => D.ids[i], set: (i) => best[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
+  const key = { id: (i) => D.ids[i], set: (i) => best[i], said: (i) => said[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
   const natural = new Intl.Collator(undefined, { numeric: true });
   let list = 0, page = 0, sort = null, down = true, rows = [], text = null;
   const open = new Set();
   const gradient = (i) => { let at = 0; const stops = []; for (const j of [...Array(F).keys()].slice(1).concat(0)) { const m = mass(i, j); if (m < 0.003) continue; const c = j ? D.colors[j] : "var(--ink)"; stops.push(`${c} ${(100 * at).toFixed(1)}% ${(100 * (at + m)).toFixed(1)}%`); at += m; } return stops.length ? "linear-gradient(90deg," + stops.join(",") + ")" : "none"; };
-  const haystack = () => text || (text = D.ids.map((id, i) => (id + " " + D.labels[best[i]] + " " + columns.filter((c) => c.levels).map((c) => value(c, i)).join(" ")).toLowerCase()));
+  const haystack = () => text || (text = D.ids.map((id, i) => (id + " " + D.labels[best[i]] + " " + WORDS[said[i]] + " " + columns.filter((c) => c.levels).map((c) => value(c, i)).join(" ")).toLowerCase()));
   const choose = () => {
     const q = search.value.trim().toLowerCase();
     rows = q ? haystack().reduce((a, t, i) => { if (t.includes(q)) a.push(i); return a; }, []) : list < 3 ? D.lists[list].slice() : [...Array(N).keys()];
@@ -324,6 +325,7 @@ if (D.series) (() => {
       const tr = body.insertRow(), who = el("th", "who"); who.scope = "row"; tr.append(who);
       const w = el("button"), label = el("span", "", D.ids[i]); w.type = "button"; w.dataset.row = i; label.dir = "auto"; w.append(label); w.title = D.ids[i] + (numbers ? " (row " + numbers[i] + ")" : "") + ": why?"; w.setAttribute("aria-expanded", String(open.has(i))); who.append(w);
       const set = tr.insertCell(); set.append(badge(best[i]));
+      const word = tr.insertCell(); word.textContent = WORDS[said[i]]; word.title = "confidence " + share(confidence[i]);
       const bar = tr.insertCell(); bar.className = "bar"; const b = el("i"); b.style.background = gradient(i); b.setAttribute("role", "img");
       b.setAttribute("aria-label", [...Array(F).keys()].filter((j) => mass(i, j) >= 0.01).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ")); bar.append(b);
       tr.append(el("td", "", share(doubt[i])), el("td", "opt", share(single[i])), el("td", "opt", share(mass(i, 0))));
@@ -340,7 +342,7 @@ if (D.series) (() => {
   const tr = head.insertRow();
   for (const [name, by, cls] of heads) {
     const th = el("th", cls || ""); th.scope = "col";
-    if (by) { const b = el("button"); b.type = "button"; b.append(name); const m = el("i"); m.setAttribute("aria-hidden", "true"); b.append(m); b.addEventListener("click", () => { down = sort === by ? !down : by !== "id" && by !== "set"; sort = by; choose(); }); th.append(b); } else if (name) th.textContent = name; else th.append(el("span", "sr", "Explanation"));
+    if (by) { const b = el("button"); b.type = "button"; b.append(name); const m = el("i"); m.setAttribute("aria-hidden", "true"); b.append(m); b.addEventListener("click", () => { down = sort === by ? !down : by !== "id" && by !== "set" && by !== "said"; sort = by; choose(); }); th.append(b); } else if (name) th.textContent = name; else th.append(el("span", "sr", "Explanation"));
     tr.append(th);
   }
   const buttons = [...document.querySelectorAll("[data-list]")];

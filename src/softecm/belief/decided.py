@@ -1,0 +1,148 @@
+"""What is said of each object in one word: clearly, rather, undecided, between, nowhere.
+
+One definition for every output: tables, reports, summaries, the terminal and Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm._frames import make_frame
+from softecm.belief import assignments, transforms
+from softecm.belief.focal import FocalSets
+from softecm.belief.transforms import FloatArray
+
+IntArray = NDArray[np.intp]
+
+WORDS = ("clearly", "rather", "undecided", "between", "nowhere")
+CLEAR = 0.75  # belief from which an object is said to belong clearly
+LEAD = 0.1  # by which a belief leads the next for "rather"
+ROUNDING = 1e-9  # 0.5 leads 0.4 by 0.1, whatever floating point says
+_CLEARLY, _RATHER, _UNDECIDED, _BETWEEN, _NOWHERE = range(len(WORDS))
+
+
+def checked_clear(clear: Any) -> float:
+    """The belief from which "clearly" is said; refused where another cluster could have as much."""
+    number = isinstance(clear, Real) and not isinstance(clear, bool)
+    if not number or not 0.5 < clear <= 1:
+        raise ValueError(
+            f"clear must be a belief above 0.5 and at most 1; got {clear!r}. With 0.5 or less two clusters could both be "
+            f"clear; {CLEAR} is usual, 1 keeps the word for objects without any doubt."
+        )
+    return float(clear)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decisions:
+    """One word for each object, and what goes with it; made by :meth:`CredalPartition.decisions`.
+
+    Attributes
+    ----------
+    codes : ndarray of int8 of shape (n,), positions in ``WORDS``
+    columns : ndarray of int of shape (n,), columns of the mass matrix: where the largest mass lies (0: the empty set)
+    confidence : ndarray of shape (n,)
+        From 0 to 1: the normalised belief in the cluster said, for "between" in the set said; for "nowhere" the mass
+        on the empty set.
+    focal_sets : FocalSets
+    clear : float, the belief from which "clearly" is said
+    """
+
+    codes: NDArray[np.int8]
+    columns: IntArray
+    confidence: FloatArray
+    focal_sets: FocalSets
+    clear: float = CLEAR
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{count} {word}" for word, count in self.counts().items())
+        return f"Decisions({said}; clearly from a belief of {self.clear:g})"
+
+    @cached_property
+    def words(self) -> NDArray[np.object_]:
+        """The words, (n,)."""
+        chosen: NDArray[np.object_] = np.array(WORDS, dtype=object)[self.codes]
+        return chosen
+
+    @cached_property
+    def clusters(self) -> IntArray:
+        """The cluster of largest belief, numbered from 0; -1 for "between" and "nowhere"."""
+        return np.where(self.codes <= _UNDECIDED, self.columns - 1, -1)
+
+    @cached_property
+    def sets(self) -> NDArray[np.object_]:
+        """The sets of largest mass as tuples, ``()`` for "nowhere"."""
+        return assignments._pick([(), *self.focal_sets.sets], self.columns)
+
+    def counts(self) -> dict[str, int]:
+        """How many objects each word is said of, always in the same order."""
+        return counts_of(self.table())
+
+    def table(self) -> NDArray[np.int64]:
+        """Objects by word and by set, (5, f + 1): adds up over blocks of objects."""
+        width = len(self.focal_sets) + 1
+        flat = np.bincount(self.codes.astype(np.int64) * width + self.columns, minlength=len(WORDS) * width)
+        return flat.reshape(len(WORDS), width).astype(np.int64)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A data frame with the columns ``decision``, ``set`` and ``confidence``.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow", None}, default None
+            None takes whichever is installed, pandas first.
+        """
+        named = np.array(self.focal_sets.labels(), dtype=object)[self.columns]
+        columns = {"decision": self.words.tolist(), "set": named.tolist(), "confidence": self.confidence}
+        return make_frame(columns, backend)
+
+
+def counts_of(table: NDArray[np.int64]) -> dict[str, int]:
+    """How many objects each word is said of, from a table by word and set."""
+    return dict(zip(WORDS, table.sum(1).tolist(), strict=True))
+
+
+def decide(masses: FloatArray, focal: FocalSets, clear: float = CLEAR) -> Decisions:
+    """Words for mass functions (n, f + 1); of equal masses the first set counts, the empty set before all."""
+    clear, columns, c = checked_clear(clear), masses.argmax(1), focal.n_clusters
+    belief = transforms.belief(masses, focal, "dempster")
+    first, second = _two_largest(belief)
+    codes = np.full(len(masses), _UNDECIDED, dtype=np.int8)
+    codes[first - second >= LEAD - ROUNDING] = _RATHER
+    codes[first >= clear - ROUNDING] = _CLEARLY
+    codes[columns > c] = _BETWEEN
+    codes[columns == 0] = _NOWHERE
+    confidence = np.where(codes == _NOWHERE, masses[:, 0], first)
+    _believe_sets(confidence, masses, focal, columns)
+    return Decisions(codes, columns, np.clip(confidence, 0.0, 1.0), focal, clear)
+
+
+def doubt(masses: FloatArray, focal: FocalSets) -> FloatArray:
+    """One minus the largest pignistic probability, (n,)."""
+    left: FloatArray = 1.0 - transforms.pignistic(masses, focal, "dempster").max(1)
+    return np.clip(left, 0.0, 1.0)
+
+
+def _two_largest(belief: FloatArray) -> tuple[FloatArray, FloatArray]:
+    if belief.shape[1] == 1:
+        return belief[:, 0], np.zeros(len(belief))
+    ordered = np.partition(belief, -2, axis=1)
+    return ordered[:, -1], ordered[:, -2]
+
+
+def _believe_sets(confidence: FloatArray, masses: FloatArray, focal: FocalSets, columns: IntArray) -> None:
+    """For objects between clusters: the normalised mass inside the set that is said."""
+    members = focal.with_empty
+    for column in np.unique(columns[columns > focal.n_clusters]):
+        rows = np.flatnonzero(columns == column)
+        inside = members @ (1 - members[column]) == 0  # no cluster outside the set
+        inside[0] = False
+        confidence[rows] = masses[rows][:, inside].sum(1) / masses[rows, 1:].sum(1)

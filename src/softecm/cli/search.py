@@ -1,0 +1,121 @@
+"""``-c auto`` and ``-c 2-12``: one number of clusters after the other, every value shown and kept."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from softecm.cli.fitting import Fitted, Params, watched
+from softecm.cli.problems import Problem
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
+    from softecm.selection import Choice
+
+RANGE = re.compile(r"(\d+)(?:-|\.\.)(\d+)")
+WANTED = {
+    "valleys": "have the clearest valleys between them",
+    "nonspecificity": "leave the least unsaid",
+}
+
+
+@dataclass(frozen=True)
+class Search:
+    """How a number of clusters was chosen."""
+
+    text: str = ""
+    rule: str | None = None
+    values: Mapping[int, float | None] = field(default_factory=dict)  # None where clusters merged or stand empty
+
+    def facts(self) -> dict[str, Any]:
+        """For summary.json."""
+        return {
+            "clusters_chosen": self.text or None,
+            "rule": self.rule,
+            "candidates": {str(c): value for c, value in self.values.items()},
+        }
+
+
+def whole_range(text: str) -> range | None:
+    """A range such as 2-12 or 2..12, both ends included; None for anything else.
+
+    Examples
+    --------
+    >>> whole_range("2-4"), whole_range("2..12"), whole_range("4-2"), whole_range("3")
+    (range(2, 5), range(2, 13), None, None)
+    """
+    found = RANGE.fullmatch(text.strip())
+    low, high = (0, -1) if found is None else map(int, found.groups())
+    return range(low, high + 1) if low <= high else None
+
+
+def fit_auto(data: Any, params: Params, err: Console, candidates: Sequence[int] | None = None) -> tuple[Fitted, Search]:
+    """The best number of clusters and how it was found; a fit that Ctrl-C cut short only counts where it is the first."""
+    from softecm import SoftECM
+    from softecm.selection import SearchEdgeWarning, choose_n_clusters
+
+    base, tried = SoftECM(**params), dict[int, Fitted]()
+
+    def one(model: SoftECM, data: Any) -> SoftECM | None:
+        fitted = watched(model, data, err, f"trying {model.n_clusters} groups")
+        cut_short = fitted.interrupted and bool(tried)
+        tried[model.n_clusters] = replace(fitted, model=base)  # models are large: the search keeps the best one
+        return None if cut_short else fitted.model
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SearchEdgeWarning)  # said below, with the others
+            choice = choose_n_clusters(
+                data,
+                estimator=base,
+                candidates=candidates,
+                fit=one,
+                callback=lambda count, model, value: tried[count].interrupted,
+            )
+    except Problem:
+        raise
+    except ValueError as error:
+        if "stand apart" not in str(error):
+            raise Problem(str(error)) from error
+        raise Problem(
+            f"no number of clusters from {min(tried)} to {max(tried)} gave groups that stand apart: try --relaxation gap "
+            "or -c with a number."
+        ) from None
+    fitted = replace(tried[choice.n_clusters], model=choice.model)
+    remarks = _remarks(choice, [c for c, one in tried.items() if one.interrupted and c not in choice.values])
+    return replace(fitted, warnings=(*remarks, *fitted.warnings)), _search(choice)
+
+
+def _search(choice: Choice) -> Search:
+    values = {c: float(v) if math.isfinite(v) else None for c, v in choice.values.items()}
+    wanted = WANTED.get(choice.rule, f"are best by {choice.rule}")
+    ends = f"{min(values)} to {max(values)}"
+    text = f"{choice.n_clusters} groups of {ends} {wanted} ({choice.rule} {choice.values[choice.n_clusters]:.3f})"
+    return Search(text, choice.rule, values)
+
+
+def _remarks(choice: Choice, cut_short: Sequence[int]) -> list[str]:
+    """What to mind about a search."""
+    from softecm.selection.n_clusters import edge_remark
+
+    if cut_short:
+        return [f"The search was stopped by Ctrl-C at {cut_short[0]} groups, which do not count: more were not tried."]
+    return [f"{edge_remark(choice)} For example -c 2-{2 * choice.n_clusters}."] if choice.edge else []
+
+
+def candidates_table(values: Mapping[str, float | None], chosen: int) -> Table:
+    """Every number that was tried with its value, the chosen one bold."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("groups", justify="right")
+    table.add_column("value", justify="right")
+    for c, value in values.items():
+        mark = "bold" if int(c) == chosen else "dim"
+        table.add_row(c, "merged or empty" if value is None else f"{value:.3f}", style=mark)
+    return table
