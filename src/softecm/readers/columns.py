@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from softecm.readers.base import Column, Names, ReadError, ReadOptions, short
+from softecm.spaces.roles import counts_rows, is_free_text, names_rows
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FREE_TEXT = (
-    0.5  # a text column with more different values than this part of the rows names objects, it does not group them
-)
-FEW_LEVELS = 30
 
 
 class Understood(NamedTuple):
@@ -61,7 +57,7 @@ def understood_column(
         return Understood(None, Column(name, "left out", "complex numbers", gaps))
     if not forced and n > 1 and column.nunique() == 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(column.iloc[0])}", gaps))
-    if may_be_id and n > 9 and _counts_rows(column):
+    if may_be_id and counts_rows(column.to_numpy()):
         return Understood(None, Column(name, "id", "counts the rows"))
     return Understood(column, Column(name, "number", shown(column), gaps))
 
@@ -69,9 +65,9 @@ def understood_column(
 def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool) -> Understood:
     words = stripped(column)
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
-    if not asked and distinct == n and n > 9 and may_be_id:
+    if not asked and may_be_id and names_rows(distinct, n):
         return Understood(None, Column(name, "id", "different in every row", gaps))
-    if not asked and distinct > max(FEW_LEVELS, FREE_TEXT * n):
+    if not asked and is_free_text(distinct, n):
         return Understood(None, Column(name, "left out", f"free text: {distinct} different values", gaps))
     if not asked and n > 1 and distinct <= 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(words.iloc[0])}", gaps))
@@ -116,11 +112,6 @@ def as_numbers(path: Path, name: str, column: pd.Series) -> pd.Series:
             "or name it with --missing."
         )
     return numbers.astype("float64")
-
-
-def _counts_rows(column: pd.Series) -> bool:
-    values = column.to_numpy()
-    return values.dtype.kind in "iu" and bool((np.diff(values) == 1).all()) and values[0] in (0, 1)
 
 
 def words(column: pd.Series) -> Names:
