@@ -1,4 +1,4 @@
-"""One column of a table: numbers, categories, names of the rows, or nothing to cluster by."""
+"""One column of a table: numbers, categories, dates, names of the rows, or nothing to cluster by."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def understood_column(
         return Understood(None, Column(name, "left out", "as asked", gaps))
     if name in options.numeric or "all" in options.numeric:
         return Understood(as_numbers(path, name, column), Column(name, "number", shown(column), gaps))
-    if types.is_datetime64_any_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype):
-        return Understood(None, Column(name, "left out", "dates", gaps))
     if gaps == n:
         return Understood(None, Column(name, "left out", "empty", gaps))
+    if types.is_datetime64_any_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype):
+        return Understood(column, Column(name, "date", shown(column), gaps))
     as_number = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
     if name in options.categorical or "all" in options.categorical or not as_number:
         return _category(name, column, asked=forced or name in options.categorical, may_be_id=may_be_id)
@@ -121,12 +121,14 @@ def words(column: pd.Series) -> Names:
 
 
 def shown(column: pd.Series) -> str:
-    """Range of numbers, or the most frequent categories."""
+    """Range of numbers and dates, or the most frequent categories."""
     filled = column.dropna()
     if not len(filled):
         return "empty"
     if filled.dtype.kind in "iuf":
         return f"{filled.min():.6g} to {filled.max():.6g}"
+    if filled.dtype.kind in "mM":
+        return f"{filled.min()} to {filled.max()}"
     counts = filled.value_counts()
     shown = ", ".join(short(v) for v in counts.index[:4])
     return shown + (f" … ({len(counts)} values)" if len(counts) > 4 else "")
