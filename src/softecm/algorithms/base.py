@@ -215,7 +215,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         if in_blocks(X) and hasattr(self, "model_"):
             from softecm.distributed import predict_scattered
 
-            columns = Columns.of(self)
+            columns, X = Columns.of(self), without(X, getattr(self, "left_out_", None))
             return predict_scattered(self.model_, type(self).__name__, columns, X)  # type: ignore[return-value]
         return self.model_.partition(self._encode(X)) if hasattr(self, "model_") else self._unfitted()
 

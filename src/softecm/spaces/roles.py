@@ -59,14 +59,14 @@ def left_out(X: Any) -> dict[str, str]:
 
 
 def without(X: Any, names: Any) -> Any:
-    """A data frame without some columns, where it has them; anything else as it is."""
+    """A data frame, in memory or of Dask, without some columns, where it has them; anything else as it is."""
     if not names:
         return X
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    frame = nw.from_native(X, pass_through=True)
+    if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return X
     unwanted = {str(name) for name in names}  # a model file has names as text
-    return frame.drop([name for name in frame.columns if str(name) in unwanted]).to_native()
+    return frame.drop([name for name in frame.collect_schema().names() if str(name) in unwanted]).to_native()
 
 
 def _reason(column: Any, *, may_be_id: bool, gaps: bool) -> str:
