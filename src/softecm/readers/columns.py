@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from softecm.readers.base import Column, Names, ReadError, ReadOptions, short
-from softecm.spaces.roles import counts_rows, is_free_text, names_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +40,8 @@ def understood_column(
     """
     from pandas.api import types
 
+    from softecm.spaces.roles import counts_rows
+
     name, gaps, n = str(column.name), int(column.isna().sum()), len(column)
     if name in options.drop:
         return Understood(None, Column(name, "left out", "as asked", gaps))
@@ -63,6 +64,8 @@ def understood_column(
 
 
 def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool) -> Understood:
+    from softecm.spaces.roles import is_free_text, names_rows
+
     words = stripped(column)
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
     if not asked and may_be_id and names_rows(distinct, n):
