@@ -100,7 +100,7 @@ def test_a_bad_block_on_a_worker_is_named(client):
     gap = X.copy()
     gap[-1, 0] = np.nan
     with client.as_current(), pytest.raises(ValueError, match=r"block 15 .*Input X contains NaN"):
-        SoftECM(3).fit(da.from_array(gap, chunks=BLOCKS.chunks))
+        SoftECM(3, metric="sqeuclidean").fit(da.from_array(gap, chunks=BLOCKS.chunks))
 
 
 def test_a_block_beyond_the_workers_memory_is_named_before_it_is_made(client):

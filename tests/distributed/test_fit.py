@@ -188,7 +188,36 @@ def test_a_block_with_a_gap_is_named():
     gap = X.copy()
     gap[250, 1] = np.nan
     with pytest.raises(ValueError, match=r"block 2 \(rows 200 to 299\): Input X contains NaN"):
-        SoftECM(3).fit(da.from_array(gap, chunks=(100, 2)))
+        SoftECM(3, metric="sqeuclidean").fit(da.from_array(gap, chunks=(100, 2)))
+
+
+@pytest.mark.parametrize("kind", ["alike", "units", "gaps"])
+def test_auto_takes_in_blocks_what_it_takes_in_memory(kind):
+    rows = X * [1.0, 1000.0] if kind == "units" else X.copy()
+    if kind == "gaps":
+        rows[250, 1] = np.nan
+    given = {"init": rows[[0, 200, 400]], "max_iter": 5}
+    whole = quietly(SoftECM(3, **given), rows)
+    parts = quietly(SoftECM(3, **given), da.from_array(rows, chunks=(100, 2)))
+    same(whole, parts)
+    assert parts.metric_reason_ == whole.metric_reason_
+    assert parts.metric_.name == {"alike": "sqeuclidean"}.get(kind, "mixed")
+    np.testing.assert_allclose(parts.prototypes_, whole.prototypes_)
+    np.testing.assert_allclose(parts.predict_partition(rows).masses, whole.partition_.masses, atol=1e-8)
+
+
+def test_new_objects_in_blocks_may_have_the_id_that_was_left_out():
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(number=np.arange(len(X)))
+    model = quietly(SoftECM(3, init=START, max_iter=5), frame)
+    assert list(model.left_out_) == ["number"]
+    found = model.predict_partition(dd.from_pandas(frame, npartitions=3)).compute().masses
+    np.testing.assert_allclose(found, model.partition_.masses, atol=1e-8)
+
+
+def test_auto_in_blocks_asks_about_aeons_layout():
+    series = da.zeros((8, 2, 40), chunks=(4, 2, 40))
+    with pytest.raises(ValueError, match="looks like aeon's"):
+        SoftECM(2).fit(series)
 
 
 def test_blocks_of_other_columns_are_named():

@@ -91,7 +91,7 @@ def test_ids_constants_dates_and_free_text_are_told_from_attributes(tmp_path: Pa
     kinds = {c.name: c.kind for c in loaded.columns}
     assert kinds == {
         "who": "id", "row": "number", "same": "left out", "note": "left out", "value": "number", "empty": "left out",
-        "when": "left out",
+        "when": "date",
     }  # fmt: skip
     assert loaded.names[:2] == ["p0", "p1"]
 

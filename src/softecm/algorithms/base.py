@@ -19,6 +19,7 @@ from softecm._engine import threads
 from softecm._frames import make_frame
 from softecm._warnings import CollapseWarning, EmptyClusterWarning
 from softecm.belief import CredalPartition, FocalSets
+from softecm.distances.auto import Choice, choose_for
 from softecm.distances.base import SemiMetric
 from softecm.distances.registry import resolve_metric
 from softecm.fit import fitting, pipeline
@@ -29,6 +30,7 @@ from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Columns, Objects, check_weights, in_memory
 from softecm.fit.settings import Plan, Settings
 from softecm.objective.linked import with_linked
+from softecm.spaces.roles import without
 
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):
@@ -153,10 +155,20 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     separation_: float
     collapsed_: bool
     n_features_in_: int
+    #: Columns of the fit's data frame that name objects instead of describing them, each with the reason.
+    left_out_: Mapping[str, str]
+    metric_reason_: str
 
     def _encode(self, X: Any) -> Any:
         check_is_fitted(self)
+        X = without(X, getattr(self, "left_out_", None))
         return self.model_.space.encode(self.model_.space.check(self, X, reset=False))
+
+    @property
+    def metric_(self) -> SemiMetric:
+        """The semi-metric of the fit, with everything it learned; ``metric_reason_`` says why it was taken."""
+        check_is_fitted(self)
+        return self.model_.metric
 
     @property
     def prototypes_(self) -> Any:
@@ -204,7 +216,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         if in_blocks(X) and hasattr(self, "model_"):
             from softecm.distributed import predict_scattered
 
-            columns = Columns.of(self)
+            columns, X = Columns.of(self), without(X, getattr(self, "left_out_", None))
             return predict_scattered(self.model_, type(self).__name__, columns, X)  # type: ignore[return-value]
         return self.model_.partition(self._encode(X)) if hasattr(self, "model_") else self._unfitted()
 
@@ -323,7 +335,8 @@ class PrototypeFamily(PrototypeClusterer):
         return self
 
     def _fit_memory(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
-        metric = resolve_metric(chosen.metric, X)
+        choice = choose_for(chosen.metric, X)
+        metric, X = resolve_metric(choice.metric, None), choice.kept(X)
         algorithm = self._algorithm(metric)
         with threads(chosen.n_jobs):
             objects = in_memory(algorithm, chosen, metric, self, X, sample_weight, runs=chosen.n_init)
@@ -333,20 +346,25 @@ class PrototypeFamily(PrototypeClusterer):
             if outcome.links is not None and "masses" in outcome.solution.found:
                 partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
         self._adopt(objects, model, outcome)
+        self._chose(choice)
         self._store(partition)
         self._warn(outcome.chosen)
         if not self.collapsed_:
             self._warn_if_empty()
 
     def _fit_blocks(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
-        from softecm.distributed import opened
+        from softecm.distributed import choose_for_blocks, opened, source_of
 
-        with opened(self._algorithm, chosen, type(self).__name__, X, sample_weight) as (algorithm, objects):
+        source = source_of(X)
+        choice = choose_for_blocks(chosen.metric, source)
+        chosen = replace(chosen, metric=choice.metric)
+        with opened(self._algorithm, chosen, type(self).__name__, source, sample_weight) as (algorithm, objects):
             outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
             model = pipeline.model_of(algorithm, objects, outcome)
             partition = objects.partition(model)
             totals = partition.totals()
         self._adopt(objects, model, outcome)
+        self._chose(choice)
         self._store_scattered(partition)
         self._warn(outcome.chosen)
         if not self.collapsed_:
@@ -376,6 +394,12 @@ class PrototypeFamily(PrototypeClusterer):
         if solution.residual is not None:
             self.constraint_residual_ = float(solution.residual[run])
 
+    def _chose(self, choice: Choice) -> None:
+        """Keep why the metric was taken, and which columns it does not see."""
+        self.left_out_ = dict(choice.left_out)
+        if "metric" in self.get_params(deep=False):
+            self.metric_reason_ = choice.reason
+
     def _store_scattered(self, partition: Any) -> None:
         """A partition that stays where its objects are; labels and scores only where they can stay there, too."""
         self.partition_ = partition
@@ -393,7 +417,9 @@ class PrototypeFamily(PrototypeClusterer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        pairwise = getattr(self, "metric", None) == "precomputed"
+        metric = getattr(self, "metric", None)
+        pairwise = isinstance(metric, str) and metric == "precomputed"
+        tags.input_tags.allow_nan = isinstance(metric, str) and metric in ("auto", "mixed")
         tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
         return tags
 

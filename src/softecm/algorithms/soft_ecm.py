@@ -118,11 +118,15 @@ class SoftECM(LinkableFamily):
     ----------
     n_clusters : int, default=2
     metric : str, SemiMetric or callable, default="auto"
-        "auto" looks at the data: numbers get "sqeuclidean". Or a registered name, a :class:`SemiMetric`, or a torch
-        function ``d(x, v) -> (n, f)``, differentiable in ``v``. "precomputed": ``X`` holds the n x n dissimilarities of the
-        objects, prototypes are objects (``prototypes_`` their numbers), and new objects come as n_new x n dissimilarities
-        to the training objects. Where the triangle inequality holds, as for distances, hardly any object lies between two
-        others by their sum: give squared distances if sets should have prototypes midway.
+        "auto" looks at the data, as the command line does: series get "softdtw"; tables with categories or dates, and
+        numbers with gaps or in different units (one column's range more than five times another's), "mixed", which scales;
+        other numbers "sqeuclidean". In a data frame it leaves out ids and free text. ``metric_reason_`` says why. Or a
+        registered name, a :class:`SemiMetric`, or a torch function ``d(x, v) -> (n, f)``, differentiable in ``v``: these
+        never scale numbers by themselves, save "mixed", and take all columns. "precomputed": ``X`` holds the n x n
+        dissimilarities of the objects, prototypes are objects (``prototypes_`` their numbers), and new objects come
+        as n_new x n dissimilarities to the training objects. Where the triangle inequality holds, as for distances,
+        hardly any object lies between two others by their sum: give squared distances if sets should have prototypes
+        midway.
     alpha : float, default=1.0
         At least 0. Larger keeps mass off large sets.
     beta : float, default=1.2
@@ -190,7 +194,14 @@ class SoftECM(LinkableFamily):
         Whether ``separation_`` is below 0.0025.
     outlier_scores_ : ndarray of shape (n,), the mass on the empty set
     delta_ : float or None
+    metric_ : SemiMetric
+        What compared the objects, with everything it learned from them.
+    metric_reason_ : str
+        Why "auto" took it; "as asked" where it was named.
+    left_out_ : dict
+        Columns that "auto" left out, with the reason; new data may have them or not.
     n_features_in_ : int
+        Without those left out.
     feature_names_in_ : ndarray of str, where the data had names
 
     Examples

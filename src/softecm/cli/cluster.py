@@ -73,6 +73,7 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     say_understood(out, source.file, source.loaded, metric, why, source.n_objects)
     _check_size(source, asked)
     fitted, chosen = _fit(asked, source, metric, err)
+    fitted.model.metric_reason_ = why
     with whole_folder(asked.folder, force=asked.force) as work:
         with err.status("writing the masses"):
             counted = source.write_masses(fitted.model, work, asked.clear)

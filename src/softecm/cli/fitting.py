@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 #: Parameters of an estimator by name, as the options gave them.
 Params: TypeAlias = Mapping[str, Any]
-DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they can't be meant to count alike
 
 
 @dataclass(frozen=True)
@@ -38,29 +37,20 @@ class Fitted:
     seconds_a_round: float | None = None  # the median; None for fewer than two rounds
 
 
-def choose_metric(loaded: Loaded) -> tuple[str, str]:
-    """The metric that suits the data, and why."""
-    if loaded.shape == "series":
-        return "softdtw", "series are compared with soft-DTW"
-    if loaded.categories:
-        return "mixed", "numbers are scaled to unit spread, categories count when they differ"
-    if loaded.gaps:
-        return "mixed", "missing cells are left out of the comparison, numbers scaled to unit spread"
-    span = (loaded.data.max() - loaded.data.min()).to_numpy(dtype=np.float64)
-    span = span[span > 0]
-    if len(span) > 1 and span.max() > DIFFERENT_UNITS * span.min():
-        return "mixed", "the columns are in different units, so each is scaled to unit spread"
-    return "sqeuclidean", "the columns are in comparable units and taken as they are"
-
-
 def metric_for(asked: str, loaded: Loaded) -> tuple[str, str]:
     """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
     from softecm.distances import SEMI_METRICS
+    from softecm.distances.auto import ASKED, Look
 
-    name, why = (asked, "as asked") if asked != "auto" else choose_metric(loaded)
-    if name not in SEMI_METRICS:
-        raise Problem(f"--metric {name} is unknown: use auto, {', '.join(SEMI_METRICS)}.")
-    return name, why
+    if asked != "auto":
+        if asked not in SEMI_METRICS:
+            raise Problem(f"--metric {asked} is unknown: use auto, {', '.join(SEMI_METRICS)}.")
+        return asked, ASKED
+    with mendable(ValueError):
+        look = Look.of(loaded.data)  # which columns to take, the reader has said
+    # Of a file read block by block only a sample is here, but its gaps were counted.
+    choice = replace(look, gaps=look.gaps or bool(loaded.gaps)).choice()
+    return str(choice.metric), choice.reason
 
 
 def fit(data: Any, params: Params, err: Console, title: str = "fitting", **options: Any) -> Fitted:

@@ -64,7 +64,7 @@ def run(
         book.unlink(missing_ok=True)
     found = _sweep(loaded, values, {**given, "metric": metric}, seeds, resamples, book, err)
     choices = {name: _choice(found, name) for name in _rules(found)}
-    summary = _summary(file, metric, found, values, rule, choices)
+    summary = _summary(file, (metric, why), found, values, rule, choices)
     with disk(f"writing to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         _write(folder, found, values, rule, summary)
@@ -181,11 +181,14 @@ def _plain(value: Any) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _summary(file: Path, metric: str, found: Sweep, values: Grid, rule: str, choices: Choices) -> dict[str, Any]:
+def _summary(
+    file: Path, metric: tuple[str, str], found: Sweep, values: Grid, rule: str, choices: Choices
+) -> dict[str, Any]:
     chosen = choices[rule]
     return {
         "file": str(file.absolute()),
-        "metric": metric,
+        "metric": metric[0],
+        "metric_reason": metric[1],
         "grid": dict(values),
         "runs": len(found),
         "merged_runs": int(found["collapsed"].astype(bool).sum()),

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Sums
-from softecm.distances.squared_euclidean import fused_vector_masses, fused_vectors, weighted_means, weighted_sums
+from softecm.distances.squared_euclidean import (
+    VectorPasses,
+    fused_vector_masses,
+    fused_vectors,
+    weighted_means,
+    weighted_sums,
+)
 from softecm.spaces.tables import EncodedTable, Layout
 
 #: From probabilities (k, levels) and the columns' layout to what each level adds to the distance, before weights.
@@ -219,8 +225,22 @@ class TablePasses(CompiledPasses):
 
     def round(self, x: EncodedTable | Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
         """The table's or the vectors' pass."""
+        x = plain(x)
         return fused_vectors(x, v, previous, **cost) if isinstance(x, Tensor) else fused_table(x, v, previous, **cost)
 
     def masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Any) -> Tensor | None:
         """The table's or the vectors' pass."""
+        x = plain(x)
         return fused_vector_masses(x, v, **cost) if isinstance(x, Tensor) else fused_table_masses(x, v, **cost)
+
+    def nearest(self, x: EncodedTable | Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
+        """The vectors' pass; None for other tables."""
+        x = plain(x)
+        return VectorPasses().nearest(x, v) if isinstance(x, Tensor) else None
+
+
+def plain(x: EncodedTable | Tensor) -> EncodedTable | Tensor:
+    """A table of numbers without gaps as the rows it is, for which there are faster passes, on GPUs, too."""
+    if isinstance(x, EncodedTable) and not x.layout.levels and x.observed is None:
+        return x.numbers
+    return x

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from softecm.distances.auto import choose
 from softecm.distances.base import SemiMetric
 
 
@@ -36,7 +37,7 @@ def resolve_metric(metric: Any, X: Any) -> SemiMetric:
     if isinstance(metric, SemiMetric):
         return metric
     if isinstance(metric, str):
-        name = choose(X) if metric == "auto" else metric
+        name = choose(X).metric if metric == "auto" else metric
         if name in SEMI_METRICS:
             return SEMI_METRICS[name]()
         names = ", ".join(repr(n) for n in ("auto", *SEMI_METRICS))
@@ -48,21 +49,3 @@ def resolve_metric(metric: Any, X: Any) -> SemiMetric:
     raise ValueError(
         f"metric must be a name, a SemiMetric or a torch function d(x, v); got {metric!r}. 'auto' looks at the data."
     )
-
-
-def choose(X: Any) -> str:
-    """The metric that fits the look of the data."""
-    if isinstance(X, list | tuple) and len(X) and all(getattr(row, "ndim", 0) == 2 for row in X):
-        return "softdtw"
-    if getattr(X, "ndim", 2) == 3:
-        return "softdtw"
-    return "mixed" if has_categories(X) else "sqeuclidean"
-
-
-def has_categories(X: Any) -> bool:
-    """Whether a data frame has text, category, boolean or date columns."""
-    import narwhals.stable.v1 as nw
-    from narwhals.stable.v1 import selectors as cs
-
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return isinstance(frame, nw.DataFrame) and len(frame.select(~cs.numeric()).columns) > 0

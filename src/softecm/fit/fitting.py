@@ -218,8 +218,8 @@ def _with_sets(
     prices = Prices.of([replace(c, lam=0.0) for c in cells], np.arange(len(cells)))
     solution = algorithm.with_sets(objects, cells[0], prices, best)
     outcomes = pipeline.judged(algorithm, objects, cells, [1] * len(cells), solution)
-    starts = [None if plan.stage is None else plan.stage.starts for plan in plans]
-    return [replace(outcome, compared=compared) for outcome, compared in zip(outcomes, starts, strict=True)]
+    compared = [None if plan.stage is None else plan.stage.starts for plan in plans]
+    return [replace(outcome, compared=those) for outcome, those in zip(outcomes, compared, strict=True)]
 
 
 def _single(plan: Planned) -> Settings:

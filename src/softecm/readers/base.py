@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Format", "Kind", "Loaded", "Names", "ReadError", "ReadOptions", "Reader", "Sheet"]
 
-Kind = Literal["number", "category", "id", "label", "left out"]
+Kind = Literal["number", "category", "date", "id", "label", "left out"]
+ATTRIBUTES = ("number", "category", "date")  # the kinds of columns that are clustered by
 Names = NDArray[np.object_]
 
 
@@ -81,7 +82,7 @@ class Loaded:
     @property
     def gaps(self) -> int:
         """Missing cells among the attributes."""
-        return sum(c.gaps for c in self.columns if c.kind in ("number", "category"))
+        return sum(c.gaps for c in self.columns if c.kind in ATTRIBUTES)
 
     @property
     def categories(self) -> bool:

@@ -1,4 +1,4 @@
-"""One column of a table: numbers, categories, names of the rows, or nothing to cluster by."""
+"""One column of a table: numbers, categories, dates, names of the rows, or nothing to cluster by."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ from softecm.readers.base import Column, Names, ReadError, ReadOptions, short
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FREE_TEXT = (
-    0.5  # a text column with more different values than this part of the rows names objects, it does not group them
-)
-FEW_LEVELS = 30
 
 
 class Understood(NamedTuple):
@@ -45,15 +40,17 @@ def understood_column(
     """
     from pandas.api import types
 
+    from softecm.spaces.roles import counts_rows
+
     name, gaps, n = str(column.name), int(column.isna().sum()), len(column)
     if name in options.drop:
         return Understood(None, Column(name, "left out", "as asked", gaps))
     if name in options.numeric or "all" in options.numeric:
         return Understood(as_numbers(path, name, column), Column(name, "number", shown(column), gaps))
-    if types.is_datetime64_any_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype):
-        return Understood(None, Column(name, "left out", "dates", gaps))
     if gaps == n:
         return Understood(None, Column(name, "left out", "empty", gaps))
+    if types.is_datetime64_any_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype):
+        return Understood(column, Column(name, "date", shown(column), gaps))
     as_number = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
     if name in options.categorical or "all" in options.categorical or not as_number:
         return _category(name, column, asked=forced or name in options.categorical, may_be_id=may_be_id)
@@ -61,17 +58,19 @@ def understood_column(
         return Understood(None, Column(name, "left out", "complex numbers", gaps))
     if not forced and n > 1 and column.nunique() == 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(column.iloc[0])}", gaps))
-    if may_be_id and n > 9 and _counts_rows(column):
+    if may_be_id and counts_rows(column.to_numpy()):
         return Understood(None, Column(name, "id", "counts the rows"))
     return Understood(column, Column(name, "number", shown(column), gaps))
 
 
 def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool) -> Understood:
+    from softecm.spaces.roles import is_free_text, names_rows
+
     words = stripped(column)
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
-    if not asked and distinct == n and n > 9 and may_be_id:
+    if not asked and may_be_id and names_rows(distinct, n):
         return Understood(None, Column(name, "id", "different in every row", gaps))
-    if not asked and distinct > max(FEW_LEVELS, FREE_TEXT * n):
+    if not asked and is_free_text(distinct, n):
         return Understood(None, Column(name, "left out", f"free text: {distinct} different values", gaps))
     if not asked and n > 1 and distinct <= 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(words.iloc[0])}", gaps))
@@ -118,11 +117,6 @@ def as_numbers(path: Path, name: str, column: pd.Series) -> pd.Series:
     return numbers.astype("float64")
 
 
-def _counts_rows(column: pd.Series) -> bool:
-    values = column.to_numpy()
-    return values.dtype.kind in "iu" and bool((np.diff(values) == 1).all()) and values[0] in (0, 1)
-
-
 def words(column: pd.Series) -> Names:
     """Names of rows or of classes as text, gaps as None."""
     values = column.astype(object).where(column.notna(), None)
@@ -130,12 +124,14 @@ def words(column: pd.Series) -> Names:
 
 
 def shown(column: pd.Series) -> str:
-    """Range of numbers, or the most frequent categories."""
+    """Range of numbers and dates, or the most frequent categories."""
     filled = column.dropna()
     if not len(filled):
         return "empty"
     if filled.dtype.kind in "iuf":
         return f"{filled.min():.6g} to {filled.max():.6g}"
+    if filled.dtype.kind in "mM":
+        return f"{filled.min()} to {filled.max()}"
     counts = filled.value_counts()
     shown = ", ".join(short(v) for v in counts.index[:4])
     return shown + (f" … ({len(counts)} values)" if len(counts) > 4 else "")

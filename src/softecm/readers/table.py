@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softecm.readers.base import Column, Loaded, Names, ReadError, ReadOptions, Sheet, existing, short
+from softecm.readers.base import ATTRIBUTES, Column, Loaded, Names, ReadError, ReadOptions, Sheet, existing, short
 from softecm.readers.columns import shown, understood_column, words
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class _Found:
 
 
 def _code(columns: Sequence[Column]) -> str:
-    away = [c.name for c in columns if c.kind not in ("number", "category")]
+    away = [c.name for c in columns if c.kind not in ATTRIBUTES]
     return f"X = table.drop(columns={away!r})" if away else "X = table"
 
 

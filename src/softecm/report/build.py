@@ -14,6 +14,7 @@ from softecm.report.asked import Data, Model, comparing, history, merged, pairwi
 from softecm.report.data import ReportData
 from softecm.report.objects import every, names_of, take
 from softecm.report.view import is_square, look
+from softecm.spaces.roles import without
 
 COMPARED = 200  # objects by which those of the fit are told from others
 SAME = 1e-3
@@ -78,6 +79,7 @@ def build(
     >>> page.axis_names, page.html.count("The Diamond")
     (('x', 'y'), 2)
     """
+    X = without(X, getattr(model, "left_out_", None))
     shown = partition if partition is not None else _partition(model, X)
     scored = fit.scores(shown, labels) if scores is None else scores
     called = names_of(X, len(shown), names)

@@ -22,6 +22,10 @@ def parameters(model: Model) -> dict[str, str]:
     metric = _metric(model, params.get("metric"))
     if metric:
         shown["metric"] = metric
+    if metric and hasattr(model, "metric_reason_"):
+        shown["metric_reason"] = str(model.metric_reason_)
+    for name, reason in getattr(model, "left_out_", {}).items():
+        shown[f"left out: {name}"] = str(reason)
     for name, value in params.items():
         found = getattr(model, f"{name}_", None)
         if isinstance(value, str) and value == "auto" and isinstance(found, int | float):

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 
 from softecm._engine import threads
 from softecm.belief import CredalPartition
+from softecm.distances.auto import choose_for
 from softecm.distances.registry import resolve_metric
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm
@@ -63,9 +64,10 @@ def prepared(cell: Cell, data: Data) -> Ready:
         while len(_prepared) >= KEPT:
             del _prepared[next(iter(_prepared))]
         chosen = model._settings()
-        metric = resolve_metric(chosen.metric, data.X)
+        choice = choose_for(chosen.metric, data.X)
+        metric, X = resolve_metric(choice.metric, None), choice.kept(data.X)
         algorithm = model._algorithm(metric)
-        objects = in_memory(algorithm, chosen, metric, model, data.X, data.sample_weight, runs=100 * chosen.n_init)
+        objects = in_memory(algorithm, chosen, metric, model, X, data.sample_weight, runs=100 * chosen.n_init)
         _prepared[key] = Ready(algorithm, objects)
     return _prepared[key]
 

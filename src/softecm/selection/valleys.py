@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from softecm.selection.geometry import Floats, Geometry, silhouette
 
-# Tuned on planted problems of one seed and judged on others (docs/how_to_choose.md); neighbouring values do as well.
+# Tuned on planted problems of two seeds and judged on others (docs/how_to_choose.md); neighbouring values do as well.
 WINDOW = 0.5  # half width of a window, as a part of the way from the cut to a cluster's median
 DEEP = 0.7  # a valley holds at most this part of the objects of the lower hill
 FEW = 4.0  # objects added to every window, so that a handful is no evidence

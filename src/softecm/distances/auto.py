@@ -1,0 +1,178 @@
+"""``metric="auto"``: what suits the look of the data, and why, for the library and the command line alike."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from narwhals.stable.v1 import selectors as cs
+from numpy.typing import NDArray
+
+from softecm.spaces.roles import left_out, without
+
+logger = logging.getLogger("softecm")
+
+DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they can't be meant to count alike
+MOST_CHANNELS = 32  # aeon has channels before steps: few of the one, many more of the other
+STEPS_A_CHANNEL = 4
+
+SERIES = "series are compared with soft-DTW"
+CATEGORIES = "numbers are scaled to unit spread, categories count when they differ"
+GAPS = "missing cells are left out of the comparison, numbers scaled to unit spread"
+UNITS = "the columns are in different units, so each is scaled to unit spread"
+ALIKE = "the columns are in comparable units and taken as they are"
+ASKED = "as asked"
+
+Kind: TypeAlias = Literal["series", "categories", "numbers"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A metric, why it was taken, and which columns of a data frame are left out, each with its reason."""
+
+    metric: Any  # a name, or whatever the user gave
+    reason: str
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def kept(self, X: Any) -> Any:
+        """The data without the columns that are left out."""
+        return without(X, self.left_out)
+
+    def tell(self) -> Choice:
+        """Say it in the log."""
+        logger.info('metric="auto": %s (%s)', self.metric, self.reason)
+        for name, reason in self.left_out.items():
+            logger.info("column %r is left out (%s)", name, reason)
+        return self
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the choice depends on; adds up over blocks of rows.
+
+    Attributes
+    ----------
+    kind : "series", "categories" or "numbers"
+    gaps : whether a number is missing
+    low, high : smallest and largest number of each column (p,)
+    """
+
+    kind: Kind
+    gaps: bool = False
+    low: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    high: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    @staticmethod
+    def of(X: Any) -> Look:
+        """Of objects in memory."""
+        kind = kind_of(X)
+        columns = numbers_of(X) if kind == "numbers" else None
+        if columns is None:
+            return Look(kind)
+        ends = [(c.min(), c.max()) if len(c) else (np.inf, -np.inf) for c in columns]  # NaN comes through
+        low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+        return Look(kind, bool(np.isnan(low).any()), low, high)
+
+    def merge(self, other: Look) -> Look:
+        """Two blocks together; that their columns differ is said elsewhere."""
+        if self.low.shape != other.low.shape:
+            return self
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Look(self.kind, self.gaps or other.gaps, low, high)
+
+    def choice(self) -> Choice:
+        """The metric and the reason."""
+        if self.kind == "series":
+            return Choice("softdtw", SERIES)
+        if self.kind == "categories":
+            return Choice("mixed", CATEGORIES)
+        if self.gaps:
+            return Choice("mixed", GAPS)
+        return Choice("mixed", UNITS) if self.units_differ else Choice("sqeuclidean", ALIKE)
+
+    @property
+    def units_differ(self) -> bool:
+        """Whether one column's range is more than five times another's; constant columns don't count."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            span = self.high - self.low
+        if not np.isfinite(span).all():
+            return False  # infinite, or nothing seen: refused with its own message
+        span = span[span > 0]
+        return len(span) > 1 and bool(span.max() > DIFFERENT_UNITS * span.min())
+
+
+def choose(X: Any) -> Choice:
+    """The metric that suits objects in memory, why, and the columns that name objects instead of describing them.
+
+    Series get "softdtw"; tables with text, categories, booleans or dates, and numbers with gaps, "mixed"; numbers in
+    different units (one column's range more than five times another's) "mixed", too, which scales each column by its
+    standard deviation and keeps prototypes in the columns' own units; all other numbers "sqeuclidean".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> choose(np.array([[1.0, 2000.0], [1.2, 1000.0]])).reason
+    'the columns are in different units, so each is scaled to unit spread'
+    """
+    away = left_out(X)
+    found = Look.of(without(X, away)).choice()
+    return Choice(found.metric, found.reason, away)
+
+
+def choose_for(metric: Any, X: Any) -> Choice:
+    """The choice where ``metric`` is "auto", told in the log; else what was asked for."""
+    return choose(X).tell() if isinstance(metric, str) and metric == "auto" else Choice(metric, ASKED)
+
+
+def kind_of(X: Any) -> Kind:
+    """What the objects are, by types and shapes alone: nothing is computed or loaded."""
+    if isinstance(X, list | tuple) and len(X) and all(getattr(row, "ndim", 0) == 2 for row in X):
+        return "series"
+    if getattr(X, "ndim", 2) == 3:
+        refuse_channels_first(X.shape)
+        return "series"
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return "categories" if len(frame.select(~cs.numeric()).columns) else "numbers"
+    return "categories" if _has_words(X) else "numbers"
+
+
+def refuse_channels_first(shape: tuple[int, ...]) -> None:
+    """Ask about an array that has few rows and many columns a series: aeon's layout, or very short series."""
+    n, first, second = shape
+    if not (first <= MOST_CHANNELS and STEPS_A_CHANNEL * first < second):
+        return
+    as_it_is = f" If they really have {first} steps in {second} channels, say metric='softdtw'." if first > 1 else ""
+    raise ValueError(
+        f"X must hold series as (n, steps, channels) under metric='auto'; got shape {tuple(shape)}, which looks like aeon's "
+        f"(n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}. Give "
+        f"X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
+    )
+
+
+def numbers_of(X: Any) -> list[NDArray[Any]] | None:
+    """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return [np.asarray(c.cast(nw.Float64).to_numpy(), dtype=np.float64) for c in frame.iter_columns()]
+    if hasattr(X, "toarray"):  # sparse: refused elsewhere
+        return None
+    try:
+        rows = np.asarray(X)
+        rows = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
+    except (TypeError, ValueError):
+        return None
+    return list(rows.T) if rows.ndim == 2 and rows.dtype.kind in "fiu" else None
+
+
+def _has_words(X: Any) -> bool:
+    """Whether an array of Python values, or a list of rows, holds text or truth values."""
+    if isinstance(X, list | tuple) and len(X) and all(isinstance(row, list | tuple) for row in X):
+        return any(isinstance(cell, str | bool) for row in X for cell in row)
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "O":
+        return False  # an array of text alone would have made text of its numbers, too: refused elsewhere
+    return any(isinstance(cell, str | bool) for cell in X.ravel())

@@ -1,0 +1,96 @@
+"""Columns that name objects instead of describing them, by one rule for files and for data frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.spaces.columns import Cells
+
+FEW_ROWS = 9  # so few different words may be groups, so few counts a coincidence
+FEW_LEVELS = 30  # categories that nobody wonders at
+FREE_TEXT = 0.5  # text with more different values than this part of the rows names objects, it does not group them
+
+
+def counts_rows(values: NDArray[Any]) -> bool:
+    """Whether whole numbers are 0, 1, 2, … or 1, 2, 3, … from the first row to the last."""
+    if values.dtype.kind not in "iu" or len(values) <= FEW_ROWS or values[0] not in (0, 1):
+        return False
+    return bool(int(values[-1]) - int(values[0]) == len(values) - 1 and (np.diff(values) == 1).all())
+
+
+def names_rows(distinct: int, n: int) -> bool:
+    """Whether text is different in every row."""
+    return distinct == n > FEW_ROWS
+
+
+def is_free_text(distinct: int, n: int) -> bool:
+    """Whether text has too many different values to be categories."""
+    return distinct > max(FEW_LEVELS, FREE_TEXT * n)
+
+
+def left_out(X: Any) -> dict[str, str]:
+    """The columns of a data frame that can't group its rows, each with the reason; none for arrays.
+
+    An id counts the rows or is text that is different in every row; the first such column is taken for it. Free text and
+    empty columns go, too; one that is always the same goes where there are gaps, since it would count for them.
+    Everything stays where nothing else would be left.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> left_out(pd.DataFrame({"number": range(1, 11), "size": [1.0, 5.0] * 5}))
+    {'number': 'an id: it counts the rows'}
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or not len(frame):
+        return {}
+    found: dict[str, str] = {}
+    gaps = any(_gaps(column) for column in frame.iter_columns())
+    for column in frame.iter_columns():
+        may_be_id = not any(reason.startswith("an id") for reason in found.values())
+        reason = _reason(column, may_be_id=may_be_id, gaps=gaps)
+        if reason:
+            found[column.name] = reason
+    return found if len(found) < len(frame.columns) else {}
+
+
+def without(X: Any, names: Any) -> Any:
+    """A data frame, in memory or of Dask, without some columns, where it has them; anything else as it is."""
+    if not names:
+        return X
+    frame = nw.from_native(X, pass_through=True)
+    if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        return X
+    unwanted = {str(name) for name in names}  # a model file has names as text
+    return frame.drop([name for name in frame.collect_schema().names() if str(name) in unwanted]).to_native()
+
+
+def _reason(column: Any, *, may_be_id: bool, gaps: bool) -> str:
+    n = len(column)
+    empty = _gaps(column)
+    if empty == n:
+        return "empty"
+    if column.dtype.is_numeric():
+        if may_be_id and column.dtype.is_integer() and not empty and counts_rows(column.to_numpy()):
+            return "an id: it counts the rows"
+        distinct = column.n_unique() if gaps and not empty and n > 1 else n
+        return "always the same" if distinct == 1 else ""
+    if Cells(column.name, column).kind not in ("text", "ordered", "boolean"):
+        return ""  # dates
+    distinct = column.drop_nulls().n_unique()
+    if may_be_id and names_rows(distinct, n):
+        return "an id: it is different in every row"
+    if is_free_text(distinct, n):
+        return f"free text: {distinct} different values in {n} rows"
+    return "always the same" if gaps and distinct == 1 and not empty and n > 1 else ""
+
+
+def _gaps(column: Any) -> int:
+    missing = int(column.null_count())
+    if column.dtype.is_float():
+        missing = int(np.isnan(np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)).sum())
+    return missing
