@@ -1,10 +1,12 @@
 import json
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.metrics import pairwise_distances
 
-from softecm import SoftECM
+from softecm import BCM, CCM, CECM, ECM, FCM, RECM, CatECM, ECMdd, ECMPlus, SoftECM
 from softecm.datasets import make_blobs
 from softecm.distances import SoftDTW
 from softecm.files.tensors import read_description, tensor_file
@@ -15,6 +17,9 @@ X = make_blobs(300, between=10, outliers=5, random_state=0).data
 
 def no_closed_form(x, v):
     return (x[:, None] - v).abs().pow(1.5).sum(-1)
+
+
+AT_ONCE = {"init": "k-means++", "max_cardinality": 2, "delta": 4.0, "lam": 1.0}
 
 
 class Stopped(BaseException):
@@ -50,12 +55,60 @@ def same(model, other):
 
 
 @pytest.mark.parametrize("iteration", [1, 4, 12])
-@pytest.mark.parametrize("options", [{}, {"relaxation": "gap"}, {"metric": "euclidean", "max_iter": 20}])
+@pytest.mark.parametrize(
+    "options", [{}, {"relaxation": "gap"}, {"metric": "euclidean", "max_iter": 20}, {"must": True}]
+)
 def test_a_resumed_fit_has_the_bits_of_an_undisturbed_one(tmp_path, iteration, options):
+    options = dict(options)
+    links = {"must_link": [[0, 1], [2, 40]]} if options.pop("must", False) else {}
+
+    def make(**more):
+        return SoftECM(3, n_init=3, random_state=0, tol=1e-6, **{**AT_ONCE, **options}, **more)
+
+    same(fit(make(), X, **links), interrupted(make, X, tmp_path / "fit.checkpoint", iteration, **links))
+
+
+@pytest.mark.parametrize("call", [1, 3, 6, 9])
+@pytest.mark.parametrize("options", [{}, {"beta": 1.5}, {"relaxation": "gap"}, {"metric": "euclidean", "max_iter": 20}])
+def test_a_staged_fit_is_resumed_in_whatever_phase_it_was(tmp_path, call, options):
     def make(**more):
         return SoftECM(3, n_init=3, random_state=0, tol=1e-6, **options, **more)
 
-    same(fit(make(), X), interrupted(make, X, tmp_path / "fit.checkpoint", iteration))
+    calls = []
+
+    def stop(progress):
+        calls.append(progress)
+        if len(calls) == call:
+            raise Stopped
+
+    file = tmp_path / "fit.checkpoint"
+    with pytest.raises(Stopped):
+        fit(make(callback=stop), X, checkpoint=file)
+    same(fit(make(), X), fit(make(), X, resume=file))
+
+
+RELATIVES = {
+    "ECM": (ECM, X),
+    "FCM": (FCM, X),
+    "CCM": (CCM, X),
+    "BCM": (BCM, X),
+    "ECMPlus": (ECMPlus, X),
+    "CECM": (CECM, X),
+    "RECM": (RECM, pairwise_distances(X)),
+    "ECMdd": (ECMdd, pairwise_distances(X)),
+    "CatECM": (CatECM, np.round(X).astype(int).astype(str)),
+    "precomputed": (partial(SoftECM, metric="precomputed", relaxation="gap"), pairwise_distances(X) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", RELATIVES)
+def test_every_prototype_algorithm_is_resumed(tmp_path, name):
+    kind, data = RELATIVES[name]
+
+    def make(**more):
+        return kind(3, n_init=2, init="k-means++", random_state=0, **more)
+
+    same(fit(make(), data), interrupted(make, data, tmp_path / "fit.checkpoint", 1))
 
 
 def test_weights_and_float32_are_resumed_alike(tmp_path, rng):
@@ -88,16 +141,18 @@ def test_a_checkpoint_is_written_every_few_rounds_and_at_the_end(tmp_path):
         if file.exists():
             seen.append(read_description(file, "softecm.checkpoint", 2, "checkpoint")[0]["iteration"])
 
-    model = fit(SoftECM(3, random_state=0, n_init=1, callback=look), X, checkpoint=file, checkpoint_every=3)
+    once = {"random_state": 0, "n_init": 1, **AT_ONCE}
+    model = fit(SoftECM(3, **once, callback=look), X, checkpoint=file, checkpoint_every=3)
     assert seen[:4] == [3, 3, 3, 6]
     assert read_description(file, "softecm.checkpoint", 2, "checkpoint")[0]["iteration"] == model.n_iter_
-    same(model, fit(SoftECM(3, random_state=0, n_init=1), X, resume=file))
+    same(model, fit(SoftECM(3, **once), X, resume=file))
 
 
 def test_max_iter_may_be_raised_when_going_on(tmp_path):
     file = tmp_path / "fit.checkpoint"
-    fit(SoftECM(3, random_state=0, n_init=1, max_iter=2), X, checkpoint=file, checkpoint_every=1)
-    same(fit(SoftECM(3, random_state=0, n_init=1), X), fit(SoftECM(3, random_state=0, n_init=1), X, resume=file))
+    once = {"random_state": 0, "n_init": 1, **AT_ONCE}
+    fit(SoftECM(3, **once, max_iter=2), X, checkpoint=file, checkpoint_every=1)
+    same(fit(SoftECM(3, **once), X), fit(SoftECM(3, **once), X, resume=file))
 
 
 @pytest.mark.parametrize(
@@ -155,6 +210,6 @@ def test_a_checkpoint_needs_a_place_and_a_fit_that_can_write_one(tmp_path):
     with pytest.raises(ValueError, match="checkpoint_every must be a whole number of at least 1; got 0"):
         SoftECM(3).fit(X, checkpoint=tmp_path / "a", checkpoint_every=0)
     with pytest.raises(ValueError, match="checkpoint can't be used with relaxation='exact'"):
-        SoftECM(3, metric=no_closed_form, relaxation="exact").fit(X, checkpoint=tmp_path / "a")
+        SoftECM(3, metric=no_closed_form, relaxation="exact", **AT_ONCE).fit(X, checkpoint=tmp_path / "a")
     assert Plan.of(None, 10, None) is None
     assert not list(tmp_path.iterdir())

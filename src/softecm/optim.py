@@ -174,6 +174,8 @@ class Accelerated:
         """The combination of past rounds whose step would be least, one step further."""
         at = torch.stack([*state.memory.steps, state.free]).flatten(2)  # (past, runs, q)
         by = torch.stack([*state.memory.changes, moved]).flatten(2)
+        unit = by[-1].abs().amax(1)[None, :, None].clamp_min(torch.finfo(by.dtype).tiny)  # squares must not underflow
+        at, by = at / unit, by / unit
         known = (by[:-1].abs().sum(2) > 0)[..., None]
         turns = torch.where(known, by[:-1] - by[-1], 0.0).permute(1, 2, 0)  # (runs, q, past - 1)
         ways = torch.where(known, at[:-1] - at[-1], 0.0).permute(1, 2, 0)
@@ -182,7 +184,7 @@ class Accelerated:
         eye = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
         ridge = 1e-10 * size + torch.finfo(gram.dtype).tiny
         mixed_by = torch.linalg.solve(gram + ridge * eye, -(turns.transpose(1, 2) @ by[-1][..., None]))
-        ahead: Tensor = plain.flatten(1) + ((ways + turns) @ mixed_by)[..., 0]
+        ahead: Tensor = plain.flatten(1) + ((ways + turns) @ mixed_by)[..., 0] * unit[0]
         return ahead.reshape(plain.shape)
 
 

@@ -136,7 +136,7 @@ def test_start_may_be_given():
     [
         ({"beta": 1}, r"beta must be greater than 1; got 1\. Values from"),
         ({"n_clusters": 13}, r"n_clusters must be at most the number of objects; got n_clusters=13 for n_samples=12"),
-        ({"init": "cao"}, r"init must be one of 'k-means\+\+', 'random'; got 'cao'"),
+        ({"init": "cao"}, r"init must be one of 'auto', 'k-means\+\+', 'random'; got 'cao'"),
     ],
 )
 def test_bad_parameters(parameters, message):

@@ -101,6 +101,6 @@ def test_the_published_reference_values_of_iris():
     from sklearn.datasets import load_iris
 
     X = load_iris().data
-    ecm = ECM(3, delta=10.0, max_cardinality=None, init=X[[0, 59, 119]] + 0.01, tol=1e-12, max_iter=5000).fit(X)
+    ecm = ECM(3, delta=10.0, focal_sets="full", init=X[[0, 59, 119]] + 0.01, tol=1e-12, max_iter=5000).fit(X)
     assert ecm.objective_ == pytest.approx(38.9643729, abs=1e-6)
     assert ecm.partition_.masses[:, 0].mean() == pytest.approx(0.00259762, abs=1e-7)

@@ -46,7 +46,8 @@ def test_meets_r(name, case_id):
 def test_stays_at_the_optimum_of_ecm(focal_sets):
     x = make_blobs(60, between=6, outliers=2, random_state=1).data
     ecm = ECM(3, focal_sets=focal_sets, tol=1e-13, max_iter=5000, random_state=0).fit(x)
-    relational = RECM(3, beta=2.0, focal_sets=focal_sets, init=ecm.partition_, tol=1e-9).fit(pairwise_distances(x))
+    given = {"delta": ecm.delta_, "focal_sets": focal_sets, "init": ecm.partition_}
+    relational = RECM(3, beta=2.0, **given, tol=1e-9).fit(pairwise_distances(x))
     np.testing.assert_allclose(relational.partition_.masses, ecm.partition_.masses, atol=1e-9)
     np.testing.assert_allclose(relational.objective_, ecm.objective_, rtol=1e-12)
     np.testing.assert_allclose(relational.prototypes_ @ x, ecm.prototypes_, atol=1e-7)
@@ -56,7 +57,7 @@ def test_stays_at_the_optimum_of_ecm(focal_sets):
 def test_squared_dissimilarities_are_the_same_as_their_roots():
     d = pairwise_distances(load_diamond().data)
     plain = RECM(2, random_state=0).fit(d)
-    squared = RECM(2, dissimilarity="squared", init=plain.partition_).fit(d**2)
+    squared = RECM(2, delta=plain.delta_, dissimilarity="squared", init=plain.partition_).fit(d**2)
     np.testing.assert_allclose(squared.objective_, plain.objective_, rtol=1e-4)
     np.testing.assert_allclose(squared.predict_proba(d[:4] ** 2), plain.predict_proba(d[:4]), atol=1e-3)
 

@@ -389,8 +389,7 @@ class PrototypeFamily(PrototypeClusterer):
         self.converged_ = bool(solution.converged[run])
         self.separation_ = float(outcome.apart[run])
         self.collapsed_ = bool(outcome.apart[run] < MERGED)
-        starts = outcome.compared or outcome
-        self._runs = runs_table(starts.solution, starts.best, starts.apart)
+        self._runs = outcome.runs or runs_table(solution, run, outcome.apart)
         if solution.residual is not None:
             self.constraint_residual_ = float(solution.residual[run])
 

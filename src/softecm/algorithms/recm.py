@@ -177,6 +177,7 @@ class RelationalECM(Algorithm[Tensor]):
     shift: bool = False
     cpu_only: ClassVar[str] = "RECM"
     samples: ClassVar[bool] = False
+    starts_at_masses: ClassVar[bool] = True
 
     def fitted_metric(self, metric: SemiMetric, x: Tensor, weights: Tensor | None) -> AffineDistance:
         """The distance to weighted means, with its shift and its floor."""
@@ -399,6 +400,12 @@ class RECM(PrototypeFamily):
         given = self.get_params(deep=False)
         kind = check_choice("dissimilarity", given.pop("dissimilarity"), ("distance", "squared"))
         check_choice("non_euclidean", given.pop("non_euclidean"), ("floor", "shift"), "'floor' is R's way.")
+        if given["focal_sets"] == "auto" and given["max_cardinality"] is None and not isinstance(given["init"], str):
+            # Given starts are masses on sets, or their clusters have no neighbours yet.
+            partition = given["init"] if isinstance(given["init"], CredalPartition) else None
+            given["focal_sets"], given["max_cardinality"] = (
+                (None, 2) if partition is None else (partition.focal_sets, None)
+            )
         return settings(**given, **RELATIONAL, metric=AffineDistance(squared=kind == "squared"), relaxation="exact")
 
     def _algorithm(self, metric: SemiMetric) -> RelationalECM:

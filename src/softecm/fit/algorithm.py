@@ -71,6 +71,8 @@ class Algorithm(ABC, Generic[X]):
     streams: ClassVar[bool] = False
     #: Whether sets can be added to clusters that were found alone.
     adds_sets: ClassVar[bool] = False
+    #: Whether given starts are masses, which say nothing about single clusters.
+    starts_at_masses: ClassVar[bool] = False
     #: Whether the first stage may look at a sample of the objects.
     samples: ClassVar[bool] = True
     #: What can't run on a GPU, for the message; empty where all of it can.

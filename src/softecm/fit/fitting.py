@@ -19,7 +19,7 @@ from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import Settings
-from softecm.fit.stages import BETA, Stage, discover, refined
+from softecm.fit.stages import BETA, Stage, discover, quicker, refined
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,7 @@ def _planned(
         found = replace(found, focal=focal)
     if stage is not None and chosen.staged:
         start = algorithm.from_clusters(objects, found, stage.single.solution, stage.single.best)
+        found = replace(found, solver=quicker(objects, found))
     else:
         start = pipeline.starts(algorithm, objects, found, chosen.random_state)
     return Planned(found if keeps else _settled(objects, found), start, stage, keeps)
@@ -197,8 +198,8 @@ def _solved(
         callback=callback,
         checkpointer=checkpoints,
     )
-    staged = [plan.stage.starts if plan.stage is not None and plan.chosen.staged else None for plan in plans]
-    return [replace(outcome, compared=starts) for outcome, starts in zip(outcomes, staged, strict=True)]
+    runs = [plan.stage.runs if plan.stage is not None and plan.chosen.staged else None for plan in plans]
+    return [replace(outcome, runs=table) for outcome, table in zip(outcomes, runs, strict=True)]
 
 
 def _with_sets(
@@ -218,8 +219,14 @@ def _with_sets(
     prices = Prices.of([replace(c, lam=0.0) for c in cells], np.arange(len(cells)))
     solution = algorithm.with_sets(objects, cells[0], prices, best)
     outcomes = pipeline.judged(algorithm, objects, cells, [1] * len(cells), solution)
-    compared = [None if plan.stage is None else plan.stage.starts for plan in plans]
-    return [replace(outcome, compared=those) for outcome, those in zip(outcomes, compared, strict=True)]
+    return [
+        replace(outcome, runs=None if plan.stage is None else plan.stage.runs, close=_number(_single(plan).delta))
+        for outcome, plan in zip(outcomes, plans, strict=True)
+    ]
+
+
+def _number(delta: float | str | None) -> float | None:
+    return None if isinstance(delta, str) else delta
 
 
 def _single(plan: Planned) -> Settings:

@@ -28,6 +28,7 @@ class PrototypeModel:
     beta: float
     delta: float | None
     tie: float  # the price of the constraint on the sets' prototypes, per training object
+    close: float | None = None  # the delta the clusters were found with, where it is not that of the masses
 
     def cost(self) -> MassCost:
         """Prices of a batch of one run."""

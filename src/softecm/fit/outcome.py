@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+Runs = Mapping[str, NDArray[np.generic]]  # columns of a table with a row a run
 MERGED = 0.0025  # clusters closer than this part of the data's own spread count as one
 
 

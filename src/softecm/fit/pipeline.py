@@ -15,7 +15,7 @@ from torch import Tensor
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import Callback, Checkpointer, LoopOptions
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import Solution, choose, separation
+from softecm.fit.outcome import Runs, Solution, choose, separation
 from softecm.fit.prepare import Objects, X
 from softecm.fit.seeding import Draw
 from softecm.fit.settings import Settings
@@ -31,7 +31,8 @@ class Outcome:
     apart: NDArray[np.float64]  # (runs,), separation of the clusters
     best: int
     links: Links | None = None
-    compared: Outcome | None = None  # the starts that were compared, where these runs began at the best of them
+    runs: Runs | None = None  # the starts that were compared, where these runs began at the best of them
+    close: float | None = None  # the delta the clusters were found with, where sets were added to them
 
 
 def solve(
@@ -100,4 +101,5 @@ def model_of(algorithm: Algorithm[X], objects: Objects[X], outcome: Outcome) -> 
         chosen.beta,
         chosen.delta,
         float(solution.constraint[run] / objects.weight),
+        outcome.close,
     )

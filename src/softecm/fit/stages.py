@@ -35,7 +35,7 @@ from softecm.fit.algorithm import Algorithm
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, Checkpointer
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import Solution
+from softecm.fit.outcome import Runs, Solution, runs_table
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.seeding import Draw
@@ -64,7 +64,7 @@ class Stage:
     """What the first stage finds."""
 
     single: Outcome  # single clusters, fitted to all objects
-    starts: Outcome | None  # the runs that were compared first
+    runs: Runs | None  # the starts that were compared first
     delta: float | None  # of outliers
     focal: FocalSets
     cut: int  # pairs of neighbours that were left out for being too many
@@ -85,20 +85,21 @@ def discover(
     )
     near = objects.from_center(NEAR)
     first = float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
-    starts: Outcome | None = None
     if checkpoints is not None and checkpoints.reached == "clusters":
         close, start = checkpoints.facts["close"], checkpoints.start
+        runs: Runs = {name: np.asarray(column) for name, column in checkpoints.facts["runs"].items()}
     else:
         starts, close, start = _started(algorithm, objects, alone, first, random_state, callback, checkpoints)
+        runs = runs_table(starts.solution, starts.best, starts.apart)
     if checkpoints is not None:
-        checkpoints.enter("clusters", close=close)
-    alone = replace(alone, delta=close, solver=_quicker(objects, alone))
+        checkpoints.enter("clusters", close=close, runs={name: column.tolist() for name, column in runs.items()})
+    alone = replace(alone, delta=close, solver=quicker(objects, alone))
     (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpoints)
     delta = close
     if isinstance(chosen.delta, str):
         delta = robust_delta(algorithm, objects, objects, single, first, OUTLYING)
     focal, cut = neighbours(algorithm, objects, single)
-    return Stage(single, starts, delta, focal, cut)
+    return Stage(single, runs, delta, focal, cut)
 
 
 def refined(
@@ -114,8 +115,10 @@ def refined(
     before = replace(last, focal=simple, prototypes=last.prototypes[:c])
     close, auto = chosen.delta, isinstance(chosen.delta, str)
     if auto:
-        median, mad = objects.nearest_spread(before)
-        close = median + CLOSE * MAD * mad or last.delta
+        close = last.close
+        if close is None:
+            median, mad = objects.nearest_spread(before)
+            close = median + CLOSE * MAD * mad or last.delta
     alone = replace(chosen, focal=simple, beta=BETA, lam=0.0, relaxation="exact", pairs=None, delta=close)
     start = before.prototypes.to(chosen.dtype)[None]
     (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback)
@@ -155,8 +158,8 @@ def _started(
     return starts, close, start
 
 
-def _quicker(objects: Objects[Any], alone: Settings) -> str | Solver:
-    """The last fit of single clusters begins near its end, where rounds can be extrapolated."""
+def quicker(objects: Objects[Any], alone: Settings) -> str | Solver:
+    """A fit that begins near its end can be extrapolated from its rounds, where their steps are exact."""
     plain = isinstance(alone.solver, str) and alone.solver == "auto" and objects.metric.is_quadratic
     return Accelerated() if plain else alone.solver
 
@@ -188,7 +191,7 @@ def _fitted(
     checkpointer: Checkpointer | None = None,
 ) -> Outcome:
     """The best of several starts, an earlier answer among them."""
-    if isinstance(alone.init, str):
+    if isinstance(alone.init, str) or algorithm.starts_at_masses:
         draw = Draw("k-means++", alone.n_init, cap**2, GREEDY)
         start = algorithm.seeded(objects, alone, draw, rng)
     else:

@@ -249,7 +249,7 @@ class WeightedPairs:
     @property
     def some(self) -> bool:
         """Whether any pair was given."""
-        return self.must_link is not None or self.cannot_link is not None
+        return (self.must_link is not None or self.cannot_link is not None) and self.weight != 0
 
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
         """Priced in the unit of the distances."""
