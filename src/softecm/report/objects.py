@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.report.asked import Comparing, Data, FloatArray
-from softecm.report.data import Attribute, IntArray
+from softecm.report.chosen import IntArray
+from softecm.report.data import Attribute
 from softecm.spaces.tables import read_table
 
 

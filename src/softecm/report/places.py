@@ -12,7 +12,7 @@ from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing
-from softecm.report.data import IntArray
+from softecm.report.chosen import IntArray
 from softecm.report.embedding import landmark_mds
 from softecm.report.objects import Columns, every
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from softecm.belief import CredalPartition
 from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing, of_series, pairwise
-from softecm.report.data import MOST_DRAWN, Explanation, IntArray, choose_rows, noteworthy
+from softecm.report.chosen import MOST_DRAWN, IntArray, choose_rows, noteworthy
+from softecm.report.data import Explanation
 from softecm.report.objects import Columns, columns_of, prototype_series, series_of, take, unknown_columns
 from softecm.report.places import Map, dissimilarity_map, mass_map, metric_map, plane_map
 from softecm.report.reasons import Attributes, Stretches, Teller, explanations
