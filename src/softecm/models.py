@@ -15,7 +15,7 @@ from softecm.files.values import Reader
 __all__ = ["FORMAT", "FORMAT_VERSION", "load_model", "read_description", "save_model", "tensor_file"]
 
 
-def load_model(path: str | os.PathLike[str], *, metric: Any = None) -> Any:
+def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
     """Read a fitted estimator.
 
     Parameters
@@ -43,7 +43,7 @@ def load_model(path: str | os.PathLike[str], *, metric: Any = None) -> Any:
         raise ValueError(f"{path} is damaged: its parts don't fit together ({error}). Save the model again.") from error
 
 
-def _build(description: Mapping[str, Any], tensors: Tensors, metric: Any) -> object:
+def _build(description: Mapping[str, Any], tensors: Tensors, metric: object) -> object:
     name = description["class"]
     if name not in algorithms.__all__:
         raise ValueError(f"the model's class {name!r} is unknown to softecm {__version__}. Use a newer version.")

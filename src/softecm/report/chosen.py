@@ -36,11 +36,11 @@ def noteworthy(
     in_doubt = np.argsort(-doubt(partition), kind="stable")[:most]
     c = partition.n_clusters
     single = partition.masses[:, 1 : c + 1]
-    tie = np.zeros(len(partition)) if distances is None else distances
-    each = [np.lexsort((tie, -single[:, k]))[:most] for k in range(c)]
+    second = np.zeros(len(partition)) if distances is None else distances
+    each = [np.lexsort((second, -single[:, k]))[:most] for k in range(c)]
     turns = np.array([rows[i] for i in range(min(most, len(partition))) for rows in each], dtype=np.intp)
     typical = turns[np.sort(np.unique(turns, return_index=True)[1])][:most]
-    far = np.lexsort((-tie, -partition.masses[:, 0]))[:most]
+    far = np.lexsort((-second, -partition.masses[:, 0]))[:most]
     return in_doubt, typical, far
 
 
