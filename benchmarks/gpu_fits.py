@@ -78,8 +78,8 @@ def vectors(n: int, threads: int) -> list[str]:
 
 
 def estimator(c: int, **options: Any) -> SoftECM:
-    given: dict[str, Any] = {"alpha": 2.0, "delta": 10.0, "init": "random", "n_init": 1, "tol": 1e-3, "max_iter": 200}
-    return SoftECM(c, metric=SoftDTW(), device="cuda", dtype="float32", **{**given, **options})
+    given: dict[str, Any] = {"n_init": 1, "tol": 1e-3, "max_iter": 200}
+    return SoftECM.as_in_paper(c, metric=SoftDTW(), device="cuda", dtype="float32", **{**given, **options})
 
 
 def timed_sweep(X: np.ndarray, grid: dict[str, Any], model: SoftECM) -> tuple[Any, float]:

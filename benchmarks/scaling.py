@@ -63,7 +63,8 @@ def make_file(path, n, step=500_000):
 def estimator(**options):
     from softecm import SoftECM
 
-    return SoftECM(CLUSTERS, n_init=1, **{"init": CENTERS, "tol": 0.0, "delta": 10.0, **options})
+    fixed = {"init": CENTERS, "max_cardinality": 2, "relaxation": "penalty", "lam": 1.0, "tol": 0.0, "delta": 10.0}
+    return SoftECM(CLUSTERS, n_init=1, **{**fixed, **options})
 
 
 def seconds_a_round(data, rounds=5):

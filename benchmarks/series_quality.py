@@ -23,14 +23,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from softecm.algorithms.fitting import OUTLIERS, barycenter, distances_to
 
 from softecm import SoftECM
 from softecm._engine import choose_device
-from softecm.algorithms.base import MERGED, separation, weighted_quantile
 from softecm.belief import CredalPartition, FocalSets
 from softecm.datasets import load_series, make_cbf
 from softecm.distances import DTW, SoftDTW
+from softecm.distances.capabilities import fitted_metric
+from softecm.fit.outcome import MERGED, separation
+from softecm.fit.prepare import barycenter, distances_to, weighted_quantile
 from softecm.fit.seeding import seed
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective import KEPT_CELLS, mass_cost, masses_of
@@ -64,16 +65,17 @@ class Encoded:
         rows = space.check(self, X, reset=True)
         self.space = space.fit(rows, dtype=dtype)
         self.on_cpu = self.space.encode(rows)
-        self.metric = metric.fitted(self.on_cpu, None)
+        self.metric = fitted_metric(metric, self.on_cpu, None)
         self.x, self.device = self.on_cpu.to(device), device
         from_center = distances_to(self.metric, self.x, barycenter(self.metric, self.space, self.x, None, device))
         self.spread = float(from_center.mean())
-        self.delta = float(np.sqrt(weighted_quantile(from_center, OUTLIERS, np.ones(len(from_center)))))
+        self.delta = float(np.sqrt(weighted_quantile(from_center, 0.95, np.ones(len(from_center)))))
 
     def starts(self, c: int, n_init: int, random_state: int) -> torch.Tensor:
         """The k-means++ starts that an estimator with this seed would take."""
         rng = np.random.RandomState(random_state)
-        return seed("k-means++", self.metric, self.space, self.on_cpu, np.ones(len(self.on_cpu)), c, n_init, rng)
+        draw = Draw("k-means++", n_init)
+        return seed(draw, self.metric, self.space, self.on_cpu, np.ones(len(self.on_cpu)), c, rng)
 
 
 def chunk_size(n: int, focal: FocalSets, start: torch.Tensor, device: torch.device) -> int:

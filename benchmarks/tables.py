@@ -25,6 +25,7 @@ from softecm.objective import mass_cost
 from softecm.scores import adjusted_rand_index, rand_index
 
 SETS = ["soybean", "lung", "breast_cancer", "cleveland", "heart", "credit", "hepatitis", "cmc"]
+ROUNDS = {"init": "k-means++", "max_cardinality": 2, "n_init": 1, "delta": 3.0, "lam": 1.0}  # rounds of all pairs
 SEED = 0
 
 
@@ -119,7 +120,9 @@ def memory(n: int = 1_000_000) -> None:
         SoftECM(5, n_init=1, max_iter=1, random_state=SEED).fit(table[:2000])  # compile first
         before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
         began = time.perf_counter()
-        model = SoftECM(5, n_init=1, max_iter=5, random_state=SEED).fit(table)
+        model = SoftECM(
+            5, init="k-means++", max_cardinality=2, n_init=1, delta=3.0, lam=1.0, max_iter=5, random_state=SEED
+        ).fit(table)
     wall = time.perf_counter() - began
     masses = model.partition_.masses.nbytes / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6 - before

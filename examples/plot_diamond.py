@@ -25,7 +25,7 @@ from softecm import ECM, CollapseWarning, GradientDescent, SoftECM, plots
 from softecm.datasets import load_diamond
 
 X = load_diamond().data
-PAPER = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0, "init": [[-3.34, 0.0], [3.34, 0.0]]}
+PAPER = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0, "max_cardinality": 2, "init": [[-3.34, 0.0], [3.34, 0.0]]}
 
 
 def quietly(model):

@@ -92,7 +92,7 @@ def test_a_saved_model_answers_the_same(metric, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks feed nonsense on purpose
-@parametrize_with_checks([BPEC(), BPEC(metric="adaptive", max_iter=20)])
+@parametrize_with_checks([BPEC(metric="adaptive", max_iter=20)])
 def test_manners_of_scikit_learn(estimator, check):
     assert check(estimator) is None
 

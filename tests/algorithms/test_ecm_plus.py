@@ -62,13 +62,13 @@ def test_the_centre_step_is_a_minimum_and_the_sums_give_the_objective(rng, corre
     clusters = torch.as_tensor(rng.normal(size=(1, 3, 3)))
     roots = torch.as_tensor(rng.normal(size=(1, 3, 3, 3)))
     matrices = unit_inverse(roots @ roots.transpose(-1, -2), roots)
-    sums = problem.masses(clusters, matrices, None)
-    weights = problem.cost.factors * sums.masses[..., 1:] ** 2
-    moved = problem.solve(sums, clusters, matrices).requires_grad_()
+    sums = problem.at(clusters, matrices, None)
+    weights = problem.cost.factors * sums.masses.transpose(0, 1)[..., 1:] ** 2
+    moved = problem.solve(sums).requires_grad_()
     cost = inertia(x, weights, problem, moved, matrices)
     (gradient,) = torch.autograd.grad(cost, moved)
     assert gradient.abs().max() < 1e-9
-    shaped = problem.adapt(sums, moved.detach(), matrices)
+    shaped = problem.adapt(sums, moved.detach())
     for s in matrices, shaped:
         direct = inertia(x, weights, problem, moved.detach(), s)
         assert float(problem.inertia(sums, moved.detach(), s)) == pytest.approx(float(direct), rel=1e-10)

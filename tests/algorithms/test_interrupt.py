@@ -8,7 +8,8 @@ import sys
 import pytest
 
 LONG_FIT = """
-import threading, time
+import signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have it ignored
 import numpy as np
 from softecm import SoftECM
 from softecm.distances import SoftDTW

@@ -39,7 +39,7 @@ def test_meets_r(name, case_id):
     np.testing.assert_allclose(found.objective[0], out["crit"], rtol=1e-8)
     trace = case["J_trace"]
     if len(trace) == case["iterations"]:
-        np.testing.assert_allclose(found.history[0], trace, rtol=1e-8)
+        np.testing.assert_allclose(found.history[0][1:], trace, rtol=1e-8)  # ours begins before the first round
 
 
 @pytest.mark.parametrize("focal_sets", [None, "full", "simple"])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
-from softecm.algorithms.soft_ecm_core import soft_ecm
 
 from problems import largest_rise
 from softecm import SoftECM
@@ -12,6 +11,7 @@ from softecm.belief import FocalSets
 from softecm.datasets import make_blobs
 from softecm.distances import SEMI_METRICS, ClosedForm, Mahalanobis, SemiMetric, Sums
 from softecm.distances.capabilities import fitted_metric
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.optim import GradientDescent
 from softecm.testing import check_semimetric
 

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
-from softecm.algorithms.soft_ecm_core import soft_ecm
 
 from problems import largest_rise
 from softecm import SoftECM, datasets, scores
@@ -16,6 +15,7 @@ from softecm.belief import FocalSets
 from softecm.datasets import make_mixed_blobs
 from softecm.distances import Hamming, Mixed
 from softecm.distances.capabilities import fitted_metric, sums_of
+from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective import check_distances
 from softecm.testing import check_semimetric
 

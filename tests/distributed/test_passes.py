@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -5,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distributed_problems import scattered
-from softecm.algorithms.base import weighted_quantile
 from softecm.distances import SquaredEuclidean
 from softecm.distributed import passes
+from softecm.fit.prepare import weighted_quantile
 from softecm.spaces import RealVectors
 
 METRIC = SquaredEuclidean()
@@ -21,7 +23,9 @@ def test_the_quantile_is_that_of_all_distances_at_once(seed, n, q, weighted):
     if weights is not None:
         weights[rng.integers(n)] = 1.0
     point = torch.zeros(1, 1, dtype=torch.float64)
-    found = passes.quantile(scattered(x, min(n, 4), weights), METRIC, point, q)
+    found = passes.quantile(
+        scattered(x, min(n, 4), weights), partial(passes.distances_of_block, metric=METRIC, point=point), q
+    )
     assert found == weighted_quantile(x[:, 0] ** 2, q, np.ones(n) if weights is None else weights)
 
 
@@ -29,7 +33,7 @@ def test_many_candidates_are_told_apart_by_further_passes(rng, monkeypatch):
     monkeypatch.setattr(passes, "FEW", 3)
     x = 1.0 + 1e-9 * rng.random((2000, 1))
     point = torch.zeros(1, 1, dtype=torch.float64)
-    found = passes.quantile(scattered(x, 5), METRIC, point, 0.95)
+    found = passes.quantile(scattered(x, 5), partial(passes.distances_of_block, metric=METRIC, point=point), 0.95)
     assert found == weighted_quantile(x[:, 0] ** 2, 0.95, np.ones(2000))
 
 

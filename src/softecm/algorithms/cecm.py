@@ -97,18 +97,20 @@ class CECM(PrototypeFamily):
     alpha : float, default=1.0
         At least 0. Larger keeps mass off large sets.
     delta : "auto", float or None, default="auto"
-        Distance to the empty set (the objective has its square). "auto": its square is the 0.95 quantile of the distances
-        to the mean of all objects. None: no outliers.
+        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
+        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
     metric : {"euclidean", "adaptive"}, default="euclidean"
         "adaptive": every cluster learns a matrix of determinant 1 (Gustafson and Kessel).
     variant : {"article", "evclust"}, default="article"
         "evclust" follows R evclust's code where it departs from the article: must-links and cannot-links are averaged
         apart, and must-linked objects are kept off the empty set.
-    max_cardinality : int or None, default=2
-        Largest set considered; None: all 2^c.
-    focal_sets : "simple", "full", list of tuples or FocalSets, optional
-        The sets themselves; overrides ``max_cardinality``.
-    init : "k-means++", "random" or array of shape (c, p), default="k-means++"
+    max_cardinality : int, optional
+        All sets of up to so many clusters.
+    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
+        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
+        2^c. Not together with ``max_cardinality``.
+    init : "auto", "k-means++", "random" or array of shape (c, p), default="auto"
+        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
     n_init : int, default=10
         Number of starts; the lowest objective is kept.
     max_iter : int, default=200

@@ -43,17 +43,19 @@ class ECMPlus(PrototypeFamily):
     beta : float, default=2.0
         Greater than 1. Larger spreads mass over more sets.
     delta : "auto", float or None, default="auto"
-        Distance to the empty set (the objective has its square). "auto": its square is the 0.95 quantile of the distances
-        to the mean of all objects, measured with the matrix of all objects. None: no outliers.
+        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
+        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
     centers : {"corrected", "mean"}, default="corrected"
         "mean": a set's centre is the plain mean of its clusters' (the adaptive metric as CECM and BPEC have it).
     adaptive : bool, default=True
         False keeps unit matrices.
-    max_cardinality : int or None, default=2
-        Largest set considered; None: all 2^c.
-    focal_sets : "simple", "full", list of tuples or FocalSets, optional
-        The sets themselves; overrides ``max_cardinality``.
-    init : "k-means++", "random" or array of shape (c, p), default="k-means++"
+    max_cardinality : int, optional
+        All sets of up to so many clusters.
+    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
+        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
+        2^c. Not together with ``max_cardinality``.
+    init : "auto", "k-means++", "random" or array of shape (c, p), default="auto"
+        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
     n_init : int, default=10
         Number of starts; the lowest objective is kept.
     max_iter : int, default=200

@@ -26,7 +26,8 @@ class FCM(LinkableFamily):
     beta : float, default=2.0
         Greater than 1: the fuzzifier, m in the literature on FCM. In many dimensions 2 may pull all centres together:
         prefer 1.2 there.
-    init : "k-means++", "random" or array of shape (c, p), default="k-means++"
+    init : "auto", "k-means++", "random" or array of shape (c, p), default="auto"
+        "auto": k-means++ with capped distances, so that far objects are not drawn for being far.
     n_init : int, default=10
         Number of starts; the lowest objective is kept.
     max_iter : int, default=200

@@ -51,6 +51,7 @@ def discrete_problem(
     Examples
     --------
     >>> import torch
+    >>> from softecm.fit.loop import iterate
     >>> points = torch.tensor([0.0, 1.0, 2.0, 5.0, 8.0, 9.0, 10.0])
     >>> squared = (points[:, None] - points).square().double()
     >>> problem = discrete_problem(squared, FocalSets.full(2), Prices.same(1, beta=1.2), None, "exact")

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._batch import from_tensors, mixed, named_tensors, selected
@@ -23,6 +22,7 @@ from softecm.distances.precomputed import Precomputed
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
+from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Objects
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import RELATIONAL, Settings, settings
@@ -293,13 +293,15 @@ class RECM(PrototypeFamily):
     beta : float, default=1.5
         Greater than 1. Larger spreads mass over more sets.
     delta : "auto", float or None, default="auto"
-        Distance to the empty set (the objective has its square). "auto": its square is the 0.95 quantile of the squared
-        distances to the mean of all objects. None: no outliers.
-    max_cardinality : int or None, default=2
-        Largest set considered; None: all 2^c.
-    focal_sets : "simple", "full", list of tuples or FocalSets, optional
-        The sets themselves; overrides ``max_cardinality``.
-    init : "k-means++", "random", c numbers of objects, or a CredalPartition, default="k-means++"
+        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
+        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
+    max_cardinality : int, optional
+        All sets of up to so many clusters.
+    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
+        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
+        2^c. Not together with ``max_cardinality``.
+    init : "auto", "k-means++", "random", c numbers of objects, or a CredalPartition, default="auto"
+        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
         Objects to start from, or starting masses.
     n_init : int, default=10
         Number of starts, computed as one batch; the lowest objective is kept.
@@ -346,6 +348,8 @@ class RECM(PrototypeFamily):
     ----------
     M.-H. Masson and T. Denœux, "RECM: relational evidential c-means algorithm", Pattern Recognition Letters 30, 2009.
     """
+
+    shift_: float
 
     def __init__(
         self,
@@ -400,8 +404,6 @@ class RECM(PrototypeFamily):
     def _algorithm(self, metric: SemiMetric) -> RelationalECM:
         return RelationalECM(shift=self.non_euclidean == "shift")
 
-    @property
-    def shift_(self) -> float:
-        """What was added to the squared dissimilarities between different objects."""
-        check_is_fitted(self)
-        return _affine(self.model_.metric).shift
+    def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
+        super()._adopt(objects, model, outcome)
+        self.shift_ = _affine(model.metric).shift

@@ -91,6 +91,17 @@ def _model(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Pric
     }
 
 
+#: What the paper fixes for all its experiments.
+PAPER: dict[str, Any] = {
+    "alpha": 2.0,
+    "delta": 10.0,
+    "lam": 1.0,
+    "relaxation": "penalty",
+    "max_cardinality": 2,
+    "init": "random",
+}
+
+
 class SoftECM(LinkableFamily):
     r"""Evidential c-means with free prototypes for the sets: needs only a semi-metric.
 
@@ -117,22 +128,30 @@ class SoftECM(LinkableFamily):
     beta : float, default=1.2
         Greater than 1. Larger spreads mass over more sets; above 1.5 prototypes may merge in many dimensions.
     delta : "auto", float or None, default="auto"
-        Distance to the empty set; the objective has its square. "auto": the square is the 0.95 quantile of the
-        distances to the barycentre of all objects (found value in ``delta_``). None: no outliers.
-    lam : float, default=1.0
-        At least 0: how strongly a set's prototype is tied to its clusters' prototypes.
-    relaxation : {"penalty", "gap", "exact"}, default="penalty"
-        How that tie is priced. "penalty" is the paper's; a large ``lam`` then pulls all prototypes into one point. "gap"
-        prices only what the tie's inertia exceeds its minimum by: it never merges, and a large ``lam`` gives the hard
-        constraint. "exact" is the hard constraint: with squared Euclidean distance, ECM.
-    max_cardinality : int or None, default=2
-        Largest set considered; None: all 2^c.
-    focal_sets : "simple", "full", list of tuples or FocalSets, optional
-        The sets themselves; overrides ``max_cardinality``.
-    init : "k-means++", "random" or array of the c starting prototypes, default="k-means++"
+        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
+        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
+    lam : "auto" or float, default="auto"
+        At least 0: the price of the constraint between a set's prototype and its clusters'. "auto": in proportion to the
+        objects' weight W, 0.2 W / c^2 for the penalty and W for the gap. A number has the paper's absolute meaning.
+    relaxation : {"auto", "penalty", "gap", "exact"}, default="auto"
+        How the constraint "a set's prototype is the barycentre of its clusters'" is kept. "auto": the clusters are found
+        first, with single clusters and the empty set; a set's prototype is then the barycentre of its clusters' and the
+        masses are shared among all sets. The others find all prototypes together: "penalty" is the paper's, and a large
+        ``lam`` then pulls all prototypes into one point; "gap" prices only what the sets' inertia exceeds its minimum by: it
+        never merges, and a large ``lam`` gives the hard constraint; "exact" is the hard constraint: with squared Euclidean
+        distance, ECM. "auto" with a number for ``lam``, with other starts than "auto" or with links stands for "exact"
+        where barycentres have a closed form and ``lam`` is "auto", else for "penalty".
+    max_cardinality : int, optional
+        All sets of up to so many clusters.
+    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
+        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
+        2^c. Not together with ``max_cardinality``.
+    init : "auto", "k-means++", "random" or array of the c starting prototypes, default="auto"
+        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
     n_init : int, default=10
-        Number of starts, computed as one batch; the lowest objective is kept, among those that have not merged if any.
-        With metrics that have no exact step (series, your own), a start that lies behind and can't catch up is given up.
+        Number of starts, computed as one batch, on a sample of many objects; the lowest objective is kept, among those that
+        have not merged if any. With metrics that have no exact step (series, your own), a start that lies behind and can't
+        catch up is given up.
     max_iter : int, default=200
     tol : float, default=1e-4
         A run has converged when no mass moves by more than this.
@@ -178,7 +197,8 @@ class SoftECM(LinkableFamily):
     --------
     >>> from softecm import SoftECM
     >>> from softecm.datasets import load_diamond
-    >>> model = SoftECM(2, alpha=1 / 6, beta=2.0, delta=11.0, lam=1.5, random_state=0).fit(load_diamond().data)
+    >>> diamond = SoftECM.as_in_paper(2, alpha=1 / 6, beta=2.0, delta=11.0, lam=1.5, random_state=0)
+    >>> model = diamond.fit(load_diamond().data)
     >>> model.partition_.sets()[[1, 5, 6, 11]].tolist()
     [(0,), (0, 1), (1,), ()]
 
@@ -233,6 +253,19 @@ class SoftECM(LinkableFamily):
         self.callback = callback
         self.random_state = random_state
         self.verbose = verbose
+
+    @classmethod
+    def as_in_paper(cls, n_clusters: int = 2, **changed: Any) -> SoftECM:
+        """The estimator as the paper's experiments have it, with whatever is changed.
+
+        The penalty with an absolute price, all pairs, ten random starts of all sets at once, alpha = 2, delta = 10.
+
+        Examples
+        --------
+        >>> SoftECM.as_in_paper(3, beta=1.5, lam=2.0).relaxation
+        'penalty'
+        """
+        return cls(n_clusters, **{**PAPER, **changed})
 
     def _settings(self) -> Settings:
         return settings(**self.get_params(deep=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,9 @@ def fit(series: Series, gamma: float | str | None, device: str = "auto") -> Soft
     from softecm.distances import SeriesEuclidean, SoftDTW
 
     chosen = SeriesEuclidean() if gamma is None else SoftDTW(gamma=gamma)
-    model = SoftECM(
-        3, metric=chosen, delta=None, n_init=3, tol=1e-2, dtype="float32", device=device, max_iter=500, random_state=0
-    )
+    options: dict[str, Any] = {"alpha": 1.0, "delta": None, "init": "k-means++", "n_init": 3, "tol": 1e-2}
+    model = SoftECM.as_in_paper(3, metric=chosen, dtype="float32", device=device, max_iter=500, **options)
+    model.set_params(random_state=0)
     return model.fit(series)
 
 

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="PrototypeClusterer")
 
-SETTINGS: dict[str, Any] = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0, "init": [[-3.34, 0.0], [3.34, 0.0]]}
+SETTINGS: dict[str, Any] = {
+    "alpha": 1 / 6,
+    "beta": 2.0,
+    "delta": 11.0,
+    "max_cardinality": 2,
+    "init": [[-3.34, 0.0], [3.34, 0.0]],
+}
 LAMS = tuple(float(lam) for lam in np.round(np.geomspace(0.1, 10, 25), 3))
 
 

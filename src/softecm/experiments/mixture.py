@@ -34,7 +34,9 @@ def cluster(seed: int, gamma: float, *, scaled: bool, device: str = "auto") -> t
     series = make_bell_funnel_mixture(EACH, length=LENGTH, noise=NOISE, random_state=seed).data
     series = SeriesScaler().fit_transform(series) if scaled else series
     options: dict[str, Any] = {"alpha": 0, "delta": None, "tol": 1e-2, "dtype": "float32", "max_iter": 500}
-    return series, SoftECM(2, metric=SoftDTW(gamma=gamma), device=device, random_state=seed, **options).fit(series)
+    metric = SoftDTW(gamma=gamma)
+    model = SoftECM.as_in_paper(2, metric=metric, init="k-means++", device=device, random_state=seed, **options)
+    return series, model.fit(series)
 
 
 def shares(model: SoftECM) -> dict[str, float]:

@@ -56,7 +56,8 @@ class Protocol:
             return ECM(row.n_clusters, tol=tol, device=device, **given)
         number = "float32" if row.is_slow else "float64"
         metric = _plain(row) if method == PLAIN else row.metric
-        return SoftECM(row.n_clusters, metric=metric, tol=tol, device=device, dtype=number, **given)
+        kept = {"relaxation": "penalty", **given}
+        return SoftECM(row.n_clusters, metric=metric, tol=tol, device=device, dtype=number, **kept)
 
 
 def _plain(row: Row) -> SemiMetric | str:
@@ -80,7 +81,7 @@ PAPER = Protocol(
     ),
     load=load_raw,
     rule="paper",
-    common={"alpha": 2.0, "delta": 10.0, "init": "random", "n_init": 1, "tol": 1e-3},
+    common={"alpha": 2.0, "delta": 10.0, "max_cardinality": 2, "init": "random", "n_init": 1, "tol": 1e-3},
     full={"beta": [1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0], "lam": [float(k) for k in range(1, 11)]},
     small={"beta": [1.1, 1.5], "lam": [1.0, 5.0]},
     hard={"n_init": 1},
@@ -102,7 +103,7 @@ RECOMMENDED = Protocol(
     ),
     load=load_scaled,
     rule="nonspecificity",
-    common={"alpha": 1.0, "delta": None, "init": "k-means++", "n_init": 10, "tol": 1e-3},
+    common={"alpha": 1.0, "delta": None, "max_cardinality": 2, "init": "k-means++", "n_init": 10, "tol": 1e-3},
     full={"beta": [1.2], "lam": [0.1, 1.0, 10.0]},
     small={"beta": [1.2], "lam": [0.1, 1.0]},
     hard={"n_init": 10},

@@ -91,7 +91,7 @@ class Checkpoints:
 
     def __init__(self, plan: Plan, who: Mapping[str, str], kept: Kept | None, device: torch.device) -> None:
         self.plan, self.who, self._kept, self._device = plan, dict(who), kept, device
-        self.extras: dict[str, float | None] = {} if kept is None else dict(kept.description["extras"])
+        self.phase, self.facts = "", dict[str, Any]() if kept is None else dict(kept.description["facts"])
 
     @classmethod
     def open(cls, plan: Plan, who: Mapping[str, str], device: torch.device) -> Checkpoints:
@@ -111,14 +111,20 @@ class Checkpoints:
             return cls(plan, who, Kept(description, tensors), device)
 
     @property
-    def resumed(self) -> bool:
-        """Whether the fit goes on from an earlier one."""
-        return self._kept is not None
+    def reached(self) -> str:
+        """The phase the earlier fit was in: "starts", "clusters" or "sets"; empty where the fit begins anew."""
+        return "" if self._kept is None else str(self._kept.description["phase"])
+
+    def enter(self, phase: str, **facts: Any) -> None:
+        """The fit's next loop, with what was found on the way to it; a file of another phase is gone on from no more."""
+        if self.reached != phase:
+            self._kept = None
+        self.phase, self.facts = phase, facts
 
     @property
     def start(self) -> Tensor:
         """Prototypes (runs, f, *shape) as the checkpoint has them: so many runs, of this type and on this device."""
-        assert self._kept is not None  # only after ``resumed``
+        assert self._kept is not None  # only where a phase was reached
         with _whole(self.plan.path):
             return self._kept.tensors["prototypes"].to(self._device)
 
@@ -140,7 +146,8 @@ class Checkpoints:
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "who": self.who,
-            "extras": self.extras,
+            "phase": self.phase,
+            "facts": self.facts,
             "iteration": rounds.iteration,
             "found": list(rounds.ended.found),
         }

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from softecm.belief import FocalSets
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.checkpoints import Checkpoints, identity
-from softecm.fit.loop import Callback, Checkpointer
+from softecm.fit.loop import Callback
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Outcome
@@ -39,7 +40,7 @@ def fit(
     if chosen.plan is not None:
         who = identity(owner, chosen, algorithm, objects.metric, len(objects), objects.content())
         checkpoints = Checkpoints.open(chosen.plan, who, objects.device)
-    return fit_cells(algorithm, objects, [chosen], last=last, callback=chosen.callback, checkpointer=checkpoints)[0]
+    return fit_cells(algorithm, objects, [chosen], last=last, callback=chosen.callback, checkpoints=checkpoints)[0]
 
 
 def fit_cells(
@@ -49,15 +50,15 @@ def fit_cells(
     *,
     last: PrototypeModel | None = None,
     callback: Callback | None = None,
-    checkpointer: Checkpoints | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> list[Outcome]:
     """All cells of a grid; they may differ in alpha, beta, delta, lam and seed. A single fit is a grid of one."""
     stages: dict[str, Stage] = {}
     ask = _once_asked(callback)
-    plans = [_planned(algorithm, objects, chosen, stages, last, ask, checkpointer) for chosen in cells]
+    plans = [_planned(algorithm, objects, chosen, stages, last, ask, checkpoints) for chosen in cells]
     outcomes: list[Outcome | None] = [None] * len(cells)
     for group in _alike(plans):
-        found = _solved(algorithm, objects, [plans[i] for i in group], ask, checkpointer)
+        found = _solved(algorithm, objects, [plans[i] for i in group], ask, checkpoints)
         for i, outcome in zip(group, found, strict=True):
             outcomes[i] = outcome
     return [outcome for outcome in outcomes if outcome is not None]
@@ -92,27 +93,52 @@ def _planned(
     stages: dict[str, Stage],
     last: PrototypeModel | None,
     callback: Callback | None,
-    checkpointer: Checkpoints | None,
+    checkpoints: Checkpoints | None,
 ) -> Planned:
     """Everything that is "auto" found."""
+    if checkpoints is not None and checkpoints.reached == "sets":
+        return _resumed(objects, chosen, checkpoints)
     if chosen.warm_start and last is not None:
         return _continued(algorithm, objects, chosen, last)
-    if not (chosen.staged or isinstance(chosen.delta, str)):
-        settled = _settled(objects, chosen)
-        return Planned(settled, pipeline.starts(algorithm, objects, settled, chosen.random_state))
+    stage, found, keeps = None, chosen, False
+    if chosen.staged or isinstance(chosen.delta, str):
+        keeps = chosen.staged and chosen.keeps_clusters and algorithm.adds_sets
+        kept = checkpoints if keeps and chosen.beta == BETA else None
+        stage = _discovered(algorithm, objects, chosen, stages, callback, kept)
+        found = replace(chosen, delta=stage.delta if isinstance(chosen.delta, str) else chosen.delta)
+    if chosen.finds_sets:  # around clusters that are known; else all pairs
+        together = stage is not None and chosen.staged
+        focal = stage.focal if stage is not None and together else FocalSets.up_to(chosen.n_clusters, 2)
+        found = replace(found, focal=focal)
+    if stage is not None and chosen.staged:
+        start = algorithm.from_clusters(objects, found, stage.single.solution, stage.single.best)
+    else:
+        start = pipeline.starts(algorithm, objects, found, chosen.random_state)
+    return Planned(found if keeps else _settled(objects, found), start, stage, keeps)
+
+
+def _discovered(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    chosen: Settings,
+    stages: dict[str, Stage],
+    callback: Callback | None,
+    checkpoints: Checkpoints | None,
+) -> Stage:
+    """The first stage, once for all cells that share it."""
     key = f"{chosen.random_state!r} {chosen.n_init} {chosen.delta!r}"
     if key not in stages or not isinstance(chosen.random_state, int):
-        stages[key] = discover(algorithm, objects, chosen, chosen.random_state, callback=callback)
-    stage = stages[key]
-    delta = stage.delta if isinstance(chosen.delta, str) else chosen.delta
-    focal = stage.focal if chosen.finds_sets and chosen.staged else chosen.focal
-    found = replace(chosen, delta=delta, focal=focal)
-    if not chosen.staged:
-        settled = _settled(objects, found)
-        return Planned(settled, pipeline.starts(algorithm, objects, settled, chosen.random_state), stage)
-    start = algorithm.from_clusters(objects, found, stage.single.solution, stage.single.best)
-    keeps = chosen.keeps_clusters and algorithm.adds_sets
-    return Planned(found if keeps else _settled(objects, found), start, stage, keeps)
+        stages[key] = discover(
+            algorithm, objects, chosen, chosen.random_state, callback=callback, checkpoints=checkpoints
+        )
+    return stages[key]
+
+
+def _resumed(objects: Objects[Any], chosen: Settings, checkpoints: Checkpoints) -> Planned:
+    """As a checkpoint of the last loop has it."""
+    sets, delta = checkpoints.facts["sets"], checkpoints.facts["delta"]
+    found = replace(chosen, focal=FocalSets.of(chosen.n_clusters, sets), delta=delta)
+    return Planned(_settled(objects, found), checkpoints.start)
 
 
 def _continued(algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, last: PrototypeModel) -> Planned:
@@ -142,14 +168,16 @@ def _solved(
     objects: Objects[Any],
     plans: Sequence[Planned],
     callback: Callback | None,
-    checkpointer: Checkpointer | None,
+    checkpoints: Checkpoints | None,
 ) -> list[Outcome]:
     """Cells that are solved together."""
     if plans[0].keeps:
         return _with_sets(algorithm, objects, plans, callback)
-    links, pairs = None, plans[0].chosen.pairs
+    links, chosen = None, plans[0].chosen
+    if checkpoints is not None:
+        checkpoints.enter("sets", sets=chosen.focal.sets, delta=chosen.delta)
+    pairs = chosen.pairs
     if pairs is not None and isinstance(objects, InMemory):
-        chosen = plans[0].chosen
         links = pairs.links(chosen.focal, objects.counts, objects.spread, chosen.dtype)
     return pipeline.solve(
         algorithm,
@@ -158,7 +186,7 @@ def _solved(
         [plan.start for plan in plans],
         links=links,
         callback=callback,
-        checkpointer=checkpointer,
+        checkpointer=checkpoints,
     )
 
 

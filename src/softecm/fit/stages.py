@@ -19,16 +19,19 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from torch import Tensor
 
 from softecm.belief import FocalSets
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm
+from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, Checkpointer
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Objects
@@ -56,7 +59,6 @@ class Stage:
 
     single: Outcome  # single clusters, fitted to all objects
     starts: Outcome  # the runs that were compared
-    fit_delta: float | None  # with which they were fitted
     delta: float | None  # of outliers
     focal: FocalSets
     cut: int  # pairs of neighbours that were left out for being too many
@@ -69,40 +71,57 @@ def discover(
     random_state: object,
     *,
     callback: Callback | None = None,
-    checkpointer: Checkpointer | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Stage:
-    """Single clusters, delta and sets."""
+    """Single clusters, delta and sets; where checkpoints are written, single clusters are the fit's last loop."""
     alone = replace(
         chosen, focal=FocalSets.up_to(chosen.n_clusters, 1), beta=BETA, lam=0.0, relaxation="exact", pairs=None
     )
-    few = _sampled(algorithm, objects, chosen.n_clusters)
     near = objects.from_center(NEAR)
     first = float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
-    wanted = first if isinstance(chosen.delta, str) else chosen.delta
-    rng, rough = check_random_state(random_state), replace(alone, tol=max(alone.tol, ROUGH))
-    best = _fitted(algorithm, few, replace(rough, delta=wanted), first, None, rng, callback)
-    close = wanted
-    if isinstance(chosen.delta, str):
-        cap = first
-        for _ in range(PASSES - 1):
-            shrunk = robust_delta(algorithm, few, few, best, first, OUTLYING)
-            if shrunk >= SHRINKS * cap:
-                break
-            cap = shrunk
-            best = _fitted(algorithm, few, replace(rough, delta=cap), cap, best, rng, callback)
-        close = cap
-        if objects.weight >= ENOUGH * chosen.n_clusters:
-            close = min(cap, robust_delta(algorithm, objects, few, best, first, CLOSE))
-    start = algorithm.from_clusters(few, replace(alone, delta=close), best.solution, best.best)
+    best: Outcome | None = None
+    if checkpoints is not None and checkpoints.reached == "clusters":
+        close, start = checkpoints.facts["close"], checkpoints.start
+    else:
+        best, close, start = _started(algorithm, objects, alone, first, random_state, callback, checkpoints)
+    if checkpoints is not None:
+        checkpoints.enter("clusters", close=close)
     alone = replace(alone, delta=close)
-    (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpointer)
-    delta = (
-        close
-        if not isinstance(chosen.delta, str)
-        else robust_delta(algorithm, objects, objects, single, first, OUTLYING)
-    )
+    (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpoints)
+    delta = close
+    if isinstance(chosen.delta, str):
+        delta = robust_delta(algorithm, objects, objects, single, first, OUTLYING)
     focal, cut = neighbours(algorithm, objects, single)
-    return Stage(single, best, close, delta, focal, cut)
+    return Stage(single, best or single, delta, focal, cut)
+
+
+def _started(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    alone: Settings,
+    first: float,
+    random_state: object,
+    callback: Callback | None,
+    checkpoints: Checkpoints | None,
+) -> tuple[Outcome, float | None, Tensor]:
+    """The best of the starts, found on a sample of many objects; the delta to fit it to all of them; where to begin."""
+    few, rng = _sampled(algorithm, objects, alone.n_clusters), check_random_state(random_state)
+    rough, auto = replace(alone, tol=max(alone.tol, ROUGH)), isinstance(alone.delta, str)
+    if checkpoints is not None:
+        checkpoints.enter("starts")
+    fitted = partial(_fitted, algorithm, few, rng=rng, callback=callback)
+    close: Any = first if auto else alone.delta
+    best = fitted(replace(rough, delta=close), first, None, checkpointer=checkpoints)
+    for _ in range(PASSES - 1 if auto else 0):
+        shrunk = robust_delta(algorithm, few, few, best, first, OUTLYING)
+        if shrunk >= SHRINKS * close:
+            break
+        close = shrunk
+        best = fitted(replace(rough, delta=close), close, best)
+    if auto and objects.weight >= ENOUGH * alone.n_clusters:
+        close = min(close, robust_delta(algorithm, objects, few, best, first, CLOSE))
+    start = algorithm.from_clusters(few, replace(alone, delta=close), best.solution, best.best)
+    return best, close, start
 
 
 def _sampled(algorithm: Algorithm[Any], objects: Objects[Any], c: int) -> Objects[Any]:
@@ -116,8 +135,10 @@ def _fitted(
     alone: Settings,
     cap: float,
     before: Outcome | None,
+    *,
     rng: np.random.RandomState,
     callback: Callback | None,
+    checkpointer: Checkpointer | None = None,
 ) -> Outcome:
     """The best of several starts, an earlier answer among them."""
     if isinstance(alone.init, str):
@@ -127,7 +148,7 @@ def _fitted(
         start = algorithm.given(objects, alone)
     if before is not None:
         start = torch.cat([algorithm.from_clusters(objects, alone, before.solution, before.best).to(start), start])
-    return pipeline.solve(algorithm, objects, [alone], [start], callback=callback)[0]
+    return pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpointer)[0]
 
 
 def robust_delta(

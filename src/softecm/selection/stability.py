@@ -56,7 +56,8 @@ def run_stability(
         warnings.simplefilter("ignore")
         for number in range(resamples):
             rows = np.sort(np.random.RandomState(number + 1).permutation(n)[: max(2, round(SHARE * n))])
-            refit = _refit_together if is_batchable(cells[0].model) else _refit_alone
+            together = is_batchable(cells[0].model) and not takes_dissimilarities(cells[0].model)
+            refit = _refit_together if together else _refit_alone
             for kept, partition in zip(per_cell, refit(cells, data, rows, compared, number, report), strict=True):
                 kept.append(partition)
     seconds = (time.perf_counter() - began) / len(cells)
