@@ -108,7 +108,7 @@ def beta() -> None:
 
 
 def lam() -> None:
-    """The tie of the sets' prototypes, for the three ways to price it."""
+    """The constraint on the sets' prototypes, for the three ways to price it."""
     bunch = make_blobs(150, between=15, random_state=SEED)
     is_between = bunch.target == -1
     rows = []

@@ -38,7 +38,7 @@ _WHERE = {
     "BPEC": "softecm.algorithms.bpec",
     "CredalPartition": "softecm.belief",
     "FocalSets": "softecm.belief",
-    "load_model": "softecm.files.models",
+    "load_model": "softecm.models",
     "CollapseWarning": "softecm._warnings",
     "EmptyClusterWarning": "softecm._warnings",
     "GradientDescent": "softecm.optim",
@@ -124,7 +124,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.recm import RECM
     from softecm.algorithms.soft_ecm import SoftECM
     from softecm.belief import CredalPartition, FocalSets
-    from softecm.files.models import load_model
+    from softecm.models import load_model
     from softecm.optim import GradientDescent
 
 

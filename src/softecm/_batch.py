@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar, get_type_hints
+from typing import TypeVar, get_type_hints
 
 import torch
 from torch import Tensor
@@ -65,7 +65,7 @@ def named_tensors(value: object, name: str) -> dict[str, Tensor]:
 def from_tensors(kind: type[B], tensors: Mapping[str, Tensor], name: str) -> B:
     """The inverse of ``named_tensors``: a value of this kind; what is not there is None."""
     hints = get_type_hints(kind)
-    parts: dict[str, Any] = {}
+    parts: dict[str, object] = {}
     for part in fields(kind):  # type: ignore[arg-type]
         path, hint = f"{name}.{part.name}", hints[part.name]
         if is_dataclass(hint):

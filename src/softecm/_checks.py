@@ -5,26 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from numbers import Integral, Real
-from typing import Any
 
 
-def check_number(name: str, value: Any, *, above: float | None = None, least: float | None = None, hint: str) -> float:
+def check_number(
+    name: str, value: object, *, above: float | None = None, least: float | None = None, hint: str
+) -> float:
     """A finite number greater than ``above`` or at least ``least``."""
     rule = f"greater than {above:g}" if above is not None else f"at least {least:g}" if least is not None else "finite"
-    number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or (above is not None and not value > above) or (least is not None and not value >= least):
-        raise ValueError(f"{name} must be {'a number ' if not number else ''}{rule}; got {value!r}. {hint}")
-    return float(value)
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    low = (above is not None and not number > above) or (least is not None and not number >= least)
+    if not math.isfinite(number) or low:
+        raise ValueError(f"{name} must be {'' if math.isfinite(number) else 'a number '}{rule}; got {value!r}. {hint}")
+    return number
 
 
-def check_count(name: str, value: Any, *, least: int = 1, hint: str) -> int:
+def check_count(name: str, value: object, *, least: int = 1, hint: str) -> int:
     """A whole number of at least ``least``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}. {hint}")
     return int(value)
 
 
-def check_choice(name: str, value: Any, choices: Collection[str], hint: str = "") -> str:
+def check_choice(name: str, value: object, choices: Collection[str], hint: str = "") -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(c) for c in choices)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 
@@ -13,7 +12,7 @@ from softecm._checks import check_choice
 LARGE_WORK = 2e8  # multiplications a round; below it a GPU's start-up costs more than it saves
 
 
-def choose_device(device: Any, work: float, cpu_only: str = "") -> torch.device:
+def choose_device(device: str | torch.device, work: float, cpu_only: str = "") -> torch.device:
     """The device asked for; "auto" takes a GPU where there is one and the work is large enough.
 
     ``cpu_only`` names what can't run on a GPU: it is refused there, never quietly run elsewhere.
@@ -39,7 +38,7 @@ def choose_device(device: Any, work: float, cpu_only: str = "") -> torch.device:
     return chosen
 
 
-def choose_dtype(dtype: Any) -> torch.dtype:
+def choose_dtype(dtype: object) -> torch.dtype:
     """float64, or float32 where speed matters more."""
     name = str(dtype).rsplit(".", 1)[-1]
     check_choice(

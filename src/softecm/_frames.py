@@ -9,7 +9,7 @@ from typing import Any
 BACKENDS = ("pandas", "polars", "pyarrow")
 
 
-def make_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
+def make_frame(columns: Mapping[str, object], backend: str | None = None) -> Any:
     """A frame of these columns; ``backend`` None takes the first of pandas, polars and pyarrow that is installed."""
     if backend is None:
         backend = next((name for name in BACKENDS if find_spec(name)), None)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._checks import check_count, check_number
@@ -33,12 +32,12 @@ class Barycenter:
 
 
 def soft_dtw_barycenter(
-    X: Any,
-    weights: Any = None,
+    X: object,
+    weights: ArrayLike | None = None,
     *,
     gamma: float = 1.0,
     band: int | None = None,
-    init: Any = None,
+    init: object = None,
     length: int | str = "median",
     layout: str = "tslearn",
     max_iter: int = 100,
@@ -95,11 +94,11 @@ def soft_dtw_barycenter(
 
 
 def dba(
-    X: Any,
-    weights: Any = None,
+    X: object,
+    weights: ArrayLike | None = None,
     *,
     band: int | None = None,
-    init: Any = None,
+    init: object = None,
     length: int | str = "median",
     layout: str = "tslearn",
     max_iter: int = 50,
@@ -130,7 +129,7 @@ def dba(
 
 
 def _prepared(
-    X: Any, weights: Any, init: Any, length: int | str, layout: str, max_iter: int
+    X: object, weights: ArrayLike | None, init: object, length: int | str, layout: str, max_iter: int
 ) -> tuple[SeriesBatch, Tensor, Tensor]:
     check_count("max_iter", max_iter, hint="100 is usual.")
     rows = to_list(X, layout)

@@ -6,15 +6,17 @@ reimplemented here; a method whose library is missing says what to install.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm._checks import check_choice, check_count
 from softecm.belief import CredalPartition
 
+Labels: TypeAlias = NDArray[np.integer]
 __all__ = ["BASELINES", "hard_partition"]
 
 #: Method -> the package it comes from, as pip and as Python know it.
@@ -28,12 +30,12 @@ BASELINES = {
 
 def hard_partition(
     method: str,
-    X: Any,
+    X: object,
     n_clusters: int,
     *,
     categorical: Sequence[int] | None = None,
-    random_state: Any = None,
-    **options: Any,
+    random_state: int | np.random.RandomState | None = None,
+    **options: object,
 ) -> CredalPartition:
     """Cluster with another library's hard method; every object gets mass 1 on its cluster.
 
@@ -64,38 +66,42 @@ def hard_partition(
     package, module = BASELINES[method]
     if find_spec(module) is None:
         raise ImportError(f"method {method!r} needs {package}, which is not installed: pip install {package}.")
-    labels = _FITS[method](X, c, categorical, random_state, options)
+    labels = _FITS[method](X, c, categorical, {"random_state": random_state, **options})
     return CredalPartition.from_hard(np.asarray(labels, dtype=np.intp), n_clusters=c)
 
 
-def _kmeans(X: Any, c: int, categorical: Any, random_state: Any, options: dict[str, Any]) -> Any:
+def _kmeans(X: object, c: int, categorical: Sequence[int] | None, options: Mapping[str, object]) -> Labels:
     from sklearn.cluster import KMeans
 
-    return KMeans(c, random_state=random_state, **{"n_init": 10, **options}).fit_predict(X)
+    labels: Labels = KMeans(c, **{"n_init": 10, **options}).fit_predict(X)
+    return labels
 
 
-def _kmodes(X: Any, c: int, categorical: Any, random_state: Any, options: dict[str, Any]) -> Any:
+def _kmodes(X: object, c: int, categorical: Sequence[int] | None, options: Mapping[str, object]) -> Labels:
     from kmodes.kmodes import KModes
 
-    return KModes(c, random_state=random_state, **options).fit_predict(X)
+    labels: Labels = KModes(c, **options).fit_predict(X)
+    return labels
 
 
-def _kprototypes(X: Any, c: int, categorical: Any, random_state: Any, options: dict[str, Any]) -> Any:
+def _kprototypes(X: object, c: int, categorical: Sequence[int] | None, options: Mapping[str, object]) -> Labels:
     from kmodes.kprototypes import KPrototypes
 
     columns = _categorical(X) if categorical is None else list(categorical)
-    return KPrototypes(c, random_state=random_state, **options).fit_predict(np.asarray(X), categorical=columns)
+    labels: Labels = KPrototypes(c, **options).fit_predict(np.asarray(X), categorical=columns)
+    return labels
 
 
-def _series(X: Any, c: int, categorical: Any, random_state: Any, options: dict[str, Any]) -> Any:
+def _series(X: object, c: int, categorical: Sequence[int] | None, options: Mapping[str, object]) -> Labels:
     from tslearn.clustering import TimeSeriesKMeans
     from tslearn.utils import to_time_series_dataset
 
     series = to_time_series_dataset(X)
-    return TimeSeriesKMeans(c, random_state=random_state, **options).fit_predict(series)
+    labels: Labels = TimeSeriesKMeans(c, **options).fit_predict(series)
+    return labels
 
 
-def _categorical(X: Any) -> list[int]:
+def _categorical(X: object) -> list[int]:
     """Columns of a data frame that are not numbers."""
     import narwhals.stable.v1 as nw
     from narwhals.stable.v1 import selectors as cs

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,7 @@ class Constraints(NamedTuple):
     cannot_link: Pairs
 
 
-def check_constraints(must_link: Any, cannot_link: Any, n_objects: int) -> Constraints:
+def check_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None, n_objects: int) -> Constraints:
     """Pairs in one order without repeats; refuses numbers out of range and pairs that contradict each other.
 
     Parameters
@@ -68,7 +68,7 @@ def check_constraints(must_link: Any, cannot_link: Any, n_objects: int) -> Const
     return Constraints(must, cannot)
 
 
-def close_constraints(must_link: Any, cannot_link: Any, n_objects: int) -> Constraints:
+def close_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None, n_objects: int) -> Constraints:
     """Add all pairs that follow from the given ones.
 
     Must-links are transitive; a cannot-link between two objects holds for all objects must-linked to either. The result
@@ -96,7 +96,9 @@ def close_constraints(must_link: Any, cannot_link: Any, n_objects: int) -> Const
     return Constraints(_distinct(together), _distinct(apart))
 
 
-def sample_constraints(labels: ArrayLike, n_pairs: int, *, random_state: Any = None) -> Constraints:
+def sample_constraints(
+    labels: ArrayLike, n_pairs: int, *, random_state: int | np.random.RandomState | None = None
+) -> Constraints:
     """Draw pairs of objects with known labels: must-links where the labels agree, cannot-links where they differ.
 
     Parameters
@@ -143,7 +145,7 @@ def sample_constraints(labels: ArrayLike, n_pairs: int, *, random_state: Any = N
     return Constraints(pairs[agree], pairs[~agree])
 
 
-def kept(labels: ArrayLike, must_link: Any = None, cannot_link: Any = None) -> float:
+def kept(labels: ArrayLike, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None) -> float:
     """The share of constraints that a hard labelling keeps; 1 where there is none.
 
     Parameters
@@ -164,12 +166,12 @@ def kept(labels: ArrayLike, must_link: Any = None, cannot_link: Any = None) -> f
     return float(good / total) if total else 1.0
 
 
-def _pairs(name: str, pairs: Any, n_objects: int) -> Pairs:
+def _pairs(name: str, pairs: ArrayLike | None, n_objects: int) -> Pairs:
     """Distinct pairs (m, 2) of object numbers, the smaller first."""
     if pairs is None:
         return np.empty((0, 2), dtype=np.int64)
     if not hasattr(pairs, "__array__"):
-        pairs = list(pairs)
+        pairs = list(pairs)  # type: ignore[arg-type, assignment]
     try:
         table = np.asarray(pairs)
     except ValueError:

@@ -1,6 +1,59 @@
-"""Fitted models as files; see :mod:`softecm.files.models`."""
+"""Fitted models from files; :mod:`softecm.files.models` writes them."""
 
-from softecm.files.models import FORMAT, FORMAT_VERSION, load_model, save_model
-from softecm.files.tensors import read_description, tensor_file
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import softecm.algorithms as algorithms
+from softecm._version import __version__
+from softecm.files.models import FORMAT, FORMAT_VERSION, save_model
+from softecm.files.tensors import Tensors, read_description, tensor_file
+from softecm.files.values import Reader
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "load_model", "read_description", "save_model", "tensor_file"]
+
+
+def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
+    """Read a fitted estimator.
+
+    Parameters
+    ----------
+    path : the file ``save`` wrote
+    metric : SemiMetric or callable, optional
+        Needed where the model was fitted with a metric of one's own: code is not stored in a model file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from softecm import ECM, load_model
+    >>> from softecm.datasets import load_diamond
+    >>> X = load_diamond().data
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "model.safetensors"
+    ...     ECM(2, delta=5.0, random_state=0).fit(X).save(file)
+    ...     load_model(file).predict(X[:3])
+    array([0, 0, 0])
+    """
+    description, tensors = read_description(path, FORMAT, FORMAT_VERSION, "model")
+    try:
+        return _build(description, tensors, metric)
+    except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
+        raise ValueError(f"{path} is damaged: its parts don't fit together ({error}). Save the model again.") from error
+
+
+def _build(description: Mapping[str, Any], tensors: Tensors, metric: object) -> object:
+    name = description["class"]
+    if name not in algorithms.__all__:
+        raise ValueError(f"the model's class {name!r} is unknown to softecm {__version__}. Use a newer version.")
+    reader = Reader(tensors, metric)
+    params = {k: reader.value(v) for k, v in description["params"].items()}
+    cls = getattr(algorithms, name)
+    known = set(cls().get_params(deep=False))
+    estimator = cls(**{k: v for k, v in params.items() if k in known})
+    for key, node in description["state"].items():
+        if not isinstance(key, str) or key in known or key.startswith("__"):
+            raise ValueError(f"attribute {key!r} can't be part of a model")
+        setattr(estimator, key, reader.value(node))
+    return estimator

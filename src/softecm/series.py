@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from softecm.readers.long import from_long
 from softecm.readers.series import as_data
 from softecm.spaces.series import filled, resampled, to_list
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 __all__ = ["SeriesResampler", "SeriesScaler", "check_length", "from_long"]
 
 
@@ -21,7 +24,7 @@ def _as_given(rows: list[NDArray[np.float64]], layout: str) -> NDArray[np.float6
     return as_data([row.T if layout == "aeon" else row for row in rows])
 
 
-def check_length(length: Any) -> int:
+def check_length(length: object) -> int:
     """A number of steps to draw series over."""
     return check_count("length", length, least=2, hint="It is a number of steps; 'median' takes that of the series.")
 
@@ -48,13 +51,13 @@ class SeriesScaler(TransformerMixin, BaseEstimator):
         self.per = per
         self.layout = layout
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Nothing to learn."""
         check_choice("per", self.per, ("channel", "series"))
         to_list(X, self.layout)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Scale each series by itself."""
         axis = 0 if self.per == "channel" else None
         scaled = []
@@ -64,7 +67,7 @@ class SeriesScaler(TransformerMixin, BaseEstimator):
             scaled.append(np.where(spread > 1e-12, centred / np.where(spread > 1e-12, spread, 1.0), 0.0 * row))
         return _as_given(scaled, self.layout)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         return tags
@@ -89,13 +92,13 @@ class SeriesResampler(TransformerMixin, BaseEstimator):
         self.length = length
         self.layout = layout
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Find the length."""
         rows = to_list(X, self.layout)
         median = int(np.median([len(row) for row in rows]))
         self.length_ = median if self.length == "median" else check_length(self.length)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Draw each series over that length."""
         return _as_given([resampled(filled(row), self.length_) for row in to_list(X, self.layout)], self.layout)

@@ -69,7 +69,7 @@ def run(
 
 def load(model: Path) -> Any:
     """A fitted estimator from a model file, or from a result folder."""
-    from softecm.files.models import load_model
+    from softecm.models import load_model
 
     path = model / "model.safetensors" if model.is_dir() else model
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Semi-metrics: one a file, listed here once."""
+"""Semi-metrics: one a file, listed once in ``listing``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from softecm.distances.cosine import Cosine
 from softecm.distances.dtw import DTW
 from softecm.distances.euclidean import Euclidean
 from softecm.distances.hamming import Hamming
+from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.manhattan import Manhattan
 from softecm.distances.mixed import Mixed
@@ -15,24 +16,6 @@ from softecm.distances.registry import FunctionMetric, resolve_metric
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.distances.soft_dtw import SoftDTW
 from softecm.distances.squared_euclidean import SquaredEuclidean
-
-#: Every metric that has a name for ``metric=``; the tests, the command line and the docs read this table.
-SEMI_METRICS: dict[str, type[SemiMetric]] = {
-    m.name: m
-    for m in (
-        SquaredEuclidean,
-        Euclidean,
-        Manhattan,
-        Cosine,
-        Mahalanobis,
-        Hamming,
-        Mixed,
-        SeriesEuclidean,
-        SoftDTW,
-        DTW,
-        Precomputed,
-    )
-}
 
 __all__ = [
     "DTW",

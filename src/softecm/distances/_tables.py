@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Sums
+from softecm.distances.optional import RoundCost, RunCost
 from softecm.distances.squared_euclidean import (
     VectorPasses,
     fused_vector_masses,
@@ -22,11 +23,14 @@ from softecm.distances.squared_euclidean import (
 )
 from softecm.spaces.tables import EncodedTable, Layout
 
+if TYPE_CHECKING:
+    from softecm.kernels.tables import TableData
+
 #: From probabilities (k, levels) and the columns' layout to what each level adds to the distance, before weights.
-Deviation = Callable[[Tensor, "Places"], Tensor]
+Deviation = Callable[[Tensor, "LayoutTensors"], Tensor]
 
 
-class Places(NamedTuple):
+class LayoutTensors(NamedTuple):
     """A layout as tensors on one device."""
 
     p: int
@@ -40,20 +44,20 @@ class Places(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def places(layout: Layout, dtype: torch.dtype, device: torch.device) -> Places:
+def layout_tensors(layout: Layout, dtype: torch.dtype, device: torch.device) -> LayoutTensors:
     """The layout's arrays as tensors."""
     width, q = sum(layout.levels), len(layout.levels)
     order = np.full(layout.n_slots, width + q)
     order[layout.level_slots] = np.arange(width)
     order[layout.slots + np.asarray(layout.levels, dtype=np.int64)] = width + np.arange(q)
 
-    def number(values: Any) -> Tensor:
+    def number(values: ArrayLike) -> Tensor:
         return torch.as_tensor(np.asarray(values, dtype=np.float64), dtype=dtype, device=device)
 
-    def index(values: Any) -> Tensor:
+    def index(values: ArrayLike) -> Tensor:
         return torch.as_tensor(np.asarray(values, dtype=np.int64), device=device)
 
-    return Places(
+    return LayoutTensors(
         len(layout.number_weights),
         index(layout.column),
         number(layout.by_level(layout.heights)),
@@ -65,19 +69,19 @@ def places(layout: Layout, dtype: torch.dtype, device: torch.device) -> Places:
     )
 
 
-def squared_deviation(shares: Tensor, at: Places) -> Tensor:
+def squared_deviation(shares: Tensor, at: LayoutTensors) -> Tensor:
     """Half the squared difference of a certain category and a distribution."""
     squares = shares.square()
     others = column_sums(squares, at)[:, at.column] - squares
     return 0.5 * ((1.0 - shares).square() + others.clamp_min(0.0))
 
 
-def column_sums(values: Tensor, at: Places) -> Tensor:
+def column_sums(values: Tensor, at: LayoutTensors) -> Tensor:
     """Sums (k, q) of values (k, levels) over each column's levels."""
     return values.new_zeros(len(values), len(at.unseen)).index_add(1, at.column, values)
 
 
-def lookup(v: Tensor, at: Places, deviation: Deviation) -> Tensor:
+def lookup(v: Tensor, at: LayoutTensors, deviation: Deviation) -> Tensor:
     """What each level adds to the distance to each prototype: (slots, k). An unseen category adds its full weight."""
     # Divided by the very number that encodes certainty, a certain category has probability 1 to the last bit.
     adds = at.weights * deviation(v[:, at.p :] / at.heights, at)
@@ -87,12 +91,12 @@ def lookup(v: Tensor, at: Places, deviation: Deviation) -> Tensor:
 
 def table_pairwise(x: EncodedTable, v: Tensor, deviation: Deviation = squared_deviation) -> Tensor:
     """Distances (n, k) of encoded objects to prototypes."""
-    at = places(x.layout, v.dtype, v.device)
+    at = layout_tensors(x.layout, v.dtype, v.device)
     if not x.is_cuda and not (torch.is_grad_enabled() and v.requires_grad):
         from softecm.kernels import tables
 
         now = v.detach().double()
-        table = lookup(now, places(x.layout, now.dtype, now.device), deviation).contiguous().numpy()
+        table = lookup(now, layout_tensors(x.layout, now.dtype, now.device), deviation).contiguous().numpy()
         return torch.from_numpy(tables.distances(table_data(x), now[:, : at.p].numpy(), table)).to(v.dtype)
     squares = (x.numbers[:, None] - v[:, : at.p]).square()  # (n, k, p)
     d = squares.sum(-1) if x.observed is None else (squares * x.observed[:, None]).sum(-1)
@@ -104,7 +108,7 @@ def table_pairwise(x: EncodedTable, v: Tensor, deviation: Deviation = squared_de
 
 def table_terms(x: EncodedTable, v: Tensor, deviation: Deviation = squared_deviation) -> Tensor:
     """What each of the user's columns adds to each distance: (n, k, columns)."""
-    at = places(x.layout, v.dtype, v.device)
+    at = layout_tensors(x.layout, v.dtype, v.device)
     squares = (x.numbers[:, None] - v[:, : at.p]).square()
     if x.observed is not None:
         squares = squares * x.observed[:, None]
@@ -116,7 +120,7 @@ def table_terms(x: EncodedTable, v: Tensor, deviation: Deviation = squared_devia
 def level_sums(x: EncodedTable, weights: Tensor) -> Tensor:
     """Sums of weights (n, k) over the objects that show each level: (slots, k)."""
     counts = weights.new_zeros(x.layout.n_slots, weights.shape[1])
-    at = places(x.layout, weights.dtype, weights.device)
+    at = layout_tensors(x.layout, weights.dtype, weights.device)
     for j in range(len(at.slots)):
         counts.index_add_(0, x.codes[:, j].long() + at.slots[j], weights)
     return counts
@@ -132,7 +136,7 @@ def table_sums(x: EncodedTable, weights: Tensor) -> Sums:
 
 def assemble(layout: Layout, mass: Tensor, moment: Tensor, counts: Tensor, *, gaps: bool) -> Sums:
     """Sums of numbers (..., p) and of categories (..., slots) as a quadratic in the prototypes (..., width)."""
-    at = places(layout, moment.dtype, moment.device)
+    at = layout_tensors(layout, moment.dtype, moment.device)
     shown = counts[..., torch.as_tensor(layout.level_slots, device=counts.device)]  # (..., levels)
     whole = torch.cat([moment, shown * at.heights], -1)
     if not gaps:
@@ -141,7 +145,7 @@ def assemble(layout: Layout, mass: Tensor, moment: Tensor, counts: Tensor, *, ga
     return Sums(torch.cat([mass, present[..., at.column]], -1), whole)
 
 
-def fused_table(x: EncodedTable, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+def fused_table(x: EncodedTable, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
     """The compiled pass over a table in main memory: v (runs, f, width)."""
     if x.is_cuda:
         return None
@@ -184,7 +188,7 @@ def fused_table_masses(x: EncodedTable, v: Tensor, *, factors: Tensor, beta: flo
     )
 
 
-def table_data(x: EncodedTable) -> Any:
+def table_data(x: EncodedTable) -> TableData:
     """The table as the kernels read it."""
     from softecm.kernels.tables import TableData
 
@@ -200,7 +204,7 @@ def table_data(x: EncodedTable) -> Any:
 def lookup_arrays(v: Tensor, layout: Layout) -> NDArray[np.float64]:
     """Lookup tables (runs, slots, f) of a batch of prototypes (runs, f, width)."""
     runs, f = v.shape[:2]
-    table = lookup(v.flatten(0, 1), places(layout, v.dtype, v.device), squared_deviation)
+    table = lookup(v.flatten(0, 1), layout_tensors(layout, v.dtype, v.device), squared_deviation)
     return np.ascontiguousarray(table.numpy().reshape(-1, runs, f).transpose(1, 0, 2))
 
 
@@ -223,12 +227,14 @@ class TableMeans(ClosedForm):
 class TablePasses(CompiledPasses):
     """The compiled passes of squared differences, over tables and over prototypes."""
 
-    def round(self, x: EncodedTable | Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+    def round(
+        self, x: EncodedTable | Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]
+    ) -> FusedRound | None:
         """The table's or the vectors' pass."""
         x = plain(x)
         return fused_vectors(x, v, previous, **cost) if isinstance(x, Tensor) else fused_table(x, v, previous, **cost)
 
-    def masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Any) -> Tensor | None:
+    def masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """The table's or the vectors' pass."""
         x = plain(x)
         return fused_vector_masses(x, v, **cost) if isinstance(x, Tensor) else fused_table_masses(x, v, **cost)

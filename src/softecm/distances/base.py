@@ -48,7 +48,7 @@ class SemiMetric(ABC):
     #: Whether prototypes are objects themselves, given by their numbers: there is then nothing to differentiate.
     discrete: ClassVar[bool] = False
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         adapt(cls, SemiMetric)
 
@@ -97,6 +97,6 @@ class SemiMetric(ABC):
         """The space, not yet fitted, with whatever options of the metric concern it."""
         return self.space()
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Plain values from which ``type(self)(**parameters)`` builds the metric again."""
         return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,7 +13,19 @@ from torch import Tensor
 from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.distances.soft_dtw import check_band, step_terms
 from softecm.kernels.soft_dtw import dtw, dtw_sums
-from softecm.spaces.series import TimeSeries, as_batch
+from softecm.spaces.series import EncodedSeries, TimeSeries, as_batch
+
+_Pairs: TypeAlias = tuple[Tensor, Tensor]
+
+
+class _Context(Protocol):
+    """What torch keeps between the two passes; ``rest`` is ours."""
+
+    saved_tensors: tuple[Tensor, ...]
+    needs_input_grad: tuple[bool, ...]
+    rest: tuple[Tensor | None, _Pairs | None, int | None]
+
+    def save_for_backward(self, *tensors: Tensor) -> None: ...
 
 
 class _HardDTW(torch.autograd.Function):
@@ -21,14 +33,14 @@ class _HardDTW(torch.autograd.Function):
 
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, x: Tensor, y: Tensor, x_lengths: Tensor | None, pairs: Any, band: int | None
+        ctx: _Context, x: Tensor, y: Tensor, x_lengths: Tensor | None, pairs: _Pairs | None, band: int | None
     ) -> Tensor:
         ctx.save_for_backward(x, y)
         ctx.rest = x_lengths, pairs, band
         return dtw(x, y, x_lengths=x_lengths, pairs=pairs, band=band)
 
     @staticmethod
-    def backward(ctx: Any, weights: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: _Context, weights: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         x, y = ctx.saved_tensors
         lengths, pairs, band = ctx.rest
         grad_x = grad_y = None
@@ -89,7 +101,7 @@ class DTW(SemiMetric):
         """A bound, and with it the steps of DBA."""
         return BestAlignments(self)
 
-    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+    def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
         """Costs of the best alignments of all pairs."""
         batch = as_batch(x)
         values: Tensor = _HardDTW.apply(  # type: ignore[no-untyped-call]
@@ -103,7 +115,7 @@ class DTW(SemiMetric):
         values: Tensor = _HardDTW.apply(a, b, None, (rows, rows), self.band)  # type: ignore[no-untyped-call]
         return values
 
-    def terms(self, x: Any, v: Tensor) -> Tensor:
+    def terms(self, x: EncodedSeries, v: Tensor) -> Tensor:
         """What each step of a prototype adds."""
         d = self.pairwise(x, v)
         sharp = 1e-6 * max(float(d.detach().max()), 1e-300)
@@ -116,13 +128,13 @@ class BestAlignments(ClosedForm):
 
     metric: DTW
 
-    def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums:
+    def sums(self, x: EncodedSeries, v: Tensor, weights: Tensor) -> Sums:
         """Weights and weighted values aligned with each step."""
         batch = as_batch(x)
         _, w, y = dtw_sums(batch.values, v, weights.contiguous(), x_lengths=batch.lengths, band=self.metric.band)
         return Sums(w[..., None], y)
 
-    def with_sums(self, x: Any, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+    def with_sums(self, x: EncodedSeries, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
         """Align every pair once, keep what each step of each prototype is aligned with, weigh it later."""
         if v.is_cuda or v.shape[1] < 2 * v.shape[2]:  # as for Soft-DTW
             return None

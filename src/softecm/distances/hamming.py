@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
-from softecm.distances._tables import Places, TableMeans, TablePasses, column_sums, table_pairwise, table_terms
+from softecm.distances._tables import LayoutTensors, TableMeans, TablePasses, column_sums, table_pairwise, table_terms
 from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.squared_euclidean import squared_differences
 from softecm.spaces.tables import EncodedTable, Table, TableOptions
@@ -149,12 +149,12 @@ class Hamming(SemiMetric):
         return torch.repeat_interleave(torch.tensor(self.levels, device=device))
 
     @staticmethod
-    def _uniform(at: Places) -> Tensor:
+    def _uniform(at: LayoutTensors) -> Tensor:
         """The distributions without preference (levels,)."""
         sizes = torch.bincount(at.column)
         return 1.0 / sizes[at.column].to(at.heights.dtype)
 
-    def _deviation(self, shares: Tensor, at: Places) -> Tensor:
+    def _deviation(self, shares: Tensor, at: LayoutTensors) -> Tensor:
         """Total variation between each certain category and a distribution."""
         shares = self._centred(shares - self._uniform(at)) + self._uniform(at)
         rounded = self._rounded(shares)

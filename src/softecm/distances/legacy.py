@@ -9,11 +9,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from torch import Tensor
 
-from softecm.distances.optional import ClosedForm, CompiledPasses, FusedRound, Learner, Sums
+from softecm.distances.optional import ClosedForm, CompiledPasses, FusedRound, Learner, RoundCost, RunCost, Sums
+
+if TYPE_CHECKING:
+    from softecm.distances.base import SemiMetric
+    from softecm.spaces.base import Described
 
 #: What the optional methods of 0.1 are called today, by the property that holds them.
 MOVED: dict[str, dict[str, str]] = {
@@ -67,7 +71,7 @@ def _is_old(cls: type, name: str) -> bool:
     return value is not None if name == "quadratic" else callable(value)
 
 
-def _forwards(now: Any) -> bool:
+def _forwards(now: object) -> bool:
     return isinstance(now, property) and now.fget in FORWARD.values()
 
 
@@ -93,32 +97,32 @@ def _warn(cls: type, remedy: str) -> None:
     )
 
 
-def _cost_of_distance(self: Any, shape: Sequence[int]) -> float:
-    return float(self.work(shape))
+def _cost_of_distance(self: object, shape: Sequence[int]) -> float:
+    return float(_ask(self, "work", shape))
 
 
 @dataclass(frozen=True)
 class OldClosedForm(ClosedForm):
     """Forwards to a metric's own ``sums``, ``with_sums``, ``tensor``, ``barycenters``."""
 
-    metric: Any
+    metric: SemiMetric
 
     @property
     def quadratic(self) -> bool:  # type: ignore[override]
         """What the metric says."""
         return bool(getattr(self.metric, "quadratic", False))
 
-    def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums | None:
+    def sums(self, x: object, v: Tensor, weights: Tensor) -> Sums | None:
         """The metric's."""
         return _ask(self.metric, "sums", x, v, weights)  # type: ignore[no-any-return]
 
-    def with_sums(self, x: Any, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+    def with_sums(self, x: object, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
         """The metric's."""
         return _ask(self.metric, "with_sums", x, v)  # type: ignore[no-any-return]
 
     def tensor(self, u: Tensor) -> Tensor:
         """The metric's; by default the identity."""
-        return self.metric.tensor(u) if hasattr(self.metric, "tensor") else u  # type: ignore[no-any-return]
+        return _ask(self.metric, "tensor", u) if hasattr(self.metric, "tensor") else u  # type: ignore[no-any-return]
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
         """The metric's."""
@@ -129,17 +133,17 @@ class OldClosedForm(ClosedForm):
 class OldPasses(CompiledPasses):
     """Forwards to a metric's own ``fused``, ``fused_masses``, ``nearest``, ``paired_gradients``."""
 
-    metric: Any
+    metric: SemiMetric
 
-    def round(self, x: Any, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+    def round(self, x: object, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
         """The metric's ``fused``."""
         return _ask(self.metric, "fused", x, v, previous, **cost)  # type: ignore[no-any-return]
 
-    def masses(self, x: Any, v: Tensor, **cost: Any) -> Tensor | None:
+    def masses(self, x: object, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """The metric's ``fused_masses``."""
         return _ask(self.metric, "fused_masses", x, v, **cost)  # type: ignore[no-any-return]
 
-    def nearest(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor] | None:
+    def nearest(self, x: object, v: Tensor) -> tuple[Tensor, Tensor] | None:
         """The metric's."""
         return _ask(self.metric, "nearest", x, v)  # type: ignore[no-any-return]
 
@@ -152,29 +156,31 @@ class OldPasses(CompiledPasses):
 class OldLearner(Learner):
     """Forwards to a metric's own ``fitted``, ``describe``, ``fitted_to``."""
 
-    metric: Any
+    metric: SemiMetric
 
-    def fitted(self, x: Any, weights: Tensor | None) -> Any:
+    def fitted(self, x: object, weights: Tensor | None) -> SemiMetric:
         """The metric's."""
-        return self.metric.fitted(x, weights) if hasattr(self.metric, "fitted") else self.metric
+        return _ask(self.metric, "fitted", x, weights) or self.metric
 
-    def describe(self, x: Any, weights: Tensor | None) -> Any:
+    def describe(self, x: object, weights: Tensor | None) -> Described | None:
         """The metric's; without one it can't be fitted in blocks."""
-        return self.metric.describe(x, weights) if hasattr(self.metric, "describe") else super().describe(x, weights)
+        if not hasattr(self.metric, "describe"):
+            return super().describe(x, weights)
+        return _ask(self.metric, "describe", x, weights)  # type: ignore[no-any-return]
 
-    def fitted_to(self, description: Any) -> Any:
+    def fitted_to(self, description: object) -> SemiMetric:
         """The metric's."""
-        return self.metric.fitted_to(description) if hasattr(self.metric, "fitted_to") else self.metric
+        return _ask(self.metric, "fitted_to", description) or self.metric
 
 
-FORWARD: dict[str, Callable[[Any], Any]] = {
+FORWARD: dict[str, Callable[[SemiMetric], ClosedForm | CompiledPasses | Learner]] = {
     "closed_form": OldClosedForm,
     "compiled": OldPasses,
     "learner": OldLearner,
 }
 
 
-def _ask(metric: Any, name: str, *args: Any, **options: Any) -> Any:
+def _ask(metric: object, name: str, *args: object, **options: object) -> Any:
     """A method of 0.1's, whose default was to answer None."""
     method = getattr(metric, name, None)
     return None if method is None else method(*args, **options)

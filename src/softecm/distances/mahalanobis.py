@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, Moments, SemiMetric, Sums
+from softecm.distances.optional import RoundCost, RunCost
 from softecm.distances.squared_euclidean import (
     fused_vector_masses,
     fused_vectors,
@@ -40,7 +42,7 @@ class Mahalanobis(SemiMetric):
     tensor([[2.]], dtype=torch.float64)
     """
 
-    covariance: Any = None
+    covariance: NDArray[np.float64] | Sequence[Sequence[float]] | None = None
     name = "mahalanobis"
 
     def __post_init__(self) -> None:
@@ -124,7 +126,7 @@ class WhitenedPasses(CompiledPasses):
 
     metric: Mahalanobis
 
-    def round(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+    def round(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
         """Sums are turned back."""
         white = self.metric.white
         found = fused_vectors(white(x), white(v), None if previous is None else white(previous), **cost)
@@ -133,7 +135,7 @@ class WhitenedPasses(CompiledPasses):
         back = torch.linalg.inv(self.metric.whitening(x))
         return found._replace(moment=(found.moment @ back).to(v.dtype), curvature=found.curvature.to(v.dtype))
 
-    def masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
+    def masses(self, x: Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """Nothing to turn back."""
         return fused_vector_masses(self.metric.white(x), self.metric.white(v), **cost)
 
@@ -162,14 +164,15 @@ class CovarianceLearner(Learner):
         return self._learned(description.scatter / description.weight)
 
     def _given(self, columns: int) -> Mahalanobis:
-        if len(self.metric.covariance) != columns:
+        rows = len(np.asarray(self.metric.covariance))
+        if rows != columns:
             raise ValueError(
-                f"covariance must have one row a column of X, {columns}; got {len(self.metric.covariance)}. Give the "
+                f"covariance must have one row a column of X, {columns}; got {rows}. Give the "
                 "covariance of the same columns."
             )
         return self.metric
 
-    def _learned(self, covariance: Any) -> Mahalanobis:
+    def _learned(self, covariance: NDArray[np.float64]) -> Mahalanobis:
         values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
         floor = 1e-10 * max(float(values[-1]), np.finfo(float).tiny)
         values = np.where(values > floor, values, max(float(values[-1]), 1.0))  # no spread along these directions

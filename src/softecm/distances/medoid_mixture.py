@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,7 +38,7 @@ class MedoidMixture(SemiMetric):
         """The space of the dissimilarity it mixes."""
         return self.base.make_space()
 
-    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """From each object to each set, ``v`` being the medoids of all sets: (n), (f, *shape) -> (n, f)."""
         return mixed_with_clusters(self.base.pairwise(x, v), self.focal, self.gamma)
 

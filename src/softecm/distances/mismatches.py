@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from softecm.distances._tables import Places, table_pairwise, table_terms
+from softecm.distances._tables import LayoutTensors, table_pairwise, table_terms
 from softecm.distances.base import SemiMetric
 from softecm.spaces.tables import EncodedTable, Table, TableOptions
 
@@ -38,5 +38,5 @@ class ExpectedMismatches(SemiMetric):
         return table_terms(x, v, _missed)
 
 
-def _missed(weights: Tensor, at: Places) -> Tensor:
+def _missed(weights: Tensor, at: LayoutTensors) -> Tensor:
     return 1.0 - weights

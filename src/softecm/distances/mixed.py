@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 
@@ -11,7 +11,8 @@ from softecm._checks import check_choice, check_count, check_number
 from softecm.distances._tables import TableMeans, TablePasses, table_pairwise, table_terms
 from softecm.distances.base import SemiMetric
 from softecm.distances.squared_euclidean import squared_differences
-from softecm.spaces.tables import EncodedTable, Table, TableOptions
+from softecm.spaces.columns import Cell, Name
+from softecm.spaces.tables import ColumnChoice, EncodedTable, Table, TableOptions
 
 SCALINGS = ("std", "range", "robust")
 
@@ -60,9 +61,9 @@ class Mixed(SemiMetric):
     1   5.0   blue
     """
 
-    categorical_features: Any = None
-    ordinal_features: Any = None
-    weights: Any = None
+    categorical_features: ColumnChoice = None
+    ordinal_features: ColumnChoice | Mapping[Name, Sequence[Cell] | None] = None
+    weights: Sequence[float] | Mapping[Name, float] | None = None
     scaling: str = "std"
     category_weight: float | None = None
     max_levels: int = 10_000

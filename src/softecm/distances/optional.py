@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from torch import Tensor
 
 if TYPE_CHECKING:
     from softecm.distances.base import SemiMetric
+    from softecm.spaces.base import Described
 
 
 class Sums(NamedTuple):
@@ -35,6 +36,24 @@ class FusedRound(NamedTuple):
     curvature: Tensor  # (runs, f, *shape), or broadcastable
     moment: Tensor  # (runs, f, *shape)
     change: Tensor  # (runs,)
+
+
+class RoundCost(TypedDict):
+    """What masses cost in a batch of runs; see ``softecm.objective.equations.MassCost``."""
+
+    factors: Tensor
+    beta: Tensor
+    delta2: Tensor
+    weights: Tensor | None
+    tol: float
+
+
+class RunCost(TypedDict):
+    """The same in one run."""
+
+    factors: Tensor
+    beta: float
+    delta2: float
 
 
 class ClosedForm(ABC):  # noqa: B024 -- all of it is optional; a subclass says what it knows
@@ -105,8 +124,8 @@ class Learner(ABC):
     def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from the objects filled in."""
 
-    def describe(self, x: Any, weights: Tensor | None) -> Any:
-        """What ``fitted_to`` must know of some of the objects, as a value with a method ``merge``; None: nothing."""
+    def describe(self, x: Any, weights: Tensor | None) -> Described | None:
+        """What ``fitted_to`` must know of some of the objects, in a form that merges; None: nothing."""
         raise self._needs_all()
 
     def fitted_to(self, description: Any) -> SemiMetric:

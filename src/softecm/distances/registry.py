@@ -32,7 +32,7 @@ class FunctionMetric(SemiMetric):
 
 def resolve_metric(metric: Any, X: Any) -> SemiMetric:
     """The semi-metric for ``metric=``: a name, an instance, a torch function, or "auto", which looks at the data."""
-    from softecm.distances import SEMI_METRICS
+    from softecm.distances.listing import SEMI_METRICS
 
     if isinstance(metric, SemiMetric):
         return metric

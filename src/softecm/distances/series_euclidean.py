@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 import torch
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
+from softecm.distances.optional import RoundCost, RunCost
 from softecm.distances.squared_euclidean import fused_vector_masses, fused_vectors, squared_differences, weighted_means
-from softecm.spaces.series import SeriesBatch, TimeSeries, as_batch
+from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class SeriesEuclidean(SemiMetric):
         """Those of vectors, for series without gaps."""
         return GaplessPasses()
 
-    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+    def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
         """Squared differences over the observed steps of all pairs."""
         values, weights = observed_steps(as_batch(x), v.shape[1])
         if weights is None:
@@ -61,7 +62,7 @@ class SeriesEuclidean(SemiMetric):
         """The same for matching prototypes."""
         return (a - b).square().flatten(1).sum(1)
 
-    def terms(self, x: Any, v: Tensor) -> Tensor:
+    def terms(self, x: EncodedSeries, v: Tensor) -> Tensor:
         """What each step adds."""
         values, observed = observed_steps(as_batch(x), v.shape[1])
         squares = (values[:, None] - v).square()
@@ -94,7 +95,7 @@ class StepMeans(ClosedForm):
 
     quadratic = True
 
-    def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums:
+    def sums(self, x: EncodedSeries, v: Tensor, weights: Tensor) -> Sums:
         """Exact: the cost is itself a quadratic, step by step."""
         values, observed = observed_steps(as_batch(x), v.shape[1])
         if observed is None:
@@ -114,7 +115,9 @@ class StepMeans(ClosedForm):
 class GaplessPasses(CompiledPasses):
     """The compiled passes, for series without gaps."""
 
-    def round(self, x: Any, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+    def round(
+        self, x: EncodedSeries, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]
+    ) -> FusedRound | None:
         """The vectors' pass."""
         values, observed = observed_steps(as_batch(x), v.shape[2])
         if observed is not None:
@@ -126,7 +129,7 @@ class GaplessPasses(CompiledPasses):
             return None
         return found._replace(curvature=found.curvature[..., None], moment=found.moment.reshape(v.shape))
 
-    def masses(self, x: Any, v: Tensor, **cost: Any) -> Tensor | None:
+    def masses(self, x: EncodedSeries, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """The vectors' pass."""
         values, observed = observed_steps(as_batch(x), v.shape[1])
         return (

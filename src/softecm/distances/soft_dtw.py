@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import torch
@@ -14,7 +14,14 @@ from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
 from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
-from softecm.spaces.series import SeriesBatch, TimeSeries, as_batch
+from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
+
+
+class KernelOptions(TypedDict):
+    """What every kernel of Soft-DTW asks for."""
+
+    gamma: float
+    band: int | None
 
 
 @dataclass(frozen=True)
@@ -76,11 +83,11 @@ class SoftDTW(SemiMetric):
         """Series with this metric's layout and prototype length."""
         return TimeSeries(self.length, self.layout)
 
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[Hashable, ...]:
         """Under what a batch remembers each series' Soft-DTW with itself."""
         return ("soft-DTW with itself", self.gamma, self.band)
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> KernelOptions:
         """What the kernels ask for."""
         if isinstance(self.gamma, str):
             raise ValueError("metric SoftDTW(gamma='auto') needs data before use: fit an estimator, or give gamma.")
@@ -111,7 +118,7 @@ class SoftDTW(SemiMetric):
         """The smoothing, and what each series has in common with itself."""
         return GammaLearner(self)
 
-    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+    def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
         """Divergences of all pairs."""
         batch = as_batch(x)
         return self.from_raw(soft_dtw(batch.values, v, x_lengths=batch.lengths, **self.options()), batch, v)
@@ -129,7 +136,7 @@ class SoftDTW(SemiMetric):
             return raw
         return (raw - 0.5 * self.selves(as_batch(a)) - 0.5 * self.selves(as_batch(b))).clamp_min(0.0)
 
-    def terms(self, x: Any, v: Tensor) -> Tensor:
+    def terms(self, x: EncodedSeries, v: Tensor) -> Tensor:
         """What each step of a prototype adds; what the smoothing and the self-terms take off is spread evenly."""
         return step_terms(as_batch(x), v, float(self.options()["gamma"]), self.band, self.pairwise(x, v))
 
@@ -140,14 +147,14 @@ class GammaLearner(Learner):
 
     metric: SoftDTW
 
-    def fitted(self, x: Any, weights: Tensor | None) -> SoftDTW:
+    def fitted(self, x: EncodedSeries, weights: Tensor | None) -> SoftDTW:
         """Choose gamma where it is "auto"; remember each series' Soft-DTW with itself."""
         chosen = replace(self.metric, gamma=auto_gamma(as_batch(x))) if self.metric.gamma == "auto" else self.metric
         if isinstance(x, SeriesBatch) and chosen.divergence:
             x.known[chosen.key()] = chosen.selves(x)
         return chosen
 
-    def describe(self, x: Any, weights: Tensor | None) -> Moments | None:
+    def describe(self, x: EncodedSeries, weights: Tensor | None) -> Moments | None:
         """Where gamma is "auto": the moments of a block's steps."""
         return Moments.of(steps_of(as_batch(x)).cpu().numpy(), None) if self.metric.gamma == "auto" else None
 
@@ -188,7 +195,7 @@ class SoftAlignments(ClosedForm):
 
     metric: SoftDTW
 
-    def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums:
+    def sums(self, x: EncodedSeries, v: Tensor, weights: Tensor) -> Sums:
         """Curvature and moment of the raw value's bound; the divergence's own gradient beside them."""
         batch = as_batch(x)
         level = v.mean((0, 1))  # differences are all that counts: near zero nothing cancels
@@ -197,7 +204,7 @@ class SoftAlignments(ClosedForm):
         )
         return self._sums(v, level, weights, w, y)
 
-    def with_sums(self, x: Any, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+    def with_sums(self, x: EncodedSeries, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
         """Align every pair once, keep what each step of each prototype is aligned with, weigh it later."""
         if v.is_cuda or v.shape[1] < 2 * v.shape[2]:
             # On a GPU the pass is cheap and memory is not; for short series of many channels, what would be kept of a pair
@@ -242,7 +249,7 @@ def step_terms(batch: SeriesBatch, v: Tensor, gamma: float, band: int | None, di
     return torch.from_numpy(shares_of_steps(arrays[0], lengths, arrays[1], gamma, band, arrays[2]))
 
 
-def check_band(band: Any) -> None:
+def check_band(band: object) -> None:
     """A whole number from 0, or None."""
     if band is not None and (not isinstance(band, int | np.integer) or isinstance(band, bool) or band < 0):
         raise ValueError(

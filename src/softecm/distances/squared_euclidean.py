@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
+from softecm.distances.optional import RoundCost, RunCost
 
 
 def squared_differences(x: Tensor, v: Tensor) -> Tensor:
@@ -27,7 +28,7 @@ def weighted_means(x: Tensor, weights: Tensor) -> Tensor:
     return weights @ x / weights.sum(1, keepdim=True)
 
 
-def fused_vectors(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+def fused_vectors(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
     """The compiled pass: x (n, p), v (runs, f, p)."""
     if x.ndim != 2:
         return None
@@ -50,7 +51,7 @@ def fused_vectors(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) ->
     return FusedRound(total, mass[..., None].to(v.dtype), moment.to(v.dtype), change)
 
 
-def _fused_on_gpu(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+def _fused_on_gpu(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
     from softecm.kernels import quadratic_cuda
 
     if not quadratic_cuda.fits(x, v.shape[1]):
@@ -89,11 +90,11 @@ class VectorMeans(ClosedForm):
 class VectorPasses(CompiledPasses):
     """The compiled passes over rows of numbers."""
 
-    def round(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Any) -> FusedRound | None:
+    def round(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
         """On the CPU and, where it fits, on the GPU."""
         return fused_vectors(x, v, previous, **cost)
 
-    def masses(self, x: Tensor, v: Tensor, **cost: Any) -> Tensor | None:
+    def masses(self, x: Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """On the CPU."""
         return fused_vector_masses(x, v, **cost)
 

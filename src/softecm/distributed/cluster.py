@@ -7,25 +7,39 @@ import pickle
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from softecm.distributed.engines import FAN_IN, INLINE, SHARE, Engine, Placement, Tree, firsts, named
-from softecm.distributed.sources import Raw, Source
+from softecm.distributed.sources import Data, Delayed, Raw, Source, Weights
 from softecm.spaces.scattered import Block, Scattered
+
+if TYPE_CHECKING:
+    import torch
 
 T = TypeVar("T")
 
 
-def current_client() -> Any:
+class Client(Protocol):
+    """What is asked of a Dask client."""
+
+    def scheduler_info(self, *, n_workers: int) -> dict[str, Any]:
+        """The workers, by address."""
+
+    def compute(self, tasks: Delayed | Sequence[Delayed], **how: object) -> Any:
+        """Start tasks; the values themselves with ``sync``."""
+
+
+def current_client() -> Client | None:
     """The Dask client in use, or None."""
     if "distributed" not in sys.modules:
         return None
     from distributed import get_client
 
     try:
-        return get_client()
+        return cast("Client", get_client())
     except ValueError:
         return None
 
@@ -33,7 +47,7 @@ def current_client() -> Any:
 class Cluster(Engine):
     """All blocks at once, each on the worker that holds it; only merged answers travel."""
 
-    def __init__(self, source: Source, client: Any) -> None:
+    def __init__(self, source: Source, client: Client) -> None:
         assert source.delayed is not None  # the caller streams the others
         self.source, self.client, self.delayed = source, client, source.delayed
         self._check_sizes()
@@ -48,23 +62,24 @@ class Cluster(Engine):
                     "Cut X into smaller blocks (rechunk or repartition), or give the workers more memory."
                 )
 
-    def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Sequence[Any] | None) -> T:
+    def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Weights | None) -> T:
         """Described where they are read."""
         payload = packed(function)
         parts = [self._task(_of_raw, payload, name, raw, own) for name, raw, own in self._raw(weights)]
         return self._merged(parts, merge)
 
-    def _raw(self, weights: Sequence[Any] | None) -> list[tuple[str, Any, Any]]:
+    def _raw(self, weights: Weights | None) -> list[tuple[str, Delayed, Delayed | NDArray[np.float64] | None]]:
         names = [self.source.name(i) for i in range(len(self.source))]
         return list(zip(names, self.delayed, weights or [None] * len(names), strict=True))
 
     @staticmethod
-    def _task(function: Callable[..., Any], *arguments: Any) -> Any:
+    def _task(function: Callable[..., object], *arguments: object) -> Delayed:
         from dask.delayed import delayed
 
-        return delayed(function, pure=False)(*arguments)
+        task: Delayed = delayed(function, pure=False)(*arguments)
+        return task
 
-    def _merged(self, parts: list[Any], merge: Callable[[T, T], T]) -> T:
+    def _merged(self, parts: Sequence[Delayed], merge: Callable[[T, T], T]) -> T:
         """The answers merged by a tree of tasks; the last one comes to the client."""
         payload = packed(merge)
         while len(parts) > 1:
@@ -75,7 +90,7 @@ class Cluster(Engine):
     def encoded(
         self,
         encode: Callable[[Raw], Block],
-        weights: Sequence[Any] | None,
+        weights: Weights | None,
         lengths: Sequence[int],
         total: float,
         placement: Placement,
@@ -88,14 +103,14 @@ class Cluster(Engine):
         ]
         return ClusterObjects(self, self._spread(tasks), sum(lengths), total, placement)
 
-    def _spread(self, tasks: list[Any]) -> list[Any]:
+    def _spread(self, tasks: Sequence[Delayed]) -> list[Delayed]:
         """Start the tasks, as many on each worker as its threads are worth; elsewhere should it be gone."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         if not workers:  # they may yet come
-            waiting: list[Any] = self.client.compute(tasks)
+            waiting: list[Delayed] = self.client.compute(tasks)
             return waiting
         counts = shares(len(tasks), [int(w["nthreads"]) for w in workers.values()])
-        futures: list[Any] = []
+        futures: list[Delayed] = []
         for address, count in zip(workers, counts, strict=True):
             group = tasks[len(futures) : len(futures) + count]
             futures += self.client.compute(group, workers=[address], allow_other_workers=True) if group else []
@@ -110,7 +125,7 @@ class ClusterObjects(Scattered):
     """Encoded blocks on the workers."""
 
     cluster: Cluster
-    futures: list[Any]
+    futures: list[Delayed]
     n_objects: int
     weight_sum: float
     placement: Placement
@@ -147,7 +162,7 @@ def shares(n: int, threads: Sequence[int]) -> list[int]:
 # ------------------------------------------------------------------ what runs on the workers
 
 
-def packed(function: Callable[..., Any]) -> bytes:
+def packed(function: Callable[..., object]) -> bytes:
     """A function with its arguments as bytes, which Dask does not look into."""
     import cloudpickle  # type: ignore[import-untyped]
 
@@ -159,25 +174,25 @@ def _same(payload: bytes) -> bytes:
     return payload
 
 
-def _of_raw(payload: bytes, name: str, data: Any, weights: Any) -> Any:
+def _of_raw(payload: bytes, name: str, data: Data, weights: ArrayLike | None) -> Any:
     function = pickle.loads(payload)
     with_threads(None)
     return function(Raw(name, data, None if weights is None else np.asarray(weights, dtype=np.float64)))
 
 
-def _encoded(payload: bytes, name: str, data: Any, weights: Any, first: int) -> Block:
+def _encoded(payload: bytes, name: str, data: Data, weights: ArrayLike | None, first: int) -> Block:
     block: Block = _of_raw(payload, name, data, weights)
     return block._replace(first=first)
 
 
-def _of_block(payload: bytes, block: Block, placement: tuple[Any, ...]) -> Any:
+def _of_block(payload: bytes, block: Block, placement: tuple[str | torch.device, float, int | None]) -> object:
     where = Placement(*placement)
     with_threads(where.n_jobs)
     return named(pickle.loads(payload), where.moved(block))
 
 
-def _merge(payload: bytes, parts: list[Any]) -> Any:
-    tree: Tree[Any] = Tree(pickle.loads(payload))
+def _merge(payload: bytes, parts: list[object]) -> object:
+    tree: Tree[object] = Tree(pickle.loads(payload))
     for part in parts:
         tree.add(part)
     return tree.result()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +13,9 @@ from sklearn.base import BaseEstimator
 
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import fitted_metric
-from softecm.distributed.sources import Raw
+from softecm.distributed.sources import Data, Raw
 from softecm.fit.prepare import check_weights
-from softecm.spaces.base import Space
+from softecm.spaces.base import Described, Encoded, Space
 from softecm.spaces.real import RealVectors
 from softecm.spaces.scattered import Block
 
@@ -26,10 +25,10 @@ class Facts:
     """What the first pass learns of the blocks."""
 
     first: str  # name of the first block
-    look: tuple[Any, ...]  # columns and types
+    look: tuple[tuple[str | int, str], ...]  # columns and types
     n_features: int
     names: tuple[str, ...] | None
-    description: Any  # the space's
+    description: Described  # the space's
     lengths: tuple[int, ...]
     weight: float
 
@@ -93,13 +92,13 @@ def check_weights_of(raw: Raw, n: int) -> NDArray[np.float64]:
     return weights if not weights.any() and not (weights < 0).any() else check_weights(weights, np.empty((n, 1)))
 
 
-def _filled(raw: Raw) -> Any:
+def _filled(raw: Raw) -> Data:
     if len(raw.data) == 0:
         raise ValueError("it is empty. Leave empty blocks out: repartition X, or drop them.")
     return raw.data
 
 
-def look(data: Any) -> tuple[Any, ...]:
+def look(data: Data) -> tuple[tuple[str | int, str], ...]:
     """Names and types of the columns; nothing for series, which are checked by their channels."""
     if hasattr(data, "column_names"):
         return tuple((str(name), str(kind)) for name, kind in zip(data.column_names, data.schema.types, strict=True))
@@ -110,7 +109,7 @@ def look(data: Any) -> tuple[Any, ...]:
     return ()
 
 
-def _kind(dtype: Any) -> str:
+def _kind(dtype: object) -> str:
     return "category" if type(dtype).__name__ == "CategoricalDtype" else str(dtype)
 
 
@@ -130,7 +129,7 @@ class Encoder:
         """The encoded block; its first object's number is the engine's to fill in."""
         with naming(raw.name):
             if self.trusted and isinstance(self.space, RealVectors) and isinstance(raw.data, np.ndarray):
-                x: Any = self.space.tensor(raw.data)
+                x: Encoded = self.space.tensor(raw.data)
             else:
                 x = self.space.encode(self._checked(raw))
             weights = None if raw.weights is None else torch.as_tensor(raw.weights, dtype=self.dtype)
@@ -138,7 +137,7 @@ class Encoder:
                 fitted_metric(self.metric, x, weights)  # lets a metric remember what it needs of each object
             return Block(raw.name, 0, x, weights)
 
-    def _checked(self, raw: Raw) -> Any:
+    def _checked(self, raw: Raw) -> Data:
         probe = type(self.owner, (BaseEstimator,), {})()
         probe.n_features_in_ = self.n_features
         if self.names is not None and hasattr(raw.data, "columns"):

@@ -10,17 +10,21 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softecm._engine import choose_device
 from softecm.distributed.scratch import Scratch
-from softecm.distributed.sources import Raw, Source
+from softecm.distributed.sources import Raw, Source, Weights, computed
 from softecm.spaces.scattered import Block, Scattered
 
+if TYPE_CHECKING:
+    import torch
+
 T = TypeVar("T")
+#: What a thread that reads ahead says: an item, the end, or what went wrong.
+Said: TypeAlias = tuple[Literal["item"], T] | tuple[Literal["end"], None] | tuple[Literal["error"], BaseException]
 FAN_IN = 8  # answers merged by one task of a cluster; a power of two, so that the tree is that of pairs
 INLINE = 1 << 16  # bytes of a function that every task carries by itself; a larger one is sent once to each worker
 SHARE = 0.5  # of a worker's memory that one block may take
@@ -61,7 +65,7 @@ class Tree(Generic[T]):
 class Placement(NamedTuple):
     """Where a block is computed: the device asked for, how much work an object is, how many threads to use."""
 
-    device: Any
+    device: str | torch.device
     work: float
     n_jobs: int | None
 
@@ -78,14 +82,14 @@ class Engine(ABC):
     """Goes over the blocks of a source."""
 
     @abstractmethod
-    def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Sequence[Any] | None) -> T:
+    def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Weights | None) -> T:
         """``function`` of every raw block, merged."""
 
     @abstractmethod
     def encoded(
         self,
         encode: Callable[[Raw], Block],
-        weights: Sequence[Any] | None,
+        weights: Weights | None,
         lengths: Sequence[int],
         total: float,
         placement: Placement,
@@ -107,7 +111,7 @@ def firsts(lengths: Sequence[int]) -> list[int]:
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
     """The same items, the next one read by another thread while the last is used."""
-    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=1)
+    waiting: queue.Queue[Said[T]] = queue.Queue(maxsize=1)
     stopped = threading.Event()
 
     def read() -> None:
@@ -123,22 +127,22 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
     reader.start()
     try:
         while True:
-            kind, value = waiting.get()
-            if kind == "end":
+            said = waiting.get()
+            if said[0] == "end":
                 return
-            if kind == "error":
-                raise value
-            yield value
-            del value
+            if said[0] == "error":
+                raise said[1]
+            yield said[1]
+            del said
     finally:
         stopped.set()
         reader.join()
 
 
-def _put(waiting: queue.Queue[Any], item: Any, stopped: threading.Event) -> bool:
+def _put(waiting: queue.Queue[Said[T]], said: Said[T], stopped: threading.Event) -> bool:
     while not stopped.is_set():
         try:
-            waiting.put(item, timeout=0.1)
+            waiting.put(said, timeout=0.1)
             return True
         except queue.Full:
             continue
@@ -152,14 +156,13 @@ class Streaming(Engine):
         self.source = source
         self._scratch: Scratch | None = None
 
-    def raw(self, weights: Sequence[Any] | None) -> Iterator[Raw]:
+    def raw(self, weights: Weights | None) -> Iterator[Raw]:
         """Raw blocks with their weights."""
         for i, data in enumerate(self.source.read()):
-            own: Any = None if weights is None else weights[i]
-            own = own.compute() if hasattr(own, "compute") else own
-            yield Raw(self.source.name(i), data, None if own is None else np.asarray(own, dtype=np.float64))
+            own = None if weights is None else computed(weights[i])
+            yield Raw(self.source.name(i), data, own)
 
-    def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Sequence[Any] | None) -> T:
+    def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Weights | None) -> T:
         """One after the other."""
         tree = Tree(merge)
         for raw in ahead(self.raw(weights)):
@@ -169,7 +172,7 @@ class Streaming(Engine):
     def encoded(
         self,
         encode: Callable[[Raw], Block],
-        weights: Sequence[Any] | None,
+        weights: Weights | None,
         lengths: Sequence[int],
         total: float,
         placement: Placement,
@@ -227,8 +230,3 @@ def named(function: Callable[[Block], T], block: Block) -> T:
         if str(error).startswith(block.name):
             raise
         raise ValueError(f"{block.name}: {error}") from error
-
-
-def weights_array(weights: Any) -> NDArray[np.float64] | None:
-    """Weights as numbers."""
-    return None if weights is None else np.asarray(weights, dtype=np.float64)

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._engine import threads
@@ -39,9 +39,15 @@ from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import Columns, InMemory, Objects, barycenter_from, distances_to, named, start_rows
 from softecm.fit.seeding import Draw
 from softecm.fit.settings import Settings
+from softecm.spaces.base import Described
 from softecm.spaces.matrices import check_enough
 from softecm.spaces.real import RealVectors
 from softecm.spaces.scattered import Scattered
+
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+
+D = TypeVar("D", bound=Described)
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,11 @@ class InBlocks(Objects[Scattered]):
 
 @contextmanager
 def opened(
-    algorithm_for: Callable[[SemiMetric], Algorithm[Any]], chosen: Settings, owner: str, X: Any, sample_weight: Any
+    algorithm_for: Callable[[SemiMetric], Algorithm[Any]],
+    chosen: Settings,
+    owner: str,
+    X: Any,
+    sample_weight: ArrayLike | DaskArray | None,
 ) -> Iterator[tuple[Algorithm[Any], InBlocks]]:
     """Blocks ready to be clustered, and the algorithm for their metric, until the fit is over."""
     source = source_of(X)
@@ -157,7 +167,7 @@ def _prepared(
     owner: str,
     source: Source,
     engine: Engine,
-    sample_weight: Any,
+    sample_weight: ArrayLike | DaskArray | None,
 ) -> InBlocks:
     """Check every block, fit the space and the metric, encode, measure."""
     if not len(source):
@@ -175,7 +185,8 @@ def _prepared(
     encoder = Encoder(space, None, owner, facts.n_features, facts.names, chosen.dtype, trusted=True)
     if metric.learner is not None:
         described = partial(_describe_metric, encoder=encoder, learner=metric.learner)
-        metric = metric.learner.fitted_to(engine.over_raw(described, _merge, weights))
+        merge: Callable[[Described | None, Described | None], Described | None] = _merge
+        metric = metric.learner.fitted_to(engine.over_raw(described, merge, weights))
     encoder = replace(encoder, metric=metric)
     placement = Placement(chosen.device, float(chosen.n_sets) * chosen.n_init, chosen.n_jobs)
     x = engine.encoded(encoder, weights, facts.lengths, facts.weight, placement)
@@ -187,7 +198,7 @@ def _prepared(
     return InBlocks(metric, space, x, cpu, x.weight, spread, columns, center, source, encoder, facts.lengths)
 
 
-def _lengths(engine: Engine, sample_weight: Any) -> tuple[int, ...] | None:
+def _lengths(engine: Engine, sample_weight: ArrayLike | DaskArray | None) -> tuple[int, ...] | None:
     """Rows of each block, counted only where weights in memory must be cut like them."""
     if sample_weight is None or hasattr(sample_weight, "to_delayed"):
         return None
@@ -202,12 +213,12 @@ def _joined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return a + b
 
 
-def _describe_metric(raw: Raw, *, encoder: Encoder, learner: Learner) -> Any:
+def _describe_metric(raw: Raw, *, encoder: Encoder, learner: Learner) -> Described | None:
     block = encoder(raw)
     return learner.describe(block.objects, block.weights)
 
 
-def _merge(a: Any, b: Any) -> Any:
+def _merge(a: D | None, b: D | None) -> D | None:
     return b if a is None else a if b is None else a.merge(b)
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.distributed.sources import Source
+from softecm.distributed.sources import Data, Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import RowGroupMetaData
 
 BLOCK_BYTES = 16 << 20  # of a block as float64: some of them are in memory at once
 NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "halffloat", "float", "double")
@@ -49,7 +55,7 @@ class ParquetBlocks(Source):
         columns: Sequence[str] | None = None,
         *,
         memory: int | None = None,
-        transform: Callable[[Any], Any] | None = None,
+        transform: Callable[[pa.Table], Data] | None = None,
     ) -> None:
         parquet = parquet_library()
         self.path = os.fspath(path)
@@ -95,7 +101,7 @@ class ParquetBlocks(Source):
         return [rows for _, rows in self._blocks]
 
     @property
-    def look(self) -> Any:
+    def look(self) -> object:
         """An empty table with the file's columns."""
         return np.empty((0, len(self.columns))) if self.numeric else self._block(self.schema.empty_table())
 
@@ -110,7 +116,7 @@ class ParquetBlocks(Source):
         other._blocks = self._blocks
         return other
 
-    def read(self) -> Iterator[Any]:
+    def read(self) -> Iterator[Data]:
         """Blocks in order: arrays where all columns are numbers, tables where not."""
         import pyarrow as pa
 
@@ -122,7 +128,7 @@ class ParquetBlocks(Source):
                     yield self._block(table)
         pa.default_memory_pool().release_unused()
 
-    def _block(self, table: Any) -> Any:
+    def _block(self, table: pa.Table) -> Data:
         table = table.select(self.columns)
         if not self.numeric:
             return table if self.transform is None else self.transform(table)
@@ -133,20 +139,19 @@ class ParquetBlocks(Source):
         return out
 
 
-def _same(table: Any) -> Any:
+def _same(table: pa.Table) -> pa.Table:
     return table
 
 
-def parquet_library() -> Any:
+def parquet_library() -> ModuleType:
     """``pyarrow.parquet``, or an error that says what to install."""
     try:
-        import pyarrow.parquet as parquet
+        return import_module("pyarrow.parquet")
     except ImportError as error:
         raise ImportError("Parquet files need pyarrow: pip install 'softecm[dask]'.") from error
-    return parquet
 
 
-def _group(group: Any, columns: Sequence[str]) -> tuple[int, int]:
+def _group(group: RowGroupMetaData, columns: Sequence[str]) -> tuple[int, int]:
     """Rows of a row group, and the bytes of some of its columns."""
     chunks = [group.column(j) for j in range(group.num_columns)]
     size = sum(c.total_uncompressed_size for c in chunks if c.path_in_schema.split(".")[0] in columns)
@@ -182,11 +187,11 @@ def _runs(blocks: Sequence[tuple[tuple[int, ...], int]]) -> Iterator[tuple[tuple
             run = []
 
 
-def _exactly(batches: Iterator[Any], rows: Sequence[int]) -> Iterator[Any]:
+def _exactly(batches: Iterator[pa.RecordBatch], rows: Sequence[int]) -> Iterator[pa.Table]:
     """Tables of exactly so many rows each, whatever the reader's batches are."""
     import pyarrow as pa
 
-    held: list[Any] = []
+    held: list[pa.RecordBatch] = []
     for wanted in rows:
         while sum(b.num_rows for b in held) < wanted:
             held.append(next(batches))
@@ -196,11 +201,11 @@ def _exactly(batches: Iterator[Any], rows: Sequence[int]) -> Iterator[Any]:
         held = rest.to_batches() if rest.num_rows else []
 
 
-def _numbers(column: Any) -> NDArray[np.floating[Any]]:
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.floating]:
     """A column as floats, NaN where missing."""
     import pyarrow as pa
 
     if column.null_count and not pa.types.is_floating(column.type):
         column = column.cast(pa.float64())
-    values: NDArray[np.floating[Any]] = column.to_numpy()
+    values: NDArray[np.floating] = column.to_numpy()
     return values

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.decided import CLEAR, WORDS, checked_clear, counts_of
+from softecm.belief.transforms import LabelRule, Normalisation
 from softecm.distributed.cluster import Cluster, current_client, packed
 from softecm.distributed.encoding import Encoder
 from softecm.distributed.engines import Engine, Streaming, Tree, ahead
 from softecm.distributed.parquet import parquet_library
-from softecm.distributed.sources import Raw, Source
+from softecm.distributed.sources import Data, Raw, Source
 from softecm.files.atomic import replaced
 from softecm.fit.model import PrototypeModel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from dask.array import Array as DaskArray
+    from pyarrow.parquet import ParquetWriter
+
+Array: TypeAlias = NDArray[np.float64] | NDArray[np.intp] | NDArray[np.object_]
+Values: TypeAlias = Callable[[CredalPartition], Array]
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ class ScatteredPartition:
     model: PrototypeModel
     n_objects: int | None = None
     lengths: tuple[int, ...] | None = None
-    _known: dict[str, Any] = field(default_factory=dict, repr=False)
+    _known: dict[str, Totals] = field(default_factory=dict, repr=False)
 
     @property
     def focal_sets(self) -> FocalSets:
@@ -122,39 +131,39 @@ class ScatteredPartition:
     # -------------------------------------------------------------- lazily, with Dask
 
     @property
-    def masses(self) -> Any:
+    def masses(self) -> DaskArray:
         """Masses (n, f + 1) as a Dask array."""
         return self._array(_masses, np.float64, len(self.focal_sets) + 1)
 
-    def labels(self, rule: str = "pignistic") -> Any:
+    def labels(self, rule: LabelRule = "pignistic") -> DaskArray:
         """Clusters (n,) as a Dask array."""
         return self._array(partial(_labels, rule=rule), np.intp, None)
 
-    def pignistic(self, normalise: Any = "dempster") -> Any:
+    def pignistic(self, normalise: Normalisation = "dempster") -> DaskArray:
         """Pignistic probabilities (n, c) as a Dask array."""
         return self._array(partial(_functional, name="pignistic", normalise=normalise), np.float64, self.n_clusters)
 
-    def belief(self, normalise: Any = "dempster") -> Any:
+    def belief(self, normalise: Normalisation = "dempster") -> DaskArray:
         """Beliefs (n, c) as a Dask array."""
         return self._array(partial(_functional, name="belief", normalise=normalise), np.float64, self.n_clusters)
 
-    def plausibility(self, normalise: Any = "dempster") -> Any:
+    def plausibility(self, normalise: Normalisation = "dempster") -> DaskArray:
         """Plausibilities (n, c) as a Dask array."""
         return self._array(partial(_functional, name="plausibility", normalise=normalise), np.float64, self.n_clusters)
 
-    def decisions(self, clear: float = CLEAR) -> Any:
+    def decisions(self, clear: float = CLEAR) -> DaskArray:
         """What is said of each object, (n,) words as a Dask array; ``totals(clear).decisions()`` counts them."""
         return self._array(partial(_words, clear=checked_clear(clear)), object, None)
 
-    def doubt(self) -> Any:
+    def doubt(self) -> DaskArray:
         """Doubt (n,) as a Dask array."""
         return self._array(CredalPartition.doubt, np.float64, None)
 
-    def outlier_scores(self) -> Any:
+    def outlier_scores(self) -> DaskArray:
         """Masses on the empty set (n,) as a Dask array."""
         return self._array(_empty, np.float64, None)
 
-    def _array(self, of: Callable[[CredalPartition], Any], dtype: Any, width: int | None) -> Any:
+    def _array(self, of: Values, dtype: DTypeLike, width: int | None) -> DaskArray:
         if self.source.delayed is None:
             raise AttributeError(
                 "a file's partition has no Dask arrays: go through blocks(), or write it with to_parquet(path)."
@@ -166,10 +175,11 @@ class ScatteredPartition:
         payload = packed(partial(_apply, of_raw=self._of_raw(), of=of))
         parts = []
         for i, raw in enumerate(self.source.delayed):
-            shape: tuple[Any, ...] = (np.nan if self.lengths is None else self.lengths[i],)
+            shape: tuple[float, ...] = (np.nan if self.lengths is None else self.lengths[i],)
             value = delayed(_unpacked, pure=False)(payload, self.source.name(i), raw)
             parts.append(da.from_delayed(value, shape if width is None else (*shape, width), dtype=dtype))
-        return da.concatenate(parts)
+        whole: DaskArray = da.concatenate(parts)
+        return whole
 
     # -------------------------------------------------------------- one pass
 
@@ -194,7 +204,7 @@ class ScatteredPartition:
         if self.source.delayed is None or current_client() is None:
             masses = np.concatenate([part.masses for part in self.blocks()])
         else:
-            masses = self.masses.compute()
+            masses = self.masses.compute()  # type: ignore[no-untyped-call]
         return CredalPartition(masses, self.focal_sets)
 
     def to_parquet(
@@ -202,7 +212,7 @@ class ScatteredPartition:
         path: str | os.PathLike[str],
         *,
         dtype: str = "float64",
-        ids: Iterable[Any] | None = None,
+        ids: Iterable[Sequence[object]] | None = None,
         clear: float = CLEAR,
     ) -> Totals:
         """Write labels, decisions and masses: one file from this process, or a folder with a file a block from a cluster.
@@ -249,7 +259,7 @@ def engine_for(source: Source) -> Engine:
     return Streaming(source) if client is None or source.delayed is None else Cluster(source, client)
 
 
-def part_table(part: CredalPartition, dtype: str = "float64", clear: float = CLEAR) -> Any:
+def part_table(part: CredalPartition, dtype: str = "float64", clear: float = CLEAR) -> pa.Table:
     """Labels, what is said of each object, and masses as a pyarrow table."""
     import pyarrow as pa
 
@@ -269,9 +279,9 @@ class _Tables:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.writer: Any = None
+        self.writer: ParquetWriter | None = None
 
-    def write(self, table: Any) -> None:
+    def write(self, table: pa.Table) -> None:
         if self.writer is None:
             self.writer = parquet_library().ParquetWriter(self.path, table.schema, use_dictionary=["label", "decision"])
         self.writer.write_table(table, row_group_size=len(table))
@@ -295,11 +305,11 @@ def _partition(raw: Raw, *, encoder: Encoder, model: PrototypeModel) -> CredalPa
     return model.partition(encoder(raw).objects)
 
 
-def _apply(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], of: Callable[[CredalPartition], Any]) -> Any:
+def _apply(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], of: Values) -> Array:
     return of(of_raw(raw))
 
 
-def _unpacked(payload: bytes, name: str, data: Any) -> Any:
+def _unpacked(payload: bytes, name: str, data: Data) -> Any:
     import pickle
 
     return pickle.loads(payload)(Raw(name, data, None))
@@ -319,21 +329,22 @@ def _write_part(
     return Totals.of(part, clear)
 
 
-def _masses(part: CredalPartition) -> Any:
+def _masses(part: CredalPartition) -> Array:
     return part.masses
 
 
-def _labels(part: CredalPartition, *, rule: Any) -> Any:
+def _labels(part: CredalPartition, *, rule: LabelRule) -> Array:
     return part.labels(rule)
 
 
-def _words(part: CredalPartition, *, clear: float) -> Any:
+def _words(part: CredalPartition, *, clear: float) -> Array:
     return part.decisions(clear).words
 
 
-def _functional(part: CredalPartition, *, name: str, normalise: Any) -> Any:
-    return getattr(part, name)(normalise)
+def _functional(part: CredalPartition, *, name: str, normalise: Normalisation) -> Array:
+    values: Array = getattr(part, name)(normalise)
+    return values
 
 
-def _empty(part: CredalPartition) -> Any:
+def _empty(part: CredalPartition) -> Array:
     return part.masses[:, 0]

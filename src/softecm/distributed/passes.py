@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -19,7 +19,9 @@ from softecm.fit.prepare import distances_to, two_nearest
 from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
 
-Values = Callable[[Block], NDArray[np.float64]]
+Floats: TypeAlias = NDArray[np.float64]
+Values: TypeAlias = Callable[[Block], Floats]
+Sum = TypeVar("Sum", int, float, Floats)
 BITS = 16  # of a distance's pattern that one counting pass looks at
 FEW = 1 << 16  # candidates for a quantile that are fetched and sorted
 
@@ -34,7 +36,7 @@ def _picked(block: Block, *, space: Space, rows: NDArray[np.int64]) -> list[Tens
     return [space.starts(block.objects, torch.from_numpy(here).to(block.device)).cpu()] if len(here) else []
 
 
-def _joined(a: list[Any], b: list[Any]) -> list[Any]:
+def _joined(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
     return a + b
 
 
@@ -51,7 +53,7 @@ def _distance_sum(block: Block, *, metric: SemiMetric, point: Tensor) -> float:
     return float(d.sum() if w is None else d @ w)
 
 
-def plus(a: Any, b: Any) -> Any:
+def plus(a: Sum, b: Sum) -> Sum:
     """Sums."""
     return a + b
 
@@ -125,11 +127,13 @@ def _candidates(
     return some, np.ones(len(some)) if w is None else w[inside][: len(some)]
 
 
-def _plus_each(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+def _plus_each(
+    a: tuple[Floats, NDArray[np.int64]], b: tuple[Floats, NDArray[np.int64]]
+) -> tuple[Floats, NDArray[np.int64]]:
     return a[0] + b[0], a[1] + b[1]
 
 
-def _join_each(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+def _join_each(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     return np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])
 
 

@@ -28,8 +28,8 @@ class Scratch:
 
     def read(self) -> Iterator[Block]:
         """All blocks in order."""
-        for shell, places in self._blocks:
-            tensors = iter([torch.from_numpy(self._file.get(place)) for place in places])
+        for shell, kept in self._blocks:
+            tensors = iter([torch.from_numpy(self._file.get(place)) for place in kept])
             yield shell._replace(objects=_filled(shell.objects, tensors), weights=_filled(shell.weights, tensors))
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ seed alone, so that neither the blocks nor their order change a start.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from torch import Tensor
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import nearest_of
 from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.distributed.passes import plus
 from softecm.fit.seeding import pick
 from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
@@ -59,7 +60,7 @@ def seed_scattered(
     drawn = _arrivals(x, metric, space, None, salts[0], 1)
     for salt in salts[1 : PASSES + 1]:
         drawn = drawn.merge(_arrivals(x, metric, space, drawn.places, salt, OVERSAMPLING * n_clusters))
-    held = x.total(partial(_held, metric=metric, places=drawn.places), _plus)
+    held = x.total(partial(_held, metric=metric, places=drawn.places), plus)
     between = metric.pairwise(drawn.places, drawn.places).detach().clamp_min(0.0).double().numpy()
     chosen = np.stack([_plus_plus(between, held, row) for row in draws])
     return drawn.places[torch.from_numpy(chosen)]
@@ -174,7 +175,3 @@ def _earliest(a: Arrivals, b: Arrivals, *, count: int) -> Arrivals:
     at = np.array([times[key] for key in both.keys.tolist()])
     kept = np.sort(np.argsort(at, kind="stable")[:count])
     return Arrivals(at[kept], Candidates(both.keys[kept], both.places[torch.from_numpy(kept)]))
-
-
-def _plus(a: Any, b: Any) -> Any:
-    return a + b

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+
+
+Data: TypeAlias = Any  # a block as it came: an array, a data frame, a list of series
+
+
+class Delayed(Protocol):
+    """A Dask value that is not computed yet."""
+
+    def compute(self) -> Any:
+        """Now."""
+
+
+Weights: TypeAlias = Sequence[Delayed] | Sequence[NDArray[np.float64]]  # of each block
 
 
 class Raw(NamedTuple):
     """A block as it came."""
 
     name: str  # how messages call it
-    data: Any
+    data: Data
     weights: NDArray[np.float64] | None
 
 
@@ -34,7 +50,7 @@ class Source(ABC):
 
     @property
     @abstractmethod
-    def look(self) -> Any:
+    def look(self) -> object:
         """Something with the type and the columns of the data, from which ``metric="auto"`` chooses."""
 
     @property
@@ -48,19 +64,21 @@ class Source(ABC):
         return None
 
     @property
-    def delayed(self) -> Sequence[Any] | None:
+    def delayed(self) -> Sequence[Delayed] | None:
         """One Dask value a block; None where blocks are read in this process only."""
         return None
 
     @abstractmethod
-    def read(self) -> Iterator[Any]:
+    def read(self) -> Iterator[Data]:
         """All blocks in order, one at a time."""
 
 
 class DaskBlocks(Source):
     """The blocks of a Dask collection, or a list of delayed ones."""
 
-    def __init__(self, delayed: Sequence[Any], look: Any, names: Sequence[str], sizes: Sequence[int] | None) -> None:
+    def __init__(
+        self, delayed: Sequence[Delayed], look: object, names: Sequence[str], sizes: Sequence[int] | None
+    ) -> None:
         self._delayed, self._look, self._names, self._sizes = list(delayed), look, names, sizes
 
     def __len__(self) -> int:
@@ -71,7 +89,7 @@ class DaskBlocks(Source):
         return self._names[i]
 
     @property
-    def look(self) -> Any:
+    def look(self) -> object:
         """The collection's own description, or the first block."""
         return self._delayed[0].compute() if self._look is None else self._look
 
@@ -81,17 +99,22 @@ class DaskBlocks(Source):
         return self._sizes
 
     @property
-    def delayed(self) -> Sequence[Any]:
+    def delayed(self) -> Sequence[Delayed]:
         """As they are."""
         return self._delayed
 
-    def read(self) -> Iterator[Any]:
+    def read(self) -> Iterator[Data]:
         """Computed one by one by whatever scheduler is set."""
         for block in self._delayed:
             yield block.compute()
 
 
-def source_of(X: Any) -> Source:
+def computed(weights: Delayed | NDArray[np.float64]) -> NDArray[np.float64]:
+    """A block's weights as numbers."""
+    return np.asarray(weights if isinstance(weights, np.ndarray) else weights.compute(), dtype=np.float64)
+
+
+def source_of(X: object) -> Source:
     """The blocks of ``X``: a Dask array, a Dask frame, a list of delayed blocks, or a ``Source``."""
     if isinstance(X, Source):
         return X
@@ -108,7 +131,7 @@ def source_of(X: Any) -> Source:
     )
 
 
-def _of_list(X: Sequence[Any]) -> Source:
+def _of_list(X: Sequence[Delayed]) -> Source:
     strange = next((i for i, block in enumerate(X) if not hasattr(block, "__dask_graph__")), None)
     if strange is not None:
         raise TypeError(
@@ -130,7 +153,9 @@ def _of_array(X: Any) -> Source:
     return DaskBlocks(whole.to_delayed().ravel(), X, names, [int(n) * row for n in lengths])
 
 
-def block_weights(sample_weight: Any, lengths: Sequence[int] | None, n_blocks: int) -> Sequence[Any] | None:
+def block_weights(
+    sample_weight: ArrayLike | DaskArray | None, lengths: Sequence[int] | None, n_blocks: int
+) -> Weights | None:
     """Weights block by block: delayed where ``sample_weight`` is a Dask value, else arrays cut at ``lengths``."""
     if sample_weight is None:
         return None

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm.experiments.page import Page
 from softecm.experiments.runs import Runs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from softecm import SoftECM
+
+Series: TypeAlias = NDArray[np.float64] | list[NDArray[np.float64]]
 
 EACH, LENGTH = 50, 128
 METRICS: dict[str, float | str | None] = {"L2": None, "Soft-DTW, γ = 1": 1.0, "Soft-DTW, γ auto": "auto"}
 RAW, SCALED = "raw", "z-normalised"
 
 
-def fit(series: Any, gamma: float | str | None, device: str = "auto") -> Any:
+def fit(series: Series, gamma: float | str | None, device: str = "auto") -> SoftECM:
     """Three clusters of these series by Soft-DTW with this gamma, by L2 without one; no empty set."""
     from softecm import SoftECM
     from softecm.distances import SeriesEuclidean, SoftDTW
 
-    chosen: Any = SeriesEuclidean() if gamma is None else SoftDTW(gamma=gamma)
+    chosen = SeriesEuclidean() if gamma is None else SoftDTW(gamma=gamma)
     options: dict[str, Any] = {"alpha": 1.0, "delta": None, "init": "k-means++", "n_init": 3, "tol": 1e-2}
     model = SoftECM.as_in_paper(3, metric=chosen, dtype="float32", device=device, max_iter=500, **options)
-    return model.set_params(random_state=0).fit(series)
+    model.set_params(random_state=0)
+    return model.fit(series)
 
 
 def run(runs: Runs, command: str) -> Page:
@@ -58,7 +67,7 @@ def run(runs: Runs, command: str) -> Page:
     return page
 
 
-def _own_cluster(model: Any, target: Any) -> float:
+def _own_cluster(model: SoftECM, target: NDArray[np.intp]) -> float:
     """Mean mass of the objects on the cluster that stands for their kind, clusters and kinds matched one to one."""
     from scipy.optimize import linear_sum_assignment
 
@@ -68,7 +77,7 @@ def _own_cluster(model: Any, target: Any) -> float:
     return float(held[kinds, clusters].sum() / len(target))
 
 
-def _masses(models: dict[str, Any]) -> Any:
+def _masses(models: dict[str, SoftECM]) -> Figure:
     from matplotlib import pyplot as plt
 
     from softecm import plots
@@ -81,7 +90,7 @@ def _masses(models: dict[str, Any]) -> Any:
     return figure
 
 
-def _prototypes(model: Any, series: Any) -> Any:
+def _prototypes(model: SoftECM, series: Series) -> Figure:
     from matplotlib import pyplot as plt
 
     from softecm import plots

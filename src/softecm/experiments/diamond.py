@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from softecm.experiments.page import Page
 from softecm.experiments.runs import Runs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from softecm.algorithms.base import PrototypeClusterer
+
+M = TypeVar("M", bound="PrototypeClusterer")
 
 SETTINGS: dict[str, Any] = {
     "alpha": 1 / 6,
@@ -20,17 +27,18 @@ SETTINGS: dict[str, Any] = {
 LAMS = tuple(float(lam) for lam in np.round(np.geomspace(0.1, 10, 25), 3))
 
 
-def fit(model: Any) -> Any:
+def fit(model: M) -> M:
     """Fitted without the remark that prototypes have merged: showing that is the point."""
     from softecm import CollapseWarning
     from softecm.datasets import load_diamond
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)
-        return model.fit(load_diamond().data)
+        model.fit(load_diamond().data)  # type: ignore[attr-defined]
+    return model
 
 
-def panels() -> dict[str, Any]:
+def panels() -> dict[str, PrototypeClusterer]:
     """The models of the paper's panels, and what the last one becomes when it is let go on."""
     from softecm import ECM, GradientDescent, SoftECM
 
@@ -72,7 +80,7 @@ def run(runs: Runs, command: str) -> Page:
     return page
 
 
-def _line(name: str, model: Any) -> list[str]:
+def _line(name: str, model: PrototypeClusterer) -> list[str]:
     masses, labels = model.partition_.masses, model.focal_sets_.labels()
     cells = []
     for i in (5, 6, 11):
@@ -81,7 +89,7 @@ def _line(name: str, model: Any) -> list[str]:
     return [name, *cells, f"{model.objective_:.3f}", f"{model.separation_:.2g}"]
 
 
-def _figure(models: dict[str, Any]) -> Any:
+def _figure(models: dict[str, PrototypeClusterer]) -> Figure:
     from matplotlib import pyplot as plt
 
     from softecm import plots
@@ -99,7 +107,7 @@ def _figure(models: dict[str, Any]) -> Any:
     return figure
 
 
-def _curves() -> Any:
+def _curves() -> Figure:
     from matplotlib import pyplot as plt
 
     from softecm import SoftECM, plots

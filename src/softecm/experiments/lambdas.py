@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -63,5 +62,5 @@ def _line(found: Sweep) -> list[str]:
     return [str(len(found)), f"{merged.mean():.0%}", shown, there, guarded]
 
 
-def _at(params: Mapping[str, Any]) -> str:
+def _at(params: Mapping[str, float]) -> str:
     return f"β {params['beta']:g}, λ {params['lam']:g}"

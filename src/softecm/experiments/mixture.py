@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm.experiments.page import Page
 from softecm.experiments.runs import Runs
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from softecm import SoftECM
+
+Series: TypeAlias = NDArray[np.float64] | list[NDArray[np.float64]]
 EACH, LENGTH, NOISE = 20, 64, 0.5
 KINDS = ("bell", "funnel", "bell+funnel")
 DATA_SETS = 5
 
 
-def cluster(seed: int, gamma: float, *, scaled: bool, device: str = "auto") -> tuple[Any, Any]:
+def cluster(seed: int, gamma: float, *, scaled: bool, device: str = "auto") -> tuple[Series, SoftECM]:
     """The series of one made data set and the model of them.
 
     A pair costs no more than a cluster (``alpha=0``), so nothing speaks against "between" from the outset.
@@ -32,7 +39,7 @@ def cluster(seed: int, gamma: float, *, scaled: bool, device: str = "auto") -> t
     return series, model.fit(series)
 
 
-def shares(model: Any) -> dict[str, float]:
+def shares(model: SoftECM) -> dict[str, float]:
     """For each kind, the share of its series whose largest mass is on the pair."""
     on_pair = model.partition_.masses.argmax(1) == 3
     return {kind: float(on_pair[k * EACH : (k + 1) * EACH].mean()) for k, kind in enumerate(KINDS)}
@@ -66,7 +73,7 @@ def run(runs: Runs, command: str) -> Page:
     return page
 
 
-def _figure(series: Any, model: Any) -> Any:
+def _figure(series: Series, model: SoftECM) -> Figure:
     from matplotlib import pyplot as plt
 
     from softecm import plots

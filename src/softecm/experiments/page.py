@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from softecm.files.atomic import write_bytes, write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as DrawnFigure
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -28,11 +31,52 @@ figcaption { color: #555; font-size: 0.9rem; } code { background: #f3f3f3; paddi
 
 
 @dataclass(frozen=True)
+class Heading:
+    """The beginning of a section."""
+
+    words: str
+
+    def markdown(self) -> str:
+        """As Markdown."""
+        return f"## {self.words}"
+
+    def html(self) -> str:
+        """As HTML."""
+        return f"<h2>{escape(self.words)}</h2>"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; ``**bold**``, ``*italic*`` and `` `code` `` are the only marks."""
+
+    words: str
+
+    def markdown(self) -> str:
+        """As Markdown."""
+        return self.words
+
+    def html(self) -> str:
+        """As HTML."""
+        return f"<p>{_marked(self.words)}</p>"
+
+
+@dataclass(frozen=True)
 class Table:
-    """Columns and rows of text; ``**bold**``, ``*italic*`` and `` `code` `` are the only marks."""
+    """Columns and rows of text, marked as a paragraph is."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        """As Markdown."""
+        lines = [self.head, ["---"] * len(self.head), *self.rows]
+        return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+    def html(self) -> str:
+        """As HTML."""
+        head = "".join(f'<th scope="col">{_marked(cell)}</th>' for cell in self.head)
+        rows = "".join("<tr>" + "".join(f"<td>{_marked(c)}</td>" for c in row) + "</tr>\n" for row in self.rows)
+        return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>'
 
 
 @dataclass(frozen=True)
@@ -43,6 +87,16 @@ class Figure:
     caption: str
     png: bytes
 
+    def markdown(self) -> str:
+        """As Markdown, with the picture in a file beside the page."""
+        return f"![{self.caption}]({self.name}.png)\n\n*{self.caption}*"
+
+    def html(self) -> str:
+        """As HTML, with the picture inside."""
+        data = base64.b64encode(self.png).decode("ascii")
+        caption = escape(self.caption)
+        return f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
+
 
 @dataclass
 class Page:
@@ -50,43 +104,43 @@ class Page:
 
     title: str
     command: str
-    blocks: list[Any] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)  # for machines
+    blocks: list[Heading | Text | Table | Figure] = field(default_factory=list)
+    facts: dict[str, object] = field(default_factory=dict)  # for machines
 
     def heading(self, text: str) -> None:
         """Begin a section."""
-        self.blocks.append(("heading", text))
+        self.blocks.append(Heading(text))
 
     def text(self, *sentences: str) -> None:
         """Add a paragraph."""
-        self.blocks.append(("text", " ".join(sentences)))
+        self.blocks.append(Text(" ".join(sentences)))
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Add a table."""
-        self.blocks.append(("table", Table(head, rows)))
+        self.blocks.append(Table(head, rows))
 
-    def figure(self, name: str, figure: Any, caption: str) -> None:
+    def figure(self, name: str, figure: DrawnFigure, caption: str) -> None:
         """Add a Matplotlib figure and close it."""
         from matplotlib import pyplot as plt
 
         buffer = BytesIO()
         figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
         plt.close(figure)
-        self.blocks.append(("figure", Figure(name, caption, buffer.getvalue())))
+        self.blocks.append(Figure(name, caption, buffer.getvalue()))
 
     @property
     def figures(self) -> list[Figure]:
         """All pictures of the page."""
-        return [block for kind, block in self.blocks if kind == "figure"]
+        return [block for block in self.blocks if isinstance(block, Figure)]
 
     def markdown(self) -> str:
         """The page as Markdown, pictures beside it."""
-        parts = [f"# {self.title}", *(_markdown(kind, block) for kind, block in self.blocks)]
+        parts = [f"# {self.title}", *(block.markdown() for block in self.blocks)]
         return "\n\n".join([*parts, f"Made by `{self.command}`."]) + "\n"
 
     def html(self) -> str:
         """The page as one file that needs nothing else."""
-        body = "\n".join(_html(kind, block) for kind, block in self.blocks)
+        body = "\n".join(block.html() for block in self.blocks)
         return (
             f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
             f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(self.title)}</title>'
@@ -104,31 +158,6 @@ class Page:
             files.append(folder / f"{figure.name}.png")
             write_bytes(files[-1], figure.png)
         return files
-
-
-def _markdown(kind: str, block: Any) -> str:
-    if kind == "heading":
-        return f"## {block}"
-    if kind == "table":
-        lines = [block.head, ["---"] * len(block.head), *block.rows]
-        return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-    if kind == "figure":
-        return f"![{block.caption}]({block.name}.png)\n\n*{block.caption}*"
-    return str(block)
-
-
-def _html(kind: str, block: Any) -> str:
-    if kind == "heading":
-        return f"<h2>{escape(block)}</h2>"
-    if kind == "table":
-        head = "".join(f'<th scope="col">{_marked(cell)}</th>' for cell in block.head)
-        rows = "".join("<tr>" + "".join(f"<td>{_marked(c)}</td>" for c in row) + "</tr>\n" for row in block.rows)
-        return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>'
-    if kind == "figure":
-        data = base64.b64encode(block.png).decode("ascii")
-        caption = escape(block.caption)
-        return f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
-    return f"<p>{_marked(block)}</p>"
 
 
 def _marked(text: str) -> str:

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from softecm.experiments.rows import Objects, Row, load_raw, load_scaled
+
+if TYPE_CHECKING:
+    from softecm.algorithms.base import PrototypeClusterer
+    from softecm.distances import SemiMetric
 
 Grid = Mapping[str, list[float]]
 PLAIN = "Soft-ECM, plain distance"  # the other reading of the paper's "Euclidean" and "Hamming": not squared
@@ -29,19 +33,19 @@ class Protocol:
     common: Mapping[str, Any]
     full: Grid
     small: Grid
-    hard: Mapping[str, Any]  # options of the hard baselines
+    hard: Mapping[str, object]  # options of the hard baselines
     instead: float | None = None  # the beta to try where the rule trusts nothing of the grid
 
     def grid(self, row: Row, size: str) -> Grid:
         """The (beta, lambda) to try; "auto" is full but for rows whose runs cost seconds."""
-        return self.small if size == "small" or (size == "auto" and row.is_dear) else self.full
+        return self.small if size == "small" or (size == "auto" and row.is_slow) else self.full
 
-    def estimator(self, row: Row, method: str, device: str) -> Any:
+    def estimator(self, row: Row, method: str, device: str) -> PrototypeClusterer:
         """The estimator of a method, not fitted."""
         from softecm import ECM, CatECM, ECMdd, SoftECM
 
         given: dict[str, Any] = {**self.common, "max_iter": 1000}
-        if row.is_dear and given["n_init"] > 1:
+        if row.is_slow and given["n_init"] > 1:
             given["n_init"] = STARTS_OF_SERIES
         tol = given.pop("tol")
         if method == "ECMdd":  # its medoids stand still or they don't: no tolerance
@@ -50,13 +54,13 @@ class Protocol:
             return CatECM(row.n_clusters, tol=tol, **given)
         if method == "ECM":
             return ECM(row.n_clusters, tol=tol, device=device, **given)
-        number = "float32" if row.is_dear else "float64"
+        number = "float32" if row.is_slow else "float64"
         metric = _plain(row) if method == PLAIN else row.metric
         kept = {"relaxation": "penalty", **given}
         return SoftECM(row.n_clusters, metric=metric, tol=tol, device=device, dtype=number, **kept)
 
 
-def _plain(row: Row) -> Any:
+def _plain(row: Row) -> SemiMetric | str:
     """A row's metric without its square."""
     from softecm.distances import Hamming
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm import datasets
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,7 @@ class Row:
     kind: str  # numerical, categorical, series
     metric: str
     n_clusters: int
-    loader: Callable[[], Any]
+    loader: Callable[[], Bunch]
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -28,7 +32,7 @@ class Row:
         return (self.key, self.kind, self.metric, self.key.rsplit("_", 1)[0])
 
     @property
-    def is_dear(self) -> bool:
+    def is_slow(self) -> bool:
         """Whether a run costs seconds and not milliseconds."""
         return self.metric == "softdtw"
 
@@ -38,7 +42,7 @@ class Objects:
     """What is clustered, and the classes it is judged by."""
 
     X: Any
-    y: Any
+    y: NDArray[np.generic]
 
 
 _TABLES = (

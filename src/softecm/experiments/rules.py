@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from softecm.experiments.page import Page
@@ -18,14 +16,14 @@ RULES = {
     name: rule for name, rule in ALL_RULES.items() if name != "valleys"
 }  # that one counts clusters: here c is given
 GRID = {"beta": [1.1, 1.2, 1.3, 1.5, 2.0], "lam": [0.1, 1.0, 10.0]}
-DEAR_GRID = {"beta": [1.1, 1.2, 1.3], "lam": [0.1, 1.0]}
+SLOW_GRID = {"beta": [1.1, 1.2, 1.3], "lam": [0.1, 1.0]}
 SEEDS, RESAMPLES = 3, 10
-DEAR_SEEDS, DEAR_RESAMPLES = 1, 4
+SLOW_SEEDS, SLOW_RESAMPLES = 1, 4
 
 
 def run(runs: Runs, command: str) -> Page:
     """One sweep a row, every rule's choice from it, judged."""
-    rows = [row for row in runs.options.rows if not row.is_dear or runs.options.grid == "full"]
+    rows = [row for row in runs.options.rows if not row.is_slow or runs.options.grid == "full"]
     page = Page("Which rule finds the better partition?", command)
     page.text(
         "Data scaled as recommended, Soft-ECM with α = 1, no empty set and the paper's penalty, "
@@ -58,7 +56,7 @@ def judge(found: Sweep) -> dict[str, float]:
             numbers[name] = float(score[found.best(name).rows].mean())
         except ValueError:
             numbers[name] = float("nan")
-    groups: dict[Any, list[float]] = {}
+    groups: dict[tuple[float, float], list[float]] = {}
     for beta, lam, value in zip(found["beta"], found["lam"], score, strict=True):
         groups.setdefault((beta, lam), []).append(value)
     return {**numbers, "any": float(score.mean()), "best": max(float(np.mean(group)) for group in groups.values())}
@@ -69,11 +67,11 @@ def _sweep(runs: Runs, row: Row) -> Sweep:
     name = f"{row.title}, rules"
     return sweep(
         {name: data.X},
-        DEAR_GRID if row.is_dear else GRID,
+        SLOW_GRID if row.is_slow else GRID,
         estimator={name: RECOMMENDED.estimator(row, "Soft-ECM", options.device)},
         y={name: data.y},
-        seeds=DEAR_SEEDS if row.is_dear else SEEDS,
-        resamples=DEAR_RESAMPLES if row.is_dear else RESAMPLES,
+        seeds=SLOW_SEEDS if row.is_slow else SEEDS,
+        resamples=SLOW_RESAMPLES if row.is_slow else RESAMPLES,
         journal=options.journals / f"{row.key}-rules.jsonl",
         progress=options.progress,
     )

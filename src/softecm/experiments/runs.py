@@ -40,7 +40,7 @@ class Options:
 
     def seeds_of(self, row: Row) -> int:
         """Ten, or as many as asked; at most five where a run costs seconds and the grid is small."""
-        return min(self.seeds, FEWER_SEEDS) if row.is_dear and self.grid != "full" else self.seeds
+        return min(self.seeds, FEWER_SEEDS) if row.is_slow and self.grid != "full" else self.seeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class Runs:
         return Result(rand_index, purity, matched)
 
 
-def _hard_labels(row: Row, method: str, protocol: Protocol, data: Objects, seed: int) -> Any:
+def _hard_labels(row: Row, method: str, protocol: Protocol, data: Objects, seed: int) -> NDArray[np.intp]:
     from softecm.baselines import hard_partition
 
     options: dict[str, Any] = dict(protocol.hard)
@@ -159,7 +159,7 @@ def _hard_labels(row: Row, method: str, protocol: Protocol, data: Objects, seed:
     if method == "TSKmeans":
         # Its Soft-DTW averages are slow, and 20 steps of each in 10 rounds settle the labels.
         slow = {"metric": "softdtw", "max_iter": 10, "max_iter_barycenter": 20}
-        options = slow if row.is_dear else {"metric": "euclidean"}
+        options = slow if row.is_slow else {"metric": "euclidean"}
     elif method == "K-Modes":
         options = {"n_init": 10}
         X = X.astype(object).where(X.notna(), "missing").to_numpy(dtype=str)  # kmodes knows no gaps
@@ -168,7 +168,7 @@ def _hard_labels(row: Row, method: str, protocol: Protocol, data: Objects, seed:
         return hard_partition(HARD[method], X, row.n_clusters, random_state=seed, **options).labels()
 
 
-def _judge(data: Objects, labels: Any) -> dict[str, float]:
+def _judge(data: Objects, labels: NDArray[np.intp]) -> dict[str, float]:
     from softecm import scores
 
     return {

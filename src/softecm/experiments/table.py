@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm.experiments.page import Page
 from softecm.experiments.paper import ACCURACY, CLAIMS, EVIDENTIAL, METHODS, RAND_INDEX, Printed
 from softecm.experiments.protocols import PAPER, PLAIN, PROTOCOLS, RECOMMENDED, Protocol
 from softecm.experiments.rows import Row
 from softecm.experiments.runs import USED_BY, Result, Runs
+from softecm.selection.result import Sweep
 
 Results = Mapping[tuple[str, str, str], Result]  # (protocol, row, method)
 NEAR = 2.0  # deviations
@@ -107,16 +108,16 @@ def _more(result: Result) -> list[str]:
     return [chosen, state, f"{_top(found):.3f}", _guarded(found)]
 
 
-def _top(found: Any) -> float:
+def _top(found: Sweep) -> float:
     """The largest mean Rand index of a combination."""
-    groups: dict[tuple[Any, ...], list[float]] = {}
+    groups: dict[tuple[object, ...], list[float]] = {}
     names = [name for name in found.parameters if name != "random_state"]
     for at, value in enumerate(found["rand_index"]):
         groups.setdefault(tuple(found[name][at] for name in names), []).append(float(value))
     return max(float(np.mean(values)) for values in groups.values())
 
 
-def _guarded(found: Any) -> str:
+def _guarded(found: Sweep) -> str:
     try:
         best = found.best("nonspecificity")
     except ValueError:
@@ -137,7 +138,7 @@ def _tried(runs: Runs, met: list[bool], results: Results) -> list[str]:
             f"{row.title}: of {len(found)} runs {found['converged'].astype(float).mean():.0%} converged and {merged:.0%} "
             f"merged; the best (β, λ) among them reaches {_top(found):.3f}, one single cluster for all objects {one:.3f}."
         )
-        if not row.is_dear:
+        if not row.is_slow:
             other = runs.result(row, PLAIN, PAPER)
             said.append(
                 "With the distance not squared (a smaller grid) the rule's choice has "
@@ -146,7 +147,7 @@ def _tried(runs: Runs, met: list[bool], results: Results) -> list[str]:
     return said
 
 
-def _one_cluster(y: Any) -> float:
+def _one_cluster(y: NDArray[np.generic]) -> float:
     """The Rand index of putting everything together."""
     from softecm.scores import rand_index
 

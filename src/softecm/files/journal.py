@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ class Journal:
     The first line says what the work is. A line cut short by a kill is dropped and its task done again.
     """
 
-    def __init__(self, path: str | os.PathLike[str], work: Mapping[str, Any]) -> None:
+    def __init__(self, path: str | os.PathLike[str], work: Mapping[str, object]) -> None:
         self.path = Path(path)
         self.done: dict[int, list[dict[str, Any]]] = {}
         head = {"softecm_sweep": VERSION, **work}
@@ -28,7 +28,7 @@ class Journal:
         else:
             self._begin(head)
 
-    def _read(self, head: Mapping[str, Any]) -> None:
+    def _read(self, head: Mapping[str, object]) -> None:
         content = self.path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         try:
@@ -52,17 +52,17 @@ class Journal:
         if not lines:
             self._begin(head)
 
-    def _begin(self, head: Mapping[str, Any]) -> None:
+    def _begin(self, head: Mapping[str, object]) -> None:
         """A journal without tasks; it appears with its first line."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(self.path, json.dumps(head).encode() + b"\n")
 
-    def write(self, task: int, rows: list[dict[str, Any]]) -> None:
+    def write(self, task: int, rows: Sequence[Mapping[str, object]]) -> None:
         """Note a finished task; once this returns no kill can lose it."""
-        self.done[task] = rows
+        self.done[task] = [dict(row) for row in rows]
         self._append({"task": task, "rows": rows})
 
-    def _append(self, line: Mapping[str, Any]) -> None:
+    def _append(self, line: Mapping[str, object]) -> None:
         with self.path.open("ab") as file:
             file.write(json.dumps(line).encode() + b"\n")
             file.flush()

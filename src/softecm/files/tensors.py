@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from softecm._version import __version__
 from softecm.files.atomic import write_bytes
 
-Tensors = Mapping[str, NDArray[Any]]  # of any type that safetensors knows
+Tensors = Mapping[str, NDArray[np.generic]]  # of any type that safetensors knows
 WRITERS = {"model": "an estimator's save()", "checkpoint": "a fit with checkpoint="}
 
 
@@ -27,7 +27,7 @@ def tensor_file(path: str | os.PathLike[str], text: str, tensors: Tensors) -> No
 
 def read_description(
     path: str | os.PathLike[str], kind: str, reads: int, what: str
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, NDArray[np.generic]]]:
     """Description and tensors of a file of this kind and version, checked against its checksum.
 
     Parameters
@@ -60,7 +60,7 @@ def read_description(
     return description, tensors
 
 
-def _parts(path: str | os.PathLike[str], what: str) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+def _parts(path: str | os.PathLike[str], what: str) -> tuple[dict[str, str], dict[str, NDArray[np.generic]]]:
     from safetensors import SafetensorError, safe_open
 
     try:

@@ -47,7 +47,7 @@ class Writer:
     """Turns values into JSON nodes, putting arrays aside."""
 
     def __init__(self) -> None:
-        self.tensors: dict[str, NDArray[Any]] = {}
+        self.tensors: dict[str, NDArray[np.generic]] = {}
         self.classes = own_classes()
 
     def node(self, value: object, path: str, *, lenient: bool = False) -> Node:
@@ -70,7 +70,7 @@ class Writer:
             return {"dict": {str(k): self.node(v, f"{path}.{k}", lenient=lenient) for k, v in value.items()}}
         return self._own(value, path, lenient)
 
-    def _array(self, value: NDArray[Any], path: str) -> Node:
+    def _array(self, value: NDArray[np.generic], path: str) -> Node:
         if value.dtype.kind in "OUS":
             return {"objects": [self.node(v, f"{path}.{i}") for i, v in enumerate(value.tolist())]}
         self.tensors[path] = np.ascontiguousarray(value)
@@ -93,7 +93,7 @@ class Writer:
 class Reader:
     """The way back."""
 
-    def __init__(self, tensors: Mapping[str, NDArray[Any]], metric: Any = None) -> None:
+    def __init__(self, tensors: Mapping[str, NDArray[np.generic]], metric: object = None) -> None:
         self.tensors = tensors
         self.metric = metric
         self.classes = own_classes()

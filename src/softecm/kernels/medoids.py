@@ -44,7 +44,7 @@ def _barycenter(row: Reals, inertia: Reals, squares: Reals) -> int:
 def gap_choice(
     d: Reals, candidates: Ints, bounds: Reals, base: Reals, lam: float, inertia: Reals, incumbent: float
 ) -> tuple[int, float]:
-    """Where to put one cluster when the tie is the gap.
+    """Where to put one cluster when the constraint cost is the gap.
 
     The cost of candidate z is ``base[z] - lam sum_A min_x (d[z, x] + inertia[A, x])``; ``incumbent`` is to be beaten.
     Returns -1 where nothing does.

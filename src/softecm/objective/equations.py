@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from softecm.belief.focal import FocalSets
@@ -89,21 +90,20 @@ def update_masses(distances: Tensor, focal: FocalSets, alpha: float, beta: float
 
 def mass_cost(
     focal: FocalSets,
-    alpha: Any,
-    beta: Any,
-    delta: Any,
+    alpha: ArrayLike,
+    beta: ArrayLike,
+    delta: ArrayLike | None,
     *,
     like: Tensor,
     runs: int = 1,
     weights: Tensor | None = None,
 ) -> MassCost:
     """Build the prices of a batch of runs from numbers or one number a run."""
-    options: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
 
-    def per_run(value: Any) -> Tensor:
-        return torch.as_tensor(np.asarray(value, dtype=np.float64), **options).expand(runs).contiguous()
+    def per_run(value: ArrayLike) -> Tensor:
+        return torch.as_tensor(np.asarray(value, dtype=np.float64)).to(like).expand(runs).contiguous()
 
-    sizes = torch.as_tensor(focal.cardinalities.astype(np.float64), **options)
+    sizes = torch.as_tensor(focal.cardinalities.astype(np.float64)).to(like)
     delta2 = per_run(np.inf) if delta is None else per_run(delta) ** 2
     return MassCost(sizes ** per_run(alpha)[:, None], per_run(beta), delta2, weights)
 

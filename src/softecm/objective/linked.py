@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._batch import from_tensors
@@ -26,6 +26,7 @@ from softecm.objective import Evaluation, MassCost, blocks, check_distances, sha
 from softecm.objective.links import Links
 from softecm.objective.problem import SoftECMProblem, with_sets
 from softecm.optim import State
+from softecm.spaces.base import Encoded
 
 ON_PROTOTYPE = 1e-12  # of an object's largest distance: what a distance of 0 counts as, so that shares stay defined
 
@@ -59,7 +60,7 @@ class LinkedProblem:
     """A Soft-ECM problem some of whose objects are linked; solvers see it like any other."""
 
     rest: SoftECMProblem  # the objects without a link
-    x: Any  # the linked objects
+    x: Encoded  # the linked objects
     cost: MassCost  # with their weights
     links: Links
     rises: ClassVar[str] = "refused"
@@ -78,8 +79,9 @@ class LinkedProblem:
         if len(others) == 0:  # one of the linked objects stands in, without weight
             others = links.rows[:1]
             part = replace(part, weights=problem.cost.factors.new_zeros(1))
-        tied = replace(problem.cost, weights=None if w is None else w[links.rows])
-        return cls(replace(problem, x=problem.x[others], cost=part), problem.x[links.rows], tied, links)
+        linked = replace(problem.cost, weights=None if w is None else w[links.rows])
+        x = cast(Encoded, problem.x)  # objects in blocks can't be linked: the caller has refused them
+        return cls(replace(problem, x=x[others], cost=part), x[links.rows], linked, links)
 
     @property
     def metric(self) -> SemiMetric:
@@ -242,8 +244,8 @@ class Pairs(Protocol):
 class WeightedPairs:
     """Links of which a broken one costs ``weight`` times the objects' mean distance to the barycentre of all."""
 
-    must_link: Any
-    cannot_link: Any
+    must_link: ArrayLike | None
+    cannot_link: ArrayLike | None
     weight: float
 
     @property
@@ -267,7 +269,7 @@ def with_linked(partition: CredalPartition, links: Links, masses: Tensor, run: i
     return CredalPartition(table, partition.focal_sets)
 
 
-def _gradient(metric: SemiMetric, x: Any, flat: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+def _gradient(metric: SemiMetric, x: Encoded, flat: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Weighted sums of distances (k,) and their derivative (k, *shape)."""
     leaf = flat.detach().requires_grad_()
     with torch.enable_grad():

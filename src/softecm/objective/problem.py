@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from softecm.distances.capabilities import tensor_of
 from softecm.objective import MassCost, Previous, evaluate, inertia, set_members, with_masses
 from softecm.objective.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 from softecm.optim import Closed, Descent, GradientDescent, Solver, State
+from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Block, Scattered
 
 RELAXATIONS: dict[str, type[Relaxation]] = {"penalty": Penalty, "gap": Gap, "exact": Exact}
@@ -35,7 +36,7 @@ class SoftECMProblem:
     """The relaxed problem of eq. 6 for a batch of runs, as solvers see it."""
 
     metric: SemiMetric
-    x: Any
+    x: Encoded | Scattered
     cost: MassCost
     relaxation: Relaxation
     solver: Solver

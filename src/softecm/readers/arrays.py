@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm.readers.base import Loaded, Names, ReadError, ReadOptions, Sheet, brief
 from softecm.readers.frames import pandas
@@ -36,7 +36,7 @@ def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
     return Sheet(pandas().DataFrame(values, columns=names), how, code, labels)
 
 
-def _content(path: Path, options: ReadOptions) -> tuple[Any, Names | None, str]:
+def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Names | None, str]:
     """Values, labels and the name of the array, which is empty in an ``.npy`` file."""
     try:
         with open(path, "rb") as file, np.errstate(all="ignore"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from softecm.readers.base import ReadError, ReadOptions, Sheet, brief
 from softecm.readers.frames import pandas
@@ -37,7 +36,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     return Sheet(frame, {"format": "text", **dialect.words()}, _code(path, dialect))
 
 
-def _arguments(dialect: Dialect) -> dict[str, Any]:
+def _arguments(dialect: Dialect) -> dict[str, object]:
     """What pandas is to be told."""
     divided = {"sep": r"\s+"} if dialect.delimiter == BLANKS else {"sep": dialect.delimiter or "\x1f"}
     return {

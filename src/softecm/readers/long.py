@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,12 @@ from softecm.readers.series import Series, loaded_series
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
     import pandas as pd
+    from narwhals.typing import IntoDataFrame
 
 
-def from_long(frame: Any, *, id: str, time: str, values: str | list[str]) -> tuple[list[Series], list[Any]]:
+def from_long(
+    frame: IntoDataFrame, *, id: str, time: str, values: str | list[str]
+) -> tuple[list[Series], list[Hashable]]:
     """Series from a long table: one row a series and time.
 
     Parameters
@@ -75,7 +78,9 @@ def order_of(times: nw.Series[Any]) -> NDArray[np.intp]:
     return np.asarray(frame.sort("time", nulls_last=True)["row"].to_numpy(), dtype=np.intp)
 
 
-def cut(names: Sequence[Any], order: NDArray[np.intp], numbers: NDArray[np.float64]) -> tuple[list[Series], list[Any]]:
+def cut(
+    names: Sequence[Hashable], order: NDArray[np.intp], numbers: NDArray[np.float64]
+) -> tuple[list[Series], list[Hashable]]:
     """Rows (n, channels) with a series' name each, put in order and cut into series, the first named first.
 
     Examples
@@ -84,7 +89,7 @@ def cut(names: Sequence[Any], order: NDArray[np.intp], numbers: NDArray[np.float
     >>> ids, [one[:, 0].tolist() for one in series]
     (['b', 'a'], [[3.0, 1.0], [2.0]])
     """
-    number: dict[Any, int] = {}
+    number: dict[Hashable, int] = {}
     which = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.intp)
     rows = order[np.argsort(which[order], kind="stable")]
     ends = np.cumsum(np.bincount(which, minlength=len(number)))

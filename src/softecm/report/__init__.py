@@ -1,7 +1,8 @@
 """One HTML file that shows a credal partition: offline, for screen, phone, printer and screen reader."""
 
 from softecm.report.build import build
-from softecm.report.data import Attribute, Explanation, Part, ReportData, choose_rows, noteworthy
+from softecm.report.chosen import choose_rows, noteworthy
+from softecm.report.data import Attribute, Explanation, Part, ReportData
 from softecm.report.embedding import landmark_mds
 from softecm.report.page import render, write
 from softecm.report.words import three_sentences

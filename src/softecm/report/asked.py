@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softecm.belief import CredalPartition
+
+if TYPE_CHECKING:
+    from softecm.fit.model import PrototypeModel
 
 #: Whatever an estimator takes: a data frame of any library, an array, a list of series, dissimilarities.
 Data: TypeAlias = Any
@@ -32,7 +35,7 @@ class Model(Protocol):
 class Comparing(Model, Protocol):
     """A fitted estimator with prototypes, to which objects can be compared."""
 
-    model_: Any  # a PrototypeModel: tensors, a metric, a space
+    model_: PrototypeModel
     prototypes_: Data
 
     def transform(self, X: Data) -> ArrayLike:

@@ -8,17 +8,10 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softecm.belief import CredalPartition
 from softecm.belief.decided import CLEAR
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-
-MOST_DRAWN = 20_000
-MOST_EXPLAINED = 30  # of each kind: in doubt, typical, far out
+from softecm.report.chosen import FloatArray, IntArray
+from softecm.report.page import render, write
 
 
 @dataclass(frozen=True)
@@ -118,8 +111,6 @@ class ReportData:
     @property
     def html(self) -> str:
         """The report as one self-contained page."""
-        from softecm.report.page import render
-
         return render(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -130,8 +121,6 @@ class ReportData:
         path : str or path
             Where to write; an existing file is replaced.
         """
-        from softecm.report.page import write
-
         write(self, path)
 
     def _repr_html_(self) -> str:
@@ -140,45 +129,3 @@ class ReportData:
         return (
             f'<iframe srcdoc="{page}" title="{escape(self.title)}" style="width:100%;height:720px;border:0"></iframe>'
         )
-
-
-def noteworthy(
-    partition: CredalPartition, distances: FloatArray | None = None, most: int = MOST_EXPLAINED
-) -> tuple[IntArray, IntArray, IntArray]:
-    """The objects most in doubt, most typical (the best of each cluster in turn), and farthest out.
-
-    Doubt is :meth:`CredalPartition.doubt`; what belongs nowhere comes last there, since it has a list of its own.
-
-    Examples
-    --------
-    >>> from softecm import CredalPartition, FocalSets
-    >>> p = CredalPartition([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
-    >>> [int(rows[0]) for rows in noteworthy(p)]
-    [2, 0, 3]
-    """
-    in_doubt = np.lexsort((-partition.doubt(), partition.masses.argmax(1) == 0))[:most]
-    c = partition.n_clusters
-    single = partition.masses[:, 1 : c + 1]
-    tie = np.zeros(len(partition)) if distances is None else distances
-    each = [np.lexsort((tie, -single[:, k]))[:most] for k in range(c)]
-    turns = np.array([rows[i] for i in range(min(most, len(partition))) for rows in each], dtype=np.intp)
-    typical = turns[np.sort(np.unique(turns, return_index=True)[1])][:most]
-    far = np.lexsort((-tie, -partition.masses[:, 0]))[:most]
-    return in_doubt, typical, far
-
-
-def choose_rows(partition: CredalPartition, keep: IntArray, most: int = MOST_DRAWN) -> IntArray:
-    """The objects to draw: all, or those to keep and an even sample of the rest, in their order.
-
-    Examples
-    --------
-    >>> choose_rows(CredalPartition.from_hard([0] * 100), np.array([3]), most=5).size
-    5
-    """
-    n = len(partition)
-    if n <= most:
-        return np.arange(n)
-    keep = np.unique(keep)[:most]
-    others = np.setdiff1d(np.arange(n), keep)
-    sample = np.random.default_rng(0).choice(others, most - len(keep), replace=False)
-    return np.sort(np.concatenate([keep, sample]))

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.report.asked import Comparing, Data, FloatArray
-from softecm.report.data import Attribute, IntArray
+from softecm.report.chosen import IntArray
+from softecm.report.data import Attribute
 from softecm.spaces.tables import read_table
 
 
@@ -141,7 +142,7 @@ def _places(model: Comparing) -> set[str]:
     }
 
 
-def _attribute(name: str, values: Any, *, words: bool) -> Attribute:
+def _attribute(name: str, values: nw.Series[Any] | NDArray[np.generic], *, words: bool) -> Attribute:
     """A column: a narwhals series or an array."""
     if isinstance(values, nw.Series):
         number, listed = values.dtype.is_numeric(), values.to_list()
@@ -163,7 +164,7 @@ def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object
     if isinstance(frame, nw.DataFrame):
         columns = {str(c.name): c.to_list() for c in frame.iter_columns()}
     else:
-        array: NDArray[Any] = np.asarray(frame)
+        array: NDArray[np.generic] = np.asarray(frame)
         array = array if array.dtype == object else array.astype(np.float64)
         columns = {str(name): array[:, j].tolist() for j, name in enumerate(model.model_.space.attributes)}
     count = len(model.partition_.focal_sets) if not columns else len(next(iter(columns.values())))

@@ -10,14 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from softecm.files.atomic import write_text
 from softecm.plots import set_colors
-from softecm.report.data import IntArray, ReportData
+from softecm.report.chosen import IntArray
 from softecm.report.payload import beyond, payload, to_script
 from softecm.report.words import _group, in_words, three_sentences
+
+if TYPE_CHECKING:
+    from softecm.report.data import ReportData
 
 MOST_ATTRIBUTES = 60
 MOST_SETS = 40
@@ -51,6 +55,7 @@ def render(data: ReportData) -> str:
     --------
     >>> import numpy as np
     >>> from softecm import CredalPartition
+    >>> from softecm.report import ReportData
     >>> p = CredalPartition.from_hard([0, 1, -1])
     >>> page = render(ReportData("three", p, ["a", "<b>", "c"], np.arange(3), np.zeros((3, 2))))
     >>> "<b>" in page

@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from softecm.figures.colours import mix, set_colors
-from softecm.report.data import Attribute, Explanation, FloatArray, ReportData, noteworthy
+from softecm.report.chosen import FloatArray, noteworthy
 from softecm.report.words import in_words
+
+if TYPE_CHECKING:
+    from softecm.report.data import Attribute, Explanation, ReportData
 
 Json: TypeAlias = dict[str, object]
 MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left out

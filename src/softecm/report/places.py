@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -12,9 +12,14 @@ from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing
-from softecm.report.data import IntArray
+from softecm.report.chosen import IntArray
 from softecm.report.embedding import landmark_mds
 from softecm.report.objects import Columns, every
+
+if TYPE_CHECKING:
+    from softecm.distances.base import SemiMetric
+    from softecm.fit.model import PrototypeModel
+    from softecm.spaces.base import Encoded
 
 LANDMARKS = 150
 FEWEST_LANDMARKS = 12
@@ -60,7 +65,7 @@ def metric_map(model: Comparing, some: Data) -> Map:
     return Map(both[: len(to)], both[len(to) :], note=note)
 
 
-def _landmarks(fitted: Any, x: Any) -> Tensor:
+def _landmarks(fitted: PrototypeModel, x: Encoded) -> Tensor:
     count = _landmark_count(len(x), fitted.prototypes[0].shape)
     chosen = torch.from_numpy(every(len(x), count).astype(np.int64))
     clusters: Tensor = fitted.prototypes[: fitted.focal.n_clusters]
@@ -73,7 +78,7 @@ def _landmark_count(n: int, shape: Sequence[int]) -> int:
     return min(n, int(min(max(MAP_WORK / max(work, 1.0), FEWEST_LANDMARKS), LANDMARKS)))
 
 
-def _between_objects(metric: Any, marks: Tensor, *, vectors: bool) -> tuple[Any, FloatArray]:
+def _between_objects(metric: SemiMetric, marks: Tensor, *, vectors: bool) -> tuple[SemiMetric | None, FloatArray]:
     """A metric for any two objects, and its distances among the landmarks: the model's, or the one it is made of.
 
     ECM+, CCM and BCM measure differently to every set, and ECMdd mixes distances to several medoids: an object is then at
@@ -92,13 +97,13 @@ def _between_objects(metric: Any, marks: Tensor, *, vectors: bool) -> tuple[Any,
     return None, _distances(None, marks, marks)
 
 
-def _distances(metric: Any, x: Any, marks: Tensor) -> FloatArray:
-    d = torch.cdist(x, marks).square() if metric is None else metric.pairwise(x, marks)
+def _distances(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArray:
+    d = torch.cdist(cast("Tensor", x), marks).square() if metric is None else metric.pairwise(x, marks)
     found: FloatArray = d.double().clamp_min(0).cpu().numpy()
     return found
 
 
-def _in_blocks(metric: Any, x: Any, marks: Tensor) -> FloatArray:
+def _in_blocks(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArray:
     step = max(1, 2_000_000 // max(len(marks) * max(marks[0].numel(), 1), 1))
     return np.concatenate([_distances(metric, x[i : i + step], marks) for i in range(0, len(x), step)])
 

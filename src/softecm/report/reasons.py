@@ -11,7 +11,8 @@ import numpy as np
 
 from softecm.belief import CredalPartition
 from softecm.report.asked import Comparing, Data, FloatArray
-from softecm.report.data import Explanation, IntArray, Part
+from softecm.report.chosen import IntArray
+from softecm.report.data import Explanation, Part
 from softecm.report.objects import Columns, take
 
 MOST_PARTS = 8

@@ -9,7 +9,8 @@ import numpy as np
 
 from softecm.belief import CredalPartition
 from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing, of_series, pairwise
-from softecm.report.data import MOST_DRAWN, Explanation, IntArray, choose_rows, noteworthy
+from softecm.report.chosen import MOST_DRAWN, IntArray, choose_rows, noteworthy
+from softecm.report.data import Explanation
 from softecm.report.objects import Columns, columns_of, prototype_series, series_of, take, unknown_columns
 from softecm.report.places import Map, dissimilarity_map, mass_map, metric_map, plane_map
 from softecm.report.reasons import Attributes, Stretches, Teller, explanations
@@ -49,9 +50,9 @@ def look(model: Model, X: Data, partition: CredalPartition, names: Sequence[str]
         told = explanations(fitted, X, partition, explained, Stretches())
         return View(rows, metric_map(fitted, some), distances, None, own, prototypes, told)
     columns = columns_of(fitted, some, names)
-    places = plane_map(columns) if columns is not None and columns.is_plane else metric_map(fitted, some)
+    drawn = plane_map(columns) if columns is not None and columns.is_plane else metric_map(fitted, some)
     told = explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names))
-    return View(rows, places, distances, columns, explanations=told)
+    return View(rows, drawn, distances, columns, explanations=told)
 
 
 def _to_nearest(model: Comparing, some: Data, n_clusters: int) -> FloatArray:
@@ -73,13 +74,13 @@ def _by_dissimilarities(model: Model, X: Data, partition: CredalPartition, rows:
     """Objects known by how much they differ from those of the fit."""
     D = np.asarray(X, dtype=np.float64)
     square = D.ndim == 2 and is_square(D)
-    places = dissimilarity_map(model, D, rows) if square else mass_map(model, partition[rows])
+    drawn = dissimilarity_map(model, D, rows) if square else mass_map(model, partition[rows])
     fitted = comparing(model)
     if fitted is None:
-        return View(rows, places)
+        return View(rows, drawn)
     distances = _to_nearest(fitted, D[rows], partition.n_clusters)
     told = explanations(fitted, D, partition, _explained_rows(partition, rows, distances), None)
-    return View(rows, places, distances, explanations=told)
+    return View(rows, drawn, distances, explanations=told)
 
 
 def is_square(D: FloatArray) -> bool:
@@ -89,10 +90,10 @@ def is_square(D: FloatArray) -> bool:
 
 def _without_objects(model: Model, partition: CredalPartition, rows: IntArray, names: Sequence[str] | None) -> View:
     """What can be drawn without the objects: the sets, and places guessed from masses."""
-    places = mass_map(model, partition[rows])._replace(note=GONE)
+    drawn = mass_map(model, partition[rows])._replace(note=GONE)
     fitted = comparing(model)
     if fitted is None or pairwise(model):
-        return View(rows, places)
+        return View(rows, drawn)
     if of_series(model):
-        return View(rows, places, prototype_series=prototype_series(fitted))
-    return View(rows, places, columns=unknown_columns(fitted, names, len(rows)))
+        return View(rows, drawn, prototype_series=prototype_series(fitted))
+    return View(rows, drawn, columns=unknown_columns(fitted, names, len(rows)))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class Encoded(Protocol):
@@ -20,13 +23,20 @@ class Encoded(Protocol):
 
     def __len__(self) -> int: ...
 
-    def to(self, device: Any, /) -> Any:
+    def to(self, device: torch.device, /) -> Self:
         """The same on another device."""
 
-    def cpu(self) -> Any:
+    def cpu(self) -> Self:
         """The same in main memory."""
 
-    def __getitem__(self, rows: Any, /) -> Any: ...
+    def __getitem__(self, rows: slice | Tensor, /) -> Self: ...
+
+
+class Described(Protocol):
+    """What a block of objects adds to a fit; neighbouring blocks are merged into one."""
+
+    def merge(self, other: Self, /) -> Self:
+        """Both together."""
 
 
 class Space(ABC):
@@ -36,7 +46,7 @@ class Space(ABC):
     kind. Prototypes are always one plain tensor ``(k, *shape)``.
     """
 
-    def check(self, estimator: Any, X: Any, *, reset: bool) -> Any:
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> Any:
         """Refuse what can't be encoded, with the remedy; sets the estimator's ``n_features_in_`` where ``reset``."""
         return X
 
@@ -48,8 +58,8 @@ class Space(ABC):
     def fit(self, X: Any, *, dtype: torch.dtype) -> Self:
         """Learn what is needed to encode ``X`` and later data of the same kind; returns the fitted space."""
 
-    def describe(self, X: Any) -> Any:
-        """What ``fit`` must know of some of the objects, as a value with a method ``merge``; None where that is nothing."""
+    def describe(self, X: Any) -> Described:
+        """What ``fit`` must know of some of the objects, in a form that merges."""
         raise self._needs_all()
 
     def fit_described(self, description: Any, *, dtype: torch.dtype) -> Self:
@@ -64,14 +74,14 @@ class Space(ABC):
 
     @abstractmethod
     def encode(self, X: Any) -> Any:
-        """Raw data to an ``Encoded`` value on the CPU."""
+        """Checked data as an ``Encoded`` value on the CPU."""
 
     @abstractmethod
     def decode(self, prototypes: Tensor) -> Any:
         """Prototypes (k, *shape) as people know them."""
 
     @abstractmethod
-    def encode_prototypes(self, prototypes: Any) -> Tensor:
+    def encode_prototypes(self, prototypes: object) -> Tensor:
         """The inverse of ``decode``: prototypes given by a user, as a tensor (k, *shape)."""
 
     @abstractmethod
@@ -87,22 +97,13 @@ class Space(ABC):
         """One number per object that depends on its content alone: the order in which seeding draws."""
         return content_keys(np.asarray(x.reshape(len(x), -1)))
 
-    def to_metadata(self) -> dict[str, Any]:
-        """What ``from_metadata`` needs to build the fitted space again: plain JSON values."""
-        return {}
-
-    @classmethod
-    def from_metadata(cls, data: dict[str, Any]) -> Self:
-        """Build a fitted space from ``to_metadata``'s answer."""
-        return cls(**data)
-
     @classmethod
     @abstractmethod
-    def samples(cls, generator: torch.Generator, n: int) -> Any:
+    def samples(cls, generator: torch.Generator, n: int) -> Encoded:
         """Random encoded objects, for the contract tests."""
 
 
-def content_keys(rows: NDArray[Any]) -> NDArray[np.uint64]:
+def content_keys(rows: NDArray[np.generic]) -> NDArray[np.uint64]:
     """Mix the bits of each row (n, q) into one 64-bit number.
 
     Seeding walks through the objects in this order, so that neither the order of rows nor the way equal rows are

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -23,13 +23,17 @@ MICROSECOND = dt.timedelta(microseconds=1)
 TEMPORAL = ("date", "datetime", "duration")
 NORMAL_IQR = 1.3489795003921634  # interquartile range of a standard normal variable
 
+Name: TypeAlias = str | int  # of a column; its position in an array
+Cell: TypeAlias = Any  # whatever a column holds
+Column: TypeAlias = Any  # a narwhals series, of the main or of the stable interface, or a 1-D array
+
 
 @dataclass(frozen=True)
 class Cells:
     """A column as it came: a narwhals series or a 1-D array, with its name."""
 
-    name: str | int
-    values: Any
+    name: Name
+    values: Column
 
     def __len__(self) -> int:
         return len(self.values)
@@ -39,20 +43,20 @@ class Cells:
         """How messages call the column."""
         return f"column {self.name!r}"
 
-    def chunks(self) -> Iterator[tuple[int, list[Any]]]:
+    def chunks(self) -> Iterator[tuple[int, list[Cell]]]:
         """Cells as Python values, None where missing, some thousand at a time with the number of the first."""
         for start in range(0, len(self), ROWS):
             yield start, self._plain(self.values[start : start + ROWS])
 
     @staticmethod
-    def _plain(part: Any) -> list[Any]:
+    def _plain(part: Column) -> list[Cell]:
         if isinstance(part, np.ndarray):
             if part.dtype.kind in "iubU":
                 return list(part.tolist())
             return [None if is_missing(v) else v for v in part.tolist()]
         if part.dtype in (nw.Object, nw.Unknown) or part.dtype.is_float():
             return [None if is_missing(v) else v for v in part.to_list()]
-        values: list[Any] = part.to_list()
+        values: list[Cell] = part.to_list()
         for i in np.flatnonzero(part.is_null().to_numpy()):
             values[i] = None
         return values
@@ -80,7 +84,7 @@ class Cells:
 
     def _object_kind(self) -> str:
         """The one kind of value in a column without a type of its own; two kinds are refused."""
-        found: dict[str, Any] = {}
+        found: dict[str, Cell] = {}
         for _, part in self.chunks():
             for value in part:
                 if value is not None:
@@ -111,7 +115,7 @@ class Cells:
             return (getattr(first.tzinfo, "key", None) or "UTC") if aware else None  # type: ignore[union-attr]
         return None
 
-    def declared(self) -> tuple[Any, ...]:
+    def declared(self) -> tuple[Cell, ...]:
         """The categories a categorical type names, in its order; empty for other types."""
         if isinstance(self.values, nw.Series) and self.values.dtype in (nw.Categorical, nw.Enum):
             return tuple(self.values.cat.get_categories().to_list())
@@ -149,14 +153,14 @@ class Cells:
         return numbers
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a cell is empty: None, NaN, or a library's own mark."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """The kind of one Python value, in words."""
     if isinstance(value, bool | np.bool_):
         return "boolean"
@@ -173,7 +177,7 @@ def kind_of(value: Any) -> str:
     return "duration" if isinstance(value, dt.timedelta | np.timedelta64) else "other"
 
 
-def to_float(value: Any) -> float:
+def to_float(value: Cell) -> float:
     """A number, or the microseconds of a date or a duration."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         return float(value.astype("M8[us]" if isinstance(value, np.datetime64) else "m8[us]").astype(np.int64))
@@ -190,12 +194,12 @@ class NumberColumn:
     Encoded as ``(x - center) sqrt(weight) / scale``; the centre is the mean, so that 0 stands for a missing cell.
     """
 
-    name: str | int
+    name: Name
     kind: str  # number, date, datetime, duration or ordinal
     weight: float
     center: float
     scale: float
-    levels: tuple[Any, ...] = ()  # of an ordinal column, lowest first
+    levels: tuple[Cell, ...] = ()  # of an ordinal column, lowest first
     zone: str | None = None  # of a column of date-times
     style: str = "plain"  # plain, categorical or ordered: how the levels came
 
@@ -223,7 +227,7 @@ class NumberColumn:
                 "Localise them, or convert all to UTC."
             )
 
-    def decode(self, coordinates: NDArray[np.floating[Any]]) -> list[Any]:
+    def decode(self, coordinates: NDArray[np.floating]) -> list[Cell]:
         """Coordinates (k,) as values of the column."""
         numbers = np.asarray(coordinates, dtype=np.float64) * (self.scale / np.sqrt(self.weight)) + self.center
         if self.kind == "number":
@@ -243,10 +247,10 @@ class NumberColumn:
 class CategoryColumn:
     """A column measured by equality: a prototype has a distribution over its levels."""
 
-    name: str | int
+    name: Name
     kind: str  # text, boolean or number: what the levels are
     weight: float
-    levels: tuple[Any, ...]
+    levels: tuple[Cell, ...]
     frequencies: tuple[float, ...]  # of the levels among the observed cells: stands in for a missing cell at a start
     style: str = "plain"  # plain, categorical or ordered: how the levels came
 
@@ -259,7 +263,7 @@ class CategoryColumn:
             )
         return codes(cells, self.levels)
 
-    def decode(self, probabilities: NDArray[np.floating[Any]]) -> list[Any]:
+    def decode(self, probabilities: NDArray[np.floating]) -> list[Cell]:
         """The mode of each distribution (k, levels)."""
         return [self.levels[i] for i in probabilities.argmax(1)]
 
@@ -283,9 +287,9 @@ def category_kind(cells: Cells) -> str:
     return kind_of(named[0]) if named else kind
 
 
-def codes(cells: Cells, levels: Sequence[Any]) -> NDArray[np.int64]:
+def codes(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.int64]:
     """Positions of cells among ``levels``."""
-    position: dict[Any, int] = {level: k for k, level in enumerate(levels)}
+    position: dict[Cell, int] = {level: k for k, level in enumerate(levels)}
     position[None] = MISSING
     out = np.empty(len(cells), dtype=np.int64)
     for start, part in cells.chunks():
@@ -293,7 +297,7 @@ def codes(cells: Cells, levels: Sequence[Any]) -> NDArray[np.int64]:
     return out
 
 
-def ranks(cells: Cells, levels: Sequence[Any]) -> NDArray[np.float64]:
+def ranks(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.float64]:
     """Ranks of cells among ordered ``levels``, NaN where missing; a level without a place is refused."""
     found = codes(cells, levels)
     if (found == UNSEEN).any():
@@ -306,9 +310,9 @@ def ranks(cells: Cells, levels: Sequence[Any]) -> NDArray[np.float64]:
     return np.where(found == MISSING, np.nan, found.astype(np.float64))
 
 
-def distinct(cells: Cells, most: int) -> list[Any]:
+def distinct(cells: Cells, most: int) -> list[Cell]:
     """The values of a column, sorted or in the order its type declares; too many are refused."""
-    seen: set[Any] = set()
+    seen: set[Cell] = set()
     for _, part in cells.chunks():
         seen.update(part)
     seen.discard(None)
@@ -344,7 +348,7 @@ def learn_number(
     weight: float,
     scaling: str,
     sample_weight: NDArray[np.float64] | None,
-    levels: Sequence[Any] | None = None,
+    levels: Sequence[Cell] | None = None,
 ) -> NumberColumn:
     """Centre and scale; ``levels`` makes it ordinal."""
     kind = cells.kind

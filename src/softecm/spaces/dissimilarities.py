@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ from softecm.spaces.matrices import (
     symmetric,
 )
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 HASHES = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
 
 
@@ -37,13 +40,13 @@ class Dissimilarities(Space):
     names: tuple[str, ...] = ()
     dtype: torch.dtype = field(default=torch.float64)
 
-    def check(self, estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating[Any]]:
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> NDArray[np.floating]:
         """A square matrix of dissimilarities to fit; afterwards one column for each training object."""
         from sklearn.utils.validation import validate_data
 
         if not reset:
             refuse_other_width(estimator, X)
-        d: NDArray[np.floating[Any]] = validate_data(
+        d: NDArray[np.floating] = validate_data(
             estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False, ensure_all_finite=False
         )
         if reset:
@@ -52,24 +55,24 @@ class Dissimilarities(Space):
         refuse_negative(d)
         return symmetric(d) if reset else d
 
-    def fit(self, X: NDArray[np.floating[Any]], *, dtype: torch.dtype) -> Dissimilarities:
+    def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> Dissimilarities:
         """Remember the number of objects."""
         return replace(self, n_objects=len(X), dtype=dtype)
 
-    def encode(self, X: NDArray[np.floating[Any]]) -> Tensor:
+    def encode(self, X: NDArray[np.floating]) -> Tensor:
         """Dissimilarities as a tensor; shares memory with ``X`` where the type allows."""
         rows = np.ascontiguousarray(X, dtype=np.float32 if self.dtype == torch.float32 else np.float64)
         return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
 
-    def decode(self, prototypes: Tensor) -> NDArray[Any]:
+    def decode(self, prototypes: Tensor) -> NDArray[np.int64] | NDArray[np.floating]:
         """Indices (k,) of the training objects that are prototypes, or weights (k, n) of all of them."""
         if prototypes.ndim == 1:
             return prototypes.cpu().numpy().astype(np.int64)
         return prototypes[:, :-1].cpu().numpy()
 
-    def encode_prototypes(self, prototypes: Any) -> Tensor:
+    def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as indices of training objects."""
-        return torch.as_tensor(check_indices("init", prototypes, self.n_objects), dtype=self.dtype)
+        return torch.as_tensor(check_indices("init", np.asarray(prototypes), self.n_objects), dtype=self.dtype)
 
     def starts(self, x: Tensor, rows: Tensor) -> Tensor:
         """The indices themselves."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from softecm.spaces.real import LARGEST
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 ROUNDING = 1e-8  # differences of D and its transpose below this part of the largest dissimilarity are rounding
 BLOCK_ROWS = 256
 
 
-def refuse_not_square(d: NDArray[Any]) -> None:
+def refuse_not_square(d: NDArray[np.floating]) -> None:
     """Vectors given where dissimilarities are due."""
     if d.shape[0] != d.shape[1]:
         raise ValueError(
@@ -22,7 +25,7 @@ def refuse_not_square(d: NDArray[Any]) -> None:
         )
 
 
-def refuse_dissimilarities(rows: Any) -> None:
+def refuse_dissimilarities(rows: object) -> None:
     """The reverse: dissimilarities given where objects are due, as far as that can be seen."""
     if not isinstance(rows, np.ndarray) or rows.ndim != 2 or len(rows) < 3 or rows.shape[0] != rows.shape[1]:
         return
@@ -36,7 +39,7 @@ def refuse_dissimilarities(rows: Any) -> None:
         )
 
 
-def refuse_other_width(estimator: Any, X: Any) -> None:
+def refuse_other_width(estimator: BaseEstimator, X: object) -> None:
     """New objects must be compared to all training objects."""
     shape, n = tuple(getattr(X, "shape", ())), estimator.n_features_in_
     if len(shape) == 2 and shape[1] != n:
@@ -47,7 +50,7 @@ def refuse_other_width(estimator: Any, X: Any) -> None:
         )
 
 
-def refuse_not_finite(d: NDArray[Any]) -> None:
+def refuse_not_finite(d: NDArray[np.floating]) -> None:
     """NaN and infinity, with the place."""
     if np.isfinite(d.sum()) and np.isfinite(d.max()):
         return
@@ -61,7 +64,7 @@ def refuse_not_finite(d: NDArray[Any]) -> None:
         )
 
 
-def refuse_negative(d: NDArray[Any]) -> None:
+def refuse_negative(d: NDArray[np.floating]) -> None:
     """A dissimilarity below zero, or too large to be squared."""
     if d.min() < 0:
         i, j = np.unravel_index(int(d.argmin()), d.shape)
@@ -75,7 +78,7 @@ def refuse_negative(d: NDArray[Any]) -> None:
         )
 
 
-def symmetric(d: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
     """The matrix with rounding differences between its triangles removed; refused where they are more than that."""
     largest = float(d.max())
     diagonal = np.abs(np.diagonal(d))
@@ -105,7 +108,7 @@ def symmetric(d: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     return even
 
 
-def check_indices(name: str, given: Any, n: int, count: int | None = None) -> NDArray[np.int64]:
+def check_indices(name: str, given: ArrayLike, n: int, count: int | None = None) -> NDArray[np.int64]:
     """Different numbers of training objects, ``count`` of them where given."""
     rows = np.asarray(given)
     whole = rows.ndim == 1 and len(rows) > 0 and rows.dtype.kind in "iuf" and bool((rows == np.round(rows)).all())

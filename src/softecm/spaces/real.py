@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.spaces.base import Space
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 LARGEST = 1e150  # squares of larger numbers, and sums of them, leave the range of float64
 
@@ -34,12 +37,12 @@ class RealVectors(Space):
     names: tuple[str, ...] = ()
     dtype: torch.dtype = field(default=torch.float64)
 
-    def check(self, estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating[Any]]:
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> NDArray[np.floating]:
         """A finite matrix of numbers, as scikit-learn checks it."""
         from sklearn.utils.validation import validate_data
 
         try:
-            rows: NDArray[np.floating[Any]] = validate_data(
+            rows: NDArray[np.floating] = validate_data(
                 estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False
             )
         except ValueError as error:
@@ -51,11 +54,11 @@ class RealVectors(Space):
             raise
         return rows
 
-    def fit(self, X: NDArray[np.floating[Any]], *, dtype: torch.dtype) -> RealVectors:
+    def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> RealVectors:
         """Remember the number of columns."""
         return replace(self, n_features=X.shape[1], dtype=dtype)
 
-    def describe(self, X: NDArray[np.floating[Any]]) -> Width:
+    def describe(self, X: NDArray[np.floating]) -> Width:
         """The number of columns."""
         _check_size(X)
         return Width(X.shape[1])
@@ -64,23 +67,23 @@ class RealVectors(Space):
         """Remember it."""
         return replace(self, n_features=description.columns, dtype=dtype)
 
-    def encode(self, X: NDArray[np.floating[Any]]) -> Tensor:
+    def encode(self, X: NDArray[np.floating]) -> Tensor:
         """Rows as a tensor (n, p); shares memory with ``X`` where the type allows."""
         _check_size(X)
         return self.tensor(X)
 
-    def tensor(self, X: NDArray[np.floating[Any]]) -> Tensor:
+    def tensor(self, X: NDArray[np.floating]) -> Tensor:
         """The same for rows whose size was checked before."""
         numpy_dtype = np.float32 if self.dtype == torch.float32 else np.float64
         rows = np.ascontiguousarray(X, dtype=numpy_dtype)
         # torch refuses to promise not to write into a read-only array; nothing here ever does.
         return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
 
-    def decode(self, prototypes: Tensor) -> NDArray[np.floating[Any]]:
+    def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
         """Prototypes as an array (k, p)."""
         return prototypes.cpu().numpy()
 
-    def encode_prototypes(self, prototypes: Any) -> Tensor:
+    def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as (k, p) numbers."""
         rows = np.asarray(prototypes, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
@@ -99,26 +102,13 @@ class RealVectors(Space):
         """Column names, or x0, x1, ... where the data had none."""
         return self.names or [f"x{j}" for j in range(self.n_features)]
 
-    def to_metadata(self) -> dict[str, Any]:
-        """Number and names of the columns."""
-        return {
-            "n_features": self.n_features,
-            "names": list(self.names),
-            "dtype": str(self.dtype).split(".")[-1],
-        }
-
-    @classmethod
-    def from_metadata(cls, data: dict[str, Any]) -> RealVectors:
-        """The space those columns describe."""
-        return cls(int(data["n_features"]), tuple(map(str, data["names"])), getattr(torch, str(data["dtype"])))
-
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
         """Gaussian rows in four dimensions."""
         return torch.randn((n, 4), generator=generator, dtype=torch.float64)
 
 
-def _check_size(X: NDArray[np.floating[Any]]) -> None:
+def _check_size(X: NDArray[np.floating]) -> None:
     largest = float(np.max(np.abs(X), initial=0.0))
     if largest > LARGEST:
         raise ValueError(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import torch
@@ -14,6 +14,9 @@ from torch import Tensor
 from softecm._checks import check_choice, check_count
 from softecm.spaces.base import Space, content_keys
 from softecm.spaces.real import LARGEST
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,19 +29,19 @@ class SeriesBatch:
     values: Tensor  # (n, L, d), zeros beyond the end
     lengths: Tensor | None = None  # (n,), None where all are L
     observed: Tensor | None = None  # (n, L, d) bool, None where every cell within the lengths was
-    known: dict[Any, Tensor] = field(default_factory=dict)
+    known: dict[Hashable, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, rows: Any) -> SeriesBatch:
+    def __getitem__(self, rows: slice | Tensor) -> SeriesBatch:
         def cut(value: Tensor | None) -> Tensor | None:
             return None if value is None else value[rows]
 
         known = {key: value[rows] for key, value in self.known.items()}
         return SeriesBatch(self.values[rows], cut(self.lengths), cut(self.observed), known)
 
-    def to(self, device: Any) -> SeriesBatch:
+    def to(self, device: torch.device) -> SeriesBatch:
         """The same on another device."""
 
         def move(value: Tensor | None) -> Tensor | None:
@@ -49,15 +52,18 @@ class SeriesBatch:
 
     def cpu(self) -> SeriesBatch:
         """The same on the CPU."""
-        return self.to("cpu")
+        return self.to(torch.device("cpu"))
 
 
-def as_batch(x: Any) -> SeriesBatch:
+EncodedSeries: TypeAlias = SeriesBatch | Tensor  # a plain tensor: equal lengths, nothing missing
+
+
+def as_batch(x: EncodedSeries) -> SeriesBatch:
     """Series or a plain tensor (n, L, d), as a batch."""
     return x if isinstance(x, SeriesBatch) else SeriesBatch(x)
 
 
-def to_list(X: Any, layout: str = "tslearn") -> list[NDArray[np.float64]]:
+def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
     """Raw series in any of the usual forms as a list of (steps, channels) arrays; trailing NaN steps are padding.
 
     Parameters
@@ -78,7 +84,7 @@ def to_list(X: Any, layout: str = "tslearn") -> list[NDArray[np.float64]]:
     if np.ndim(X) == 0 if not isinstance(X, list | tuple) else len(X) == 0:
         raise ValueError("X must hold at least one series; got none. Give an array (n, steps, channels) or a list.")
     rows: list[NDArray[np.float64]] = []
-    for i, one in enumerate(X):
+    for i, one in enumerate(X):  # type: ignore[arg-type, var-annotated]
         try:
             row = np.asarray(one)
         except ValueError as error:
@@ -191,7 +197,7 @@ class TimeSeries(Space):
     n_channels: int = 0
     dtype: torch.dtype = torch.float64
 
-    def check(self, estimator: Any, X: Any, *, reset: bool) -> list[NDArray[np.float64]]:
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[NDArray[np.float64]]:
         """Series as a list of (steps, channels)."""
         rows = to_list(X, self.layout)
         if reset:
@@ -242,12 +248,12 @@ class TimeSeries(Space):
             None if observed.all() else torch.from_numpy(observed),
         )
 
-    def decode(self, prototypes: Tensor) -> NDArray[np.floating[Any]]:
+    def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
         """Prototypes (k, L, d), or (k, d, L) in aeon's layout."""
         values = prototypes.cpu().numpy()
         return values.transpose(0, 2, 1) if self.layout == "aeon" else values
 
-    def encode_prototypes(self, prototypes: Any) -> Tensor:
+    def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as series; those of unequal length are drawn over the longest."""
         rows = [filled(row) for row in to_list(prototypes, self.layout)]
         if rows[0].shape[1] != self.n_channels:
@@ -257,7 +263,7 @@ class TimeSeries(Space):
         length = max(len(row) for row in rows)
         return torch.as_tensor(np.stack([resampled(row, length) for row in rows]), dtype=self.dtype)
 
-    def starts(self, x: Any, rows: Tensor) -> Tensor:
+    def starts(self, x: EncodedSeries, rows: Tensor) -> Tensor:
         """The chosen series, drawn over the prototypes' length."""
         batch = as_batch(x)
         picked = batch[rows]
@@ -274,7 +280,7 @@ class TimeSeries(Space):
         """The prototypes' steps."""
         return [f"step {t}" for t in range(self.length if isinstance(self.length, int) else 0)]
 
-    def keys(self, x: Any) -> NDArray[np.uint64]:
+    def keys(self, x: EncodedSeries) -> NDArray[np.uint64]:
         """From values and length."""
         batch = as_batch(x)
         flat = batch.values.double().cpu().numpy().reshape(len(batch), -1)

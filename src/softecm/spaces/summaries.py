@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softecm.spaces.columns import (
     CategoryColumn,
+    Cell,
     Cells,
     NumberColumn,
     category_kind,
@@ -109,13 +109,13 @@ class LevelSummary:
     """How much each level of a column weighs: of categories, or of ordered levels."""
 
     traits: Traits
-    counts: dict[Any, float]
-    declared: tuple[Any, ...]  # the order a type gives; blocks that add levels append them
+    counts: dict[Cell, float]
+    declared: tuple[Cell, ...]  # the order a type gives; blocks that add levels append them
     most: int
 
     @staticmethod
     def of(
-        cells: Cells, weights: NDArray[np.float64] | None, most: int, levels: Sequence[Any] | None = None
+        cells: Cells, weights: NDArray[np.float64] | None, most: int, levels: Sequence[Cell] | None = None
     ) -> LevelSummary:
         """One block's column; ``levels`` where they are given."""
         found = list(levels) if levels else distinct(cells, most)
@@ -148,7 +148,7 @@ class LevelSummary:
         declared = (*self.declared, *(v for v in other.declared if v not in self.declared))
         return LevelSummary(traits, counts, declared, self.most)
 
-    def levels(self) -> tuple[Any, ...]:
+    def levels(self) -> tuple[Cell, ...]:
         """All levels: in the declared order, or sorted."""
         return tuple(v for v in self.declared if v in self.counts) if self.declared else tuple(sorted(self.counts))
 

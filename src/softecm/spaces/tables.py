@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -20,12 +20,19 @@ from softecm.spaces.columns import (
     ROWS,
     UNSEEN,
     CategoryColumn,
+    Cell,
     Cells,
+    Name,
     NumberColumn,
     learn_category,
     learn_number,
 )
 from softecm.spaces.summaries import LevelSummary, NumberSummary, TableSummary
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+ColumnChoice: TypeAlias = str | Iterable[Name] | None  # by name, by position, or a mark a column
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ class EncodedTable:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, rows: Any) -> EncodedTable:
+    def __getitem__(self, rows: slice | Tensor) -> EncodedTable:
         return replace(
             self,
             numbers=self.numbers[rows],
@@ -100,7 +107,7 @@ class EncodedTable:
             scale=None if self.scale is None else self.scale[rows],
         )
 
-    def to(self, device: Any) -> EncodedTable:
+    def to(self, device: torch.device) -> EncodedTable:
         """The same on another device."""
         return replace(
             self,
@@ -112,7 +119,7 @@ class EncodedTable:
 
     def cpu(self) -> EncodedTable:
         """The same in main memory."""
-        return self.to("cpu")
+        return self.to(torch.device("cpu"))
 
     @property
     def is_cuda(self) -> bool:
@@ -145,9 +152,9 @@ class RawTable:
 class TableOptions:
     """How columns are read; what a metric on tables passes on."""
 
-    categorical_features: Any = None
-    ordinal_features: Any = None
-    weights: Any = None
+    categorical_features: ColumnChoice = None
+    ordinal_features: ColumnChoice | Mapping[Name, Sequence[Cell] | None] = None
+    weights: Sequence[float] | Mapping[Name, float] | None = None
     scaling: str = "std"
     category_weight: float = 1.0
     max_levels: int = 10_000
@@ -165,7 +172,7 @@ class Table(Space):
     dtype: torch.dtype = field(default=torch.float64)
     sample_weight: NDArray[np.float64] | None = None  # only while fitting
 
-    def check(self, estimator: Any, X: Any, *, reset: bool) -> RawTable:
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawTable:
         """A table with the columns of the fit, in their order; ``reset`` takes it as the fit's."""
         table = read_table(X)
         if reset:
@@ -236,12 +243,12 @@ class Table(Space):
         return TableSummary(tuple(columns), tuple(weights), X.backend, len(X))
 
     def _is_ordinal(self, j: int, X: RawTable) -> bool:
-        return j in places(self.options.ordinal_features, X.names, "ordinal_features")
+        return j in positions(self.options.ordinal_features, X.names, "ordinal_features")
 
     def _order_is_given(self, j: int, X: RawTable) -> bool:
         given = self.options.ordinal_features
         orders = given.items() if isinstance(given, Mapping) else ()
-        return any(v is not None and places([k], X.names, "ordinal_features") == [j] for k, v in orders)
+        return any(v is not None and positions([k], X.names, "ordinal_features") == [j] for k, v in orders)
 
     def fit_described(self, description: TableSummary, *, dtype: torch.dtype) -> Table:
         """Scales, levels and frequencies of all blocks together."""
@@ -339,7 +346,7 @@ class Table(Space):
             return np.stack(columns, 1)
         return frame_of(self.columns, values, self.backend)
 
-    def _values(self, prototypes: Tensor) -> list[list[Any]]:
+    def _values(self, prototypes: Tensor) -> list[list[Cell]]:
         rows = prototypes.detach().double().cpu().numpy()
         shares = iter(self._shares(rows))
         numbers = iter(rows.T)
@@ -356,13 +363,13 @@ class Table(Space):
             shares = np.clip(shares, 0.0, None)
             yield shares / shares.sum(1, keepdims=True)
 
-    def distributions(self, prototypes: Tensor) -> dict[Any, dict[Any, NDArray[np.float64]]]:
+    def distributions(self, prototypes: Tensor) -> dict[Name, dict[Cell, NDArray[np.float64]]]:
         """For each categorical column and each of its categories, the probability in every prototype (k,)."""
         rows = prototypes.detach().double().cpu().numpy()
         pairs = zip(self.categories, self._shares(rows), strict=True)
         return {c.name: dict(zip(c.levels, shares.T, strict=True)) for c, shares in pairs}
 
-    def encode_prototypes(self, prototypes: Any) -> Tensor:
+    def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as a table with the fit's columns; gaps are filled as those of a start."""
         x = self.encode(self._match(read_table(prototypes, name="init")))
         for j, category in enumerate(self.categories):
@@ -413,7 +420,7 @@ class Table(Space):
         return torch.cat(parts, 1)
 
 
-def read_table(X: Any, name: str = "X") -> RawTable:
+def read_table(X: object, name: str = "X") -> RawTable:
     """A data frame or a 2-D array as columns."""
     if isinstance(X, RawTable):
         return X
@@ -443,7 +450,7 @@ def read_table(X: Any, name: str = "X") -> RawTable:
     return RawTable(cells, backend)
 
 
-def _to_array(X: Any) -> NDArray[Any]:
+def _to_array(X: object) -> NDArray[np.generic]:
     """Nested lists as an array that keeps each cell as it is."""
     if isinstance(X, Sequence) and X and isinstance(X[0], Sequence) and not isinstance(X[0], str):
         array = np.asarray(X, dtype=object)
@@ -454,11 +461,11 @@ def _to_array(X: Any) -> NDArray[Any]:
     return np.asarray(X)
 
 
-def _holds_text(array: NDArray[Any]) -> bool:
+def _holds_text(array: NDArray[np.generic]) -> bool:
     return any(isinstance(v, str | bool) for v in array.ravel())
 
 
-def places(given: Any, names: Sequence[str | int], parameter: str) -> list[int]:
+def positions(given: ColumnChoice, names: Sequence[Name], parameter: str) -> list[int]:
     """Positions of columns given by name, by position, or as a mask."""
     if given is None:
         return []
@@ -486,14 +493,14 @@ def places(given: Any, names: Sequence[str | int], parameter: str) -> list[int]:
     return out
 
 
-def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Any, ...] | None]:
+def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Cell, ...] | None]:
     """For each column: None if categorical, () if a number, its levels in order if ordinal."""
     names = table.names
-    nominal = set(places(options.categorical_features, names, "categorical_features"))
+    nominal = set(positions(options.categorical_features, names, "categorical_features"))
     given = options.ordinal_features
-    ordinal = dict.fromkeys(places(given, names, "ordinal_features"))
+    ordinal = dict.fromkeys(positions(given, names, "ordinal_features"))
     if isinstance(given, Mapping):
-        orders = {places([k], names, "ordinal_features")[0]: v for k, v in given.items()}
+        orders = {positions([k], names, "ordinal_features")[0]: v for k, v in given.items()}
         ordinal = {j: None if v is None else tuple(v) for j, v in orders.items()}  # type: ignore[misc]
     both = nominal & set(ordinal)
     if both:
@@ -501,7 +508,7 @@ def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Any, ...]
             f"a column must be categorical or ordinal, not both; got {names[min(both)]!r} in categorical_features and in "
             "ordinal_features. Take it out of one."
         )
-    kinds: list[tuple[Any, ...] | None] = []
+    kinds: list[tuple[Cell, ...] | None] = []
     for j, cells in enumerate(table.columns):
         kind = cells.kind
         if j in ordinal:
@@ -513,7 +520,7 @@ def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Any, ...]
     return kinds
 
 
-def _natural_order(cells: Cells, kind: str) -> tuple[Any, ...]:
+def _natural_order(cells: Cells, kind: str) -> tuple[Cell, ...]:
     """Levels of an ordinal column for which no order was given: its type's, or that of numbers."""
     from softecm.spaces.columns import distinct
 
@@ -527,14 +534,14 @@ def _natural_order(cells: Cells, kind: str) -> tuple[Any, ...]:
     )
 
 
-def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple[Any, ...] | None]) -> list[float]:
+def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple[Cell, ...] | None]) -> list[float]:
     """The weight of each column: given, or 1 for a number and ``category_weight`` for a category."""
     names = table.names
     weights = [options.category_weight if kind is None else 1.0 for kind in kinds]
     given = options.weights
     if isinstance(given, Mapping):
         for name, value in given.items():
-            weights[places([name], names, "weights")[0]] = value
+            weights[positions([name], names, "weights")[0]] = value
     elif given is not None:
         if len(given) != len(names):
             raise ValueError(
@@ -550,7 +557,7 @@ def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple
     return [float(w) for w in weights]
 
 
-def frame_of(columns: Sequence[NumberColumn | CategoryColumn], values: Sequence[list[Any]], backend: str) -> Any:
+def frame_of(columns: Sequence[NumberColumn | CategoryColumn], values: Sequence[list[Cell]], backend: str) -> Any:
     """A frame of prototypes of the kind the data came in."""
     from softecm._frames import BACKENDS, make_frame
 
@@ -561,16 +568,16 @@ def frame_of(columns: Sequence[NumberColumn | CategoryColumn], values: Sequence[
     return make_frame(cells, backend)  # type: ignore[arg-type]
 
 
-def _series(column: NumberColumn | CategoryColumn, values: list[Any], backend: str) -> Any:
+def _series(column: NumberColumn | CategoryColumn, values: list[Cell], backend: str) -> Any:
     if column.style != "plain":
         return _categorical(column, values, backend)
-    kinds: dict[str, Any] = {"date": nw.Date(), "duration": nw.Duration("us"), "boolean": nw.Boolean()}
+    kinds: dict[str, nw.dtypes.DType] = {"date": nw.Date(), "duration": nw.Duration("us"), "boolean": nw.Boolean()}
     kinds["datetime"] = nw.Datetime("us", getattr(column, "zone", None))
     dtype = kinds.get(column.kind)
     return nw.to_native(nw.new_series(str(column.name), values, dtype=dtype, backend=backend))  # type: ignore[arg-type]
 
 
-def _categorical(column: NumberColumn | CategoryColumn, values: list[Any], backend: str) -> Any:
+def _categorical(column: NumberColumn | CategoryColumn, values: list[Cell], backend: str) -> Any:
     """A categorical series with all of the column's levels."""
     if backend == "pandas":
         import pandas as pd

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from softecm.belief.focal import FocalSets
-from softecm.distances.base import ClosedForm, CompiledPasses, SemiMetric, Sums
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
 from softecm.distances.capabilities import tensor_of
+from softecm.distances.optional import RoundCost, RunCost
 from softecm.objective.equations import MassCost, mass_cost, share
 from softecm.objective.evaluate import Previous, evaluate_in_blocks
 from softecm.optim import minimise_small
+from softecm.spaces.base import Described, Encoded
 from softecm.testing.trial import NotTriedError, Plain, Trial, apart, first
+
+A = TypeVar("A")
+D = TypeVar("D", bound=Described)
 
 FOCAL = FocalSets.up_to(2, 2)
 LOOSE = 1e-3  # a barycentre found by iteration may cost this part more than the best
@@ -164,7 +169,7 @@ def _problem(trial: Trial) -> tuple[Tensor, Tensor, MassCost]:
     return v, 0.97 * v, mass_cost(FOCAL, [1.0, 0.5], [1.5, 2.0], delta, like=v, runs=2, weights=weights)
 
 
-def _try_inputs(trial: Trial, ask: Callable[[Any], Any]) -> tuple[Any, Any]:
+def _try_inputs(trial: Trial, ask: Callable[[Encoded], A | None]) -> tuple[Encoded, A]:
     """The objects, or where there is no pass for them the same as plain tensors; and the pass's answer."""
     for x in (trial.x, trial.points):
         found = ask(x)
@@ -178,10 +183,10 @@ def _round(trial: Trial) -> str:
     passes = _passes(trial)
     _has(passes, "round")
     v, before, cost = _problem(trial)
-    prices: dict[str, Any] = {"factors": cost.factors, "beta": cost.beta, "delta2": cost.delta2}
-    x, found = _try_inputs(
-        trial, lambda x: passes.round(x, v, before, **prices, weights=cost.weights, tol=float("inf"))
-    )
+    prices: RoundCost = {
+        "factors": cost.factors, "beta": cost.beta, "delta2": cost.delta2, "weights": cost.weights, "tol": float("inf"),
+    }  # fmt: skip
+    x, found = _try_inputs(trial, lambda x: passes.round(x, v, before, **prices))
     plain = evaluate_in_blocks(Plain(trial.metric), x, v, cost, Previous(before, None), float("inf"))
     gradient = 2.0 * tensor_of(trial.metric, found.curvature * v - found.moment)
     wrong = apart("round's cost", found.cost, plain.cost, trial.tol)
@@ -190,7 +195,7 @@ def _round(trial: Trial) -> str:
     return wrong or _round_sums(trial, x, v, cost, found)
 
 
-def _round_sums(trial: Trial, x: Any, v: Tensor, cost: MassCost, found: Any) -> str:
+def _round_sums(trial: Trial, x: Encoded, v: Tensor, cost: MassCost, found: FusedRound) -> str:
     """The quadratic itself, which a gradient alone does not pin down."""
     summed = evaluate_in_blocks(trial.metric, x, v, cost, None, 0.0)
     if summed.curvature is None or summed.moment is None:
@@ -209,7 +214,7 @@ def _masses(trial: Trial) -> str:
 
 def _masses_of_run(trial: Trial, passes: CompiledPasses, v: Tensor, cost: MassCost, run: int) -> str:
     factors, beta, delta2 = cost.factors[run], cost.beta[run], cost.delta2[run]
-    prices: dict[str, Any] = {"factors": factors, "beta": float(beta), "delta2": float(delta2)}
+    prices: RunCost = {"factors": factors, "beta": float(beta), "delta2": float(delta2)}
     x, found = _try_inputs(trial, lambda x: passes.masses(x, v, **prices))
     d = trial.metric.pairwise(x, v).detach().clamp_min(0.0)
     return apart("masses", found, share(d, factors, beta, delta2).masses, trial.tol)
@@ -267,9 +272,9 @@ def same_in_blocks(trial: Trial) -> str:
     return _same_metric("fitted a second time", again.fitted(trial.x, None), trial.metric, trial, at)
 
 
-def _merged(parts: list[Any]) -> Any:
+def _merged(parts: Sequence[D | None]) -> D | None:
     """The descriptions together; a block with nothing to say does not count."""
-    total = None
+    total: D | None = None
     for part in parts:
         total = part if total is None else total if part is None else total.merge(part)
     return total

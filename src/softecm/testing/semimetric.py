@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +10,7 @@ from torch import Tensor
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import fitted_metric
 from softecm.distances.registry import resolve_metric
+from softecm.spaces.base import Encoded
 from softecm.testing.capabilities import CAPABILITIES, same_in_blocks
 from softecm.testing.properties import PROPERTIES, same_on_gpu
 from softecm.testing.report import Check, SemiMetricReport
@@ -18,7 +18,13 @@ from softecm.testing.trial import NotTriedError, Trial
 
 
 def check_semimetric(
-    metric: Any, x: Any = None, *, prototypes: Tensor | None = None, n: int = 8, seed: int = 0, tol: float = 1e-6
+    metric: object,
+    x: Encoded | None = None,
+    *,
+    prototypes: Tensor | None = None,
+    n: int = 8,
+    seed: int = 0,
+    tol: float = 1e-6,
 ) -> SemiMetricReport:
     """Try every property the algorithms rely on, on a few objects.
 
@@ -58,7 +64,7 @@ def check_semimetric(
     return SemiMetricReport(name, tuple(_checks(_trial(chosen, x, prototypes, n, seed, tol))))
 
 
-def _trial(metric: SemiMetric, x: Any, prototypes: Tensor | None, n: int, seed: int, tol: float) -> Trial:
+def _trial(metric: SemiMetric, x: Encoded | None, prototypes: Tensor | None, n: int, seed: int, tol: float) -> Trial:
     objects = metric.space.samples(torch.Generator().manual_seed(seed), n) if x is None else x
     if isinstance(objects, Tensor) and objects.is_floating_point():
         objects = objects.double()

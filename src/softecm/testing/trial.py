@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,7 +44,7 @@ class Trial:
 
     def to(self, device: str) -> Trial:
         """The same on another device."""
-        return replace(self, x=self.x.to(device), v=self.v.to(device))
+        return replace(self, x=self.x.to(torch.device(device)), v=self.v.to(device))
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Plain(SemiMetric):
     metric: SemiMetric
     name = "plain"
 
-    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+    def pairwise(self, x: Encoded, v: Tensor) -> Tensor:
         """The metric's."""
         return self.metric.pairwise(x, v)
 

@@ -1,0 +1,34 @@
+"""The one list of semi-metrics that have a name."""
+
+from __future__ import annotations
+
+from softecm.distances.base import SemiMetric
+from softecm.distances.cosine import Cosine
+from softecm.distances.dtw import DTW
+from softecm.distances.euclidean import Euclidean
+from softecm.distances.hamming import Hamming
+from softecm.distances.mahalanobis import Mahalanobis
+from softecm.distances.manhattan import Manhattan
+from softecm.distances.mixed import Mixed
+from softecm.distances.precomputed import Precomputed
+from softecm.distances.series_euclidean import SeriesEuclidean
+from softecm.distances.soft_dtw import SoftDTW
+from softecm.distances.squared_euclidean import SquaredEuclidean
+
+#: Every metric that has a name for ``metric=``; the tests, the command line and the docs read this table.
+SEMI_METRICS: dict[str, type[SemiMetric]] = {
+    m.name: m
+    for m in (
+        SquaredEuclidean,
+        Euclidean,
+        Manhattan,
+        Cosine,
+        Mahalanobis,
+        Hamming,
+        Mixed,
+        SeriesEuclidean,
+        SoftDTW,
+        DTW,
+        Precomputed,
+    )
+}

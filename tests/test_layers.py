@@ -1,0 +1,141 @@
+"""The house keeps its order: every import points to the left, those inside functions too, and none leads back.
+
+Drawn from the syntax trees of ``src/``. Imports for type checkers alone are left out: they say what a value is and load
+nothing. ``from softecm import ECM`` counts as an import of the module that holds the class. The ``__init__`` of a package is
+a module like any other, the one that shows what the rest of the package holds.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import softecm
+
+SRC = Path(softecm.__file__).resolve().parents[1]
+
+#: The layers from left to right. A name stands for a module or for a package with all in it that has no line of its own.
+LAYERS = [
+    ("ground", "_batch _checks _engine _frames _version _warnings constraints files"),
+    ("kernels", "kernels"),
+    ("belief, spaces", "belief spaces"),
+    ("scores", "baselines scores"),
+    ("figures", "figures plots"),
+    ("readers", "readers"),
+    ("data", "barycenters datasets series"),
+    ("distances", "distances"),
+    ("objective, in equations", "objective objective.equations objective.evaluate"),
+    ("solvers", "optim"),
+    ("objective, as problems", "objective.links objective.linked objective.problem objective.relaxations"),
+    ("report", "report"),
+    ("fit", "fit"),
+    ("models as files", "files.models files.values"),
+    ("blocks", "distributed"),
+    ("algorithms", "algorithms"),
+    ("models read back, contracts", "models testing"),
+    ("selection", "selection"),
+    ("experiments", "experiments"),
+    ("command line", "cli __main__"),
+]
+
+#: Arrows that point back for a reason. Each is one that a reader must know of, so the list is short.
+EXCEPTIONS: dict[tuple[str, str], str] = {}
+
+
+def modules() -> dict[str, Path]:
+    """Every module under ``src/`` by its name without ``softecm.``; the package itself is an empty name."""
+    found = {}
+    for path in sorted((SRC / "softecm").rglob("*.py")):
+        parts = path.relative_to(SRC / "softecm").with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+SHOWN = {name: where.removeprefix("softecm.") for name, where in softecm._WHERE.items()}
+
+
+def run_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those below ``if TYPE_CHECKING``."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        for other in node.orelse:
+            yield from run_nodes(other)
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from run_nodes(child)
+
+
+def imported(source: str) -> set[str]:
+    """The modules of ours that a module imports, at its head or in a function."""
+    found = set()
+    for node in run_nodes(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {a.name.removeprefix("softecm.") for a in node.names if a.name.startswith("softecm.")}
+            found |= {"" for a in node.names if a.name == "softecm"}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "softecm":
+            inside = (node.module or "").removeprefix("softecm").removeprefix(".")
+            found |= {target(inside, alias.name) for alias in node.names}
+        assert not (isinstance(node, ast.ImportFrom) and node.level), "imports name the module in full"
+    return found
+
+
+def target(inside: str, name: str) -> str:
+    """Where ``from softecm.inside import name`` leads."""
+    full = f"{inside}.{name}" if inside else name
+    return full if full in MODULES else SHOWN[name] if not inside and name in SHOWN else inside
+
+
+GRAPH = {
+    module: imported(path.read_text(encoding="utf-8")) - {module} for module, path in MODULES.items() if module != ""
+}
+
+
+def layer(module: str) -> int:
+    """The number of a module's layer: that of the longest name in the table that it lies under."""
+    lines = {name: i for i, (_, names) in enumerate(LAYERS) for name in names.split()}
+    parts = module.split(".")
+    found = [lines[name] for k in range(len(parts), 0, -1) if (name := ".".join(parts[:k])) in lines]
+    assert found, f"{module} has no layer: add its package to a line of LAYERS, as far left as its imports allow"
+    return found[0]
+
+
+def test_no_import_leads_back_to_where_it_began():
+    try:
+        TopologicalSorter(GRAPH).prepare()
+    except CycleError as error:
+        pytest.fail("an import cycle: " + " <- ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("module", [m for m in GRAPH if m])
+def test_imports_point_to_the_left(module):
+    back = [
+        f"{module} ({LAYERS[layer(module)][0]}) imports {other} ({LAYERS[layer(other)][0]})"
+        for other in sorted(GRAPH[module] - {""})
+        if layer(other) > layer(module) and (module, other) not in EXCEPTIONS
+    ]
+    assert not back, "an arrow points back: move what is wanted further left, or hand it over as an argument"
+
+
+def test_the_table_names_what_there_is():
+    named = [name for _, names in LAYERS for name in names.split()]
+    assert len(named) == len(set(named))
+    assert set(named) <= set(MODULES)
+    assert {(module, other) for module, other in EXCEPTIONS if other not in GRAPH.get(module, ())} == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def f():\n    from softecm.fit.loop import iterate\n", {"fit.loop"}),
+        ("from softecm import ECM, scores\n", {"algorithms.ecm", "scores"}),
+        ("from softecm.objective import share\nimport softecm.optim\n", {"objective", "optim"}),
+        ("if TYPE_CHECKING:\n    from softecm import ECM\nelse:\n    import softecm.fit\n", {"fit"}),
+    ],
+)  # fmt: skip
+def test_an_arrow_is_seen_wherever_it_stands(source, found):
+    assert imported(source) == found
