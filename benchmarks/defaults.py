@@ -34,7 +34,7 @@ from sklearn.datasets import load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from softecm import SoftECM
-from softecm.belief import CredalPartition
+from softecm.belief import CredalPartition, FocalSets
 
 MEASURED = Path(__file__).resolve().parent.parent / "docs" / "measured"
 STATES = (0, 1, 2)
@@ -83,9 +83,9 @@ def by_default(problem: planted.Problem) -> Any:
 def as_in_0_1(problem: planted.Problem) -> Any:
     """The defaults of version 0.1: all pairs from the start, the penalty at 1, delta from distances to the mean of all."""
     squares = np.square(problem.X - problem.X.mean(0)).sum(1)
-    options: Row = {"lam": 1.0, "relaxation": "penalty", "max_cardinality": 2, "init": "k-means++"}
-    delta = float(np.sqrt(np.quantile(squares, 0.95)))
-    return SoftECM(problem.shape.c, delta=delta, random_state=0, **options).fit(problem.X)
+    options: Row = {"lam": 1.0, "relaxation": "penalty", "init": "k-means++"}
+    options |= {"focal_sets": FocalSets.up_to(problem.shape.c, 2), "delta": float(np.sqrt(np.quantile(squares, 0.95)))}
+    return SoftECM(problem.shape.c, random_state=0, **options).fit(problem.X)
 
 
 def summary(name: str, rows: list[Row]) -> list[str]:
