@@ -338,9 +338,8 @@ def on_invariance(args: argparse.Namespace) -> list[str]:
         ("blobs, 6000 × 5 (sampled)", large, 5),
     ):
         for tol in (1e-4, 1e-9):
-            plain = _fit(X, c, tol)
-            for change, other, same in _changes(X, c, tol):
-                off, sets = _difference(plain, other, same)
+            for change, model, other, same in _changes(X, c, tol):
+                off, sets = _difference(model, other, same)
                 rows.append([name, change, f"{tol:g}", f"{off:.1g}", str(sets)])
     return table("data | change | tol | largest difference of a mass | objects on another set", rows)
 
@@ -349,14 +348,17 @@ def _fit(X: Any, c: int, tol: float, metric: str = "sqeuclidean", weights: Any =
     return SoftECM(c, metric=metric, tol=tol, max_iter=2000, random_state=0).fit(X, sample_weight=weights)
 
 
-def _changes(X: Any, c: int, tol: float) -> Iterator[tuple[str, Any, Any]]:
-    """What was changed, the model, and the rows that are the objects in their first order."""
-    rng, n = np.random.default_rng(0), len(X)
-    yield "every row four times", _fit(np.repeat(X, 4, axis=0), c, tol), np.arange(0, 4 * n, 4)
-    yield "weight 4 for every row", _fit(X, c, tol, weights=np.full(n, 4.0)), np.arange(n)
+def _changes(X: Any, c: int, tol: float) -> Iterator[tuple[str, Any, Any, Any]]:
+    """What was changed, the models before and after, and which rows of the second are the objects of the first."""
+    rng, n, plain = np.random.default_rng(0), len(X), _fit(X, c, tol)
+    yield "every row four times", plain, _fit(np.repeat(X, 4, axis=0), c, tol), np.arange(0, 4 * n, 4)
+    yield "weight 4 for every row", plain, _fit(X, c, tol, weights=np.full(n, 4.0)), np.arange(n)
+    copies = rng.integers(1, 5, n)
+    weighted, first = _fit(X, c, tol, weights=copies.astype(float)), np.cumsum(copies) - copies
+    yield "weights 1 to 4, and as many copies", weighted, _fit(np.repeat(X, copies, axis=0), c, tol), first
     order = rng.permutation(n)
-    yield "rows permuted", _fit(X[order], c, tol), np.argsort(order)
-    yield "units: all columns × 1000", _fit(X * 1000.0, c, tol), np.arange(n)
+    yield "rows permuted", plain, _fit(X[order], c, tol), np.argsort(order)
+    yield "units: all columns × 1000", plain, _fit(X * 1000.0, c, tol), np.arange(n)
 
 
 def _difference(a: Any, b: Any, rows: Any) -> tuple[float, int]:
