@@ -149,6 +149,7 @@ def _continued(
     callback: Callback | None,
 ) -> Planned:
     """From where an earlier fit ended, with its sets and its delta where they were found."""
+    _check_alike(objects, last)
     if chosen.staged and chosen.keeps_clusters and algorithm.adds_sets and last.focal.n_clusters == chosen.n_clusters:
         stage = refined(algorithm, objects, chosen, last, callback)
         found = replace(chosen, delta=stage.delta, focal=last.focal if chosen.finds_sets else chosen.focal)
@@ -159,6 +160,16 @@ def _continued(
     if last.focal != focal:
         return Planned(found, pipeline.starts(algorithm, objects, found, chosen.random_state))
     return Planned(found, algorithm.continued(objects, found, last))
+
+
+def _check_alike(objects: Objects[Any], last: PrototypeModel) -> None:
+    """Refuse to go on from prototypes that are no points of these objects' space."""
+    before, now = last.space.prototype_shape(last.prototypes), objects.space.prototype_shape(objects.like())
+    if type(last.space) is not type(objects.space) or before != now:
+        raise ValueError(
+            f"warm_start must be given objects like those of the last fit, with prototypes of shape {before}; got objects with "
+            f"prototypes of shape {now}. Give the same columns, or set warm_start=False to begin anew."
+        )
 
 
 def _settled(objects: Objects[Any], chosen: Settings) -> Settings:

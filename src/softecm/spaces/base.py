@@ -93,6 +93,10 @@ class Space(ABC):
     def attributes(self) -> Sequence[str]:
         """Names for the last axis of ``explain``."""
 
+    def prototype_shape(self, prototypes: Tensor) -> tuple[int, ...]:
+        """The shape of one prototype, by which prototypes of another space of this kind are told apart."""
+        return tuple(prototypes.shape[1:])
+
     def keys(self, x: Any) -> NDArray[np.uint64]:
         """One number per object that depends on its content alone: the order in which seeding draws."""
         return content_keys(np.asarray(x.reshape(len(x), -1)))

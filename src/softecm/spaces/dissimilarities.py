@@ -83,6 +83,10 @@ class Dissimilarities(Space):
         """Dissimilarities don't add up over attributes."""
         return []
 
+    def prototype_shape(self, prototypes: Tensor) -> tuple[int, ...]:
+        """As many dissimilarities as there are training objects."""
+        return (self.n_objects,)
+
     def keys(self, x: Tensor) -> NDArray[np.uint64]:
         """A number per object from the dissimilarities in its row, whatever their order and however often each occurs."""
         rows = np.asarray(x)
