@@ -10,7 +10,7 @@ X = make_blobs(60, n_clusters=2, n_features=5, distance=9, random_state=0).data
 X[30:, :3] += 6.0  # apart in the first columns, too
 
 
-@pytest.mark.filterwarnings("ignore:prototypes of different clusters")
+@pytest.mark.filterwarnings("ignore:prototypes of different clusters", "ignore:.*has not converged")
 @pytest.mark.parametrize("kind", [SoftECM, ECM, FCM, CCM, BCM, CECM, ECMPlus])
 @pytest.mark.parametrize(("first", "second"), [(3, 5), (5, 3)])
 def test_a_warm_start_with_other_columns_is_refused(kind, first, second):
