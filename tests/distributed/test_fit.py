@@ -14,7 +14,7 @@ dd = pytest.importorskip("dask.dataframe")
 
 from softecm import ECM, FCM, RECM, ECMPlus, SoftECM, load_model  # noqa: E402
 from softecm.datasets import make_blobs  # noqa: E402
-from softecm.distances import DTW, Mixed, SemiMetric, SoftDTW  # noqa: E402
+from softecm.distances import DTW, Learner, Mixed, SemiMetric, SoftDTW  # noqa: E402
 from softecm.distributed import ParquetBlocks  # noqa: E402
 
 X = make_blobs(600, between=20, outliers=10, random_state=0).data
@@ -260,12 +260,17 @@ def test_links_are_refused_in_blocks():
 
 
 def test_a_metric_that_learns_from_all_objects_is_refused():
-    class Scaled(SemiMetric):
-        def pairwise(self, x, v):
-            return (x[:, None] - v).square().sum(-1)
+    class Everything(Learner):
+        metric = property(lambda self: Scaled())
 
         def fitted(self, x, weights):
-            return self
+            return Scaled()
+
+    class Scaled(SemiMetric):
+        learner = property(lambda self: Everything())
+
+        def pairwise(self, x, v):
+            return (x[:, None] - v).square().sum(-1)
 
     with pytest.raises(TypeError, match="metric Scaled learns from all objects at once"):
         SoftECM(2, metric=Scaled()).fit(da.from_array(X, chunks=(300, 2)))
