@@ -94,7 +94,6 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xfail(reason="on the check's noise all starts merge (separation 1e-5): what is left is rounding")
 def test_weights_of_cecm_count_like_repeated_objects_with_all_its_starts():
     check_sample_weight_equivalence_on_dense_data("CECM", CECM())
 

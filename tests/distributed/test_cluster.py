@@ -70,14 +70,15 @@ def test_series_on_workers_give_the_fit_in_memory(client, rng):
 def test_a_killed_worker_changes_nothing(client):
     few = da.from_array(X, chunks=(210, 2))
     with client.as_current():
-        undisturbed = SoftECM(3, init=START, tol=1e-2).fit(few)
+        given = {"init": START, "max_cardinality": 2, "delta": 4.0, "lam": 1.0, "tol": 1e-2}
+        undisturbed = SoftECM(3, **given).fit(few)
         victims = worker_pids(client)
 
         def kill(progress):
             if progress.iteration == 3:
                 os.kill(victims[0], signal.SIGKILL)
 
-        disturbed = SoftECM(3, init=START, tol=1e-2, callback=kill).fit(few)
+        disturbed = SoftECM(3, **given, callback=kill).fit(few)
         assert victims[0] not in worker_pids(client)
     assert undisturbed.n_iter_ > 4
     np.testing.assert_array_equal(disturbed.prototypes_, undisturbed.prototypes_)

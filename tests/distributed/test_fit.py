@@ -96,8 +96,9 @@ def test_a_mixed_data_frame_gives_the_fit_of_the_whole(rng, scaling):
     frame = table(rng)
     metric = Mixed(scaling=scaling, ordinal_features=["count"])
     start = frame.iloc[[0, 100, 200]]
-    whole = quietly(SoftECM(3, metric=metric, init=start, max_iter=30), frame)
-    parts = quietly(SoftECM(3, metric=metric, init=start, max_iter=30), dd.from_pandas(frame, npartitions=7))
+    given = {"metric": metric, "init": start, "max_cardinality": 2, "delta": 2.0, "max_iter": 30}
+    whole = quietly(SoftECM(3, **given), frame)
+    parts = quietly(SoftECM(3, **given), dd.from_pandas(frame, npartitions=7))
     same(whole, parts)
     here, there = whole.prototypes_, parts.prototypes_
     dates = here.pop("since") - there.pop("since")
@@ -170,9 +171,10 @@ def test_importing_softecm_does_not_load_dask():
 
 def test_a_fit_begun_in_memory_is_gone_on_with_in_blocks(tmp_path):
     file = tmp_path / "fit.checkpoint"
-    quietly(SoftECM(3, init=START, max_iter=3), X, checkpoint=file, checkpoint_every=1)
-    parts = SoftECM(3, init=START).fit(da.from_array(X, chunks=(100, 2)), resume=file)
-    same(SoftECM(3, init=START).fit(X), parts)
+    given = {"init": START, "max_cardinality": 2, "delta": 4.0}
+    quietly(SoftECM(3, **given, max_iter=3), X, checkpoint=file, checkpoint_every=1)
+    parts = SoftECM(3, **given).fit(da.from_array(X, chunks=(100, 2)), resume=file)
+    same(SoftECM(3, **given).fit(X), parts)
 
 
 # ------------------------------------------------------------------ what is refused

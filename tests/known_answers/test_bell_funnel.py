@@ -14,7 +14,8 @@ EACH = 20
 @pytest.mark.parametrize("seed", range(3))
 def test_mixtures_go_to_the_pair_and_pure_series_to_one_cluster(seed):
     data = make_bell_funnel_mixture(EACH, length=64, noise=0.5, random_state=seed)
-    model = SoftECM(2, metric=SoftDTW(gamma=10.0), alpha=0, delta=None, tol=1e-2, dtype="float32", random_state=seed)
+    options = {"alpha": 0, "delta": None, "init": "k-means++", "tol": 1e-2, "dtype": "float32"}
+    model = SoftECM.as_in_paper(2, metric=SoftDTW(gamma=10.0), random_state=seed, **options)
     model.fit(SeriesScaler().fit_transform(data.data))
     sizes = np.array([len(chosen) for chosen in model.partition_.sets()])
     assert (sizes[data.target == 2] == 2).mean() >= 0.8

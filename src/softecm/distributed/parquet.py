@@ -45,8 +45,8 @@ class ParquetBlocks(Source):
     ...     file = pathlib.Path(folder) / "points.parquet"
     ...     pd.DataFrame({"x": [0.0, 0.1, 5.0, 5.1]}).to_parquet(file)
     ...     SoftECM(2, max_cardinality=1, random_state=0).fit(ParquetBlocks(file)).cluster_centers_.round(2)
-    array([[5.05],
-           [0.05]])
+    array([[0.05],
+           [5.05]])
     """
 
     def __init__(

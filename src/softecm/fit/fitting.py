@@ -13,7 +13,7 @@ from softecm.belief import FocalSets
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.checkpoints import Checkpoints, identity
-from softecm.fit.loop import Callback
+from softecm.fit.loop import Asked, Callback, stopped
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Outcome
@@ -54,7 +54,7 @@ def fit_cells(
 ) -> list[Outcome]:
     """All cells of a grid; they may differ in alpha, beta, delta, lam and seed. A single fit is a grid of one."""
     stages: dict[str, Stage] = {}
-    ask = _once_asked(callback)
+    ask = None if callback is None else Asked(callback)
     plans = [_planned(algorithm, objects, chosen, stages, last, ask, checkpoints) for chosen in cells]
     outcomes: list[Outcome | None] = [None] * len(cells)
     for group in _alike(plans):
@@ -62,20 +62,6 @@ def fit_cells(
         for i, outcome in zip(group, found, strict=True):
             outcomes[i] = outcome
     return [outcome for outcome in outcomes if outcome is not None]
-
-
-def _once_asked(callback: Callback | None) -> Callback | None:
-    """A callback that goes on saying stop once it has: a fit is several loops."""
-    if callback is None:
-        return None
-    stopped = False
-
-    def ask(progress: Any) -> bool:
-        nonlocal stopped
-        stopped = bool(callback(progress)) or stopped
-        return stopped
-
-    return ask
 
 
 def _alike(plans: Sequence[Planned]) -> list[list[int]]:
@@ -195,6 +181,8 @@ def _solved(
     if plans[0].keeps:
         return _with_sets(algorithm, objects, plans, callback)
     links, chosen = None, plans[0].chosen
+    if stopped(callback):
+        checkpoints = None  # its file says how to go on from where the fit was stopped
     if checkpoints is not None:
         checkpoints.enter("sets", sets=chosen.focal.sets, delta=chosen.delta)
     pairs = chosen.pairs

@@ -215,7 +215,7 @@ def iterate(
         problem = problem.select(rounds.active.to(start.device))
     best = problem.rises == "taken, best kept"
     try:
-        while rounds.iteration < max_iter and len(rounds.active):
+        while rounds.iteration < max_iter and len(rounds.active) and not stopped(callback):
             new = rounds.after(*descended(problem, rounds.state), problem.tol)
             done = new.still >= problem.patience
             if groups is not None and problem.races:
@@ -237,6 +237,24 @@ def iterate(
             checkpointer.save(rounds)
         raise
     return rounds.settled(problem.patience, best=best).solution()
+
+
+@dataclass
+class Asked:
+    """A callback of a fit of several loops: once it has said stop, none of them goes on."""
+
+    callback: Callback
+    said: bool = False
+
+    def __call__(self, progress: Progress) -> bool:
+        """Ask, unless the answer is known."""
+        self.said = self.said or bool(self.callback(progress))
+        return self.said
+
+
+def stopped(callback: Callback | None) -> bool:
+    """Whether a fit was asked to stop in an earlier loop."""
+    return isinstance(callback, Asked) and callback.said
 
 
 def descended(problem: Problem[S], state: S) -> tuple[S, Tensor]:

@@ -33,7 +33,7 @@ from softecm.belief import FocalSets
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.checkpoints import Checkpoints
-from softecm.fit.loop import Callback, Checkpointer
+from softecm.fit.loop import Callback, Checkpointer, stopped
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Runs, Solution, runs_table
 from softecm.fit.pipeline import Outcome
@@ -91,6 +91,8 @@ def discover(
     else:
         starts, close, start = _started(algorithm, objects, alone, first, random_state, callback, checkpoints)
         runs = runs_table(starts.solution, starts.best, starts.apart)
+    if stopped(callback):
+        checkpoints = None  # its file says how to go on from where the fit was stopped
     if checkpoints is not None:
         checkpoints.enter("clusters", close=close, runs={name: column.tolist() for name, column in runs.items()})
     alone = replace(alone, delta=close, solver=quicker(objects, alone))
