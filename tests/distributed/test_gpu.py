@@ -1,5 +1,7 @@
 """Blocks honour the device they are asked to be computed on."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from distributed_problems import scattered
 from softecm.belief import FocalSets
 from softecm.distances import SquaredEuclidean
 from softecm.distributed.engines import Placement
-from softecm.distributed.passes import mean_distance, quantile
+from softecm.distributed.passes import distances_of_block, mean_distance, quantile
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.spaces.scattered import Block
 
@@ -52,6 +54,6 @@ def test_blocks_on_a_gpu_give_what_the_whole_gives_there(rng):
     d = (x**2).sum(1)
     point = torch.zeros(1, 4, dtype=torch.float64)
     assert mean_distance(blocks, SquaredEuclidean(), point) == pytest.approx(np.average(d, weights=weights), rel=1e-12)
-    assert quantile(blocks, SquaredEuclidean(), point, 0.5) == pytest.approx(
+    assert quantile(blocks, partial(distances_of_block, metric=SquaredEuclidean(), point=point), 0.5) == pytest.approx(
         np.median(np.repeat(d, weights.astype(int))), rel=1e-3
     )
