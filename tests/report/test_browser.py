@@ -148,7 +148,7 @@ def test_headings_sort_and_the_search_finds(browser: Any, tmp_path: Path) -> Non
     opened(browser, tmp_path, data)
     shown(browser, "object-table")
     browser.find_element("css selector", "[data-list='3']").click()
-    heading = browser.find_element("css selector", "#object-table thead th:nth-child(6) button")
+    heading = browser.find_element("css selector", "#object-table thead th:nth-child(7) button")
     heading.click()
     most = int(data.partition.masses[:, 0].argmax())
     assert names(browser)[0] == data.ids[most]
