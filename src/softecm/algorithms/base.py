@@ -348,7 +348,8 @@ class PrototypeFamily(PrototypeClusterer):
         self._adopt(objects, model, outcome)
         self._chose(choice)
         self._store(partition)
-        self._warn(outcome.chosen)
+        different = objects.distinct(outcome.chosen.n_clusters) if self.collapsed_ else None
+        self._warn(outcome.chosen, different)
         if not self.collapsed_:
             self._warn_if_empty()
 
@@ -410,9 +411,9 @@ class PrototypeFamily(PrototypeClusterer):
             for name in ("labels_", "outlier_scores_"):
                 self.__dict__.pop(name, None)
 
-    def _warn(self, chosen: Settings) -> None:
+    def _warn(self, chosen: Settings, different: int | None = None) -> None:
         self._warn_if_unconverged()
-        self._warn_if_merged(remedy(chosen, len(self.partition_)))
+        self._warn_if_merged(remedy(chosen, len(self.partition_), different))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -423,8 +424,11 @@ class PrototypeFamily(PrototypeClusterer):
         return tags
 
 
-def remedy(chosen: Settings, n: int) -> str:
-    """What to do about merged prototypes."""
+def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
+    """What to do about merged prototypes; ``different`` objects are there where they are fewer than the clusters."""
+    if different is not None:
+        objects = "All objects are equal" if different == 1 else f"There are only {different} different objects"
+        return f"{objects}: ask for at most n_clusters={different}; got {chosen.n_clusters}."
     softer = f"a beta nearer to 1 (such as {max(1.05, 1 + (chosen.beta - 1) / 2):.3g}), fewer clusters or more restarts"
     if chosen.relaxation != "penalty" or isinstance(chosen.lam, str) or chosen.lam == 0:
         return f"Try {softer}; if many rows are equal there may be fewer groups than n_clusters={chosen.n_clusters}."

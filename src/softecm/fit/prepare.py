@@ -29,6 +29,7 @@ from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.scattered import Scattered
 
+ABSURD = 1e4  # times the median distance to the barycentre: an object beyond does not say what is usual
 LARGEST_STEP = 300_000_000  # numbers in the matrices of one prototype step: 2.4 GB
 
 
@@ -161,6 +162,11 @@ class InMemory(Objects[E]):
         """The first object as a prototype."""
         return self.space.starts(self.x, torch.zeros(1, dtype=torch.int64, device=self.device))
 
+    def distinct(self, enough: int) -> int | None:
+        """How many different objects there are, where they are fewer than ``enough``."""
+        found = len(np.unique(self.space.keys(self.x.cpu())))
+        return found if found < enough else None
+
     def sample(self, size: int) -> InMemory[E]:
         """Evenly over the weights in the order of the objects' keys."""
         rows, counts = systematic(self.space.keys(self.x.cpu()), self.counts, size)
@@ -228,7 +234,13 @@ def in_memory(
     metric = algorithm.fitted_metric(metric, x, None if weights is None else weights.cpu())
     x = x.to(device)
     distances = algorithm.from_center(metric, space, x, weights, device)
-    spread = float(np.average(distances, weights=counts))
+    kept = counts * (distances <= ABSURD * weighted_quantile(distances, 0.5, counts))
+    if 0 < kept.sum() < counts.sum():  # a few objects so far off that the barycentre of all follows them
+        few = torch.as_tensor(kept, dtype=chosen.dtype, device=device)
+        distances = algorithm.from_center(metric, space, x, few, device)
+    else:
+        kept = counts
+    spread = float(np.average(distances, weights=kept))
     weight = float(counts.sum())
     return InMemory(metric, space, x, device, weight, spread, columns, counts, weights, distances)
 

@@ -166,9 +166,22 @@ def _measured(metric: SemiMetric, block: Encoded, flat: Tensor) -> tuple[Tensor,
 
     def derivative(weights: Tensor) -> Sums | Tensor:
         sums = sums_of(metric, block, flat, weights)
-        return torch.autograd.grad(distances, leaf, weights)[0] if sums is None else sums
+        return _finite(metric, torch.autograd.grad(distances, leaf, weights)[0]) if sums is None else sums
 
     return distances, derivative
+
+
+def _finite(metric: SemiMetric, gradient: Tensor) -> Tensor:
+    """Refuse a gradient that is not a number: a fit would stand still and call that converged."""
+    if bool(torch.isfinite(gradient).all()):
+        return gradient
+    k = int((~torch.isfinite(gradient)).flatten(1).any(1).nonzero()[0])
+    name = metric.name or type(metric).__name__
+    raise ValueError(
+        f"metric {name} must have a finite gradient; got one that is not at prototype {k}, which may lie on an object: "
+        "roots and arcs have none at 0. Add a small number under the root (as Euclidean does), or use "
+        "softecm.testing.check_semimetric to see where."
+    )
 
 
 def _shares(distances: Tensor, prototypes: Tensor, cost: MassCost) -> Shares:

@@ -1,0 +1,38 @@
+"""Data that are odd as a whole: the message names what is odd."""
+
+import numpy as np
+import pytest
+import torch
+
+from softecm import ECM, CollapseWarning, SoftECM
+from softecm.datasets import make_blobs
+
+X = make_blobs(120, n_clusters=2, distance=8, random_state=0)
+
+
+@pytest.mark.parametrize("kind", [SoftECM, ECM])
+def test_one_huge_outlier_takes_no_cluster(kind):
+    data = np.concatenate([X.data, [[1e9, 1e9]]])
+    model = kind(2, random_state=0).fit(data)
+    assert model.partition_.outliers().tolist() == [120]
+    together = model.labels_[:120][:, None] == model.labels_[:120]
+    assert (together == (X.target[:, None] == X.target)).mean() > 0.98
+    assert not model.collapsed_
+
+
+def test_equal_rows_and_too_few_different_ones_are_named():
+    with pytest.warns(CollapseWarning, match="All objects are equal: ask for at most n_clusters=1; got 2"):
+        SoftECM(2, random_state=0).fit(np.ones((8, 2)))
+    rows = np.repeat([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]], 20, axis=0)
+    with pytest.warns(CollapseWarning, match="only 3 different objects: ask for at most n_clusters=3; got 4"):
+        SoftECM(4, random_state=0).fit(rows)
+
+
+def test_a_gradient_that_is_no_number_is_an_error_that_says_where():
+    def arc(x, v):
+        return torch.asin(torch.sqrt((x[:, None] - v).square().sum(-1) / 1e4))
+
+    with pytest.raises(
+        ValueError, match="metric function must have a finite gradient; got one that is not at prototype"
+    ):
+        SoftECM(2, metric=arc, random_state=0).fit(X.data)
