@@ -29,7 +29,7 @@ from softecm.fit.outcome import MERGED, runs_table
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Columns, Objects, check_weights, in_memory
 from softecm.fit.settings import Plan, Settings
-from softecm.objective.linked import with_linked
+from softecm.objective.linked import say_broken, with_linked
 from softecm.spaces.roles import without
 
 
@@ -345,6 +345,7 @@ class PrototypeFamily(PrototypeClusterer):
             partition = objects.partition(model)
             if outcome.links is not None and "masses" in outcome.solution.found:
                 partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
+                say_broken(partition, outcome.links)
         self._adopt(objects, model, outcome)
         self._chose(choice)
         self._store(partition)

@@ -7,6 +7,7 @@ it is the same exact step or descent as without links.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, cast
@@ -28,6 +29,7 @@ from softecm.objective.problem import SoftECMProblem, with_sets
 from softecm.optim import State
 from softecm.spaces.base import Encoded
 
+logger = logging.getLogger("softecm")
 ON_PROTOTYPE = 1e-12  # of an object's largest distance: what a distance of 0 counts as, so that shares stay defined
 
 
@@ -267,6 +269,22 @@ def with_linked(partition: CredalPartition, links: Links, masses: Tensor, run: i
     rows = links.rows.numpy()
     table[rows] = masses[run, : len(rows)].double().cpu().numpy()
     return CredalPartition(table, partition.focal_sets)
+
+
+def say_broken(partition: CredalPartition, links: Links) -> None:
+    """A line in the log where pairs of objects are not where their links want them."""
+    labels, rows = partition.labels(), links.rows.cpu().numpy()
+    for name, pairs, wanted in (("must_link", links.must, True), ("cannot_link", links.cannot, False)):
+        ends = rows[pairs.cpu().numpy()].reshape(-1, 2)
+        broken = ends[(labels[ends[:, 0]] == labels[ends[:, 1]]) != wanted]
+        if len(broken):
+            logger.warning(
+                "%d of %d pairs of %s were not kept, the first of them objects %d and %d: a larger weight obeys more",
+                len(broken),
+                len(ends),
+                name,
+                *broken[0].tolist(),
+            )
 
 
 def _gradient(metric: SemiMetric, x: Encoded, flat: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
