@@ -35,8 +35,9 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, singles: Solution
     ) -> Solution:
         """A set's prototype is the barycentre of its clusters', whatever the metric."""
-        clusters = singles.prototypes[:, : chosen.n_clusters]
-        places = torch.cat([clusters, set_barycenters(objects.metric, chosen.focal, clusters, None)], 1)
+        places = clusters = singles.prototypes[:, : chosen.n_clusters]
+        if len(chosen.focal) > chosen.n_clusters:
+            places = torch.cat([clusters, set_barycenters(objects.metric, chosen.focal, clusters, None)], 1)
         cost = prices.cost(chosen.focal, clusters, objects.weights)
         found = evaluate(objects.metric, objects.x, places, cost)
         return extended(singles, Completed(places, found.cost))
@@ -185,6 +186,8 @@ class SoftECM(LinkableFamily):
     focal_sets_ : FocalSets
     objective_ : float
     history_ : ndarray, the objective after each round of the best run
+        By default the rounds of the clusters' fit, shifted to end at what single clusters cost with ``delta_``, and then the
+        objective with the sets.
     runs_ : data frame, one row a start
     n_iter_ : int
     converged_ : bool

@@ -115,8 +115,8 @@ def _n_sets(count: int | None, given: Params) -> int:
     from softecm.belief import FocalSets
 
     c, largest, sets = count or 10, given["max_cardinality"], given["focal_sets"]
-    if sets == "auto" and largest is None:  # pairs of neighbours: not all pairs, so this is enough
-        return len(FocalSets.up_to(c, 2))
+    if sets == "auto" and largest is None:  # each cluster, and at most three pairs of neighbours for each
+        return 4 * c
     with mendable(ValueError, TypeError):
         return len(FocalSets.make(c, largest, sets))
 

@@ -216,12 +216,26 @@ def _with_sets(
     cells = [plan.chosen for plan in plans]
     best = Solution.joined([one.solution.part(slice(one.best, one.best + 1)) for one in singles])
     prices = Prices.of([replace(c, lam=0.0) for c in cells], np.arange(len(cells)))
-    solution = algorithm.with_sets(objects, cells[0], prices, best)
+    alone_again = algorithm.with_sets(objects, replace(cells[0], focal=alone[0].focal), prices, best)
+    solution = _in_last_terms(algorithm.with_sets(objects, cells[0], prices, best), alone_again)
     outcomes = pipeline.judged(algorithm, objects, cells, [1] * len(cells), solution)
     return [
         replace(outcome, runs=None if plan.stage is None else plan.stage.runs, close=_number(_single(plan).delta))
         for outcome, plan in zip(outcomes, plans, strict=True)
     ]
+
+
+def _in_last_terms(solution: Solution, singles: Solution) -> Solution:
+    """Histories that end where the sets are added, shifted to what the clusters cost with the last delta.
+
+    The clusters were found with a closer delta than that of the masses, so that their objectives are in other units: the
+    shift keeps what each round gained, and neither a round nor the sets raise what is shown.
+    """
+    history = tuple(
+        np.append(rounds + (alone - rounds[-1]), min(whole, alone))
+        for rounds, alone, whole in zip(solution.history, singles.objective, solution.objective, strict=True)
+    )
+    return replace(solution, history=history)
 
 
 def _number(delta: float | str | None) -> float | None:

@@ -95,11 +95,9 @@ class Progress:
 
 
 def extended(singles: Solution, state: State) -> Solution:
-    """Runs of single clusters with the sets that a state adds to them: one more entry of their histories."""
+    """Runs of single clusters with the sets that a state adds to them; their histories stay those of the clusters'."""
     objective = state.objective.double().cpu().numpy()
-    history = tuple(np.append(h, j) for h, j in zip(singles.history, objective, strict=True))
-    constraint = np.zeros(len(objective))
-    return replace(singles, prototypes=state.prototypes, objective=objective, constraint=constraint, history=history)
+    return replace(singles, prototypes=state.prototypes, objective=objective, constraint=np.zeros(len(objective)))
 
 
 def choose(objective: NDArray[np.float64], apart: NDArray[np.float64]) -> int:

@@ -29,7 +29,7 @@ from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.scattered import Scattered
 
-ABSURD = 1e4  # times the median distance to the barycentre: an object beyond does not say what is usual
+ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual
 LARGEST_STEP = 300_000_000  # numbers in the matrices of one prototype step: 2.4 GB
 
 
@@ -234,8 +234,9 @@ def in_memory(
     metric = algorithm.fitted_metric(metric, x, None if weights is None else weights.cpu())
     x = x.to(device)
     distances = algorithm.from_center(metric, space, x, weights, device)
-    kept = counts * (distances <= ABSURD * weighted_quantile(distances, 0.5, counts))
-    if 0 < kept.sum() < counts.sum():  # a few objects so far off that the barycentre of all follows them
+    usual = weighted_quantile(distances, 0.5, counts)
+    kept = counts * (distances <= ABSURD * usual)
+    if usual > 0 and kept.sum() < counts.sum():  # a few objects so far off that the barycentre of all follows them
         few = torch.as_tensor(kept, dtype=chosen.dtype, device=device)
         distances = algorithm.from_center(metric, space, x, few, device)
     else:
