@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import TypeVar, get_type_hints
+from typing import Self, TypeVar, get_type_hints
 
 import torch
 from torch import Tensor
@@ -30,6 +30,18 @@ def mapped(value: B, function: Callable[[Tensor], Tensor]) -> B:
 def selected(value: B, runs: Tensor) -> B:
     """The same for some of the runs."""
     return mapped(value, lambda tensor: tensor[runs])
+
+
+class Batch:
+    """A state of runs that is cut and mixed field by field."""
+
+    def select(self, runs: Tensor) -> Self:
+        """The same for some of the runs."""
+        return selected(self, runs)
+
+    def merged(self, other: Self, take: Tensor) -> Self:
+        """This, with the runs ``take`` (a mask) replaced by the other's."""
+        return mixed(self, other, take)
 
 
 def along(values: Tensor, like: Tensor) -> Tensor:

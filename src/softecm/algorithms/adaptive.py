@@ -20,7 +20,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from softecm._batch import from_tensors, mixed, named_tensors, selected
+from softecm._batch import Batch, from_tensors, named_tensors
 from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
@@ -37,7 +37,7 @@ FLATTEST = 1e-6  # a cluster's shortest axis over its longest, squared: thinner 
 
 
 @dataclass(frozen=True)
-class AdaptiveState:
+class AdaptiveState(Batch):
     """A batch of runs after a mass step, with weighted sums about the sets' present centres."""
 
     clusters: Tensor  # (runs, c, p)
@@ -60,14 +60,6 @@ class AdaptiveState:
     def found(self) -> Mapping[str, Tensor]:
         """The clusters' matrices, and masses that don't follow from them."""
         return {"matrices": self.matrices} | ({} if self.linked is None else {"masses": self.linked})
-
-    def select(self, runs: Tensor) -> AdaptiveState:
-        """The same for some of the runs."""
-        return selected(self, runs)
-
-    def merged(self, other: AdaptiveState, take: Tensor) -> AdaptiveState:
-        """This, with the runs ``take`` (a mask) replaced by the other's."""
-        return mixed(self, other, take)
 
     def kept(self) -> dict[str, Tensor]:
         """Everything but the masses that follow from the rest."""

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._batch import mixed, selected
+from softecm._batch import Batch
 from softecm.algorithms.base import PrototypeFamily
 from softecm.belief import FocalSets
 from softecm.distances._tables import level_sums
@@ -28,7 +28,7 @@ from softecm.spaces.tables import EncodedTable, Layout
 
 
 @dataclass(frozen=True)
-class ModeState:
+class ModeState(Batch):
     """A batch of runs: the clusters' modes, and the masses that go with them."""
 
     modes: Tensor  # (runs, c, categories)
@@ -43,14 +43,6 @@ class ModeState:
     def constraint(self) -> Tensor:
         """Nothing to pay: a set's weights follow from its clusters'."""
         return torch.zeros_like(self.objective)
-
-    def select(self, runs: Tensor) -> ModeState:
-        """The same for some of the runs."""
-        return selected(self, runs)
-
-    def merged(self, other: ModeState, take: Tensor) -> ModeState:
-        """This, with the runs ``take`` (a mask) replaced by the other's."""
-        return mixed(self, other, take)
 
     def kept(self) -> dict[str, Tensor]:
         """The modes: everything follows from them."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from softecm._batch import from_tensors, mixed, named_tensors, selected
+from softecm._batch import Batch, from_tensors, named_tensors
 from softecm._checks import check_number
 from softecm.algorithms.base import PrototypeFamily
 from softecm.belief import FocalSets
@@ -36,7 +36,7 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class MedoidState:
+class MedoidState(Batch):
     """A batch of runs: the clusters' medoids, and the masses that go with them."""
 
     clusters: Tensor  # (runs, c), places of the medoids
@@ -51,14 +51,6 @@ class MedoidState:
     def constraint(self) -> Tensor:
         """Nothing to pay."""
         return torch.zeros_like(self.objective)
-
-    def select(self, runs: Tensor) -> MedoidState:
-        """The same for some of the runs."""
-        return selected(self, runs)
-
-    def merged(self, other: MedoidState, take: Tensor) -> MedoidState:
-        """This, with the runs ``take`` (a mask) replaced by the other's."""
-        return mixed(self, other, take)
 
     def kept(self) -> dict[str, Tensor]:
         """All of it."""

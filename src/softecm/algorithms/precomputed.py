@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._batch import mixed, selected
+from softecm._batch import Batch
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.precomputed import medoid
@@ -67,7 +67,7 @@ def discrete_problem(
 
 
 @dataclass(frozen=True)
-class DiscreteState:
+class DiscreteState(Batch):
     """Medoids of a batch of runs with the masses that go with them."""
 
     medoids: Tensor  # (runs, f), places among the objects, the most central first
@@ -78,14 +78,6 @@ class DiscreteState:
     constraint: Tensor  # (runs,)
     change: Tensor  # (runs,)
     found: ClassVar[Mapping[str, Tensor]] = {}
-
-    def select(self, runs: Tensor) -> DiscreteState:
-        """The same for some of the runs."""
-        return selected(self, runs)
-
-    def merged(self, other: DiscreteState, take: Tensor) -> DiscreteState:
-        """This, with the runs ``take`` (a mask) replaced by the other's."""
-        return mixed(self, other, take)
 
     def kept(self) -> dict[str, Tensor]:
         """The medoids: everything follows from them."""

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._batch import from_tensors, mixed, named_tensors, selected
+from softecm._batch import Batch, from_tensors, named_tensors
 from softecm._checks import check_choice
 from softecm.algorithms.base import PrototypeFamily
 from softecm.belief import CredalPartition, FocalSets
@@ -35,7 +35,7 @@ FLOOR = 1e-12  # a squared distance may not fall below this part of the largest 
 
 
 @dataclass(frozen=True)
-class RelationalState:
+class RelationalState(Batch):
     """A batch of runs: masses, and the centres they were computed from."""
 
     masses: Tensor  # (runs, n, f + 1)
@@ -49,14 +49,6 @@ class RelationalState:
     def constraint(self) -> Tensor:
         """Nothing to pay: the sets' centres follow from the clusters'."""
         return torch.zeros_like(self.objective)
-
-    def select(self, runs: Tensor) -> RelationalState:
-        """The same for some of the runs."""
-        return selected(self, runs)
-
-    def merged(self, other: RelationalState, take: Tensor) -> RelationalState:
-        """This, with the runs ``take`` (a mask) replaced by the other's."""
-        return mixed(self, other, take)
 
     def kept(self) -> dict[str, Tensor]:
         """All of it."""

@@ -15,13 +15,14 @@ from softecm.belief import assignments, decided, files, show, transforms
 from softecm.belief.checks import IntArray, float_array, frozen, hard_labels, valid
 from softecm.belief.decided import CLEAR, Decisions
 from softecm.belief.focal import FocalSets, _cluster_set
+from softecm.belief.rough import RoughSets
 from softecm.belief.transforms import FloatArray, LabelRule, Normalisation, SetRule
 
 __all__ = ["CredalPartition"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CredalPartition:
+class CredalPartition(RoughSets):
     r"""Which cluster, or between which, or none: a mass function for each of n objects.
 
     Row i holds :math:`m_i(\emptyset)`, then :math:`m_i(A)` for every focal set A, adding up to 1. Mass on a
@@ -405,63 +406,6 @@ class CredalPartition:
         [(0, 1), (0,)]
         """
         return assignments.assigned(self.masses, self.focal_sets, rule)
-
-    def lower(self, k: int, rule: SetRule = "mass") -> IntArray:
-        """Objects that belong to cluster k and no other.
-
-        Parameters
-        ----------
-        k : int
-            Cluster, numbered from 0.
-        rule : {"mass", "interval"}, default "mass"
-            As for :meth:`sets`.
-
-        Examples
-        --------
-        >>> p = CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
-        >>> p.lower(0), p.upper(0), p.boundary(0)
-        (array([0]), array([0, 1]), array([1]))
-        """
-        inside, alone = self._rough(k, rule)
-        return np.flatnonzero(inside & alone)
-
-    def upper(self, k: int, rule: SetRule = "mass") -> IntArray:
-        """Objects that may belong to cluster k: it is in their set.
-
-        Parameters
-        ----------
-        k : int
-            Cluster, numbered from 0.
-        rule : {"mass", "interval"}, default "mass"
-            As for :meth:`sets`.
-
-        Examples
-        --------
-        >>> CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1]], FocalSets.full(2)).upper(1)
-        array([1])
-        """
-        return np.flatnonzero(self._rough(k, rule)[0])
-
-    def boundary(self, k: int, rule: SetRule = "mass") -> IntArray:
-        """Objects that may belong to cluster k and to another: the upper without the lower approximation.
-
-        Parameters
-        ----------
-        k : int
-            Cluster, numbered from 0.
-        rule : {"mass", "interval"}, default "mass"
-            As for :meth:`sets`.
-
-        Examples
-        --------
-        >>> CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1]], FocalSets.full(2)).boundary(0)
-        array([1])
-        """
-        inside, alone = self._rough(k, rule)
-        return np.flatnonzero(inside & ~alone)
-
-    def _rough(self, k: int, rule: SetRule) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        return assignments.rough(self.masses, self.focal_sets, k, rule)
 
     def outliers(self, threshold: float | None = None) -> IntArray:
         """Objects that belong to no cluster.
