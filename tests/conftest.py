@@ -1,6 +1,7 @@
 """One place for what all tests share."""
 
 import os
+from collections.abc import Callable
 
 import hypothesis
 import numba
@@ -10,6 +11,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from problems import DEEP
+
+HOSTILE = "hostile cases"
 
 hypothesis.settings.register_profile("quick", max_examples=20, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("deep", max_examples=500, deadline=None)
@@ -29,3 +32,24 @@ def rng() -> np.random.Generator:
 def many() -> int:
     """Random problems a combination: few in ``make test``, many in ``make test-deep``."""
     return 500 if DEEP else 20
+
+
+@pytest.fixture
+def hostile_case(request: pytest.FixtureRequest) -> Callable[[], None]:
+    """Counts a hostile case that was tried; the sum is printed after a run (from all processes of pytest-xdist)."""
+    properties = request.node.user_properties
+    properties.append((HOSTILE, 0))
+    at = len(properties) - 1
+
+    def count() -> None:
+        properties[at] = (HOSTILE, properties[at][1] + 1)
+
+    return count
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """The number of hostile cases tried."""
+    reports = [r for group in ("passed", "failed") for r in terminalreporter.stats.get(group, [])]
+    tried = sum(k for r in reports if r.when == "call" for name, k in r.user_properties if name == HOSTILE)
+    if tried:
+        terminalreporter.write_line(f"hostile cases tried: {tried}")
