@@ -23,8 +23,9 @@ lint: $(STAMP)
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
+# Thousands of random and hostile cases more, every index of compiled code checked.
 test-deep: lint
-	SOFTECM_DEEP=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	SOFTECM_DEEP=1 SOFTECM_BOUNDS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/vectors.py

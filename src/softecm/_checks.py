@@ -8,13 +8,24 @@ from numbers import Integral, Real
 
 
 def check_number(
-    name: str, value: object, *, above: float | None = None, least: float | None = None, hint: str
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    hint: str,
 ) -> float:
-    """A finite number greater than ``above`` or at least ``least``."""
+    """A finite number greater than ``above`` or at least ``least``, and at most ``most``."""
     rule = f"greater than {above:g}" if above is not None else f"at least {least:g}" if least is not None else "finite"
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    low = (above is not None and not number > above) or (least is not None and not number >= least)
-    if not math.isfinite(number) or low:
+    rule += "" if most is None else f" and at most {most:g}"
+    outside = (
+        (most is not None and number > most)
+        or (above is not None and not number > above)
+        or (least is not None and not number >= least)
+    )
+    if not math.isfinite(number) or outside:
         raise ValueError(f"{name} must be {'' if math.isfinite(number) else 'a number '}{rule}; got {value!r}. {hint}")
     return number
 

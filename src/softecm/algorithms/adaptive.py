@@ -32,6 +32,7 @@ from softecm.fit.settings import Settings
 from softecm.objective import KEPT_CELLS, MassCost, blocks, share
 from softecm.objective.linked import linked_masses
 from softecm.objective.links import Links
+from softecm.objective.proximal import stationary
 
 FLATTEST = 1e-6  # a cluster's shortest axis over its longest, squared: thinner ones are filled up
 
@@ -194,11 +195,7 @@ class AdaptiveProblem:
         pulled = torch.einsum("raclp,ralm->racpm", levers, shapes)  # T' S
         h = torch.einsum("ra,racpm,radmq->rcpdq", sums.w, pulled, levers).reshape(runs, c * p, c * p)
         b = torch.einsum("racpm,ram->rcp", pulled, sums.y).reshape(runs, c * p, 1)
-        # A cluster without mass stays where it is.
-        ridge = 1e-13 * h.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None] + 1e-280
-        h = h + ridge * torch.eye(c * p, dtype=h.dtype, device=h.device)
-        step: Tensor = torch.linalg.solve(h, b).reshape(runs, c, p)
-        return clusters + step
+        return clusters + stationary(h, b, torch.zeros_like(b)).reshape(runs, c, p)
 
     def scatter(self, sums: AdaptiveState, centers: Tensor) -> Tensor:
         """Weighted scatter (runs, f, p, p) of the objects about other centres of the sets."""
@@ -233,7 +230,7 @@ def unit_inverse(scatter: Tensor, otherwise: Tensor) -> Tensor:
     """
     symmetric = 0.5 * (scatter + scatter.transpose(-1, -2))
     extent = symmetric.diagonal(dim1=-2, dim2=-1).sum(-1)
-    some = torch.isfinite(extent) & (extent > torch.finfo(scatter.dtype).tiny ** 0.5)
+    some = torch.isfinite(extent) & (extent > torch.finfo(scatter.dtype).tiny)
     scaled = torch.where(some[..., None, None], symmetric / extent[..., None, None], otherwise)
     values, axes = torch.linalg.eigh(scaled)
     values = torch.maximum(values, FLATTEST * values.amax(-1, keepdim=True))

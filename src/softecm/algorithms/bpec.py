@@ -155,9 +155,12 @@ def _shapes(scatter: Tensor) -> Tensor:
     """Matrices of determinant 1 that minimise trace(S scatter): scatter's inverse, scaled."""
     p = scatter.shape[1]
     size = torch.einsum("cpp->c", scatter) / p
-    flat = torch.linalg.eigvalsh(scatter)[:, 0] < SHRINK * size
     identity = torch.eye(p, dtype=scatter.dtype)
-    round_part = torch.where(flat, SHRINK * size + 1e-300, torch.zeros_like(size))
+    # A cluster of equal objects has no shape: it is taken as round.
+    scatter = torch.where((size > 0)[:, None, None], scatter, identity)
+    size = torch.where(size > 0, size, torch.ones_like(size))
+    flat = torch.linalg.eigvalsh(scatter)[:, 0] < SHRINK * size
+    round_part = torch.where(flat, SHRINK * size, torch.zeros_like(size))
     scatter = scatter + round_part[:, None, None] * identity
     inverse = torch.linalg.inv(scatter)
     shapes: Tensor = torch.exp(torch.linalg.slogdet(scatter).logabsdet / p)[:, None, None] * inverse

@@ -28,6 +28,7 @@ from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import RELATIONAL, Settings, settings
 from softecm.objective import MassCost, mass_cost, share
 from softecm.objective.links import Links
+from softecm.objective.proximal import stationary
 from softecm.spaces.base import Space
 from softecm.spaces.matrices import check_indices
 
@@ -133,10 +134,7 @@ def _centers(raised: Tensor, mean: Tensor, old: Tensor) -> Tensor:
     """The clusters' centres as weights of the objects: G = H^-1 U, (runs, n, f) -> (runs, c, n)."""
     u = torch.einsum("ac,rna->rcn", mean, raised)  # sum over A containing k of |A|^(alpha-1) m^beta
     h = torch.einsum("ac,ra,ad->rcd", mean, raised.sum(1), mean)
-    # A proximal ridge: a cluster without mass stays where it is, and a fixed point stays fixed.
-    ridge = 1e-13 * h.diagonal(dim1=1, dim2=2).mean(1)[:, None, None] + 1e-280
-    centers: Tensor = torch.linalg.solve(h + ridge * torch.eye(h.shape[1], dtype=h.dtype), u + ridge * old)
-    return centers
+    return stationary(h, u, old)
 
 
 def _compare(squared: Tensor, centers: Tensor, mean: Tensor) -> tuple[Tensor, Tensor]:

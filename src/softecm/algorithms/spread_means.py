@@ -32,6 +32,7 @@ from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost, Previous, evaluate
 from softecm.objective.links import Links
+from softecm.objective.proximal import stationary
 from softecm.optim import State
 
 
@@ -87,12 +88,7 @@ class SpreadProblem:
         within = torch.diag_embed(member) - member[:, :, None] * mean[:, None, :]  # s_A as a quadratic form (f, c, c)
         outer = mean[:, :, None] * mean[:, None, :]
         h = torch.einsum("ra,akl->rkl", w, outer + self.spread.double()[:, None, None] * within)
-        # A proximal ridge: a cluster without mass stays where it is, and a fixed point stays fixed.
-        ridge = 1e-13 * w.mean(-1)[:, None, None] + 1e-280
-        b = mean.T @ y + ridge * state.free.double()
-        h = h + ridge * torch.eye(h.shape[-1], dtype=h.dtype, device=h.device)
-        solved: Tensor = torch.linalg.solve(h, b)
-        return solved.to(state.free.dtype)
+        return stationary(h, mean.T @ y, state.free.double()).to(state.free.dtype)
 
     def select(self, runs: Tensor) -> SpreadProblem:
         """The same for some of the runs."""

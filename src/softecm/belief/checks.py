@@ -23,6 +23,17 @@ def float_array(name: str, values: ArrayLike) -> FloatArray:
         ) from None
 
 
+def sound(masses: FloatArray) -> FloatArray:
+    """The masses of a fit, unless something left the range of floats on the way: the last thing that is looked at."""
+    try:
+        return valid(masses)
+    except ValueError as error:
+        raise ValueError(
+            f"No masses can be given for these data: {error} Numbers left the range of floats on the way: bring columns to "
+            "a similar scale, and alpha, beta, delta and lam to usual values."
+        ) from error
+
+
 def valid(masses: FloatArray, name: str = "masses") -> FloatArray:
     """Masses as they are, or without rounding below zero; an error where they are no mass functions."""
     with np.errstate(all="ignore"):

@@ -192,12 +192,17 @@ def table_data(x: EncodedTable) -> TableData:
     """The table as the kernels read it."""
     from softecm.kernels.tables import TableData
 
+    if not x.codes_are_known:
+        raise ValueError(
+            "the table's codes must belong to categories of its columns; some do not. Encode the data again."
+        )
     return TableData(
         x.numbers.contiguous().numpy(),
         x.codes.contiguous().numpy(),
         np.empty((0, x.numbers.shape[1]), dtype=bool) if x.observed is None else x.observed.contiguous().numpy(),
         np.empty(0, dtype=x.numbers.numpy().dtype) if x.scale is None else x.scale.contiguous().numpy(),
         x.layout.slots,
+        x.layout.n_slots,
     )
 
 

@@ -24,6 +24,7 @@ from softecm.fit.settings import Settings
 from softecm.objective import MassCost, mass_cost
 from softecm.objective.links import Links
 from softecm.spaces.base import Encoded, Space
+from softecm.spaces.ranges import LARGEST
 
 
 @dataclass(frozen=True)
@@ -158,5 +159,13 @@ def check_init(chosen: Settings, space: Space) -> Tensor:
         raise ValueError(
             f"init must have one row a cluster, {chosen.n_clusters}; got {len(given)}. Sets start at the barycentre "
             "of their clusters and need no row."
+        )
+    whole = given.reshape(len(given), -1)
+    usable = torch.isfinite(whole).all(1) & (whole.abs().amax(1) <= LARGEST)
+    if not usable.all():
+        row = int((~usable).nonzero()[0])
+        raise ValueError(
+            f"init must hold finite numbers of at most {LARGEST:g} in size; row {row} has others. Give prototypes among the "
+            "objects, or leave init at its default."
         )
     return given[None]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
+from softecm.belief.checks import sound
 from softecm.distances.base import SemiMetric
 from softecm.objective import MassCost, blocks, check_distances, mass_cost, masses_of, share
 from softecm.spaces.base import Space
@@ -36,6 +37,8 @@ class PrototypeModel:
 
     def masses(self, x: Any) -> NDArray[np.float64]:
         """Masses (n, f + 1) of encoded objects: one mass update (eq. 7)."""
+        if not torch.isfinite(self.prototypes).all():
+            raise ValueError("the model's prototypes must be finite numbers; some are not. Fit it again.")
         with torch.no_grad():
             return masses_of(self.metric, x, self.prototypes, self.cost()).double().numpy()
 
@@ -51,11 +54,11 @@ class PrototypeModel:
                 d = self.metric.pairwise(x[rows], self.prototypes).clamp_min(0.0)
                 parts.append(d.double().cpu())
                 masses.append(share(d, cost.factors[0], cost.beta[0], cost.delta2[0]).masses.double().cpu())
-        return CredalPartition._trusted(torch.cat(masses).numpy(), self.focal), torch.cat(parts).numpy()
+        return CredalPartition._trusted(sound(torch.cat(masses).numpy()), self.focal), torch.cat(parts).numpy()
 
     def partition(self, x: Any) -> CredalPartition:
         """The credal partition of encoded objects."""
-        return CredalPartition._trusted(self.masses(x), self.focal)  # ours to keep: no copy
+        return CredalPartition._trusted(sound(self.masses(x)), self.focal)  # ours to keep: no copy
 
     def distances(self, x: Any) -> NDArray[np.floating[Any]]:
         """Distances (n, f) of encoded objects to the prototypes."""

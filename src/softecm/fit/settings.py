@@ -143,7 +143,11 @@ def settings(
         check_choice("lam", lam, ("auto",), "Or give a number of at least 0.")
     else:
         lam = check_number(
-            "lam", lam, least=0, hint="'auto' suits the data; 0 lets the sets' prototypes go where they like."
+            "lam",
+            lam,
+            least=0,
+            most=1e200,
+            hint="'auto' suits the data; 0 lets the sets' prototypes go where they like.",
         )
     finds = _finds_sets(init, max_cardinality, focal_sets)
     if isinstance(init, str):

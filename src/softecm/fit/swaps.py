@@ -45,7 +45,7 @@ def _moved(
 ) -> Outcome | None:
     clusters = algorithm.from_clusters(objects, alone, best.solution, best.best)[0]
     distances = pipeline.model_of(algorithm, objects, best).distances(objects.x.cpu()).astype(np.float64)
-    cap = np.inf if alone.delta is None else float(alone.delta) ** 2
+    cap = np.inf if alone.delta is None else float(alone.delta) * float(alone.delta)
     spare, wanted = _least_missed(distances, objects.counts, cap), _most_wanted(objects, distances.min(1), cap)
     if not wanted:
         return None

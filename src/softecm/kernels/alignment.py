@@ -5,13 +5,13 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from softecm.kernels.types import Compiler, Floats, Ints
+from softecm.kernels.compiling import compiled
+from softecm.kernels.entry import FLOAT64, INDEX, expect, expect_within
+from softecm.kernels.types import Floats, Ints
 
-_jit_parallel: Compiler = nb.njit(cache=True, nogil=True, parallel=True, error_model="numpy")
 
-
-@_jit_parallel
-def step_costs(x: Floats, lengths: Ints, y: Floats, gamma: float, band: int) -> Floats:
+@compiled(parallel=True)
+def _step_costs(x: Floats, lengths: Ints, y: Floats, gamma: float, band: int) -> Floats:
     """Expected cost aligned with each step of each prototype: x (n, Lx, d), y (k, Ly, d) -> (n, k, Ly).
 
     ``band`` below 0 means none. Plain log-domain recursion in float64.
@@ -64,6 +64,11 @@ def shares_of_steps(
     distances: Floats,
 ) -> Floats:
     """The step costs, what the smoothing takes off spread evenly, so that they add up to ``distances`` (n, k)."""
-    costs = step_costs(x, lengths, y, gamma, -1 if band is None else band)
+    (n, steps, d), (k, length, _) = x.shape, y.shape
+    x, y = expect("objects", x, FLOAT64, (n, steps, d)), expect("prototypes", y, FLOAT64, (k, length, d))
+    lengths = expect("lengths", lengths, INDEX, (n,))
+    expect_within("lengths", lengths, steps + 1)
+    distances = expect("distances", distances, FLOAT64, (n, k))
+    costs = _step_costs(x, lengths, y, gamma, -1 if band is None else band)
     rest: Floats = costs + ((distances - costs.sum(-1)) / y.shape[1])[..., None]
     return rest

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import os
 import re
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from types import ModuleType
 import torch
 
 from softecm.files.atomic import write_bytes
+from softecm.kernels.compiling import cache_folder
 
 __all__ = ["Card", "Kernel", "available", "cache_folder", "card", "kernel", "on", "source"]
 
@@ -208,17 +207,3 @@ def _with_cupy(cupy: ModuleType, device: int, name: str, source: str, defines: t
         function.max_dynamic_shared_size_bytes = shared
 
     return Kernel(start, resident, allow_shared)
-
-
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: ``SOFTECM_CACHE``, else the user's cache folder."""
-    chosen = os.environ.get("SOFTECM_CACHE")
-    if chosen:
-        return Path(chosen) / "kernels"
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return base / "softecm" / "kernels"

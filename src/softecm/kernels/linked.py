@@ -11,14 +11,16 @@ from typing import TypeAlias
 import numba as nb
 import numpy as np
 
-from softecm.kernels.types import Bools, Compiler, Floats, Ints
+from softecm.kernels.compiling import compiled
+from softecm.kernels.entry import FLOAT64, INDEX, TRUTH, expect, expect_rows, expect_within, expect_writable
+from softecm.kernels.types import Bools, Floats, Ints
 
 Prices: TypeAlias = tuple[float, float, float]
 
 PART = 0.3  # of the way to their best masses that objects take when all move at once
 
-_jit: Compiler = nb.njit(cache=True, nogil=True, error_model="numpy")
-_jit_parallel: Compiler = nb.njit(cache=True, nogil=True, parallel=True, error_model="numpy")
+_jit = compiled()
+_jit_parallel = compiled(parallel=True)
 
 
 @_jit
@@ -193,4 +195,15 @@ def descend(
     joint : first so many steps in which all objects move part of the way at once, so that none has the advantage of being
         first
     """
+    runs, m, f = masses.shape
+    expect_writable("masses", masses, FLOAT64, (runs, m, f))
+    a = expect("prices", a, FLOAT64, (runs, m, f))
+    beta = expect("beta", beta, FLOAT64, (runs,))
+    meets = expect("meets", meets, TRUTH, (f, f))
+    partners = expect("partners", partners, INDEX, partners.shape[:1])
+    together = expect("together", together, TRUTH, partners.shape)
+    starts = expect_rows("starts", starts, m, len(partners))
+    expect_within("partners", partners, m)
+    if not 0 <= c < f:
+        raise ValueError(f"c must lie between 0 and {f - 1}, the number of sets; got {c}.")
     _descend(a, beta, masses, prices, starts, partners, together, c, meets, tol, sweeps, joint)

@@ -6,15 +6,16 @@ choice is that of a search through all of them.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
-from softecm.kernels.types import Compiler, Ints, Reals
+from softecm.kernels.compiling import compiled
+from softecm.kernels.entry import INDEX, REAL, expect, expect_within
+from softecm.kernels.types import Ints, Reals
 
 SAME = 1e-12  # sums that differ by less than this part of themselves are equal but for rounding
 
-_jit: Compiler = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
-_jit_loose: Compiler = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False, fastmath=True)
+_jit = compiled()
+_jit_loose = compiled(fastmath=True)
 
 
 @_jit_loose
@@ -41,14 +42,9 @@ def _barycenter(row: Reals, inertia: Reals, squares: Reals) -> int:
 
 
 @_jit
-def gap_choice(
+def _gap_choice(
     d: Reals, candidates: Ints, bounds: Reals, base: Reals, lam: float, inertia: Reals, incumbent: float
 ) -> tuple[int, float]:
-    """Where to put one cluster when the constraint cost is the gap.
-
-    The cost of candidate z is ``base[z] - lam sum_A min_x (d[z, x] + inertia[A, x])``; ``incumbent`` is to be beaten.
-    Returns -1 where nothing does.
-    """
     best, chosen = incumbent, -1
     for i in range(len(candidates)):
         if bounds[i] >= best:
@@ -63,6 +59,47 @@ def gap_choice(
 
 
 @_jit
+def _exact_choice(
+    d: Reals,
+    candidates: Ints,
+    bounds: Reals,
+    own: Reals,
+    floor: float,
+    prices: Reals,
+    inertia: Reals,
+    squares: Reals,
+    incumbent: float,
+) -> tuple[int, float]:
+    best, chosen = incumbent, -1
+    for i in range(len(candidates)):
+        if bounds[i] >= best:
+            break
+        z = candidates[i]
+        cost = own[z] + floor
+        for a in range(len(inertia)):
+            if cost >= best:
+                break
+            cost += prices[a, _barycenter(d[z], inertia[a], squares[a])]  # prices are above their minimum
+        if cost < best:
+            best, chosen = cost, z
+    return chosen, best
+
+
+def gap_choice(
+    d: Reals, candidates: Ints, bounds: Reals, base: Reals, lam: float, inertia: Reals, incumbent: float
+) -> tuple[int, float]:
+    """Where to put one cluster when the constraint cost is the gap.
+
+    The cost of candidate z is ``base[z] - lam sum_A min_x (d[z, x] + inertia[A, x])``; ``incumbent`` is to be beaten.
+    Returns -1 where nothing does.
+    """
+    d, candidates, bounds = _candidates(d, candidates, bounds)
+    n = len(d)
+    base = expect("base", base, REAL, (n,))
+    inertia = expect("inertia", inertia, REAL, (len(inertia), n))
+    return _gap_choice(d, candidates, bounds, base, lam, inertia, incumbent)
+
+
 def exact_choice(
     d: Reals,
     candidates: Ints,
@@ -78,19 +115,20 @@ def exact_choice(
 
     The cost of candidate z is ``own[z] + sum_A prices[A, x_A(z)]``; ``floor`` is the least the sum can be.
     """
-    best, chosen = incumbent, -1
-    for i in range(len(candidates)):
-        if bounds[i] >= best:
-            break
-        z = candidates[i]
-        cost = own[z] + floor
-        for a in range(len(inertia)):
-            if cost >= best:
-                break
-            cost += prices[a, _barycenter(d[z], inertia[a], squares[a])]  # prices are above their minimum
-        if cost < best:
-            best, chosen = cost, z
-    return chosen, best
+    d, candidates, bounds = _candidates(d, candidates, bounds)
+    sets, n = len(inertia), len(d)
+    own = expect("own", own, REAL, (n,))
+    prices = expect("prices", prices, REAL, (sets, n))
+    inertia, squares = expect("inertia", inertia, REAL, (sets, n)), expect("squares", squares, REAL, (sets, n))
+    return _exact_choice(d, candidates, bounds, own, floor, prices, inertia, squares, incumbent)
+
+
+def _candidates(d: Reals, candidates: Ints, bounds: Reals) -> tuple[Reals, Ints, Reals]:
+    """A square matrix and some of its rows, each with a bound."""
+    d = expect("dissimilarities", d, REAL, (len(d), len(d)))
+    candidates = expect("candidates", candidates, INDEX, candidates.shape[:1])
+    expect_within("candidates", candidates, len(d))
+    return d, candidates, expect("bounds", bounds, REAL, candidates.shape)
 
 
 @_jit
@@ -118,6 +156,11 @@ def barycenters(d: Reals, sets: list[tuple[int, ...]], medoids: Ints) -> Ints:
     """
     out = np.empty((len(medoids), len(sets)), dtype=np.int64)
     members = np.array([k for s in sets for k in s], dtype=np.int64)
-    starts = np.cumsum([0, *map(len, sets)])
-    _barycenters(d, members, starts, np.ascontiguousarray(medoids), out)
+    starts = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+    d = expect("dissimilarities", d, REAL, (len(d), len(d)))
+    runs, c = medoids.shape
+    medoids = expect("medoids", medoids, INDEX, (runs, c))
+    expect_within("medoids", medoids, len(d))
+    expect_within("clusters of sets", members, c)
+    _barycenters(d, members, starts, medoids, out)
     return out

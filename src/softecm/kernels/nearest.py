@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from softecm.kernels.entry import FLOAT64, REAL, expect
 from softecm.kernels.quadratic import BLOCK, PARALLEL, jit, jit_parallel, load
 from softecm.kernels.quadratic import distances as block_distances
 from softecm.kernels.types import Floats, Ints, Reals
@@ -52,7 +53,9 @@ def nearest(x: Reals, v: Floats) -> tuple[Floats, Ints]:
     >>> nearest(np.array([[0.0], [3.0]]), np.array([[1.0], [2.0], [3.0]]))
     (array([1., 0.]), array([0, 2]))
     """
-    n = len(x)
+    n, p = x.shape
+    x = expect("objects", x, REAL, (n, p))
+    v = expect("points", v, FLOAT64, (max(1, len(v)), p))
     distances, which = np.empty(n), np.empty(n, dtype=np.int64)
     large = n * v.size > PARALLEL
     (_all_parallel if large else _all)(-(-n // BLOCK), x, v, distances, which)

@@ -24,28 +24,17 @@ from typing import NamedTuple, TypeAlias
 import numba as nb
 import numpy as np
 
-from softecm.kernels.types import Compiler, Floats, Reals
+from softecm.kernels.compiling import RELAXED, compiled
+from softecm.kernels.entry import FLOAT64, REAL, expect
+from softecm.kernels.types import Floats, Reals
 from softecm.kernels.vector_math import exp2, log2
 
 BLOCK = 128  # objects that stay in cache together
 CHUNKS = 64  # parts that are summed apart
 PARALLEL = 1_000_000  # operations below which one thread is faster than waking a second
 
-jit: Compiler = nb.njit(
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    fastmath={"contract", "reassoc", "nsz", "arcp"},
-    boundscheck=False,
-)
-jit_parallel: Compiler = nb.njit(
-    cache=True,
-    nogil=True,
-    parallel=True,
-    error_model="numpy",
-    fastmath={"contract", "reassoc", "nsz", "arcp"},
-    boundscheck=False,
-)
+jit = compiled(fastmath=RELAXED)
+jit_parallel = compiled(fastmath=RELAXED, parallel=True)
 
 
 class Shares(NamedTuple):
@@ -360,14 +349,18 @@ def run_round(
     moment : (runs, f, p), the same sums of w |A|^alpha m^beta x
     changes : (runs,), largest change of a mass; a lower bound of it where it is above ``tol``; inf without ``previous``
     """
-    runs, f, p = prototypes.shape
-    n = x.shape[0]
+    (n, p), (runs, f, _) = x.shape, prototypes.shape
+    x = expect("objects", x, REAL, (n, p))
+    prototypes = expect("prototypes", prototypes, FLOAT64, (runs, f, p))
+    factors = expect("factors", factors, FLOAT64, (runs, f))
+    beta = expect("beta", beta, FLOAT64, (runs,))
+    delta2 = expect("delta2", delta2, FLOAT64, (runs,))
+    weighed = np.empty(0) if weights is None else expect("weights", weights, FLOAT64, (n,))
+    before = np.empty((0, f, p)) if previous is None else expect("previous", previous, FLOAT64, (runs, f, p))
     n_chunks = max(1, min(CHUNKS, n // 1024))
     chunk = -(-n // (n_chunks * BLOCK)) * BLOCK
     costs, changes = np.zeros((runs, n_chunks)), np.zeros((runs, n_chunks))
     mass, moment = np.zeros((runs, n_chunks, f)), np.zeros((runs, n_chunks, f, p))
-    weighed = np.empty(0) if weights is None else weights
-    before = np.empty((0, f, p)) if previous is None else previous
     batch = (x, weighed, prototypes, before, factors, beta, delta2, tol, chunk)
     large = runs * n * f * p > PARALLEL
     (_round_parallel if large else _round)(runs * n_chunks, batch, (costs, mass, moment, changes))
@@ -384,8 +377,12 @@ def masses(
     delta2: float,
 ) -> Floats:
     """The masses (n, f + 1) of all objects for one set of prototypes (f, p), the empty set first."""
-    out = np.empty((x.shape[0], prototypes.shape[0] + 1))
-    large = x.size * prototypes.shape[0] > PARALLEL
-    n_blocks = -(-x.shape[0] // BLOCK)
+    (n, p), f = x.shape, len(prototypes)
+    x = expect("objects", x, REAL, (n, p))
+    prototypes = expect("prototypes", prototypes, FLOAT64, (f, p))
+    factors = expect("factors", factors, FLOAT64, (f,))
+    out = np.empty((n, f + 1))
+    large = x.size * f > PARALLEL
+    n_blocks = -(-n // BLOCK)
     (_masses_parallel if large else _masses)(n_blocks, x, prototypes, factors, beta, delta2, out)
     return out

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.cuda_compile import available, card, kernel, on
+from softecm.kernels.entry import expect_on_device
 
 _THREADS = (128, 64, 32)  # a block, and objects in its tile: fewer where sets and coordinates are many
 _SUMS = (1, 2, 4, 8, 16, 32)  # sums a thread can hold
@@ -47,8 +48,22 @@ def run_round(
     outputs = f * (p + 1)
     with on(device):
         x = x.contiguous()
-        given = [None if t is None else t.double().contiguous() for t in (weights, prototypes, previous)]
-        prices = [t.double().contiguous() for t in (factors, beta, delta2)]
+        given = [
+            None if t is None else expect_on_device(name, t, x.device, shape)
+            for name, t, shape in (
+                ("weights", weights, (n,)),
+                ("prototypes", prototypes, (runs, f, p)),
+                ("previous", previous, (runs, f, p)),
+            )
+        ]
+        prices = [
+            expect_on_device(name, t, x.device, shape)
+            for name, t, shape in (
+                ("factors", factors, (runs, f)),
+                ("beta", beta, (runs,)),
+                ("delta2", delta2, (runs,)),
+            )
+        ]
         threads = _threads(f, p, card(device).shared)
         assert threads is not None  # as fits says
         sums = next(k for k in _SUMS if k * threads >= outputs)

@@ -6,12 +6,13 @@ entries starts from a given m, so that in an alternating scheme most programmes 
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
-from softecm.kernels.types import Compiler, Floats, Ints
+from softecm.kernels.compiling import compiled
+from softecm.kernels.entry import FLOAT64, INDEX, expect, expect_rows, expect_within, expect_writable
+from softecm.kernels.types import Floats, Ints
 
-_jit: Compiler = nb.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
+_jit = compiled()
 
 RIDGE = 1e-8  # added to the diagonal of Q: of equally good masses the shortest
 GAIN = 1e-12  # an entry is let in only if the slope towards it falls by more than this part of the largest coefficient
@@ -137,12 +138,7 @@ def _place(q: Floats, b: Floats, conflict: Floats, masses: Floats, plain: Floats
 
 
 @_jit
-def sweep_all(phi: Floats, conflict: Floats, masses: Floats) -> float:
-    """Fit every object's masses in turn to its conflicts with all others; in place.
-
-    ``phi`` (n, n) is zero on its diagonal. Returns by how much the sum of the objects' misfits fell; as each pair belongs
-    to two objects, the sum over pairs (i, j), i != j, falls by twice that.
-    """
+def _sweep_all(phi: Floats, conflict: Floats, masses: Floats) -> float:
     n, f = masses.shape
     plain = masses @ conflict  # rows of m_j' C, kept up to date
     gram = plain.T @ plain
@@ -158,8 +154,7 @@ def sweep_all(phi: Floats, conflict: Floats, masses: Floats) -> float:
 
 
 @_jit
-def sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats) -> float:
-    """The same with some others each: those of object i are ``others[starts[i]:starts[i + 1]]``, with their ``phi``."""
+def _sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats) -> float:
     n, f = masses.shape
     plain = masses @ conflict
     q, b = np.empty((f, f)), np.empty(f)
@@ -176,6 +171,29 @@ def sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses
     return gained
 
 
+def sweep_all(phi: Floats, conflict: Floats, masses: Floats) -> float:
+    """Fit every object's masses in turn to its conflicts with all others; in place.
+
+    ``phi`` (n, n) is zero on its diagonal. Returns by how much the sum of the objects' misfits fell; as each pair belongs
+    to two objects, the sum over pairs (i, j), i != j, falls by twice that.
+    """
+    n, f = masses.shape
+    expect_writable("masses", masses, FLOAT64, (n, f))
+    conflict = expect("conflict", conflict, FLOAT64, (f, f))
+    return _sweep_all(expect("phi", phi, FLOAT64, (n, n)), conflict, masses)
+
+
+def sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats) -> float:
+    """The same with some others each: those of object i are ``others[starts[i]:starts[i + 1]]``, with their ``phi``."""
+    n, f = masses.shape
+    expect_writable("masses", masses, FLOAT64, (n, f))
+    others = expect("others", others, INDEX, others.shape[:1])
+    starts = expect_rows("starts", starts, n, len(others))
+    expect_within("others", others, n)
+    conflict = expect("conflict", conflict, FLOAT64, (f, f))
+    return _sweep_some(expect("phi", phi, FLOAT64, others.shape), others, starts, conflict, masses)
+
+
 @_jit
 def _fit_rows(q: Floats, b: Floats, masses: Floats) -> None:
     for i in range(len(b)):
@@ -184,6 +202,7 @@ def _fit_rows(q: Floats, b: Floats, masses: Floats) -> None:
 
 def fit_rows(q: Floats, b: Floats) -> Floats:
     """Minimisers (n, f) for one Q (f, f) and many b (n, f)."""
-    masses = np.full(b.shape, 1.0 / b.shape[1])
-    _fit_rows(q, np.ascontiguousarray(b), masses)
+    n, f = b.shape
+    masses = np.full((n, f), 1.0 / f)
+    _fit_rows(expect("q", q, FLOAT64, (f, f)), expect("b", b, FLOAT64, (n, f)), masses)
     return masses

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numba as nb
 import numpy as np
 
+from softecm.kernels.entry import CODE, FLOAT64, INDEX, REAL, TRUTH, expect
 from softecm.kernels.quadratic import (
     BLOCK,
     CHUNKS,
@@ -41,6 +42,7 @@ class TableData(NamedTuple):
     observed: Bools  # (n, p), or (0, p) without gaps
     scale: Reals  # (n,), or (0,) without gaps
     slots: Ints  # (q,): first row of each column in a lookup table
+    size: int  # rows of a lookup table
 
 
 #: A `TableData` as a kernel takes it: named tuples cost Numba 10 us more a call.
@@ -283,6 +285,15 @@ def run_round(
     n = data.numbers.shape[0]
     slots = tables.shape[1]
     lanes = -(-f // LANES) * LANES
+    columns = _columns(data, p, slots)
+    prototypes = expect("prototypes", prototypes, FLOAT64, (runs, f, p))
+    tables = expect("tables", tables, FLOAT64, (runs, slots, f))
+    factors = expect("factors", factors, FLOAT64, (runs, f))
+    beta = expect("beta", beta, FLOAT64, (runs,))
+    delta2 = expect("delta2", delta2, FLOAT64, (runs,))
+    weights = np.empty(0) if weights is None else expect("weights", weights, FLOAT64, (n,))
+    first = previous is None or previous_tables is None
+    before = np.empty((0, f, p)) if previous is None or first else expect("previous", previous, FLOAT64, (runs, f, p))
     most = max(1, SUM_BYTES // (8 * runs * (slots * lanes + 2 * f * (p + 1))))
     n_chunks = max(1, min(CHUNKS, n // 1024, most))
     chunk = -(-n // (n_chunks * BLOCK)) * BLOCK
@@ -291,20 +302,21 @@ def run_round(
     moment = np.zeros((runs, n_chunks, f, p))
     counts = np.zeros((runs, n_chunks, slots, lanes))
     changes = np.zeros((runs, n_chunks))
-    first = previous is None or previous_tables is None
     batch = (
-        np.empty(0) if weights is None else weights,
-        np.ascontiguousarray(prototypes),
+        weights,
+        prototypes,
         _padded(tables, lanes),
-        np.empty((0, f, p)) if previous is None or first else np.ascontiguousarray(previous),
-        np.empty((0, slots, lanes)) if previous_tables is None or first else _padded(previous_tables, lanes),
+        before,
+        np.empty((0, slots, lanes))
+        if previous_tables is None or first
+        else _padded(expect("previous tables", previous_tables, FLOAT64, (runs, slots, f)), lanes),
         factors,
         beta,
         delta2,
         tol,
         chunk,
     )
-    _round(runs * n_chunks, _columns(data), batch, (costs, mass, moment, counts, changes))
+    _round(runs * n_chunks, columns, batch, (costs, mass, moment, counts, changes))
     if first:
         changes[:] = np.inf
     return costs.sum(1), mass.sum(1), moment.sum(1), counts.sum(1)[..., :f], changes.max(1)
@@ -312,10 +324,10 @@ def run_round(
 
 def distances(data: TableData, prototypes: Floats, table: Floats) -> Floats:
     """Distances (n, k) of all objects to prototypes (k, p) with their lookup table (slots, k)."""
-    k = prototypes.shape[0]
+    k = len(prototypes)
+    columns, prototypes, padded = _one_run(data, prototypes, table)
     out = np.empty((data.numbers.shape[0], k))
-    lanes = -(-k // LANES) * LANES
-    _all_distances(_columns(data), np.ascontiguousarray(prototypes), _padded(table, lanes), out)
+    _all_distances(columns, prototypes, padded, out)
     return out
 
 
@@ -329,14 +341,36 @@ def masses(
 ) -> Floats:
     """The masses (n, f + 1) of all objects for one set of prototypes (f, p) with its lookup table (slots, f)."""
     f = prototypes.shape[0]
+    columns, prototypes, padded = _one_run(data, prototypes, table)
     out = np.empty((data.numbers.shape[0], f + 1))
-    lanes = -(-f // LANES) * LANES
-    _masses(_columns(data), np.ascontiguousarray(prototypes), _padded(table, lanes), factors, beta, delta2, out)
+    _masses(columns, prototypes, padded, expect("factors", factors, FLOAT64, (f,)), beta, delta2, out)
     return out
 
 
-def _columns(data: TableData) -> Columns:
-    return data.numbers, data.codes, data.observed, data.scale, data.slots
+def _one_run(data: TableData, prototypes: Floats, table: Floats) -> tuple[Columns, Floats, Floats]:
+    """What the kernels take, held to its sizes, for prototypes (k, p) and their lookup table (slots, k)."""
+    k, p = prototypes.shape
+    columns = _columns(data, p, len(table))
+    table = expect("table", table, FLOAT64, (len(table), k))
+    return columns, expect("prototypes", prototypes, FLOAT64, (k, p)), _padded(table, -(-k // LANES) * LANES)
+
+
+def _columns(data: TableData, p: int, slots: int) -> Columns:
+    """A table's arrays, held to p numbers and to lookup tables of so many rows."""
+    n, q = data.codes.shape
+    gaps = n if len(data.scale) else 0
+    if data.size != slots:
+        raise ValueError(
+            f"the lookup table must have {data.size} rows, as the columns have categories; got {slots}. The model has been "
+            "damaged, or the data were encoded for another."
+        )
+    return (
+        expect("numbers", data.numbers, REAL, (n, p)),
+        expect("codes", data.codes, CODE, (n, q)),
+        expect("observed", data.observed, TRUTH, (gaps, p)),
+        expect("scale", data.scale, REAL, (gaps,)),
+        expect("slots", data.slots, INDEX, (q,)),
+    )
 
 
 def _padded(tables: Floats, lanes: int) -> Floats:

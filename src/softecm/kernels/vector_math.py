@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numba as nb
 from llvmlite import ir
 from numba import types
 from numba.core.base import BaseContext
@@ -17,7 +16,8 @@ from numba.core.typing.context import Context
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-from softecm.kernels.types import Compiler, Intrinsic
+from softecm.kernels.compiling import compiled
+from softecm.kernels.types import Intrinsic
 
 # Rounds a double in |x| < 2**51 to the nearest integer when added, and leaves that integer in its low bits.
 _ROUND = 6755399441055744.0  # 1.5 * 2**52
@@ -28,7 +28,7 @@ _ONE_BITS = 0x3FF0000000000000
 
 
 # No re-association here, whatever the caller allows: adding and taking off _ROUND is what rounds.
-_jit: Compiler = nb.njit(fastmath={"contract", "nsz"}, error_model="numpy")
+_jit = compiled(fastmath=frozenset({"contract", "nsz"}), cache=False)
 
 
 @intrinsic

@@ -104,7 +104,14 @@ def mass_cost(
         return torch.as_tensor(np.asarray(value, dtype=np.float64)).to(like).expand(runs).contiguous()
 
     sizes = torch.as_tensor(focal.cardinalities.astype(np.float64)).to(like)
-    delta2 = per_run(np.inf) if delta is None else per_run(delta) ** 2
+    given = per_run(np.inf if delta is None else delta)  # inf: no empty set
+    delta2 = given**2
+    outside = (given < torch.inf) & ~((delta2 > torch.finfo(delta2.dtype).tiny) & (delta2 < torch.inf))
+    if outside.any():
+        raise ValueError(
+            f"delta must have a square within the range of {str(delta2.dtype).removeprefix('torch.')}; got "
+            f"{float(given[outside][0]):g}. Use 'auto', or a distance beyond which an object of these data is an outlier."
+        )
     return MassCost(sizes ** per_run(alpha)[:, None], per_run(beta), delta2, weights)
 
 

@@ -15,6 +15,7 @@ from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import tensor_of
 from softecm.objective import MassCost, Previous, evaluate, inertia, set_members, with_masses
+from softecm.objective.proximal import stationary
 from softecm.objective.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 from softecm.optim import Closed, Descent, GradientDescent, Solver, State
 from softecm.spaces.base import Encoded
@@ -132,18 +133,14 @@ class SoftECMProblem:
         w = curvature.reshape(runs, f, -1).transpose(1, 2).double()  # (runs, 1 or q, f)
         y = moment.reshape(runs, f, -1).transpose(1, 2).double()[..., None]  # (runs, q, f, 1)
         old = state.free.reshape(runs, state.free.shape[1], -1).transpose(1, 2).double()[..., None]
-        matrix = torch.diag_embed(w) + self.relaxation.matrix().double()[:, None]
+        weight, tie = torch.diag_embed(w), self.relaxation.matrix().double()[:, None]
         if self.relaxation.n_free < f:
             p = self.relaxation.means().double()
-            matrix, y = p.T @ matrix @ p, p.T @ y
-        # A proximal ridge: a cluster without mass stays where it is, and a fixed point stays fixed.
-        ridge = 1e-13 * w.mean(-1)[..., None, None] + 1e-280
-        matrix = matrix + ridge * torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
-        rhs = y + ridge * old
-        if matrix.shape[1] == 1:  # one matrix for all coordinates
-            solved = torch.linalg.solve(matrix[:, 0], rhs[..., 0].transpose(1, 2))
+            weight, tie, y = p.T @ weight @ p, p.T @ tie @ p, p.T @ y
+        if weight.shape[1] == 1:  # one matrix for all coordinates
+            solved = stationary(weight[:, 0], y[..., 0].transpose(1, 2), old[..., 0].transpose(1, 2), tie[:, 0])
         else:
-            solved = torch.linalg.solve(matrix, rhs)[..., 0].transpose(1, 2)
+            solved = stationary(weight, y, old, tie)[..., 0].transpose(1, 2)
         result: Tensor = solved.reshape(state.free.shape).to(state.free.dtype)
         return result
 

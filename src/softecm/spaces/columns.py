@@ -14,7 +14,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.spaces.real import LARGEST
+from softecm.spaces.ranges import LARGEST, refuse_range
 
 MISSING, UNSEEN = -1, -2  # codes of cells that are empty, or hold a category the fit never saw
 ROWS = 1 << 16  # cells held as Python values at once
@@ -359,6 +359,7 @@ def learn_number(
     if not observed.any():
         raise_empty(cells)
     values = numbers[observed]
+    refuse_range(float(values.min()), float(values.max()), what=cells.label)
     weights = np.ones(len(values)) if sample_weight is None else sample_weight[observed]
     center = float(np.average(values, weights=weights))
     return NumberColumn(

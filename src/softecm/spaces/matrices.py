@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm.spaces.real import LARGEST
+from softecm.spaces.ranges import refuse_range
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -65,17 +65,14 @@ def refuse_not_finite(d: NDArray[np.floating]) -> None:
 
 
 def refuse_negative(d: NDArray[np.floating]) -> None:
-    """A dissimilarity below zero, or too large to be squared."""
+    """A dissimilarity below zero, or too large or too small to be squared."""
     if d.min() < 0:
         i, j = np.unravel_index(int(d.argmin()), d.shape)
         raise ValueError(
             f"X must not hold a negative dissimilarity; got {d[i, j]:g} for objects {i} and {j}. Turn similarities s into "
             "dissimilarities, such as max(s) - s, or subtract what an object differs from itself."
         )
-    if d.max() > LARGEST:
-        raise ValueError(
-            f"X must hold dissimilarities of at most {LARGEST:g}; got {d.max():g}. Divide them by a constant first."
-        )
+    refuse_range(0.0, float(d.max()))
 
 
 def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:

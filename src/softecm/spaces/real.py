@@ -12,21 +12,29 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.spaces.base import Space
+from softecm.spaces.ranges import refuse_large, refuse_range
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-LARGEST = 1e150  # squares of larger numbers, and sums of them, leave the range of float64
 
-
-class Width(NamedTuple):
-    """How many columns every block has."""
+class Extent(NamedTuple):
+    """How many columns every block has, and between which numbers it lies."""
 
     columns: int
+    low: float
+    high: float
 
-    def merge(self, other: Width) -> Width:
-        """The same; blocks of another width are refused before."""
-        return self
+    @classmethod
+    def of(cls, X: NDArray[np.floating]) -> Extent:
+        """Of rows."""
+        if not X.size:
+            return cls(X.shape[1], 0.0, 0.0)
+        return cls(X.shape[1], float(X.min()), float(X.max()))
+
+    def merge(self, other: Extent) -> Extent:
+        """Two blocks together; blocks of another width are refused before."""
+        return Extent(self.columns, min(self.low, other.low), max(self.high, other.high))
 
 
 @dataclass(frozen=True)
@@ -56,20 +64,20 @@ class RealVectors(Space):
 
     def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> RealVectors:
         """Remember the number of columns."""
-        return replace(self, n_features=X.shape[1], dtype=dtype)
+        return self.fit_described(self.describe(X), dtype=dtype)
 
-    def describe(self, X: NDArray[np.floating]) -> Width:
-        """The number of columns."""
-        _check_size(X)
-        return Width(X.shape[1])
+    def describe(self, X: NDArray[np.floating]) -> Extent:
+        """The number of columns, and the range of the numbers."""
+        return Extent.of(X)
 
-    def fit_described(self, description: Width, *, dtype: torch.dtype) -> RealVectors:
-        """Remember it."""
+    def fit_described(self, description: Extent, *, dtype: torch.dtype) -> RealVectors:
+        """Remember the number of columns."""
+        refuse_range(description.low, description.high, dtype)
         return replace(self, n_features=description.columns, dtype=dtype)
 
     def encode(self, X: NDArray[np.floating]) -> Tensor:
         """Rows as a tensor (n, p); shares memory with ``X`` where the type allows."""
-        _check_size(X)
+        refuse_large(float(np.max(np.abs(X), initial=0.0)), self.dtype)
         return self.tensor(X)
 
     def tensor(self, X: NDArray[np.floating]) -> Tensor:
@@ -106,12 +114,3 @@ class RealVectors(Space):
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
         """Gaussian rows in four dimensions."""
         return torch.randn((n, 4), generator=generator, dtype=torch.float64)
-
-
-def _check_size(X: NDArray[np.floating]) -> None:
-    largest = float(np.max(np.abs(X), initial=0.0))
-    if largest > LARGEST:
-        raise ValueError(
-            f"X must hold numbers of at most {LARGEST:g} in size; got {largest:g}. "
-            "Squares of larger ones overflow: divide the columns by a constant first."
-        )

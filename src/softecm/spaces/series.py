@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softecm._checks import check_choice, check_count
 from softecm.spaces.base import Space, content_keys
-from softecm.spaces.real import LARGEST
+from softecm.spaces.ranges import refuse_large, refuse_range
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -130,11 +130,7 @@ def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
     row = row[: seen[-1] + 1]
     if len(row) < 2:
         raise ValueError(f"X must hold series of at least 2 steps; got {len(row)} in series {i}. Leave it out.")
-    if np.nanmax(np.abs(row)) > LARGEST:
-        raise ValueError(
-            f"X must hold numbers of at most {LARGEST:g} in size; got {np.nanmax(np.abs(row)):g} in series {i}. Their "
-            "squares leave the range of a float: divide all series by a constant first."
-        )
+    refuse_large(float(np.nanmax(np.abs(row))), what=f"series {i} of X")
     if np.isnan(row).all(0).any():
         channel = int(np.flatnonzero(np.isnan(row).all(0))[0])
         raise ValueError(
@@ -211,6 +207,7 @@ class TimeSeries(Space):
 
     def fit(self, X: list[NDArray[np.float64]], *, dtype: torch.dtype) -> TimeSeries:
         """Choose the prototypes' length."""
+        refuse_range(min(float(np.nanmin(row)) for row in X), max(float(np.nanmax(row)) for row in X), dtype)
         lengths = [len(row) for row in X]
         length = self.length
         if isinstance(length, str):

@@ -121,6 +121,15 @@ class EncodedTable:
         """The same in main memory."""
         return self.to(torch.device("cpu"))
 
+    @cached_property
+    def codes_are_known(self) -> bool:
+        """Whether every code is one of its column's levels, or marks an unseen category or a gap; one pass, once."""
+        if not self.codes.numel():
+            return True
+        highest = torch.tensor(self.layout.levels, device=self.codes.device) + 1
+        low, high = self.codes.amin(0), self.codes.amax(0)
+        return bool((low >= 0).all() and (high <= highest).all())
+
     @property
     def is_cuda(self) -> bool:
         """Whether the table lies on a GPU."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 
+from softecm.kernels.compiling import compiled
 from softecm.kernels.soft_dtw.checks import Pairs
-from softecm.kernels.types import Compiler, Ints
+from softecm.kernels.types import Ints
 
 Where: TypeAlias = Ints | tuple[Ints, Ints]
 """Where the values of a chunk belong: positions in a list of pairs, or rows and columns."""
 
-_jit: Compiler = njit(nogil=True, cache=True)
+_jit = compiled()
 
 _CHUNK_PAIRS = 2**20  # pairs whose indices are held at once
 _TABLE_BYTES = 16 * 2**20  # a table this large is kept whole

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from softecm.kernels.types import Compiler, Floats, Ints, Reals
+from softecm.kernels.compiling import compiled
+from softecm.kernels.types import Floats, Ints, Reals
 
-_jit: Compiler = njit(nogil=True, cache=True, error_model="numpy")
+_jit = compiled()
 
 
 @_jit

@@ -17,6 +17,7 @@ from numba.core.typing.context import Context
 from numba.core.typing.templates import ConcreteTemplate, Signature, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
+from softecm.kernels.compiling import BOUNDS
 from softecm.kernels.types import Intrinsic
 
 
@@ -103,7 +104,16 @@ for _op, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (opera
 def _address(
     context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value], lanes: Lanes
 ) -> ir.Value:
-    data = context.make_array(sig.args[0])(context, builder, args[0]).data
+    array = context.make_array(sig.args[0])(context, builder, args[0])
+    data = array.data
+    if BOUNDS:
+        last = builder.sub(array.nitems, context.get_constant(types.intp, lanes.width))
+        outside = builder.or_(
+            builder.icmp_signed("<", args[1], context.get_constant(types.intp, 0)),
+            builder.icmp_signed(">", args[1], last),
+        )
+        with builder.if_then(outside, likely=False):
+            context.call_conv.return_user_exc(builder, IndexError, ("lanes outside the workspace",))
     return builder.bitcast(builder.gep(data, [args[1]]), lanes.real.as_pointer())
 
 
@@ -126,7 +136,7 @@ def _larger(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
 
 @intrinsic
 def load(typingctx: Context, array: types.Array, index: types.Integer) -> Intrinsic:
-    """Lanes of an array from an index on (no bounds, no wrap-around)."""
+    """Lanes of an array from an index on (no wrap-around; bounds only under SOFTECM_BOUNDS)."""
     lanes = _LANES[array.dtype]
 
     def codegen(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> ir.Value:

@@ -7,8 +7,8 @@ recursion and the layout.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from softecm.kernels.compiling import compiled
 from softecm.kernels.soft_dtw.lanes import (
     exp2_fraction,
     exp2_whole,
@@ -23,9 +23,9 @@ from softecm.kernels.soft_dtw.lanes import (
     splat,
     store,
 )
-from softecm.kernels.types import Compiler, Ints, Real, Reals
+from softecm.kernels.types import Ints, Real, Reals
 
-_jit: Compiler = njit()
+_jit = compiled(cache=False)
 
 
 @_jit
