@@ -1,0 +1,52 @@
+"""What the checks before compiled code cost: their time alone over that of a whole round of the kernel.
+
+``python benchmarks/checks.py``
+
+The checks are timed by calling ``entry.expect`` on the very arrays of the round, as the round does.
+"""
+
+from __future__ import annotations
+
+import time
+from unittest.mock import patch
+
+import numpy as np
+
+from softecm.kernels import entry, quadratic
+
+
+def least(job, repeat=7, number=20):
+    """Seconds a call, the least of several averages."""
+    best = np.inf
+    for _ in range(repeat):
+        start = time.perf_counter()
+        for _ in range(number):
+            job()
+        best = min(best, (time.perf_counter() - start) / number)
+    return best
+
+
+def measure(n: int, p: int, f: int) -> tuple[float, float]:
+    """Seconds of a round and of its checks: one run, f sets."""
+    rng = np.random.default_rng(0)
+    x, v = rng.normal(size=(n, p)), rng.normal(size=(1, f, p))
+    arguments = (x, None, v, v, np.ones((1, f)), np.full(1, 2.0), np.full(1, 9.0), 1e-3)
+    calls = []
+
+    def noted(*given):
+        calls.append(given)
+        return entry.expect(*given)
+
+    with patch.object(quadratic, "expect", noted):
+        quadratic.run_round(*arguments)
+    whole = least(lambda: quadratic.run_round(*arguments))
+    checks = least(lambda: [entry.expect(*given) for given in calls], number=2000)
+    return whole, checks
+
+
+if __name__ == "__main__":
+    print("objects x columns | sets | round | checks | share")
+    for n in (1_000, 100_000):
+        for f in (3, 6, 10):
+            whole, checks = measure(n, 10, f)
+            print(f"{n} x 10 | {f} | {1e6 * whole:.0f} us | {1e6 * checks:.2f} us | {100 * checks / whole:.2f} %")
