@@ -13,6 +13,7 @@ from softecm.algorithms.bcm import bcm_prices
 from softecm.algorithms.catecm import ModeProblem
 from softecm.algorithms.ccm import ccm_prices
 from softecm.algorithms.ecmdd import MedoidProblem
+from softecm.algorithms.medoid_ties import Ranking
 from softecm.algorithms.precomputed import discrete_problem
 from softecm.algorithms.recm import RelationalProblem
 from softecm.algorithms.spread_means import spread_problem
@@ -94,7 +95,7 @@ def ecmdd(d: Tensor, focal: Any, init: Any, *, gamma: float = 0.5, eta: float = 
     priced = {k: options.pop(k) for k in ("alpha", "beta", "delta") if k in options}
     start = torch.as_tensor(np.asarray(init))
     cost = prices(len(start), **{"beta": 1.2, **priced}).cost(focal, d, options.pop("weights", None))
-    return iterate(MedoidProblem(d, focal, cost, gamma, eta), start, options.pop("max_iter", 200))
+    return iterate(MedoidProblem(d, focal, cost, gamma, eta, Ranking(d.numpy())), start, options.pop("max_iter", 200))
 
 
 def catecm(x: Any, focal: Any, init: Tensor, **options: Any) -> Solution:

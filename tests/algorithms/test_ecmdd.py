@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from pure import ecmdd
 from softecm import ECMdd, FocalSets, load_model
 from softecm.algorithms.ecmdd import best_objects, set_medoids
+from softecm.algorithms.medoid_ties import Ranking
 from softecm.datasets import load_diamond, make_blobs
 from softecm.distances.medoid_mixture import mixed_with_clusters as mixed
 from softecm.objective import update_masses
@@ -22,7 +23,8 @@ from softecm.scores import adjusted_rand_index
 def test_medoids_are_the_best_by_brute_force(seed):
     rng = np.random.default_rng(seed)
     prices = rng.integers(0, 4, size=(3, 7)).astype(float)  # ties and conflicts are frequent
-    chosen = best_objects(prices)
+    alike = Ranking(np.ones((7, 7)))
+    chosen = best_objects(prices, alike, np.arange(3))
     assert len(set(chosen.tolist())) == 3
     least = min(sum(prices[k, z] for k, z in enumerate(choice)) for choice in permutations(range(7), 3))
     assert prices[np.arange(3), chosen].sum() == least
@@ -34,7 +36,7 @@ def test_set_medoids_are_the_best_by_brute_force(seed):
     d = cdist(*[rng.normal(size=(9, 2))] * 2)
     focal = FocalSets.full(3)
     clusters = rng.choice(9, 3, replace=False)[None]
-    found = set_medoids(d, focal, clusters, 0.7)[0]
+    found = set_medoids(Ranking(d), focal, clusters, 0.7)[0]
     for a, members in enumerate(focal.sets[3:]):
         costs = [np.var(t) + 0.7 * np.mean(t) for t in ([d[z, clusters[0, k]] for k in members] for z in range(9))]
         assert costs[found[a]] == pytest.approx(min(costs))
@@ -45,7 +47,7 @@ def test_a_round_is_the_definition():
     d = torch.as_tensor(cdist(*[rng.normal(size=(12, 2))] * 2))
     focal = FocalSets.full(2)
     found = ecmdd(d, focal, np.array([[0, 1]]), beta=1.5, delta=2.0, gamma=0.3, max_iter=1)
-    medoids = np.concatenate([[0, 1], set_medoids(d.numpy(), focal, np.array([[0, 1]]), 1.0)[0]])
+    medoids = np.concatenate([[0, 1], set_medoids(Ranking(d.numpy()), focal, np.array([[0, 1]]), 1.0)[0]])
     tau = d.numpy()[:, medoids]
     to_set = (tau[:, 2] + 0.3 / 2 * (tau[:, 0] + tau[:, 1])) / 1.3
     expected = np.column_stack([tau[:, :2], to_set])

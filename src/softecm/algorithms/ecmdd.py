@@ -15,10 +15,11 @@ from torch import Tensor
 from softecm._batch import Batch, from_tensors, named_tensors
 from softecm._checks import check_number
 from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.medoid_ties import Ranking
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.medoid_mixture import MedoidMixture, mixed_with_clusters
-from softecm.distances.precomputed import Precomputed, all_pairs, medoid
+from softecm.distances.precomputed import Precomputed, all_pairs
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
@@ -64,7 +65,7 @@ class MedoidProblem:
     A cluster's medoid minimises :math:`\sum_i m_i(\{\omega_k\})^\beta \tau(i, z)` over the objects, no two clusters sharing
     one; a set's medoid minimises the variance plus ``eta`` times the mean of its dissimilarities to the clusters' medoids.
     The medoids look at the single clusters' masses only, so the objective may rise: a run ends when its medoids stay or
-    come back to where they have been, and its best round is kept.
+    come back to where they have been, and its best round is kept. Among objects that cost the same, ``ranking`` chooses.
     """
 
     dissimilarities: Tensor  # (n, n)
@@ -72,6 +73,7 @@ class MedoidProblem:
     cost: MassCost
     gamma: float
     eta: float
+    ranking: Ranking
     tol: ClassVar[float] = 0.0
     patience: ClassVar[int] = 1
     rises: ClassVar[str] = "taken, best kept"
@@ -89,14 +91,16 @@ class MedoidProblem:
         if self.cost.weights is not None:
             raised = raised * self.cost.weights[:, None]
         prices = (raised.transpose(1, 2).reshape(-1, n) @ self.dissimilarities).reshape(-1, c, n).numpy()
-        moved = torch.from_numpy(np.stack([best_objects(price) for price in prices]))
+        before = state.clusters.numpy()
+        found = [best_objects(price, self.ranking, z) for price, z in zip(prices, before, strict=True)]
+        moved = torch.from_numpy(np.stack(found))
         back = (state.seen == moved[:, None]).all(2).any(1)
         seen = torch.cat([state.seen, moved[:, None]], 1)
         return self._at(moved, seen, torch.where(back, 0.0, torch.inf))
 
     def _at(self, clusters: Tensor, seen: Tensor, change: Tensor | float) -> MedoidState:
         d = self.dissimilarities
-        others = torch.from_numpy(set_medoids(d.numpy(), self.focal, clusters.numpy(), self.eta))
+        others = torch.from_numpy(set_medoids(self.ranking, self.focal, clusters.numpy(), self.eta))
         medoids = torch.cat([clusters, others], 1)
         to_sets = mixed_with_clusters(d[:, medoids].transpose(0, 1), self.focal, self.gamma)  # (runs, n, f)
         cost = self.cost
@@ -114,23 +118,26 @@ class MedoidProblem:
         return replace(self, cost=self.cost.select(runs))
 
 
-def best_objects(prices: NDArray[np.floating[Any]]) -> Indices:
+def best_objects(prices: NDArray[np.floating[Any]], ranking: Ranking, medoids: Indices) -> Indices:
     """A different object for each cluster, the sum of their prices (c, n) the least possible."""
-    chosen: Indices = prices.argmin(1)
+    chosen = np.array([ranking.cheapest(price, medoids) for price in prices], dtype=np.int64)
     if len(np.unique(chosen)) == len(chosen):
         return chosen
-    columns: Indices = linear_sum_assignment(prices)[1]
-    return columns
+    order = ranking.ordered(np.arange(prices.shape[1]), medoids)
+    scale = float(prices.max()) or 1.0
+    columns = linear_sum_assignment(np.round(prices[:, order] / scale, 12))[1]
+    assigned: Indices = order[columns]
+    return assigned
 
 
-def set_medoids(d: NDArray[np.floating[Any]], focal: FocalSets, clusters: Indices, eta: float) -> Indices:
+def set_medoids(ranking: Ranking, focal: FocalSets, clusters: Indices, eta: float) -> Indices:
     """Objects nearest to, and equally far from, a set's clusters' medoids: (runs, c) -> (runs, sets)."""
     larger = focal.sets[focal.n_clusters :]
     chosen = np.empty((len(clusters), len(larger)), dtype=np.int64)
     for run, z in enumerate(clusters):
         for a, members in enumerate(larger):
-            rows = d[z[list(members)]]
-            chosen[run, a] = (rows.var(0) + eta * rows.mean(0)).argmin()
+            rows = ranking.dissimilarities[z[list(members)]]
+            chosen[run, a] = ranking.cheapest(rows.var(0) + eta * rows.mean(0), z)
     return chosen
 
 
@@ -160,7 +167,9 @@ class EvidentialMedoids(Algorithm[Any]):
         d = self._all(metric, space, x)
         places = torch.arange(len(d)) if weights is None else weights.nonzero()[:, 0]
         inside = d[places][:, places]
-        center = int(medoid(inside, None if weights is None else weights[places]))
+        counts = torch.ones(len(places), dtype=d.dtype) if weights is None else weights[places].to(d.dtype)
+        ranking = _ranking(inside, counts)
+        center = ranking.cheapest((counts @ inside).numpy(), np.empty(0, dtype=np.int64))
         return d[:, int(places[center])].numpy()
 
     def problem(
@@ -173,7 +182,8 @@ class EvidentialMedoids(Algorithm[Any]):
         weights = objects.weights
         if len(present) < len(d):
             d, weights = d[present][:, present], None if weights is None else weights[present]
-        return MedoidProblem(d, chosen.focal, prices.cost(chosen.focal, d, weights), self.gamma, self.eta)
+        cost = prices.cost(chosen.focal, d, weights)
+        return MedoidProblem(d, chosen.focal, cost, self.gamma, self.eta, _ranking(d, weights))
 
     def seeded(self, objects: Objects[Any], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Different objects for the clusters of each run (runs, c), counted among those present."""
@@ -224,6 +234,10 @@ class EvidentialMedoids(Algorithm[Any]):
     def metric_of(self, objects: Objects[Any], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """The mixture of dissimilarities to medoids."""
         return MedoidMixture(objects.metric, chosen.focal, self.gamma)
+
+
+def _ranking(d: Tensor, weights: Tensor | None) -> Ranking:
+    return Ranking(d.numpy(), None if weights is None else weights.numpy())
 
 
 def _present(objects: Objects[Any]) -> Tensor:
@@ -288,6 +302,13 @@ class ECMdd(PrototypeFamily):
     labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_, runs_, n_iter_, converged_,
     separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`; the objective may rise between rounds,
     ``objective_`` is the least of ``history_``
+
+    Notes
+    -----
+    Another order of the rows gives the same masses in that order. Where several objects would do as a medoid equally well,
+    the one with the least sum of dissimilarities to all objects is taken, then the one nearest to the clusters' medoids in
+    their order (:class:`~softecm.algorithms.medoid_ties.Ranking`). Only objects that are mirror images of each other can't
+    be told apart: the masses are then the same but for the names of such objects.
 
     Examples
     --------
