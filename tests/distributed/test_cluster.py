@@ -3,7 +3,6 @@
 import os
 import signal
 import warnings
-from concurrent.futures import CancelledError
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ pytest.importorskip("distributed", reason="needs dask: pip install 'softecm[dask
 from softecm import ECM, SoftECM  # noqa: E402
 from softecm.datasets import make_blobs  # noqa: E402
 from softecm.distributed.cluster import Cluster  # noqa: E402
+from softecm.distributed.waiting import ClusterLost  # noqa: E402
 
 X = make_blobs(800, between=20, outliers=10, random_state=0).data
 START = X[[0, 200, 400]]
@@ -117,14 +117,14 @@ def test_a_lost_cluster_leaves_a_checkpoint_to_go_on_from(client, tmp_path, monk
     ask = Cluster._merged
     calls = []
 
-    def lost(self, parts, merge):
+    def lost(self, parts, merge, homes=()):
         calls.append(1)
         if len(calls) > 14:
-            raise CancelledError("lost connection to scheduler")
-        return ask(self, parts, merge)
+            raise ClusterLost("the Dask cluster has dropped what it was asked.")
+        return ask(self, parts, merge, homes)
 
     monkeypatch.setattr(Cluster, "_merged", lost)
-    with client.as_current(), pytest.raises(RuntimeError, match=r"cluster was lost .*resume="):
+    with client.as_current(), pytest.raises(RuntimeError, match=r"cluster has dropped .*resume="):
         SoftECM(3, init=START, tol=1e-2).fit(few, checkpoint=file)
     monkeypatch.undo()
     again = SoftECM(3, init=START, tol=1e-2).fit(few, resume=file)  # without the cluster

@@ -4,44 +4,23 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softecm.distributed.engines import FAN_IN, INLINE, SHARE, Engine, Placement, Tree, firsts, named
-from softecm.distributed.sources import Data, Delayed, Raw, Source, Weights
+from softecm.distributed.sources import Data, Raw, Source, Weights
+from softecm.distributed.waiting import Client, ClusterLost, Delayed, WorkerGone, answer, some_workers, started, workers
 from softecm.spaces.scattered import Block, Scattered
 
 if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
-
-
-class Client(Protocol):
-    """What is asked of a Dask client."""
-
-    def scheduler_info(self, *, n_workers: int) -> dict[str, Any]:
-        """The workers, by address."""
-
-    def compute(self, tasks: Delayed | Sequence[Delayed], **how: object) -> Any:
-        """Start tasks; the values themselves with ``sync``."""
-
-
-def current_client() -> Client | None:
-    """The Dask client in use, or None."""
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import get_client
-
-    try:
-        return cast("Client", get_client())
-    except ValueError:
-        return None
+TRIES = 4  # of one pass over the blocks, each after the loss of a worker
 
 
 class Cluster(Engine):
@@ -53,7 +32,7 @@ class Cluster(Engine):
         self._check_sizes()
 
     def _check_sizes(self) -> None:
-        limits = [w["memory_limit"] for w in self.client.scheduler_info(n_workers=-1)["workers"].values()]
+        limits = [w["memory_limit"] for w in workers(self.client).values()]
         least = min((limit for limit in limits if limit), default=None)
         for i, size in enumerate(self.source.sizes or []):
             if least is not None and size > SHARE * least:
@@ -79,13 +58,13 @@ class Cluster(Engine):
         task: Delayed = delayed(function, pure=False)(*arguments)
         return task
 
-    def _merged(self, parts: Sequence[Delayed], merge: Callable[[T, T], T]) -> T:
+    def _merged(self, parts: Sequence[Delayed], merge: Callable[[T, T], T], homes: Iterable[str] = ()) -> T:
         """The answers merged by a tree of tasks; the last one comes to the client."""
         payload = packed(merge)
         while len(parts) > 1:
             parts = [self._task(_merge, payload, parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
-        answer: T = self.client.compute(parts[0], sync=True)
-        return answer
+        merged: T = answer(self.client, parts[0], homes)
+        return merged
 
     def encoded(
         self,
@@ -96,28 +75,46 @@ class Cluster(Engine):
         placement: Placement,
     ) -> Scattered:
         """Each block encoded once and kept by its worker; a lost one is read and encoded again."""
-        payload = packed(encode)
-        tasks = [
-            self._task(_encoded, payload, name, raw, own, first)
-            for (name, raw, own), first in zip(self._raw(weights), firsts(lengths), strict=True)
-        ]
-        return ClusterObjects(self, self._spread(tasks), sum(lengths), total, placement)
+        payload, blocks = packed(encode), list(zip(self._raw(weights), firsts(lengths), strict=True))
 
-    def _spread(self, tasks: Sequence[Delayed]) -> list[Delayed]:
-        """Start the tasks, as many on each worker as its threads are worth; elsewhere should it be gone."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"]
-        if not workers:  # they may yet come
-            waiting: list[Delayed] = self.client.compute(tasks)
-            return waiting
-        counts = shares(len(tasks), [int(w["nthreads"]) for w in workers.values()])
-        futures: list[Delayed] = []
-        for address, count in zip(workers, counts, strict=True):
-            group = tasks[len(futures) : len(futures) + count]
-            futures += self.client.compute(group, workers=[address], allow_other_workers=True) if group else []
-        return futures
+        def task(i: int) -> Delayed:
+            (name, raw, own), first = blocks[i]
+            return self._task(_encoded, payload, name, raw, own, first)
+
+        return ClusterObjects(self, Held(self.client, task, len(blocks)), sum(lengths), total, placement)
 
     def close(self) -> None:
         """The workers forget the blocks when nothing refers to them."""
+
+
+class Held:
+    """Encoded blocks, and the workers they were given to.
+
+    A task that is tied to a worker waits for ever once all workers are gone, even where others are allowed: Dask does not
+    look at it again when another one joins. So the blocks of a worker that is gone are given to others by new tasks, and
+    only these are tied, not the reading of the source, which has the same name every time.
+    """
+
+    def __init__(self, client: Client, task: Callable[[int], Delayed], count: int) -> None:
+        self.client, self.task = client, task
+        self.futures: list[Delayed | None] = [None] * count
+        self.homes = [""] * count
+        self.renew()
+
+    def renew(self) -> None:
+        """Give out the blocks that are with no worker, as many to each as its threads are worth."""
+        from dask.base import annotate
+
+        there = some_workers(self.client)
+        left = [i for i, home in enumerate(self.homes) if home not in there]
+        counts = shares(len(left), [int(worker["nthreads"]) for worker in there.values()])
+        for address, count in zip(there, counts, strict=True):
+            given, left = left[:count], left[count:]
+            with annotate(workers=[address], allow_other_workers=True):
+                tasks = [self.task(i) for i in given]
+            futures = started(self.client, tasks)
+            for i, future in zip(given, futures, strict=True):
+                self.futures[i], self.homes[i] = future, address
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ class ClusterObjects(Scattered):
     """Encoded blocks on the workers."""
 
     cluster: Cluster
-    futures: list[Delayed]
+    held: Held
     n_objects: int
     weight_sum: float
     placement: Placement
@@ -143,8 +140,14 @@ class ClusterObjects(Scattered):
         payload = packed(function)
         # A task, not scattered data: should its worker die, the scheduler can make it again.
         shared = payload if len(payload) < INLINE else self.cluster._task(_same, payload)
-        parts = [self.cluster._task(_of_block, shared, future, tuple(self.placement)) for future in self.futures]
-        return self.cluster._merged(parts, merge)
+        for _ in range(TRIES):
+            held = self.held
+            parts = [self.cluster._task(_of_block, shared, future, tuple(self.placement)) for future in held.futures]
+            try:
+                return self.cluster._merged(parts, merge, held.homes)
+            except WorkerGone:
+                held.renew()
+        raise ClusterLost(f"workers were lost {TRIES} times in one pass over the blocks: they may lack memory.")
 
 
 def shares(n: int, threads: Sequence[int]) -> list[int]:

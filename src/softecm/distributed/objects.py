@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -34,11 +33,12 @@ from softecm.distributed.passes import (
 )
 from softecm.distributed.seeding import arrivals, seed_scattered
 from softecm.distributed.sources import Raw, Source, block_weights, source_of
+from softecm.distributed.waiting import ClusterLost
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import Columns, InMemory, Objects, barycenter_from, distances_to, named, start_rows
 from softecm.fit.seeding import Draw
-from softecm.fit.settings import Settings
+from softecm.fit.settings import Plan, Settings
 from softecm.spaces.base import Described
 from softecm.spaces.matrices import check_enough
 from softecm.spaces.real import RealVectors
@@ -130,19 +130,18 @@ def opened(
     try:
         with threads(None if isinstance(engine, Cluster) else chosen.n_jobs):
             yield algorithm, _prepared(algorithm, metric, chosen, owner, source, engine, sample_weight)
-    except Exception as error:
-        if type(error).__module__.split(".")[0] in ("distributed", "concurrent", "asyncio") and chosen.plan is not None:
-            raise RuntimeError(_lost(error, chosen.plan.path)) from error
-        raise
+    except ClusterLost as error:
+        raise ClusterLost(f"{error} {_remedy(chosen.plan)}") from error
     finally:
         engine.close()
 
 
-def _lost(error: Exception, path: Path) -> str:
-    what = f"the Dask cluster was lost during the fit ({type(error).__name__})"
-    if not path.exists():
-        return f"{what} before its first round was over: begin anew."
-    return f"{what}. The last whole round is in {path}: go on with fit(X, resume={str(path)!r})."
+def _remedy(plan: Plan | None) -> str:
+    if plan is None:
+        return "The fit is lost; with fit(X, checkpoint='fit.checkpoint') its last whole round is kept."
+    if not plan.path.exists():
+        return "Begin anew: the first round was not over."
+    return f"The last whole round is in {plan.path}: go on with fit(X, resume={str(plan.path)!r})."
 
 
 def _refuse(algorithm: Algorithm[Any], metric: SemiMetric, chosen: Settings, owner: str) -> None:

@@ -17,11 +17,12 @@ from numpy.typing import DTypeLike, NDArray
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.decided import CLEAR, WORDS, checked_clear, counts_of
 from softecm.belief.transforms import LabelRule, Normalisation
-from softecm.distributed.cluster import Cluster, current_client, packed
+from softecm.distributed.cluster import Cluster, packed
 from softecm.distributed.encoding import Encoder
 from softecm.distributed.engines import Engine, Streaming, Tree, ahead
 from softecm.distributed.parquet import parquet_library
 from softecm.distributed.sources import Data, Raw, Source
+from softecm.distributed.waiting import current_client, value_of
 from softecm.files.atomic import replaced
 from softecm.fit.model import PrototypeModel
 
@@ -204,7 +205,7 @@ class ScatteredPartition:
         if self.source.delayed is None or current_client() is None:
             masses = np.concatenate([part.masses for part in self.blocks()])
         else:
-            masses = self.masses.compute()  # type: ignore[no-untyped-call]
+            masses = value_of(self.masses)
         return CredalPartition(masses, self.focal_sets)
 
     def to_parquet(

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from softecm.distributed.waiting import Delayed, value_of
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray
 
 
 Data: TypeAlias = Any  # a block as it came: an array, a data frame, a list of series
-
-
-class Delayed(Protocol):
-    """A Dask value that is not computed yet."""
-
-    def compute(self) -> Any:
-        """Now."""
 
 
 Weights: TypeAlias = Sequence[Delayed] | Sequence[NDArray[np.float64]]  # of each block
@@ -91,7 +86,7 @@ class DaskBlocks(Source):
     @property
     def look(self) -> object:
         """The collection's own description, or the first block."""
-        return self._delayed[0].compute() if self._look is None else self._look
+        return value_of(self._delayed[0]) if self._look is None else self._look
 
     @property
     def sizes(self) -> Sequence[int] | None:
@@ -106,12 +101,12 @@ class DaskBlocks(Source):
     def read(self) -> Iterator[Data]:
         """Computed one by one by whatever scheduler is set."""
         for block in self._delayed:
-            yield block.compute()
+            yield value_of(block)
 
 
 def computed(weights: Delayed | NDArray[np.float64]) -> NDArray[np.float64]:
     """A block's weights as numbers."""
-    return np.asarray(weights if isinstance(weights, np.ndarray) else weights.compute(), dtype=np.float64)
+    return np.asarray(weights if isinstance(weights, np.ndarray) else value_of(weights), dtype=np.float64)
 
 
 def source_of(X: object) -> Source:

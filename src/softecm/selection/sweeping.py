@@ -201,14 +201,13 @@ def _numbered(task: Task, data: Data, resamples: int) -> tuple[Task, Rows]:
 def _on_cluster(
     tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int, client: Any
 ) -> Iterator[tuple[Task, Rows]]:
-    from distributed import as_completed
+    from softecm.distributed.waiting import as_done
 
     names = {task.data for task in tasks}
     scattered = {name: client.scatter(datasets[name], broadcast=True) for name in names}
     futures = [client.submit(_numbered, task, scattered[task.data], resamples, pure=False) for task in tasks]
     try:
-        for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
-            yield future.result()
+        yield from as_done(client, futures)
     finally:
         client.cancel(futures)
 

@@ -1,0 +1,197 @@
+"""Answers of a Dask cluster, waited for no longer than there is somebody who could give them.
+
+Dask itself waits for workers for ever. Here a look at the scheduler every second says whether one is there; the fit goes on
+when one comes back (its nanny restarts it, another joins) and ends with :class:`ClusterLost` when none does.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+#: Seconds without a worker that can work, or without a word from the scheduler, after which a cluster is lost.
+LOST = 45.0
+LOOK = 1.0  # seconds between two looks at the workers
+
+
+class ClusterLost(RuntimeError):
+    """The workers or the scheduler of a Dask cluster are gone, or die of what they are asked."""
+
+
+class WorkerGone(Exception):
+    """A worker that blocks were given to is not there any longer."""
+
+
+class Delayed(Protocol):
+    """A Dask value that is not computed yet."""
+
+    def compute(self) -> Any:
+        """Now."""
+
+
+class Future(Protocol):
+    """A value that a cluster computes."""
+
+    @property
+    def status(self) -> str:
+        """How far it is: "pending", "finished", "error", "cancelled" or "lost"."""
+
+    def result(self, timeout: float) -> Any:
+        """The value."""
+
+    def cancel(self) -> None:
+        """Not wanted any longer."""
+
+
+class Client(Protocol):
+    """What is asked of a Dask client."""
+
+    @property
+    def status(self) -> str:
+        """Whether it is "running"."""
+
+    @property
+    def scheduler(self) -> Any:
+        """The scheduler's side of the connection."""
+
+    def sync(self, function: Callable[..., Any], *, callback_timeout: float, **arguments: object) -> Any:
+        """Ask, and wait for the answer."""
+
+    def compute(self, tasks: Delayed | Sequence[Delayed]) -> Any:
+        """Start tasks: a future, or a list of them."""
+
+
+def current_client() -> Client | None:
+    """The Dask client in use, or None."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_client
+
+    try:
+        return cast("Client", get_client())
+    except ValueError:
+        return None
+
+
+def value_of(task: Delayed) -> Any:
+    """A Dask value computed, on the cluster in use or without one."""
+    client = current_client()
+    return task.compute() if client is None else answer(client, task)
+
+
+def workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
+    """The workers by address, as the scheduler knows them now."""
+    try:
+        if client.status == "running":
+            found: Mapping[str, Mapping[str, Any]] = client.sync(
+                client.scheduler.identity, n_workers=-1, callback_timeout=LOST
+            )["workers"]
+            return found
+    except (OSError, RuntimeError, AttributeError) as error:  # a timeout is an OSError
+        raise ClusterLost(f"the Dask scheduler does not answer ({type(error).__name__}).") from error
+    raise ClusterLost(f"the Dask client has no scheduler, it is {client.status}.")
+
+
+def answer(client: Client, task: Delayed, homes: Iterable[str] = ()) -> Any:
+    """The value of a task; ``ClusterLost`` where nobody can compute it for ``LOST`` seconds.
+
+    ``WorkerGone`` where it is not there after a second, and one of the workers ``homes`` isn't either.
+    """
+    future: Future = started(client, task)
+    watch = Watch(client, homes)
+    try:
+        while True:
+            fetched = future.status == "finished"
+            try:
+                return future.result(timeout=LOST if fetched else LOOK)
+            except TimeoutError as error:
+                if future.status == "error":
+                    raise  # the task's own
+                if fetched:
+                    raise ClusterLost(f"the worker that holds an answer did not send it in {LOST:g} s.") from error
+                watch.look()
+    except Exception as error:
+        _tell(error)
+        raise
+    finally:
+        if future.status == "pending":
+            future.cancel()
+
+
+def as_done(client: Client, futures: Sequence[Future]) -> Iterator[Any]:
+    """Values of futures as they are computed; ``ClusterLost`` where nobody can compute them for ``LOST`` seconds."""
+    from distributed import wait
+
+    pending, watch = list(futures), Watch(client)
+    try:
+        while pending:
+            try:
+                wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]
+            except TimeoutError:
+                watch.look()
+                continue
+            for future in [future for future in pending if future.status != "pending"]:
+                pending.remove(future)
+                yield future.result(timeout=LOST)
+    except Exception as error:
+        _tell(error)
+        raise
+
+
+def some_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
+    """The workers, waited for where there are none."""
+    watch = Watch(client)
+    there = watch.look()
+    while not there:
+        time.sleep(LOOK)
+        there = watch.look()
+    return there
+
+
+def started(client: Client, tasks: Delayed | Sequence[Delayed]) -> Any:
+    """Futures of tasks; ``ClusterLost`` where the client has no scheduler any longer."""
+    if client.status != "running":
+        raise ClusterLost(f"the Dask client has no scheduler, it is {client.status}.")
+    return client.compute(tasks)
+
+
+class Watch:
+    """Looks at the workers, and remembers since when there have been none."""
+
+    def __init__(self, client: Client, homes: Iterable[str] = ()) -> None:
+        self.client, self.homes, self.since = client, frozenset(homes), time.monotonic()
+
+    def look(self) -> Mapping[str, Mapping[str, Any]]:
+        """The workers; ``ClusterLost`` after too long a time without one that can work, ``WorkerGone`` without a home."""
+        there = workers(self.client)
+        now = time.monotonic()
+        if not self.homes <= there.keys():
+            raise WorkerGone
+        if any(worker.get("status", "running") == "running" for worker in there.values()):
+            self.since = now
+        elif now - self.since > LOST:
+            what = f"all {len(there)} workers are paused, for lack of memory," if there else "there has been no worker"
+            raise ClusterLost(f"{what} for {LOST:g} s.")
+        return there
+
+
+def _tell(error: Exception) -> None:
+    """Raise ``ClusterLost`` where an error says what became of the cluster rather than of a task."""
+    from concurrent.futures import CancelledError
+
+    from distributed.comm.core import CommClosedError
+
+    from distributed import KilledWorker
+
+    if isinstance(error, KilledWorker):
+        raise ClusterLost(
+            f"the workers die of what they are asked, task {error.task!r} the {error.allowed_failures + 1}th time. They may "
+            "lack memory: use smaller blocks."
+        ) from error
+    if isinstance(error, CancelledError | CommClosedError):
+        raise ClusterLost(
+            f"the Dask cluster has dropped what it was asked ({type(error).__name__}): the scheduler or the client was "
+            "closed, or data that were scattered to a worker went with it."
+        ) from error

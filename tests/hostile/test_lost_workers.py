@@ -1,0 +1,187 @@
+"""Dask clusters that lose workers, scheduler or client: the same answer or an error in time, never a hang."""
+
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+dask = pytest.importorskip("dask", reason="needs dask: pip install 'softecm[dask]'")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'softecm[dask]'")
+
+from problems import DEEP  # noqa: E402
+from softecm import SoftECM  # noqa: E402
+from softecm.datasets import make_blobs  # noqa: E402
+from softecm.distributed import waiting  # noqa: E402
+from softecm.distributed.waiting import ClusterLost, Watch, answer, value_of  # noqa: E402
+
+X = make_blobs(800, between=20, outliers=10, random_state=0).data
+BLOCKS = da.from_array(X, chunks=(210, 2))
+GIVEN = {"init": X[[0, 200, 400]], "max_cardinality": 2, "delta": 4.0, "lam": 1.0, "tol": 1e-2}
+IN_TIME = 60.0  # what is promised
+
+# Dask leaves sockets and event loops to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def never_a_hang():
+    faulthandler.dump_traceback_later(120 if DEEP else 40, exit=True, file=sys.__stderr__)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture
+def small():
+    """Two worker processes of this test's own, which it may kill."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
+        )
+        client = distributed.Client(cluster, set_as_default=False)
+    yield client
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        client.close()
+        cluster.close()
+
+
+def kill_all(client):
+    for pid in client.run(os.getpid).values():
+        os.kill(pid, signal.SIGKILL)
+
+
+def at(iteration, act):
+    return lambda progress: act() if progress.iteration == iteration else None
+
+
+@pytest.mark.skipif(not DEEP, reason="starts worker processes again and again")
+def test_all_workers_killed_at_a_random_round_ten_times(small, rng, hostile_case):
+    undisturbed = SoftECM(3, **GIVEN).fit(BLOCKS)
+    with small.as_current():
+        for iteration in rng.integers(1, undisturbed.n_iter_, 10):
+            hostile_case()
+            small.wait_for_workers(2, timeout=120)
+            killed = []
+
+            def kill(killed=killed):
+                killed.append(time.monotonic())
+                kill_all(small)
+
+            try:
+                model = SoftECM(3, **GIVEN, callback=at(iteration, kill)).fit(BLOCKS)
+                np.testing.assert_array_equal(model.prototypes_, undisturbed.prototypes_)
+                np.testing.assert_array_equal(model.history_, undisturbed.history_)
+            except ClusterLost:
+                assert time.monotonic() - killed[0] < IN_TIME
+                small.cluster.scale(0)
+                small.cluster.scale(2)
+
+
+@pytest.mark.skipif(not DEEP, reason="starts worker processes of its own")
+@pytest.mark.parametrize("fault", ["scheduler", "client", "workers", "late"])
+def test_what_else_may_be_closed(small, fault, monkeypatch, hostile_case):
+    hostile_case()
+    monkeypatch.setattr(waiting, "LOST", 5.0)
+    acts = {
+        "scheduler": lambda: small.cluster.sync(small.cluster.scheduler.close),
+        "client": small.close,
+        "workers": lambda: small.cluster.scale(0),
+        "late": lambda: small.cluster.scale(3),
+    }
+    with small.as_current():
+        model = SoftECM(3, **GIVEN, callback=at(3, acts[fault]))
+        if fault == "late":
+            np.testing.assert_array_equal(model.fit(BLOCKS).prototypes_, SoftECM(3, **GIVEN).fit(BLOCKS).prototypes_)
+        else:
+            with pytest.raises(ClusterLost, match="checkpoint="):
+                model.fit(BLOCKS)
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """A scheduler in this process that no worker has joined."""
+    monkeypatch.setattr(waiting, "LOST", 0.3)
+    monkeypatch.setattr(waiting, "LOOK", 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = distributed.LocalCluster(
+            n_workers=0, processes=False, dashboard_address=None, silence_logs=logging.CRITICAL
+        )
+        client = distributed.Client(cluster, set_as_default=False)
+    yield client
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        client.close()
+        cluster.close()
+
+
+def test_a_cluster_without_workers_is_an_error_and_not_a_hang(alone, hostile_case):
+    hostile_case()
+    with alone.as_current():
+        with pytest.raises(ClusterLost, match=r"no worker for 0\.3 s"):
+            SoftECM(3, **GIVEN).fit(BLOCKS)
+        with pytest.raises(ClusterLost, match="no worker"):
+            SoftECM(3, **GIVEN).fit([dask.delayed(X)])
+        with pytest.raises(ClusterLost, match="no worker"):
+            value_of(dask.delayed(X))
+
+
+def test_all_workers_lost_then_others_join(alone, monkeypatch, hostile_case):
+    """Blocks that were tied to workers that are gone are given to those that come: the answer has the same bits."""
+    hostile_case()
+    monkeypatch.setattr(waiting, "LOST", 60.0)
+    undisturbed = SoftECM(3, **GIVEN).fit(BLOCKS)
+    alone.cluster.scale(2)
+    alone.wait_for_workers(2, timeout=60)
+    first = set(waiting.workers(alone))
+
+    def replace_all():
+        alone.cluster.scale(0)
+        while waiting.workers(alone):
+            time.sleep(0.01)
+        threading.Timer(1.0, alone.cluster.scale, [1]).start()
+
+    with alone.as_current():
+        model = SoftECM(3, **GIVEN, callback=at(3, replace_all)).fit(BLOCKS)
+    assert not first & set(waiting.workers(alone))
+    np.testing.assert_array_equal(model.prototypes_, undisturbed.prototypes_)
+    np.testing.assert_array_equal(model.history_, undisturbed.history_)
+
+
+def test_a_closed_client_is_an_error(alone, hostile_case):
+    hostile_case()
+    alone.close()
+    with pytest.raises(ClusterLost, match="no scheduler, it is closed"):
+        answer(alone, dask.delayed(X))
+
+
+def test_paused_workers_are_no_workers(hostile_case, monkeypatch):
+    hostile_case()
+    monkeypatch.setattr(waiting, "LOST", 0.0)
+    monkeypatch.setattr(waiting, "workers", lambda client: {"tcp://1": {"status": "paused"}})
+    watch = Watch(None)
+    watch.since -= 1.0
+    with pytest.raises(ClusterLost, match="all 1 workers are paused, for lack of memory"):
+        watch.look()
+
+
+def test_a_task_s_own_timeout_is_its_own(alone, hostile_case):
+    """An error of what was asked is not taken for a silent cluster."""
+    hostile_case()
+    alone.cluster.scale(1)
+    alone.wait_for_workers(1, timeout=60)
+
+    def late():
+        raise TimeoutError("the file server does not answer")
+
+    with pytest.raises(TimeoutError, match="file server"):
+        answer(alone, dask.delayed(late)())
