@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm._engine import threads
 from softecm._frames import make_frame
+from softecm._interrupts import interruptible
 from softecm._warnings import CollapseWarning, EmptyClusterWarning
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.auto import Choice, choose_for
@@ -327,6 +328,7 @@ class PrototypeFamily(PrototypeClusterer):
         plan = Plan.of(checkpoint, checkpoint_every, resume)
         return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
 
+    @interruptible()
     def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
         if in_blocks(X):
             self._fit_blocks(chosen, X, sample_weight)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import threads
+from softecm._interrupts import interruptible
 from softecm.algorithms.base import PrototypeClusterer
 from softecm.belief import FocalSets
 from softecm.distances.set_quadratic import SetQuadratic
@@ -266,6 +267,7 @@ class BPEC(PrototypeClusterer):
         """The axes of the graph from which the centres are read."""
         return DeltaBel(*self._graph)
 
+    @interruptible()
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the peaks and the credal partition.
 

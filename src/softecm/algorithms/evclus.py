@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import threads
+from softecm._interrupts import interruptible
 from softecm.algorithms.base import EvidentialClusterer
 from softecm.belief import CredalPartition, FocalSets
 from softecm.kernels.simplex_qp import RIDGE, fit_rows, sweep_all, sweep_some
@@ -72,6 +75,7 @@ def evclus(
     pairs: Pairs | None = None,
     max_iter: int = 500,
     tol: float = 1e-5,
+    stop: NDArray[np.bool_] | None = None,
 ) -> EvclusRun:
     r"""Fit masses to conflicts, object by object, from one start.
 
@@ -89,7 +93,10 @@ def evclus(
         The pairs that count; all by default.
     tol : float
         Ends when the relative gain of a sweep, smoothed over the last few, is below this.
+    stop : array (1,) of bool, optional
+        Ends at once when another thread makes it true; the masses are then those of no whole sweep.
     """
+    stop = np.zeros(1, dtype=np.bool_) if stop is None else stop
     conflict = (~focal.intersects).astype(np.float64)
     masses = np.array(init, dtype=np.float64)
     chosen = phi[pairs.first, pairs.others] if pairs is not None else phi
@@ -97,16 +104,29 @@ def evclus(
     history = [_misfit(phi, conflict, masses, pairs) / size]
     smoothed = 1.0
     for _ in range(max_iter):
+        if stop[0]:
+            break
         if pairs is None:
-            gained = sweep_all(phi, conflict, masses)
+            gained = sweep_all(phi, conflict, masses, stop)
         else:
-            gained = sweep_some(chosen, pairs.others, pairs.starts, conflict, masses)
+            gained = sweep_some(chosen, pairs.others, pairs.starts, conflict, masses, stop)
         history.append(max(0.0, history[-1] - 2.0 * gained / size))
         smoothed = 0.5 * smoothed + 0.5 * (2.0 * gained / size) / max(history[-2], 1e-300)
         if smoothed < tol:
             break
     masses /= masses.sum(1, keepdims=True)
     return EvclusRun(masses, np.asarray(history), smoothed < tol)
+
+
+def _all_runs(run: Callable[..., EvclusRun], starts: Floats) -> list[EvclusRun]:
+    """A run from each start, shared out among threads, so that this one can hear of Ctrl-C and stop them."""
+    stop = np.zeros(1, dtype=np.bool_)
+    with ThreadPoolExecutor(_workers()) as pool:
+        try:
+            return list(pool.map(partial(run, stop=stop), starts))
+        except BaseException:
+            stop[0] = True
+            raise
 
 
 def _misfit(phi: Floats, conflict: Floats, masses: Floats, pairs: Pairs | None) -> float:
@@ -230,6 +250,7 @@ class EVCLUS(EvidentialClusterer):
         tags.input_tags.pairwise = tags.input_tags.positive_only = True
         return tags
 
+    @interruptible()
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the masses.
 
@@ -254,8 +275,8 @@ class EVCLUS(EvidentialClusterer):
         pairs = self._pairs(len(d), rng)
         starts = self._starts(len(d), len(focal), n_init, rng)
         phi = degree_of_conflict(d, self.d0_)
-        with threads(self.n_jobs), ThreadPoolExecutor(_workers()) as pool:
-            runs = list(pool.map(lambda m: evclus(phi, focal, m, pairs=pairs, max_iter=max_iter, tol=tol), starts))
+        with threads(self.n_jobs):
+            runs = _all_runs(partial(evclus, phi, focal, pairs=pairs, max_iter=max_iter, tol=tol), starts)
         self._store_best(runs, focal)
         if not self.converged_:
             warnings.warn(

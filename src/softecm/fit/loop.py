@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._interrupts import look
 from softecm.fit.outcome import Progress, Solution
 
 WARM_UP, HORIZON = 15, 25  # rounds before a race is decided, and how far ahead it looks
@@ -216,6 +217,7 @@ def iterate(
     best = problem.rises == "taken, best kept"
     try:
         while rounds.iteration < max_iter and len(rounds.active) and not stopped(callback):
+            look()
             new = rounds.after(*descended(problem, rounds.state), problem.tol)
             done = new.still >= problem.patience
             if groups is not None and problem.races:

@@ -10,10 +10,11 @@ import numpy as np
 
 from softecm.kernels.compiling import compiled
 from softecm.kernels.entry import FLOAT64, INDEX, expect, expect_rows, expect_within, expect_writable
-from softecm.kernels.types import Floats, Ints
+from softecm.kernels.types import Bools, Floats, Ints
 
 _jit = compiled()
 
+FLAG = frozenset({np.dtype(np.bool_)})
 RIDGE = 1e-8  # added to the diagonal of Q: of equally good masses the shortest
 GAIN = 1e-12  # an entry is let in only if the slope towards it falls by more than this part of the largest coefficient
 
@@ -52,8 +53,8 @@ def _solve_on(q: Floats, b: Floats, free: Ints, size: int, factor: Floats, first
 
 
 @_jit
-def solve(q: Floats, b: Floats, m: Floats) -> None:
-    """Move ``m``, a point of the simplex, to the minimiser; in place."""
+def solve(q: Floats, b: Floats, m: Floats, stop: Bools) -> None:
+    """Move ``m``, a point of the simplex, to the minimiser; in place. Part of the way only once ``stop[0]`` is set."""
     f = len(b)
     free = np.empty(f, np.int64)
     inside = np.empty(f, np.bool_)
@@ -64,6 +65,8 @@ def solve(q: Floats, b: Floats, m: Floats) -> None:
         inside[i] = m[i] > 0.0
         scale = max(scale, q[i, i], abs(b[i]))
     for _ in range(50 * f):
+        if stop[0]:
+            break
         size = 0
         for i in range(f):
             if inside[i]:
@@ -122,13 +125,13 @@ def _cost(q: Floats, b: Floats, m: Floats) -> float:
 
 
 @_jit
-def _place(q: Floats, b: Floats, conflict: Floats, masses: Floats, plain: Floats, i: int) -> float:
+def _place(q: Floats, b: Floats, conflict: Floats, masses: Floats, plain: Floats, i: int, stop: Bools) -> float:
     """Fit one object's masses; returns by how much its misfit fell."""
     f = len(b)
     for a in range(f):
         q[a, a] += RIDGE
     before = _cost(q, b, masses[i])
-    solve(q, b, masses[i])
+    solve(q, b, masses[i], stop)
     for a in range(f):
         plain[i, a] = 0.0
         for k in range(f):
@@ -138,28 +141,32 @@ def _place(q: Floats, b: Floats, conflict: Floats, masses: Floats, plain: Floats
 
 
 @_jit
-def _sweep_all(phi: Floats, conflict: Floats, masses: Floats) -> float:
+def _sweep_all(phi: Floats, conflict: Floats, masses: Floats, stop: Bools) -> float:
     n, f = masses.shape
     plain = masses @ conflict  # rows of m_j' C, kept up to date
     gram = plain.T @ plain
     q, b = np.empty((f, f)), np.empty(f)
     gained = 0.0
     for i in range(n):
+        if stop[0]:
+            break
         b[:] = phi[i] @ plain
         _add_outer(gram, plain[i], -1.0)
         q[:] = gram
-        gained += _place(q, b, conflict, masses, plain, i)
+        gained += _place(q, b, conflict, masses, plain, i, stop)
         _add_outer(gram, plain[i], 1.0)
     return gained
 
 
 @_jit
-def _sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats) -> float:
+def _sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats, stop: Bools) -> float:
     n, f = masses.shape
     plain = masses @ conflict
     q, b = np.empty((f, f)), np.empty(f)
     gained = 0.0
     for i in range(n):
+        if stop[0]:
+            break
         q[:] = 0.0
         b[:] = 0.0
         for j in range(starts[i], starts[i + 1]):
@@ -167,12 +174,18 @@ def _sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masse
             _add_outer(q, row, 1.0)
             for a in range(f):
                 b[a] += phi[j] * row[a]
-        gained += _place(q, b, conflict, masses, plain, i)
+        gained += _place(q, b, conflict, masses, plain, i, stop)
     return gained
 
 
-def sweep_all(phi: Floats, conflict: Floats, masses: Floats) -> float:
-    """Fit every object's masses in turn to its conflicts with all others; in place.
+def _flag(stop: Bools) -> Bools:
+    """The very array, which another thread may set."""
+    expect_writable("stop", stop, FLAG, (1,))
+    return stop
+
+
+def sweep_all(phi: Floats, conflict: Floats, masses: Floats, stop: Bools) -> float:
+    """Fit every object's masses in turn to its conflicts with all others; in place. Ends early once ``stop[0]`` is set.
 
     ``phi`` (n, n) is zero on its diagonal. Returns by how much the sum of the objects' misfits fell; as each pair belongs
     to two objects, the sum over pairs (i, j), i != j, falls by twice that.
@@ -180,10 +193,10 @@ def sweep_all(phi: Floats, conflict: Floats, masses: Floats) -> float:
     n, f = masses.shape
     expect_writable("masses", masses, FLOAT64, (n, f))
     conflict = expect("conflict", conflict, FLOAT64, (f, f))
-    return _sweep_all(expect("phi", phi, FLOAT64, (n, n)), conflict, masses)
+    return _sweep_all(expect("phi", phi, FLOAT64, (n, n)), conflict, masses, _flag(stop))
 
 
-def sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats) -> float:
+def sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats, stop: Bools) -> float:
     """The same with some others each: those of object i are ``others[starts[i]:starts[i + 1]]``, with their ``phi``."""
     n, f = masses.shape
     expect_writable("masses", masses, FLOAT64, (n, f))
@@ -191,18 +204,18 @@ def sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses
     starts = expect_rows("starts", starts, n, len(others))
     expect_within("others", others, n)
     conflict = expect("conflict", conflict, FLOAT64, (f, f))
-    return _sweep_some(expect("phi", phi, FLOAT64, others.shape), others, starts, conflict, masses)
+    return _sweep_some(expect("phi", phi, FLOAT64, others.shape), others, starts, conflict, masses, _flag(stop))
 
 
 @_jit
-def _fit_rows(q: Floats, b: Floats, masses: Floats) -> None:
+def _fit_rows(q: Floats, b: Floats, masses: Floats, stop: Bools) -> None:
     for i in range(len(b)):
-        solve(q, b[i], masses[i])
+        solve(q, b[i], masses[i], stop)
 
 
 def fit_rows(q: Floats, b: Floats) -> Floats:
     """Minimisers (n, f) for one Q (f, f) and many b (n, f)."""
     n, f = b.shape
-    masses = np.full((n, f), 1.0 / f)
-    _fit_rows(expect("q", q, FLOAT64, (f, f)), expect("b", b, FLOAT64, (n, f)), masses)
+    masses, stop = np.full((n, f), 1.0 / f), np.zeros(1, dtype=np.bool_)
+    _fit_rows(expect("q", q, FLOAT64, (f, f)), expect("b", b, FLOAT64, (n, f)), masses, stop)
     return masses
