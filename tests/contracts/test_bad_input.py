@@ -13,7 +13,14 @@ PARAMETERS = [
     ({"n_clusters": 2.5}, r"n_clusters must be a whole number of at least 1; got 2\.5"),
     ({"n_clusters": 13}, r"n_clusters must be at most the number of objects; got n_clusters=13 for n_samples=12\. Ask"),
     (
-        {"n_clusters": 200, "max_cardinality": 2, "data": np.zeros((300, 2))},
+        {
+            "n_clusters": 200,
+            "max_cardinality": 2,
+            "relaxation": "penalty",
+            "init": "random",
+            "n_init": 10**4,
+            "data": np.zeros((300, 2)),
+        },
         r"n_clusters must leave a number of sets that fits in memory; got n_clusters=200",
     ),
     ({"beta": 1.0}, r"beta must be greater than 1; got 1\.0\. Values from 1\.1 to 2 are usual: larger spreads mass"),

@@ -33,6 +33,8 @@ from softecm.fit.settings import Plan, Settings
 from softecm.objective.linked import say_broken, with_linked
 from softecm.spaces.roles import without
 
+MANY_SETS = 500  # all sets of nine clusters and more
+
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):
     """An estimator whose answer is a credal partition.
@@ -427,6 +429,19 @@ class PrototypeFamily(PrototypeClusterer):
         return tags
 
 
+def sets_asked_for(c: int, max_cardinality: Any, focal_sets: Any) -> FocalSets:
+    """The sets where ``max_cardinality=None`` means all of them; many are warned of, for the time and memory they take."""
+    focal = FocalSets.make(c, max_cardinality, focal_sets)
+    if focal_sets is None and max_cardinality is None and len(focal) > MANY_SETS:
+        warnings.warn(
+            f"max_cardinality=None makes all {len(focal)} sets of {c} clusters; max_cardinality=2 would make "
+            f"{c * (c + 1) // 2}. Say focal_sets='full' if you mean all of them.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return focal
+
+
 def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
     """What to do about merged prototypes; ``different`` objects are there where they are fewer than the clusters."""
     if different is not None:
@@ -439,6 +454,14 @@ def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
         f"With relaxation='penalty' a large lam pulls all prototypes into one point, and lam={chosen.lam:g} is large for "
         f"{n} objects: use relaxation='gap', which never does, or lam={chosen.lam / 4:.3g}; or try {softer}."
     )
+
+
+def refuse_blocks(X: Any, owner: str) -> None:
+    """Where an algorithm needs all objects in memory: loading them is the user's to say."""
+    if in_blocks(X):
+        from softecm.distributed.objects import needs_memory
+
+        raise TypeError(needs_memory(owner))
 
 
 def in_blocks(X: Any) -> bool:

@@ -13,7 +13,7 @@ from torch import Tensor
 from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import threads
 from softecm._interrupts import interruptible
-from softecm.algorithms.base import PrototypeClusterer
+from softecm.algorithms.base import PrototypeClusterer, refuse_blocks, sets_asked_for
 from softecm.belief import FocalSets
 from softecm.distances.set_quadratic import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -281,6 +281,7 @@ class BPEC(PrototypeClusterer):
         self
         """
         self._check_parameters()
+        refuse_blocks(X, "BPEC")
         space = RealVectors()
         rows = space.check(self, X, reset=True)
         refuse_dissimilarities(rows)
@@ -332,7 +333,7 @@ class BPEC(PrototypeClusterer):
 
     def _share_out(self, x: Tensor, space: Any) -> None:
         """Masses for the peaks, and all that follows from them."""
-        focal = FocalSets.make(self.n_clusters_, self.max_cardinality, self.focal_sets)
+        focal = sets_asked_for(self.n_clusters_, self.max_cardinality, self.focal_sets)
         centers = x[torch.as_tensor(self.peaks_)]
         prototypes = torch.as_tensor(focal.membership / focal.cardinalities[:, None]) @ centers
         from_mean = (x - x.mean(0)).square().sum(1).numpy()

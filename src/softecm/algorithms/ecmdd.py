@@ -153,6 +153,7 @@ class EvidentialMedoids(Algorithm[Any]):
     _known: dict[int, Tensor] = field(default_factory=dict, repr=False, compare=False)  # dissimilarities, computed once
     cpu_only: ClassVar[str] = "ECMdd"
     samples: ClassVar[bool] = False
+    compares: ClassVar[bool] = True
 
     def _all(self, metric: SemiMetric, space: Space, x: Any) -> Tensor:
         """All dissimilarities (n, n): given, or computed."""

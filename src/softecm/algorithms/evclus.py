@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import threads
 from softecm._interrupts import interruptible
-from softecm.algorithms.base import EvidentialClusterer
+from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.belief import CredalPartition, FocalSets
 from softecm.kernels.simplex_qp import RIDGE, fit_rows, sweep_all, sweep_some
 from softecm.spaces.dissimilarities import Dissimilarities
@@ -166,7 +166,7 @@ class EVCLUS(EvidentialClusterer):
     n_neighbors : int or None, default=None
         Compare each object to about so many random others instead of all: k-EVCLUS, for many objects.
     max_cardinality : int or None, default=2
-        Largest set considered; None: all 2^c.
+        Largest set considered; None: all 2^c, of which a warning tells the number when there are many.
     focal_sets : "simple", "full", list of tuples or FocalSets, optional
         The sets themselves; overrides ``max_cardinality``.
     init : "random" or a CredalPartition, default="random"
@@ -264,10 +264,11 @@ class EVCLUS(EvidentialClusterer):
         self
         """
         c = check_count("n_clusters", self.n_clusters, hint="Give the number of groups to look for.")
-        focal = FocalSets.make(c, self.max_cardinality, self.focal_sets)
+        focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
         n_init = check_count("n_init", self.n_init, hint="5 is usual: the best of several starts is kept.")
         max_iter = check_count("max_iter", self.max_iter, hint="500 is usual.")
         tol = check_number("tol", self.tol, least=0, hint="1e-5 is usual.")
+        refuse_blocks(X, "EVCLUS")
         d = np.asarray(Dissimilarities().check(self, X, reset=True), dtype=np.float64)
         check_enough(c, len(d))
         self.d0_ = self._reference(d)

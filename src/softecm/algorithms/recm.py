@@ -167,6 +167,7 @@ class RelationalECM(Algorithm[Tensor]):
     shift: bool = False
     cpu_only: ClassVar[str] = "RECM"
     samples: ClassVar[bool] = False
+    compares: ClassVar[bool] = True
     starts_at_masses: ClassVar[bool] = True
 
     def fitted_metric(self, metric: SemiMetric, x: Tensor, weights: Tensor | None) -> AffineDistance:

@@ -9,10 +9,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from softecm._memory import shown
 from softecm.belief.decided import CLEAR, checked_clear
 from softecm.cli import outcome
 from softecm.cli.fitting import Fitted, Params, fit_kept, metric_for
-from softecm.cli.memory import limit, must_stream, shown
+from softecm.cli.memory import limit, must_stream
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, say_understood
 from softecm.cli.search import Search, fit_auto, whole_range

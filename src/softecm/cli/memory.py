@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
+from softecm._memory import free, shown
 from softecm.cli.problems import Problem
 from softecm.readers import PARQUET
 from softecm.readers.parquet import shape_of
@@ -41,20 +41,7 @@ def parse(text: str) -> int:
 
 def limit(asked: str | None) -> int:
     """Bytes that may be used: as asked, or a good part of what is free."""
-    return parse(asked) if asked is not None else int(GOOD_PART * _free())
-
-
-def _free() -> float:
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return float(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 4e9
+    return parse(asked) if asked is not None else int(GOOD_PART * free())
 
 
 def must_stream(file: Path, asked: str | None, n_sets: int) -> bool:
@@ -75,17 +62,3 @@ def needed(file: Path, n_sets: int) -> float:
     """Bytes a fit of the whole Parquet file takes: the table, its encoding, and some copies of the masses."""
     rows, columns = shape_of(file)
     return 8.0 * rows * float(3 * columns + 4 * (n_sets + 1))
-
-
-def shown(size: float) -> str:
-    """A size for people.
-
-    Examples
-    --------
-    >>> shown(2.5e9), shown(3e6)
-    ('2.5 GB', '3 MB')
-    """
-    for unit, name in ((1e9, "GB"), (1e6, "MB")):
-        if size >= unit:
-            return f"{size / unit:.3g} {name}"
-    return f"{size / 1e3:.3g} kB"

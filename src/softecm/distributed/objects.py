@@ -150,13 +150,16 @@ def _refuse(algorithm: Algorithm[Any], metric: SemiMetric, chosen: Settings, own
             "metric must compare objects for data in blocks; got 'precomputed', whose matrix needs memory."
         )
     if not algorithm.streams:
-        raise TypeError(
-            f"{owner} needs all objects in memory; got blocks. Use SoftECM or ECM, or X.compute() where the data fit."
-        )
+        raise TypeError(needs_memory(owner))
     if chosen.pairs is not None and chosen.pairs.some:
         raise ValueError(
             "must_link and cannot_link must be left out for data in blocks: links need all objects in memory."
         )
+
+
+def needs_memory(owner: str) -> str:
+    """What an algorithm that does not go over blocks says of them."""
+    return f"{owner} needs all objects in memory; got blocks. Use SoftECM or ECM, or X.compute() where the data fit."
 
 
 def _prepared(
@@ -179,7 +182,7 @@ def _prepared(
     check_enough(chosen.n_clusters, sum(facts.lengths))
     if not facts.weight > 0:
         raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
-    algorithm.check_size(metric, chosen)
+    algorithm.check_size(metric, chosen, 0)  # masses stay with the blocks
     space = named(space.fit_described(facts.description, dtype=chosen.dtype), facts.names)
     encoder = Encoder(space, None, owner, facts.n_features, facts.names, chosen.dtype, trusted=True)
     if metric.learner is not None:

@@ -16,9 +16,10 @@ from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import fitted_metric
 from softecm.fit.loop import LoopOptions, Problem, iterate
+from softecm.fit.memory import check_size
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
-from softecm.fit.prepare import Objects, X, barycenter, check_size, distances_to
+from softecm.fit.prepare import Objects, X, barycenter, distances_to
 from softecm.fit.seeding import Draw
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost, mass_cost
@@ -76,6 +77,8 @@ class Algorithm(ABC, Generic[X]):
     starts_at_masses: ClassVar[bool] = False
     #: Whether the first stage may look at a sample of the objects.
     samples: ClassVar[bool] = True
+    #: Whether it needs the dissimilarities of all objects to all others.
+    compares: ClassVar[bool] = False
     #: What can't run on a GPU, for the message; empty where all of it can.
     cpu_only: ClassVar[str] = ""
 
@@ -85,10 +88,9 @@ class Algorithm(ABC, Generic[X]):
     ) -> Problem[Any]:
         """The problem of a batch of runs; ``like`` (runs, ...) is where they start."""
 
-    def check_size(self, metric: SemiMetric, chosen: Settings) -> None:
-        """Refuse what would not fit in memory."""
-        if metric.is_quadratic:
-            check_size(chosen)
+    def check_size(self, metric: SemiMetric, chosen: Settings, n: int) -> None:
+        """Refuse what would not fit in memory with n objects there."""
+        check_size(chosen, n, quadratic=metric.is_quadratic, compares=metric.discrete or self.compares)
 
     def fitted_metric(self, metric: SemiMetric, x: X, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from the objects (CPU) filled in."""

@@ -30,7 +30,6 @@ from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.scattered import Scattered
 
 ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual
-LARGEST_STEP = 300_000_000  # numbers in the matrices of one prototype step: 2.4 GB
 
 
 X = TypeVar("X")
@@ -45,8 +44,8 @@ class Preparation(Protocol[P]):
     def cpu_only(self) -> str:
         """What can't run on a GPU, for the message; empty where all of it can."""
 
-    def check_size(self, metric: SemiMetric, chosen: Settings) -> None:
-        """Refuse what would not fit in memory."""
+    def check_size(self, metric: SemiMetric, chosen: Settings, n: int) -> None:
+        """Refuse what would not fit in memory with n objects there."""
 
     def fitted_metric(self, metric: SemiMetric, x: P, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from the objects (CPU) filled in."""
@@ -227,7 +226,7 @@ def in_memory(
     x = space.encode(raw)
     n = len(x)
     check_enough(chosen.n_clusters, n)
-    algorithm.check_size(metric, chosen)
+    algorithm.check_size(metric, chosen, n)
     device = _device(algorithm, chosen, metric, space, x, runs)
     counts = np.ones(n) if given is None else given
     weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
@@ -280,17 +279,6 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
         raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
     checked: NDArray[np.float64] = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
     return checked
-
-
-def check_size(chosen: Settings) -> None:
-    """Refuse so many sets that the matrices of the prototype step would not fit in memory."""
-    f = len(chosen.focal)
-    if chosen.n_init * f * f > LARGEST_STEP:
-        largest = int(chosen.focal.cardinalities.max())
-        raise ValueError(
-            f"n_clusters must leave a number of sets that fits in memory; got n_clusters={chosen.n_clusters}, which "
-            f"makes {f} sets of up to {largest} clusters. Use max_cardinality=1, fewer clusters or n_init=1."
-        )
 
 
 def weighted_quantile(values: NDArray[np.float64], q: float, weights: NDArray[np.float64]) -> float:

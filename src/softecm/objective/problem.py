@@ -133,10 +133,12 @@ class SoftECMProblem:
         w = curvature.reshape(runs, f, -1).transpose(1, 2).double()  # (runs, 1 or q, f)
         y = moment.reshape(runs, f, -1).transpose(1, 2).double()[..., None]  # (runs, q, f, 1)
         old = state.free.reshape(runs, state.free.shape[1], -1).transpose(1, 2).double()[..., None]
-        weight, tie = torch.diag_embed(w), self.relaxation.matrix().double()[:, None]
-        if self.relaxation.n_free < f:
+        if self.relaxation.n_free < f:  # nothing to pay, and no matrix of all sets
             p = self.relaxation.means().double()
-            weight, tie, y = p.T @ weight @ p, p.T @ tie @ p, p.T @ y
+            weight, y = (p.T * w[..., None, :]) @ p, p.T @ y
+            tie = torch.zeros_like(weight)
+        else:
+            weight, tie = torch.diag_embed(w), self.relaxation.matrix().double()[:, None]
         if weight.shape[1] == 1:  # one matrix for all coordinates
             solved = stationary(weight[:, 0], y[..., 0].transpose(1, 2), old[..., 0].transpose(1, 2), tie[:, 0])
         else:
