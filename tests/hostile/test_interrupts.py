@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from softecm import ECM, EVCLUS
+from softecm import ECM, EVCLUS, ECMdd
+from softecm.algorithms import ecmdd
 from softecm.algorithms import evclus as module
 from softecm.kernels.simplex_qp import solve, sweep_all
 
@@ -104,3 +105,13 @@ def test_somebody_else_s_handler_stays_theirs(hostile_case):
     ECM(**FEW | {"max_iter": 3, "tol": 1.0}, callback=lambda progress: signal.raise_signal(signal.SIGINT)).fit(X)
     assert heard
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_a_round_of_medoids_is_cut_into_pieces_of_the_same_prices(monkeypatch, hostile_case):
+    hostile_case()
+    d = cdist(X, X)
+    whole = ECMdd(3, random_state=0).fit(d)
+    monkeypatch.setattr(ecmdd, "AT_ONCE", 2 * len(X) ** 2)  # two rows at a time
+    pieces = ECMdd(3, random_state=0).fit(d)
+    np.testing.assert_array_equal(pieces.medoids_, whole.medoids_)
+    np.testing.assert_allclose(pieces.partition_.masses, whole.partition_.masses, rtol=0, atol=1e-12)

@@ -34,6 +34,7 @@ from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, check_indices
 
 Indices = NDArray[np.int64]
+AT_ONCE = 1_000_000_000  # multiplications between two moments at which Ctrl-C is heard
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,9 @@ class MedoidProblem:
         raised = state.masses[..., 1 : c + 1] ** self.cost.beta[:, None, None]  # (runs, n, c)
         if self.cost.weights is not None:
             raised = raised * self.cost.weights[:, None]
-        prices = (raised.transpose(1, 2).reshape(-1, n) @ self.dissimilarities).reshape(-1, c, n).numpy()
+        rows, size = raised.transpose(1, 2).reshape(-1, n), max(1, AT_ONCE // n**2)
+        parts = [rows[i : i + size] @ self.dissimilarities for i in range(0, len(rows), size)]
+        prices = torch.cat(parts).reshape(-1, c, n).numpy()
         before = state.clusters.numpy()
         found = [best_objects(price, self.ranking, z) for price, z in zip(prices, before, strict=True)]
         moved = torch.from_numpy(np.stack(found))
