@@ -1,7 +1,8 @@
 """How long a fit goes on after Ctrl-C, for every estimator and some searches, at sizes at which a fit takes long.
 
 ``python benchmarks/interrupts.py [NAME ...]`` runs each case in a process of its own, sends it SIGINT some seconds after its
-fit has begun, and prints how long it went on from then. ``--cold`` compiles everything anew: no cache.
+fit has begun, and prints how long it went on from then, by the clock and in CPU time (of all its threads, which says more
+where other programs run beside). ``--cold`` compiles everything anew: no cache.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def child(name: str) -> None:
         work()
         print("done", flush=True)
     except KeyboardInterrupt:
-        print("KeyboardInterrupt", flush=True)
+        print("KeyboardInterrupt", time.process_time(), flush=True)
 
 
 def measured(name: str, delay: float, cold: bool) -> str:
@@ -172,19 +173,27 @@ def measured(name: str, delay: float, cold: bool) -> str:
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(delay)
+        used = cpu_seconds(process.pid)
         process.send_signal(signal.SIGINT)
         sent = time.perf_counter()
-        said = process.stdout.readline().strip()
+        said, *then = process.stdout.readline().split() or [""]
         seconds = time.perf_counter() - sent
+        cpu = float(then[0]) - used if said == "KeyboardInterrupt" and then else float("nan")
         rest = process.communicate()[0].strip().splitlines()
         watch.cancel()
-        return f"{seconds:6.2f} s ({said if said in ENDS or not rest else rest[-1]})"
+        return f"{seconds:6.2f} s, CPU {cpu:5.2f} s ({said if said in ENDS or not rest else rest[-1]})"
+
+
+def cpu_seconds(pid: int) -> float:
+    """What all threads of a process have used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main(names: list[str], cold: bool) -> None:
     """A line a case."""
     for name in names or list(CASES):
-        print(f"{name:22s}", *(f"{measured(name, delay, cold):32s}" for delay in DELAYS), flush=True)
+        print(f"{name:22s}", *(f"{measured(name, delay, cold):48s}" for delay in DELAYS), flush=True)
 
 
 if __name__ == "__main__":

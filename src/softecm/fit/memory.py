@@ -9,7 +9,7 @@ from softecm import _memory
 from softecm.fit.settings import Settings
 
 MASSES = 2  # copies of the masses of all objects at the end of a fit
-MATRICES = 5  # of all sets by all sets in a prototype step that pays for the constraint, a run
+MATRICES = 6  # of all sets by all sets in a prototype step that pays for the constraint, a run
 ARMS = 2  # copies of the differences that are paid for, by all sets
 PAIRS = 2  # copies of all dissimilarities, where an algorithm needs them
 
