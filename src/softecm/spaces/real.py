@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.spaces.base import Space
+from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.ranges import refuse_large, refuse_range
 
 if TYPE_CHECKING:
@@ -59,8 +59,15 @@ class RealVectors(Space):
                     "Input X contains NaN: this metric can't work with gaps. SoftECM(metric='mixed') can; elsewhere fill "
                     "them in or leave the rows out."
                 ) from error
+            if "contains infinity" in str(error):
+                raise ValueError(_where_infinite(X)) from error
             raise
         return rows
+
+    @property
+    def kinds(self) -> Sequence[ColumnKind]:
+        """Numbers."""
+        return ["number"] * self.n_features
 
     def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> RealVectors:
         """Remember the number of columns."""
@@ -114,3 +121,15 @@ class RealVectors(Space):
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
         """Gaussian rows in four dimensions."""
         return torch.randn((n, 4), generator=generator, dtype=torch.float64)
+
+
+def _where_infinite(X: object) -> str:
+    """The first infinite cell of a table, and what to do about it."""
+    rows = np.asarray(X, dtype=np.float64)
+    row, column = (int(i) for i in np.argwhere(np.isinf(rows))[0])
+    named = getattr(X, "columns", None)
+    name = f"column {column}" if named is None else f"column {list(named)[column]!r}"
+    return (
+        f"Input X contains infinity: {rows[row, column]} in row {row}, {name}. Leave such rows out, or put a number there; "
+        "SoftECM(metric='mixed') also takes NaN, a missing cell."
+    )
