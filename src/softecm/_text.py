@@ -11,11 +11,11 @@ HIDDEN_IN_LINES = re.compile(f"(?![\t\n])[{COMMANDS}]")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """Text without characters that command instead of being shown; ``lines`` keeps ends of lines and tabs.
+    r"""Text without characters that command instead of being shown; ``lines`` keeps ends of lines and tabs.
 
     Examples
     --------
-    >>> visible("red: \\x1b[31m")
+    >>> visible("red: \x1b[31m")
     'red: �[31m'
     """
     return (HIDDEN_IN_LINES if lines else HIDDEN).sub("�", text)

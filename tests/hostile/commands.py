@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import sys
 from typing import NamedTuple
 from unittest import mock
@@ -34,6 +35,7 @@ def softecm(*arguments: object) -> Ended:
     """Call ``softecm`` with these arguments."""
     out, err, code = Printed(), Printed(), 0
     with (
+        mock.patch.dict(os.environ, COLUMNS="120"),
         mock.patch.object(sys, "argv", ["softecm", *map(str, arguments)]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

@@ -52,7 +52,7 @@ def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Nam
     except Exception as error:  # damaged, or pickled objects
         if "pickle" in str(error):
             raise ReadError(
-                f"{path} can't be read: it is no file of NumPy's, or holds Python objects, which are never loaded. Save numbers."
+                f"{path} can't be read: it is no file of NumPy's, or holds Python objects, which are never loaded."
             ) from error
         raise ReadError(f"{path} can't be read as NumPy arrays of numbers: {brief(error)}.") from error
     if labels is None or labels.shape[:1] != values.shape[:1]:

@@ -273,9 +273,9 @@ class CategoryColumn:
 
         Values of another kind will do if some of them mean a level.
         """
-        kind = category_kind(cells)
+        kind = cells.kind  # refuses what is no cell of a table
         found = codes(cells, self.levels)
-        if kind != self.kind and (found == UNSEEN).any() and not (found >= 0).any():
+        if (found == UNSEEN).any() and not (found >= 0).any() and category_kind(cells) != self.kind:
             raise ValueError(
                 f"{cells.label} must hold what it held in fit ({self.kind}); got {kind}. Convert it to the same type."
             )
