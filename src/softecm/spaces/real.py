@@ -59,8 +59,9 @@ class RealVectors(Space):
                     "Input X contains NaN: this metric can't work with gaps. SoftECM(metric='mixed') can; elsewhere fill "
                     "them in or leave the rows out."
                 ) from error
-            if "contains infinity" in str(error):
-                raise ValueError(_where_infinite(X)) from error
+            where = _where_infinite(X) if "contains infinity" in str(error) else ""
+            if where:
+                raise ValueError(f"Input X contains infinity: {where}") from error
             raise
         return rows
 
@@ -124,12 +125,13 @@ class RealVectors(Space):
 
 
 def _where_infinite(X: object) -> str:
-    """The first infinite cell of a table, and what to do about it."""
+    """The first infinite cell of a table, and what to do about it; empty where there is none."""
     rows = np.asarray(X, dtype=np.float64)
-    row, column = (int(i) for i in np.argwhere(np.isinf(rows))[0])
-    named = getattr(X, "columns", None)
-    name = f"column {column}" if named is None else f"column {list(named)[column]!r}"
-    return (
-        f"Input X contains infinity: {rows[row, column]} in row {row}, {name}. Leave such rows out, or put a number there; "
-        "SoftECM(metric='mixed') also takes NaN, a missing cell."
-    )
+    for row, column in np.argwhere(np.isinf(rows))[:1].tolist():
+        named = getattr(X, "columns", None)
+        name = f"column {column}" if named is None else f"column {list(named)[column]!r}"
+        return (
+            f"{rows[row, column]} in row {row}, {name}. Leave such rows out, or put a number there; "
+            "SoftECM(metric='mixed') also takes NaN, a missing cell."
+        )
+    return ""
