@@ -267,6 +267,15 @@ def test_signs_that_command_a_terminal_stay_in_the_file(tmp_path: Path, hostile_
     assert softecm("predict", tmp_path / "found", path, "-o", tmp_path / "new.csv").code == 0
 
 
+def test_numbers_beyond_single_precision_are_reported_as_they_are(tmp_path: Path, hostile_case: Count) -> None:
+    (tmp_path / "large.csv").write_text(f"a,b\n{numbers()}1.25e120,3\n")
+    ended = cluster(tmp_path / "large.csv", "--metric", "mixed")
+    check_end(ended)
+    assert ended.code == 0, ended.err
+    assert "1.25e+120" in (tmp_path / "found" / "report.html").read_text(encoding="utf-8")
+    hostile_case()
+
+
 def test_a_defect_of_ours_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise KeyError("\x1b[2J")
