@@ -41,6 +41,7 @@ _WHERE = {
     "load_model": "softecm.models",
     "CollapseWarning": "softecm._warnings",
     "EmptyClusterWarning": "softecm._warnings",
+    "UnseenCategoryWarning": "softecm._warnings",
     "GradientDescent": "softecm.optim",
 }
 _MODULES = (
@@ -77,6 +78,7 @@ __all__ = [
     "FocalSets",
     "GradientDescent",
     "SoftECM",
+    "UnseenCategoryWarning",
     "__version__",
     "barycenters",
     "baselines",
@@ -110,7 +112,7 @@ if TYPE_CHECKING:
         series,
         testing,
     )
-    from softecm._warnings import CollapseWarning, EmptyClusterWarning
+    from softecm._warnings import CollapseWarning, EmptyClusterWarning, UnseenCategoryWarning
     from softecm.algorithms.bcm import BCM
     from softecm.algorithms.bpec import BPEC
     from softecm.algorithms.catecm import CatECM

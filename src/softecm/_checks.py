@@ -6,6 +6,9 @@ import math
 from collections.abc import Collection
 from numbers import Integral, Real
 
+#: What to do about a number of clusters that is none.
+HOW_MANY = "Give the number of groups to look for; softecm.selection.choose_n_clusters(X) finds one."
+
 
 def check_number(
     name: str,

@@ -13,3 +13,7 @@ class EmptyClusterWarning(UserWarning):
 
 class SearchEdgeWarning(UserWarning):
     """The number of clusters chosen is the last that was tried: a larger or smaller one may be better."""
+
+
+class UnseenCategoryWarning(UserWarning):
+    """New objects hold a category that the fit never saw: it counts as different from all that it saw."""

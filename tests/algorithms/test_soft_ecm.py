@@ -273,3 +273,14 @@ def test_verbose_logs_every_round(caplog):
     with caplog.at_level("INFO", logger="softecm"):
         SoftECM(2, **PAPER, random_state=0, verbose=1).fit(DIAMOND)
     assert "round 1 of at most 200" in caplog.text
+
+
+def test_a_number_of_clusters_that_is_a_word_points_to_the_search():
+    with pytest.raises(ValueError, match=r"n_clusters must be a whole number .* got 'auto'\. .*choose_n_clusters\(X\)"):
+        SoftECM(n_clusters="auto").fit(np.eye(4))
+
+
+def test_an_infinite_cell_is_named_with_its_place():
+    table = pytest.importorskip("pandas").DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, -np.inf, 2.0]})
+    with pytest.raises(ValueError, match=r"contains infinity: -inf in row 1, column 'b'\. Leave such rows out"):
+        SoftECM(2, metric="sqeuclidean").fit(table)

@@ -381,3 +381,28 @@ def test_series_go_through_the_same_commands(run: Run, rng: np.random.Generator)
     assert len(set(first[::2])) == len(set(first[1::2])) == 1
     Path("waves.npy").unlink()
     assert run("report", "found", "-q")[0] == 0
+
+
+def test_a_long_fit_says_where_it_stands_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    monkeypatch.setattr(fitting, "EVERY", 0.0)
+    said, out = threading.Event(), StringIO()
+
+    def line() -> str:
+        said.set()
+        return "fitting: looking for starts"
+
+    with fitting.spoken(Console(file=out, force_terminal=False), line):
+        assert said.wait(60)
+    assert out.getvalue().startswith("fitting: looking for starts\n")
+    with fitting.spoken(Console(file=StringIO(), quiet=True), lambda: pytest.fail("asked to be quiet")):
+        pass
+
+
+def test_one_object_is_one(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("a,b\n1,2\n")
+    code, out, err = run("cluster", "one.csv", "-c", 2)
+    assert (code, "1 object\n" in out, "1 objects" in out + err) == (2, True, False)

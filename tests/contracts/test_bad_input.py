@@ -31,7 +31,7 @@ PARAMETERS = [
     ({"delta": 0}, r"delta must be greater than 0; got 0\. 'auto' takes it from the data; None switches outliers off"),
     ({"delta": -3.0}, r"delta must be greater than 0; got -3\.0"),
     ({"delta": "big"}, r"delta must be one of 'auto'; got 'big'"),
-    ({"lam": -0.1}, r"lam must be at least 0; got -0\.1"),
+    ({"lam": -0.1}, r"lam must be at least 0 and at most 1e\+200; got -0\.1"),
     ({"relaxation": "hard"}, r"relaxation must be one of 'auto', 'penalty', 'gap', 'exact'; got 'hard'"),
     ({"metric": "euclid"}, r"metric must be one of 'auto', 'sqeuclidean',.*got 'euclid'"),
     ({"metric": 3}, r"metric must be a name, a SemiMetric or a torch function d\(x, v\); got 3"),
@@ -63,7 +63,7 @@ DATA = [
     (X[:0], r"0 sample"),
     (X[:1], r"n_clusters must be at most the number of objects; got n_clusters=2 for n_samples=1\."),
     (X[:, 0], r"Expected 2D array, got 1D array"),
-    (X * 1e160, r"X must hold numbers of at most 1e\+150 in size; got .*divide the columns by a constant first"),
+    (X * 1e160, r"X must hold numbers of at most 1e\+150 in size; got .*divide by a constant first"),
     (X + 1j, r"Complex data not supported"),
 ]
 

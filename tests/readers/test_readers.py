@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from softecm.files.errors import ReadError
-from softecm.readers import ReadOptions, from_long, read
+from softecm.readers import Expected, ReadOptions, from_long, read
 
 DATA = Path(os.environ.get("SOFTECM_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 
@@ -153,8 +153,9 @@ def test_series_files_of_the_archives_are_read() -> None:
 def test_a_model_gets_every_column_of_an_array(tmp_path: Path, rng: np.random.Generator) -> None:
     np.save(tmp_path / "x.npy", np.column_stack([rng.normal(size=12), np.ones(12)]))
     assert list(read(tmp_path / "x.npy", ReadOptions()).data.columns) == ["column 1"]
-    wanted = ["column 2", "column 1"]
-    assert list(read(tmp_path / "x.npy", ReadOptions(), only=wanted).data.columns) == wanted
+    wanted = ("column 2", "column 1")
+    expected = Expected(("number", "number"), wanted)
+    assert tuple(read(tmp_path / "x.npy", ReadOptions(expected=expected)).data.columns) == wanted
 
 
 def test_the_library_and_the_file_reader_cut_long_tables_alike(tmp_path: Path, rng: np.random.Generator) -> None:

@@ -105,6 +105,7 @@ def test_column_order_is_free_extra_columns_are_left_alone_and_missing_ones_refu
         fitted.predict(frame.drop(columns=["size", "grade"]))
 
 
+@pytest.mark.filterwarnings("ignore::softecm.UnseenCategoryWarning")
 def test_an_unseen_category_is_as_far_as_can_be(fitted):
     one = small().iloc[[6]].assign(colour="green")
     parts = fitted.explain(one)[0, :, 1]

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from softecm._checks import check_choice, check_count, check_number
+from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import threads
 from softecm._interrupts import interruptible
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
@@ -263,7 +263,7 @@ class EVCLUS(EvidentialClusterer):
         -------
         self
         """
-        c = check_count("n_clusters", self.n_clusters, hint="Give the number of groups to look for.")
+        c = check_count("n_clusters", self.n_clusters, hint=HOW_MANY)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
         n_init = check_count("n_init", self.n_init, hint="5 is usual: the best of several starts is kept.")
         max_iter = check_count("max_iter", self.max_iter, hint="500 is usual.")

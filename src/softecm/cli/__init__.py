@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import NoReturn
 
 from softecm.cli.commands import app
 
@@ -10,8 +12,8 @@ __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """Run the command line; exit 2 with one sentence for what the user can mend."""
-    from softecm.cli.problems import Problem, Stopped
+    """Run the command line; exit 2 with one sentence for what the user can mend, 1 for a defect of ours."""
+    from softecm.cli.problems import Problem, Stopped, defect
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without ω shows ? instead of failing
@@ -19,11 +21,28 @@ def main() -> None:
     try:
         app()
     except Problem as problem:
-        print(f"softecm: {problem}", file=sys.stderr)
-        raise SystemExit(2) from None
+        _end(2, str(problem))
     except Stopped as stop:
-        print(f"softecm: {stop}", file=sys.stderr)
-        raise SystemExit(130) from None
+        _end(130, str(stop))
     except KeyboardInterrupt:
-        print("softecm: stopped.", file=sys.stderr)
-        raise SystemExit(130) from None
+        _end(130, "stopped.")
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+    except MemoryError:
+        _end(2, "there is not enough memory for this: give fewer rows or columns, or ask for fewer clusters or sets.")
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _end(2, f"{where}{(error.strerror or str(error)).lower()}.")
+    except Exception as error:
+        if os.environ.get("SOFTECM_TRACEBACK"):
+            raise
+        _end(1, defect(error))
+
+
+def _end(code: int, sentence: str) -> NoReturn:
+    """Say why, and leave."""
+    from softecm._text import visible
+
+    print(f"softecm: {visible(sentence)}", file=sys.stderr)
+    raise SystemExit(code) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from softecm.cli import outcome
 from softecm.cli.fitting import Fitted, Params, fit_kept, metric_for
 from softecm.cli.memory import limit, must_stream
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.screen import consoles, say_understood
+from softecm.cli.screen import consoles, print_json, say_understood
 from softecm.cli.search import Search, fit_auto, whole_range
 from softecm.cli.source import Source, whole
 from softecm.files.folders import check_free, whole_folder
@@ -84,7 +83,7 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     summary["folder"] = str(asked.folder)
     outcome.say(out, asked.folder, fitted.model, counted, summary)
     if machine:
-        print(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+        print_json(summary)
 
 
 def _source(asked: Request, err: Console) -> Source:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm.belief import CredalPartition
-from softecm.cli.screen import consoles, legend, lines, mass_bar, set_style
+from softecm.cli.screen import consoles, legend, lines, mass_bar, print_json, set_style
 from softecm.files.folders import whole_folder
 from softecm.report.words import in_words, three_sentences
 
@@ -43,7 +43,7 @@ def run(folder: Path, *, force: bool, quiet: bool, machine: bool) -> None:
     out.print(Text.assemble("Open ", (str(page), "bold"), f"  (all in {folder}: {', '.join(_names(folder))})"))
     out.print(Text("Your own file:  softecm cluster FILE -c 3"))
     if machine:
-        print(json.dumps({"folder": str(folder), "sentences": sentences, "sets": soft.partition_.sets().tolist()}))
+        print_json({"folder": str(folder), "sentences": sentences, "sets": soft.partition_.sets().tolist()})
 
 
 def _table(data: NDArray[np.float64]) -> Any:

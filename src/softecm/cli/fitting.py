@@ -6,24 +6,29 @@ import math
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from softecm.cli.problems import Problem, Stopped, mendable
 from softecm.readers import Loaded
+from softecm.readers.base import ATTRIBUTES
 
 if TYPE_CHECKING:
     from softecm import SoftECM
 
 #: Parameters of an estimator by name, as the options gave them.
 Params: TypeAlias = Mapping[str, Any]
+
+EVERY = 15.0  # seconds between two lines about a long fit
 
 
 @dataclass(frozen=True)
@@ -41,16 +46,28 @@ def metric_for(asked: str, loaded: Loaded) -> tuple[str, str]:
     """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
     from softecm.distances import SEMI_METRICS
     from softecm.distances.auto import ASKED, Look
+    from softecm.spaces import RealVectors
 
     if asked != "auto":
         if asked not in SEMI_METRICS:
             raise Problem(f"--metric {asked} is unknown: use auto, {', '.join(SEMI_METRICS)}.")
+        if loaded.gaps and SEMI_METRICS[asked].space is RealVectors:
+            raise Problem(_no_gaps(asked, loaded))
         return asked, ASKED
     with mendable(ValueError):
         look = Look.of(loaded.data)  # which columns to take, the reader has said
     # Of a file read block by block only a sample is here, but its gaps were counted.
     choice = replace(look, gaps=look.gaps or bool(loaded.gaps)).choice()
     return str(choice.metric), choice.reason
+
+
+def _no_gaps(asked: str, loaded: Loaded) -> str:
+    cells = "1 cell is" if loaded.gaps == 1 else f"{loaded.gaps} cells are"
+    first = next(c.name for c in loaded.columns if c.gaps and c.kind in ATTRIBUTES)
+    return (
+        f"--metric {asked} needs every cell, and {cells} missing (column {first}): use --metric mixed, which leaves missing "
+        "cells out of the comparison, fill them in, or leave out columns with --drop."
+    )
 
 
 def fit(data: Any, params: Params, err: Console, title: str = "fitting", **options: Any) -> Fitted:
@@ -67,11 +84,11 @@ def watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any)
         warnings.simplefilter("always")
         watch = _Watch(bar, title, float(model.tol), stopped)
         model.callback = watch
-        with mendable(ValueError, TypeError, FileNotFoundError):
+        with spoken(err, watch.line), mendable(ValueError, TypeError, FileNotFoundError):
             model.fit(data, **options)
     model.callback = None
     interrupted = stopped()
-    told = tuple(dict.fromkeys(_plain(w) for w in caught if _for_users(w)))
+    told = told_users(caught)
     if interrupted:
         told = tuple(text for text in told if "has not converged" not in text)
         told = ("The fit was stopped by Ctrl-C: this is the best found until then.", *told)
@@ -97,7 +114,8 @@ class _Watch:
 
     def __init__(self, bar: Progress, title: str, tol: float, stopped: Callable[[], bool]) -> None:
         self.bar, self.tol, self.stopped = bar, max(tol, 1e-12), stopped
-        self.task = bar.add_task(title, total=1.0, left="")
+        self.title, self.stands = title, "looking for starts"
+        self.task = bar.add_task(title, total=1.0, left=self.stands)
         self.began = 0.0
         self.changes: list[float] = []
         self.times: list[float] = []
@@ -116,8 +134,13 @@ class _Watch:
         part = progress.iteration / (progress.iteration + rounds)
         text = f"round {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs"
         text += f", {_duration(left)}" if len(self.changes) > 2 else ""
+        self.stands = text
         self.bar.update(self.task, completed=part, left=text)
         return self.stopped()
+
+    def line(self) -> str:
+        """Where the fit stands."""
+        return f"{self.title}: {self.stands}"
 
     def _rounds_left(self, iteration: int, most: int) -> float:
         """Masses settle geometrically: carry the last rounds' pace on to the tolerance."""
@@ -136,9 +159,31 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def _progress(err: Console) -> Iterator[Progress]:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
+    left = TextColumn("{task.fields[left]}")
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), left, TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         yield bar
+
+
+@contextmanager
+def spoken(err: Console, line: Callable[[], str]) -> Iterator[None]:
+    """Where there is no terminal for a bar, a line every now and then: a long fit must not look dead."""
+    if err.is_terminal or err.quiet:
+        yield
+        return
+    done = Event()
+
+    def speak() -> None:
+        while not done.wait(EVERY):
+            err.print(Text(line(), style="dim"))
+
+    speaker = Thread(target=speak, daemon=True)
+    speaker.start()
+    try:
+        yield
+    finally:
+        done.set()
+        speaker.join()
 
 
 @contextmanager
@@ -162,6 +207,11 @@ def _interrupts(err: Console) -> Iterator[Callable[[], bool]]:
         yield lambda: asked
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def told_users(caught: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
+    """The warnings meant for users, once each, as sentences."""
+    return tuple(dict.fromkeys(_plain(w) for w in caught if _for_users(w)))
 
 
 def _for_users(warning: warnings.WarningMessage) -> bool:

@@ -14,7 +14,7 @@ from rich.text import Text
 from softecm._version import __version__
 from softecm.cli.fitting import Fitted
 from softecm.cli.results import Counted, summary_facts, write_json
-from softecm.cli.screen import counts_table, lines, visible
+from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import Search, candidates_table
 from softecm.cli.source import Source
 from softecm.readers import ReadOptions
@@ -73,13 +73,12 @@ def say(out: Console, folder: Path, model: SoftECM, counted: Counted, summary: M
     if summary["clusters_chosen"]:
         out.print(candidates_table(summary["candidates"], counted.focal.n_clusters))
         out.print(Text(summary["clusters_chosen"] + "."))
-    lines(out, [visible(s) for s in summary["sentences"]])
+    lines(out, summary["sentences"])
     out.print(counts_table(model.focal_sets_, counted.objects.tolist()))
     out.print(Text(five_counts(counted.decisions, counted.clear)))
     if summary["scores"]:
         out.print(Text("Against the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))
-    for warning in summary["warnings"]:
-        out.print(Text(f"Mind: {warning}", style="yellow"))
+    remarks(out, summary["warnings"])
     out.print()
     out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold")))
     if summary.get("streamed"):

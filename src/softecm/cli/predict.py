@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
+from softecm._text import visible
 from softecm.belief.decided import CLEAR
+from softecm.cli.fitting import told_users
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.results import Counted, partition_table, write_csv
-from softecm.cli.screen import consoles, counts_table, lines
+from softecm.cli.screen import consoles, counts_table, lines, print_json, remarks
 from softecm.files.atomic import replaced
-from softecm.readers import ReadOptions, read
+from softecm.readers import Expected, ReadOptions, read
 from softecm.report import three_sentences
 from softecm.report.words import five_counts
 
@@ -33,19 +37,23 @@ def run(
 ) -> None:
     """Load, read, predict, write one table."""
     to_stdout = output is not None and str(output) == "-"
-    out, _ = consoles(quiet=quiet or to_stdout, machine=machine)
+    out, err = consoles(quiet=quiet, machine=machine)
     target = output or Path(f"{file.stem}-partition.csv")
     if not to_stdout and target.exists() and not force:
         raise Problem(f"{target} exists: give another file with -o, or --force to replace it.")
     estimator = load(model)
-    names = getattr(estimator, "feature_names_in_", None)
-    loaded = read(file, _with_id(model, file, options), only=None if names is None else [str(n) for n in names])
-    with mendable(ValueError, TypeError):
+    loaded = read(file, _as_trained(estimator, model, options))
+    with mendable(ValueError, TypeError), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         partition = estimator.predict_partition(loaded.data)
         table = partition_table(partition, loaded.names, clear)
+    told = told_users(caught)
     if to_stdout:
+        if sys.stdout.isatty():
+            table["id"] = table["id"].map(visible)
         sys.stdout.flush()
         write_csv(table, sys.stdout.buffer)
+        remarks(err, told)
         return
     _write(table, target)
     noun = "series" if loaded.shape == "series" else "object"
@@ -54,6 +62,7 @@ def run(
     counted = Counted.of(partition, clear)
     out.print(counts_table(counted.focal, counted.objects.tolist()))
     out.print(Text(five_counts(counted.decisions, clear)))
+    remarks(out, told)
     out.print(Text(f"Written to {target}"))
     if machine:
         facts = {
@@ -63,33 +72,45 @@ def run(
             "decisions": counted.decisions,
             "clear": clear,
             "sentences": sentences,
+            "warnings": list(told),
         }
-        print(json.dumps(facts, ensure_ascii=False))
+        print_json(facts)
 
 
 def load(model: Path) -> Any:
     """A fitted estimator from a model file, or from a result folder."""
     from softecm.models import load_model
 
-    path = model / "model.safetensors" if model.is_dir() else model
-    if not path.exists():
-        raise Problem(f"{path} does not exist: give a model file, or a folder that softecm cluster wrote.")
+    path = model / "model.safetensors" if os.path.isdir(model) else model
+    if not os.path.isfile(path):
+        wrong = "is no file" if os.path.exists(path) else "does not exist"
+        raise Problem(f"{path} {wrong}: give a model file, or a folder that softecm cluster wrote.")
     with mendable(ValueError, OSError):
         return load_model(path)
 
 
-def _with_id(model: Path, file: Path, options: ReadOptions) -> ReadOptions:
-    """The id column of the training file, where the new one has it too and nothing else is asked."""
-    if options.id_column is not None or not model.is_dir():
+def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOptions:
+    """What the reader must know of the columns the model was fitted with, and what was said of the first file."""
+    space = getattr(getattr(estimator, "model_", None), "space", None)
+    kinds = () if space is None else tuple(space.kinds)
+    names = getattr(estimator, "feature_names_in_", None)
+    named = None if names is None else tuple(str(name) for name in names)
+    if not kinds or (named is not None and len(named) != len(kinds)):
         return options
+    first = _said_before(model)
+    options = replace(options, missing=options.missing or first.missing)
+    return replace(options, expected=Expected(kinds, named, first.id_column))
+
+
+def _said_before(model: Path) -> ReadOptions:
+    """The id column of the training file, and what marked its gaps, where the model lies in its folder."""
     try:
         summary = json.loads((model / "summary.json").read_text(encoding="utf-8"))
-        found = [c["name"] for c in summary["understood"]["columns"] if c["kind"] == "id"]
-        asked = replace(options, id_column=found[0])
-        read(file, asked)
-    except (OSError, ValueError, KeyError, IndexError, TypeError, Problem):
-        return options
-    return asked
+        ids = [c["name"] for c in summary["understood"]["columns"] if c["kind"] == "id"]
+        missing = tuple(str(mark) for mark in summary["reading"].get("missing", ()))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return ReadOptions()
+    return ReadOptions(id_column=str(ids[0]) if ids else None, missing=missing or None)
 
 
 def _write(table: Any, target: Path) -> None:

@@ -8,7 +8,12 @@ from contextlib import contextmanager
 from softecm.files.errors import Mendable as Problem
 from softecm.files.errors import disk
 
-__all__ = ["Problem", "Stopped", "disk", "mendable"]
+__all__ = ["Problem", "Stopped", "defect", "disk", "mendable"]
+
+HOW_TO_REPORT = (
+    "This is a defect of softecm. Please report it with the command you ran and, if you may share it, the file; "
+    "SOFTECM_TRACEBACK=1 shows where it happened."
+)
 
 
 class Stopped(Exception):
@@ -24,3 +29,9 @@ def mendable(*kinds: type[Exception]) -> Iterator[None]:
         raise
     except kinds as error:
         raise Problem(" ".join(str(error).split())) from error
+
+
+def defect(error: Exception) -> str:
+    """What is said of an error that nobody foresaw."""
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"unexpected error: {what[:300]}. {HOW_TO_REPORT}"

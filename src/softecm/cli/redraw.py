@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from softecm.belief.decided import CLEAR
 from softecm.cli.predict import load
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.results import read_partition, read_summary
-from softecm.cli.screen import consoles
+from softecm.cli.screen import consoles, print_json
 from softecm.readers import Loaded, ReadOptions, read
 from softecm.report import ReportData, build
 from softecm.report.fit import code
@@ -35,7 +34,7 @@ def run(folder: Path, output: Path | None, *, quiet: bool, machine: bool) -> Non
         page.write(target)
     out.print(Text.assemble("Open ", (str(target), "bold")))
     if machine:
-        print(json.dumps({"report": str(target), "source_read": loaded is not None}))
+        print_json({"report": str(target), "source_read": loaded is not None})
 
 
 def _page(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from softecm.cli.problems import Problem, disk, mendable
-from softecm.cli.screen import consoles
+from softecm.cli.screen import consoles, print_json
 from softecm.cli.sweep import interruptible
 from softecm.experiments import EXPERIMENTS, Experiment
 
@@ -48,7 +47,7 @@ def run(
         written[experiment.name] = {"files": [str(path) for path in files], **page.facts}
         out.print(Text.assemble("  Open ", (str(folder / f"{experiment.name}.html"), "bold")))
     if machine:
-        print(json.dumps(written, ensure_ascii=False))
+        print_json(written)
 
 
 def _chosen(name: str) -> list[Experiment]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from softecm._text import escaped, visible
 from softecm.belief import CredalPartition, FocalSets
 from softecm.plots import set_colors
 
@@ -19,15 +21,38 @@ if TYPE_CHECKING:
 
 BAR = 24
 SHOWN_COLUMNS = 16
-TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # signs that turn text around
 GLYPHS = "█▓▒░"  # so that neighbours differ where there is no colour, too
 
 
 def consoles(*, quiet: bool, machine: bool) -> tuple[Console, Console]:
-    """One console for results, one for progress and remarks; silent where asked."""
-    return Console(quiet=quiet or machine, highlight=False), Console(
-        stderr=True, quiet=quiet or machine, highlight=False
-    )
+    """One console for results, one for progress and remarks; silent where asked. Neither shows control characters."""
+    both = tuple(Console(stderr=stderr, quiet=quiet or machine, highlight=False) for stderr in (False, True))
+    for console in both:
+        console.push_render_hook(_Clean())
+    return both[0], both[1]
+
+
+class _Clean(RenderHook):
+    """Takes control characters out of all that is shown, wherever they come from."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Cleaned(one) for one in renderables]
+
+
+class _Cleaned:
+    """Something to show, without control characters."""
+
+    def __init__(self, shown: ConsoleRenderable) -> None:
+        self.shown = shown
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self.shown, options):
+            yield Segment(text if control else visible(text, lines=True), style, control)
+
+
+def print_json(facts: Mapping[str, Any]) -> None:
+    """One JSON object for machines, which a terminal shows unharmed, too."""
+    print(escaped(json.dumps(facts, ensure_ascii=False, allow_nan=False)))
 
 
 def mass_bar(row: Sequence[float], colors: Sequence[str], width: int = BAR) -> Text:
@@ -78,6 +103,12 @@ def lines(out: Console, sentences: Sequence[str]) -> None:
         out.print(Text(sentence))
 
 
+def remarks(out: Console, sentences: Sequence[str]) -> None:
+    """What to mind, one a line."""
+    for sentence in sentences:
+        out.print(Text(f"Mind: {sentence}", style="yellow"))
+
+
 def set_style(partition: CredalPartition, column: int) -> str:
     """How a set's name looks."""
     return "bold" if column == 0 else f"bold {set_colors(partition.focal_sets)[column]}"
@@ -86,10 +117,15 @@ def set_style(partition: CredalPartition, column: int) -> str:
 # ------------------------------------------------------------------ what was understood
 
 
+def counted(n: int, loaded: Loaded) -> str:
+    """How many objects, in words."""
+    what = "series" if loaded.shape == "series" else "object" if n == 1 else "objects"
+    return f"{n:,} {what}".replace(",", " ")
+
+
 def say_understood(out: Console, file: Path, loaded: Loaded, metric: str, why: str, n: int) -> None:
     """The file's ``n`` objects, its columns, the metric."""
-    what = "series" if loaded.shape == "series" else "objects"
-    out.print(Text.assemble((str(file), "bold"), f"  {n:,} {what}".replace(",", " ")))
+    out.print(Text.assemble((str(file), "bold"), f"  {counted(n, loaded)}"))
     if loaded.how:
         out.print(Text("  " + " · ".join(f"{k}: {v}" for k, v in loaded.how.items()), style="dim"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
@@ -98,7 +134,7 @@ def say_understood(out: Console, file: Path, loaded: Loaded, metric: str, why: s
     for column in loaded.columns[:SHOWN_COLUMNS]:
         gaps = str(column.gaps) if column.gaps else ""
         style = "dim" if column.kind == "left out" else ""
-        table.add_row(*(Text(visible(t), style=style) for t in (column.name, column.kind, column.detail, gaps)))
+        table.add_row(*(Text(t, style=style) for t in (column.name, column.kind, column.detail, gaps)))
     out.print(table)
     more = len(loaded.columns) - SHOWN_COLUMNS
     if more > 0:
@@ -106,8 +142,3 @@ def say_understood(out: Console, file: Path, loaded: Loaded, metric: str, why: s
     out.print(Text(f"  metric: {metric} ({why})", style="dim"))
     for note in loaded.notes:
         out.print(Text(f"  note: {note}", style="yellow"))
-
-
-def visible(text: str) -> str:
-    """Text without control characters, which could move the terminal's cursor or turn its text around."""
-    return "".join("�" if unicodedata.category(c) == "Cc" or c in TURNING else c for c in text)

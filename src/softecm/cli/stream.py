@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import Counted
 from softecm.cli.source import Source
 from softecm.readers import Column, Loaded, ReadOptions, check_file, understood_sample, words_of
+from softecm.readers.base import brief, check_names
 from softecm.report.words import counted_sentences
 
 if TYPE_CHECKING:
@@ -123,19 +125,19 @@ def scanned(file: Path) -> Scan:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    try:
+    with _damaged(file):
         source = parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
-    except Exception as error:  # whatever pyarrow raises on a damaged file
-        raise Problem(f"{file} can't be read as .parquet: {' '.join(str(error).split())[:120]}.") from error
-    with source:
+    with source, _damaged(file):
         rows = source.metadata.num_rows
         stride = max(1, rows // SAMPLE)
         parts, places, first = [], [], 0
         gaps = dict.fromkeys(source.schema_arrow.names, 0)
+        check_names(file, source.schema_arrow.names)
         seen: dict[str, Any] = {}
         varied: set[str] = set()
         for batch in source.iter_batches(BATCH, use_threads=False):
             table = pa.Table.from_batches([batch])
+            table.validate(full=True)
             here = np.arange((-first) % stride, len(table), stride)
             parts.append(table.take(here).to_pandas())
             places.append(here + first)
@@ -149,6 +151,17 @@ def scanned(file: Path) -> Scan:
     sample = pd.concat(parts, ignore_index=True)
     sample.columns = [str(name) for name in sample.columns]
     return Scan(rows, sample, np.concatenate(places), gaps, varied)
+
+
+@contextmanager
+def _damaged(file: Path) -> Iterator[None]:
+    """Whatever pyarrow raises on a damaged file, as a sentence."""
+    try:
+        yield
+    except (Problem, MemoryError):
+        raise
+    except Exception as error:
+        raise Problem(f"{file} can't be read as .parquet: {brief(error)}.") from error
 
 
 def _missing(column: Any) -> int:

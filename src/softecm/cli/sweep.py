@@ -17,7 +17,7 @@ from rich.text import Text
 
 from softecm.cli.fitting import Params, metric_for
 from softecm.cli.problems import Problem, disk, mendable
-from softecm.cli.screen import consoles
+from softecm.cli.screen import consoles, counted, print_json
 from softecm.cli.search import whole_range
 from softecm.files.atomic import write_text, written_text
 from softecm.files.folders import check_free
@@ -58,7 +58,7 @@ def run(
         check_free(folder, force=force)
     loaded = read(file, options)
     metric, why = metric_for(str(given["metric"]), loaded)
-    out.print(Text(f"{file}: {len(loaded)} objects, metric {metric} ({why})"))
+    out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {metric} ({why})"))
     book = journal or folder / JOURNAL
     if force:  # afresh
         book.unlink(missing_ok=True)
@@ -70,7 +70,7 @@ def run(
         _write(folder, found, values, rule, summary)
     _say(out, folder, found, values, rule, choices)
     if machine:
-        print(json.dumps({**summary, "folder": str(folder)}, ensure_ascii=False))
+        print_json({**summary, "folder": str(folder)})
 
 
 # ------------------------------------------------------------------ what was asked

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from softecm._checks import check_choice, check_count, check_number
+from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import choose_dtype
 from softecm.belief import FocalSets
 from softecm.fit.loop import Callback
@@ -134,7 +134,7 @@ def settings(
     verbose: Any = 0,
 ) -> Settings:
     """Check every parameter; each message says what to change."""
-    c = check_count("n_clusters", n_clusters, hint="Give the number of groups to look for.")
+    c = check_count("n_clusters", n_clusters, hint=HOW_MANY)
     if isinstance(delta, str):
         check_choice("delta", delta, ("auto",), "Or give a positive number, or None to do without outliers.")
     elif delta is not None:

@@ -7,7 +7,7 @@ choice of the reader and its contract tests follow from it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from softecm.files.errors import ReadError
 from softecm.readers.arff import read_arff
 from softecm.readers.arrays import read_arrays
-from softecm.readers.base import Column, Format, Loaded, Reader, ReadOptions, Sheet
+from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet
 from softecm.readers.columns import stripped
 from softecm.readers.delimited import read_delimited
 from softecm.readers.excel import read_excel
@@ -33,6 +33,7 @@ __all__ = [
     "PARQUET",
     "READERS",
     "Column",
+    "Expected",
     "Format",
     "Loaded",
     "ReadError",
@@ -64,15 +65,17 @@ READERS: tuple[Format, ...] = (
 )
 
 
-def read(path: Path, options: ReadOptions, *, only: Sequence[str] | None = None) -> Loaded:
+#: How compressed files begin: gzip, bzip2, xz, zstandard, zip.
+COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
+
+
+def read(path: Path, options: ReadOptions) -> Loaded:
     """The objects of a file.
 
     Parameters
     ----------
     path : Path
     options : ReadOptions
-    only : sequence of str, optional
-        The attributes a fitted model wants, in its order; everything else is left aside.
 
     Raises
     ------
@@ -85,7 +88,7 @@ def read(path: Path, options: ReadOptions, *, only: Sequence[str] | None = None)
         return found
     if not len(found.frame):
         raise ReadError(f"{path} has names of columns and no rows below them: there is nothing to cluster.")
-    return read_long(path, found, options) if options.long else understood(path, found, options, only)
+    return read_long(path, found, options) if options.long else understood(path, found, options)
 
 
 def format_of(path: Path) -> Format:
@@ -107,17 +110,21 @@ def formats() -> str:
 
 def check_file(path: Path) -> None:
     """Refuse what can't be opened or is empty."""
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ReadError(f"{path} is a folder: give the file in it.")
-    if not path.exists():
+    if not os.path.lexists(path):
         raise ReadError(f"{path} does not exist: check its name and the folder you are in.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ReadError(f"{path} is a pipe or a device, which can't be read twice: save what it gives in a file first.")
     try:
         with open(path, "rb") as file:
-            start = file.read(1)
+            start = file.read(4)
     except OSError as error:
         raise ReadError(f"{path} can't be read: {(error.strerror or str(error)).lower()}.") from error
     if not start:
         raise ReadError(f"{path} is empty: there is nothing to cluster.")
+    if start.startswith(COMPRESSED) and format_of(path) is DELIMITED:
+        raise ReadError(f"{path} is compressed: unpack it first.")
 
 
 def understood_sample(path: Path, frame: pd.DataFrame, how: dict[str, str], options: ReadOptions) -> Loaded:

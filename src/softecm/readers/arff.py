@@ -25,6 +25,12 @@ def _frame(path: Path) -> pd.DataFrame:
         data, _ = arff.loadarff(path)
     except NotImplementedError as error:
         raise ReadError(f"{path} has attributes that can't be read ({brief(error)}): save it as CSV.") from error
+    except StopIteration as error:
+        raise ReadError(f"{path} can't be read as .arff: it has no line @data.") from error
+    except IndexError as error:
+        raise ReadError(f"{path} has a row with fewer cells than there are attributes: mend it.") from error
+    if not data.dtype.names:
+        raise ReadError(f"{path} has no line @attribute, so its columns are unknown: save it as CSV.")
     frame = pandas().DataFrame(data)
     for name in frame.columns:
         if frame[name].dtype == object:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.readers.base import Loaded, Names, ReadError, ReadOptions, Sheet, brief
+from softecm.readers.base import Loaded, Names, ReadError, ReadOptions, Sheet, brief, check_unpacked
 from softecm.readers.frames import pandas
 from softecm.readers.series import loaded_series
 
@@ -38,6 +38,7 @@ def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
 
 def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Names | None, str]:
     """Values, labels and the name of the array, which is empty in an ``.npy`` file."""
+    check_unpacked(path)
     try:
         with open(path, "rb") as file, np.errstate(all="ignore"):
             content = np.load(file, allow_pickle=False)
@@ -49,6 +50,10 @@ def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Nam
     except ReadError:
         raise
     except Exception as error:  # damaged, or pickled objects
+        if "pickle" in str(error):
+            raise ReadError(
+                f"{path} can't be read: it is no file of NumPy's, or holds Python objects, which are never loaded."
+            ) from error
         raise ReadError(f"{path} can't be read as NumPy arrays of numbers: {brief(error)}.") from error
     if labels is None or labels.shape[:1] != values.shape[:1]:
         return values, None, name

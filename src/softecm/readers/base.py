@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -15,11 +17,39 @@ from softecm.files.errors import ReadError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Column", "Format", "Kind", "Loaded", "Names", "ReadError", "ReadOptions", "Reader", "Sheet"]
+    from softecm.spaces.base import ColumnKind
+
+__all__ = ["Column", "Expected", "Format", "Kind", "Loaded", "Names", "ReadError", "ReadOptions", "Reader", "Sheet"]
 
 Kind = Literal["number", "category", "date", "id", "label", "left out"]
 ATTRIBUTES = ("number", "category", "date")  # the kinds of columns that are clustered by
+UNPACKED, RATIO = 1 << 30, 200  # an archive beyond both is taken for one that is meant to fill the memory
 Names = NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The columns that a fitted model wants; everything else is left aside, and nothing about these is guessed."""
+
+    kinds: tuple[ColumnKind, ...]
+    names: tuple[str, ...] | None = None  # None: the file's columns as they come
+    id_column: str | None = None  # names the objects, where the file has it
+
+    def among(self, path: Path, columns: Sequence[str]) -> dict[str, ColumnKind]:
+        """The kinds of the wanted columns by name, in the model's order; refused where the file lacks some."""
+        if self.names is None and len(columns) != len(self.kinds):
+            raise ReadError(
+                f"{path} must have {len(self.kinds)} columns, as many as the model was fitted with; got {len(columns)}: "
+                "give the column that names the objects with --id-column, and no others."
+            )
+        names = columns if self.names is None else self.names
+        absent = sorted(set(names) - set(columns), key=names.index)
+        if absent:
+            listed = ", ".join(short(name) for name in absent[:5]) + (" …" if len(absent) > 5 else "")
+            raise ReadError(
+                f"{path} must have the columns the model was fitted with; {listed} not found among its columns."
+            )
+        return dict(zip(names, self.kinds, strict=True))
 
 
 @dataclass(frozen=True)
@@ -41,6 +71,7 @@ class ReadOptions:
     series_id: str | None = None
     time: str | None = None
     value: tuple[str, ...] = ()
+    expected: Expected | None = None  # what a fitted model wants of the file
 
     @property
     def long(self) -> bool:
@@ -124,6 +155,22 @@ class Format:
         return path.suffix.lower() in self.endings
 
 
+def check_unpacked(path: Path) -> None:
+    """Refuse an archive that unpacks to far more than its size."""
+    if not zipfile.is_zipfile(path):
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            whole = sum(part.file_size for part in archive.infolist())
+    except zipfile.BadZipFile:
+        return  # which reading it will tell
+    size = path.stat().st_size
+    if whole > UNPACKED and whole > RATIO * size:
+        raise ReadError(
+            f"{path} unpacks to {whole / 1e9:.3g} GB, {whole // size} times its size: unpack it yourself if that is meant."
+        )
+
+
 def short(value: object, most: int = 24) -> str:
     """A value in a sentence."""
     text = " ".join(str(value).split())
@@ -133,6 +180,13 @@ def short(value: object, most: int = 24) -> str:
 def brief(error: Exception) -> str:
     """What another library said, in a sentence."""
     return short(str(error).splitlines()[0] if str(error) else type(error).__name__, 120).rstrip(". ")
+
+
+def check_names(path: Path, names: Iterable[str], remedy: str = "") -> None:
+    """Refuse a name that two columns share."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise ReadError(f"{path} has more than one column called {short(twice)}: give each a name of its own{remedy}.")
 
 
 def existing(path: Path, columns: Sequence[str], name: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from softecm.readers.base import ReadError, ReadOptions, Sheet, brief
+from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing
 from softecm.readers.frames import pandas
 from softecm.readers.sniff import BLANKS, Dialect, check_rows, sniff
 
@@ -19,6 +20,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
         header=options.header,
         decimal=options.decimal,
         missing=options.missing,
+        names=None if options.expected is None else options.expected.names,
     )
     check_rows(path, dialect)
     if dialect.n_fields == 1 and options.delimiter is None:
@@ -27,13 +29,24 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
             "column is all there is)."
         )
     try:
-        frame = pd.read_csv(path, **_arguments(dialect))
+        as_written = dict.fromkeys(_categories(path, dialect, options), str)
+        frame = pd.read_csv(path, **_arguments(dialect), names=list(dialect.names), dtype=as_written)
+    except ReadError:
+        raise
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
         raise ReadError(f"{path} can't be read as a table: {brief(error)}. Give --delimiter or --encoding.") from error
-    if not dialect.header:
-        frame.columns = [f"column {j + 1}" for j in range(frame.shape[1])]
-    frame.columns = [str(name).strip() for name in frame.columns]
     return Sheet(frame, {"format": "text", **dialect.words()}, _code(path, dialect))
+
+
+def _categories(path: Path, dialect: Dialect, options: ReadOptions) -> Sequence[str]:
+    """The columns that are categories whatever they look like, by what was asked or by what a model wants."""
+    expected, names = options.expected, dialect.names
+    if expected is not None:
+        wanted = zip(expected.names or (), expected.kinds, strict=False)
+        return [name for name, kind in wanted if kind == "category" and name in names]
+    if "all" in options.categorical:
+        return names
+    return [existing(path, names, name) for name in options.categorical]
 
 
 def _arguments(dialect: Dialect) -> dict[str, object]:

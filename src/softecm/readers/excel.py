@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from softecm.readers.base import ReadError, ReadOptions, Sheet
+from softecm.readers.base import ReadError, ReadOptions, Sheet, check_names, check_unpacked
 from softecm.readers.frames import pandas, sheet
 
 if TYPE_CHECKING:
@@ -20,10 +20,15 @@ def read_excel(path: Path, options: ReadOptions) -> Sheet:
 
 
 def _frame(path: Path, options: ReadOptions) -> pd.DataFrame:
+    check_unpacked(path)
     wanted: str | int = 0 if options.sheet is None else options.sheet
     header = None if options.header is False else 0
     try:
-        return pandas().read_excel(path, sheet_name=wanted, header=header, na_values=["?"])
+        with pandas().ExcelFile(path) as book:
+            if header == 0:
+                first = book.parse(wanted, header=None, nrows=1)
+                check_names(path, [str(name) for name in first.to_numpy().ravel() if name == name])
+            return book.parse(wanted, header=header, na_values=["?"])
     except ValueError as error:
         if "Worksheet" not in str(error):
             raise

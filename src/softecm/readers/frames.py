@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from softecm.readers.base import ReadError, ReadOptions, Sheet, brief
+from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,3 +59,18 @@ def sheet(
     frame.columns = [str(name) for name in frame.columns]
     frame = frame.replace(dict.fromkeys(options.missing)) if options.missing else frame
     return Sheet(frame, {"format": kind}, ("import pandas as pd", *code))
+
+
+def check_text(schema: Any, load: Callable[[list[str]], Any]) -> None:
+    """Refuse columns that share a name, and text that is none before pandas takes it for text; ``load`` reads columns."""
+    import pyarrow as pa
+
+    twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"more than one column is called {short(twice)}")
+    words = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+    for name in words:
+        try:
+            load([name]).validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"the text of column {short(name)} is not UTF-8") from error

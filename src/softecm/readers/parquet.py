@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from softecm.readers.base import ReadOptions, Sheet
-from softecm.readers.frames import pandas, sheet
+from softecm.readers.frames import check_text, pandas, sheet
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def read_parquet(path: Path, options: ReadOptions) -> Sheet:
     """The whole table."""
     code = (f"table = pd.read_parquet({str(path)!r})",)
-    return sheet(path, options, lambda: pandas().read_parquet(path), code, needs="pyarrow")
+    return sheet(path, options, lambda: _frame(path), code, needs="pyarrow")
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        check_text(file.schema_arrow, lambda columns: file.read(columns))
+    return pandas().read_parquet(path)
 
 
 def shape_of(path: Path) -> tuple[int, int]:

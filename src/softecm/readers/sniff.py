@@ -10,15 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softecm.files.errors import ReadError
+from softecm.readers.base import ReadError, check_names
 
 SAMPLE = 1 << 18
 SAMPLE_ROWS = 500
+MOST_COLUMNS = 100_000
+FEW_LINES = 32  # that are looked at however long they are
+LONGEST = 1 << 27  # characters of a few lines: a million columns would do with less
 MISSING = ("", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A", ".")
 BLANKS = "blanks"
 DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", BLANKS: "blanks"}
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|INF)")
-BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins as UTF-16's does
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,12 @@ class Dialect:
     decimal: str
     missing: tuple[str, ...]
     missing_seen: tuple[str, ...]
-    n_fields: int
+    names: tuple[str, ...]  # of the columns
+
+    @property
+    def n_fields(self) -> int:
+        """How many cells a row has."""
+        return len(self.names)
 
     def words(self) -> dict[str, str]:
         """What was understood, for people."""
@@ -55,21 +68,35 @@ def sniff(
     header: bool | None = None,
     decimal: str | None = None,
     missing: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
 ) -> Dialect:
-    """Look at the file; what is given is not guessed."""
+    """Look at the file; what is given is not guessed. ``names`` are those of the columns that a model wants."""
+    if decimal not in (None, ".", ","):
+        raise ReadError(f"--decimal must be . or ,; got {decimal!r}.")
     encoding = _encoding(path, encoding)
     lines = _sample(path, encoding)
     chosen = _delimiter(lines) if delimiter is None else _named(delimiter)
     rows = split_rows(lines, chosen)[:SAMPLE_ROWS]
+    if not rows:
+        raise ReadError(f"{path} is empty: there is nothing to cluster.")
     markers = tuple(dict.fromkeys(["", *missing])) if missing else MISSING
-    has_header = _header(rows, markers) if header is None else header
+    has_header = header if header is not None else _named_by(rows[0], names)
+    has_header = _header(rows, markers) if has_header is None else has_header
     body = rows[has_header:]
     if not body:
         raise ReadError(f"{path} has a header and no rows below it: there is nothing to cluster.")
     sign = decimal or _decimal(body, chosen)
     seen = Counter(cell.strip() for row in body for cell in row if cell.strip() in markers)
     fields = Counter(len(row) for row in rows).most_common(1)[0][0]
-    return Dialect(encoding, chosen, has_header, sign, markers, tuple(m for m in markers if seen[m]), fields)
+    if fields > MOST_COLUMNS:
+        raise ReadError(
+            f"{path} has {fields} columns, more than the {MOST_COLUMNS} that are read from text: see whether it is a table, "
+            "or save it as .npy."
+        )
+    if has_header and len(rows[0]) != fields:
+        raise ReadError(_ragged(path, 1, len(rows[0]), fields, chosen))
+    called = _names(path, rows[0]) if has_header else [f"column {j + 1}" for j in range(fields)]
+    return Dialect(encoding, chosen, has_header, sign, markers, tuple(m for m in markers if seen[m]), tuple(called))
 
 
 def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -88,7 +115,7 @@ def check_rows(path: Path, dialect: Dialect) -> int:
     delimiter, wanted = dialect.delimiter, dialect.n_fields
     with open(path, encoding=dialect.encoding, newline="" if delimiter else None) as file:
         try:
-            quoted = _has_quotes(path)
+            quoted = _has_quotes(path, dialect.encoding)
             plain = not quoted and delimiter not in ("", BLANKS)
             rows = file if not quoted or delimiter in ("", BLANKS) else csv.reader(file, delimiter=delimiter)
             for number, row in enumerate(rows, 1):
@@ -102,7 +129,7 @@ def check_rows(path: Path, dialect: Dialect) -> int:
                     found = len(row)
                 count += 1
                 if found != wanted:
-                    raise ReadError(_ragged(path, number, found, dialect))
+                    raise ReadError(_ragged(path, number, found, wanted, delimiter))
         except UnicodeDecodeError as error:
             raise ReadError(
                 f"{path} is not written in {dialect.encoding} (line {number + 1}): give --encoding, such as cp1252."
@@ -114,18 +141,24 @@ def check_rows(path: Path, dialect: Dialect) -> int:
     return count - dialect.header
 
 
-def _ragged(path: Path, line: int, found: int, dialect: Dialect) -> str:
-    name = DELIMITERS.get(dialect.delimiter, repr(dialect.delimiter))
+def _ragged(path: Path, line: int, found: int, wanted: int, delimiter: str) -> str:
+    name = DELIMITERS.get(delimiter, repr(delimiter))
     cells = "cell" if found == 1 else "cells"
     return (
-        f"line {line} of {path} has {found} {cells} where the others have {dialect.n_fields} (delimiter: {name}): mend that "
+        f"line {line} of {path} has {found} {cells} where the others have {wanted} (delimiter: {name}): mend that "
         "line, or give --delimiter."
     )
 
 
-def _has_quotes(path: Path) -> bool:
+def _has_quotes(path: Path, encoding: str) -> bool:
+    """Whether a file has quotation marks; refused where it has zero bytes that no encoding explains."""
+    quotes = False
     with open(path, "rb") as file:
-        return any(b'"' in block for block in iter(lambda: file.read(1 << 22), b""))
+        for block in iter(lambda: file.read(1 << 22), b""):
+            if b"\0" in block and not encoding.startswith(("utf-16", "utf-32")):
+                raise ReadError(f"{path} is not a text table (it holds zero bytes): mend it, or give --encoding.")
+            quotes = quotes or b'"' in block
+    return quotes
 
 
 # ------------------------------------------------------------------ encoding
@@ -138,8 +171,10 @@ def _encoding(path: Path, given: str | None) -> str:
         raise ReadError(f"{path} is empty: there is nothing to cluster.")
     if given is not None:
         try:
-            return codecs.lookup(given).name
-        except LookupError:
+            found = codecs.lookup(given)
+            "".encode(given)  # says whether it is an encoding of text
+            return found.name
+        except (LookupError, ValueError):
             raise ReadError(f"--encoding {given} is unknown: use a name such as utf-8, cp1252 or latin-1.") from None
     for mark, name in BOMS:
         if start.startswith(mark):
@@ -173,13 +208,16 @@ def _sample(path: Path, encoding: str) -> list[str]:
     size = 0
     try:
         with open(path, encoding=encoding, newline="") as file:
-            for line in file:
+            while (size <= SAMPLE or len(lines) < FEW_LINES) and size <= LONGEST:
+                line = file.readline(LONGEST + 1)
+                if not line:
+                    break
                 lines.append(line)
                 size += len(line)
-                if size > SAMPLE:
-                    break
     except (UnicodeDecodeError, UnicodeError) as error:
         raise ReadError(f"{path} is not written in {encoding}: give --encoding, such as cp1252 or latin-1.") from error
+    if size > LONGEST:
+        raise ReadError(f"the first lines of {path} are longer than any table's: see whether it is one.")
     while lines and sum(line.count('"') for line in lines) % 2 and size > SAMPLE:
         lines.pop()  # cut inside a quoted cell
     return lines
@@ -191,9 +229,9 @@ def _sample(path: Path, encoding: str) -> list[str]:
 def _named(delimiter: str) -> str:
     named = {name: sign for sign, name in DELIMITERS.items()} | {"\\t": "\t", "space": BLANKS, " ": BLANKS, "none": ""}
     chosen = named.get(delimiter, delimiter)
-    if chosen not in ("", BLANKS) and len(chosen) != 1:
+    if chosen not in ("", BLANKS) and (len(chosen) != 1 or not chosen.isascii() or chosen in '"\r\n\0'):
         raise ReadError(
-            f"--delimiter {delimiter} must be one character, or one of tab, semicolon, bar, comma, blanks, none."
+            f"--delimiter {delimiter!r} must be one plain character, or one of tab, semicolon, bar, comma, blanks, none."
         )
     return chosen
 
@@ -206,6 +244,8 @@ def _delimiter(lines: Sequence[str]) -> str:
             counts = Counter(len(row) for row in split_rows(lines, candidate))
         except csv.Error:
             continue
+        if not counts:
+            break
         fields, agreeing = counts.most_common(1)[0]
         part = agreeing / counts.total()
         if fields > 1 and part > share + (0.05 if best else 0.0):
@@ -213,18 +253,37 @@ def _delimiter(lines: Sequence[str]) -> str:
     return best
 
 
+def _named_by(first: Sequence[str], names: Sequence[str] | None) -> bool | None:
+    """Whether the first line has the names that are wanted; None where that can't be told."""
+    if names is None:
+        return None
+    if set(names) <= {cell.strip() for cell in first}:
+        return True
+    return False if all(re.fullmatch(r"column \d+", name) for name in names) else None
+
+
+def _names(path: Path, first: Sequence[str]) -> list[str]:
+    """The names in the first line."""
+    names = [cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(first)]
+    check_names(path, names, ", or --no-header if the first line is an object")
+    return names
+
+
 def _header(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
     """Whether the first line holds names: no numbers above numbers, nothing that comes again below."""
     if len(rows) < 2:
         return bool(rows) and not any(_is_number(cell) for cell in rows[0])
     first = [cell.strip() for cell in rows[0]]
-    if len(set(first)) < len(first) or any(_is_number(cell) or cell == "?" for cell in first):
+    if any(_is_number(cell) or cell == "?" for cell in first):
         return False
     columns = list(zip(*(row for row in rows[1:] if len(row) == len(first)), strict=True))
     numeric = [_mostly_numbers(column, missing) for column in columns]
-    if any(numeric):
+    repeated = len(set(first)) < len(first)
+    if any(below and (name not in missing or not repeated) for name, below in zip(first, numeric, strict=False)):
         return True  # words above numbers
-    return not any(name in {cell.strip() for cell in column} for name, column in zip(first, columns, strict=False))
+    return not repeated and not any(
+        name in {cell.strip() for cell in column} for name, column in zip(first, columns, strict=False)
+    )
 
 
 def _mostly_numbers(column: Sequence[str], missing: Sequence[str]) -> bool:

@@ -8,15 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from softecm.readers.base import ATTRIBUTES, Column, Loaded, Names, ReadError, ReadOptions, Sheet, existing, short
-from softecm.readers.columns import shown, understood_column, words
+from softecm.readers.base import (
+    Column,
+    Expected,
+    Loaded,
+    Names,
+    ReadError,
+    ReadOptions,
+    Sheet,
+    check_names,
+    existing,
+    short,
+)
+from softecm.readers.columns import expected_column, missing_in, shown, understood_column, words
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def understood(path: Path, sheet: Sheet, options: ReadOptions, only: Sequence[str] | None = None) -> Loaded:
+def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """The objects of a table.
 
     Parameters
@@ -25,22 +37,24 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions, only: Sequence[st
         For what is said about it.
     sheet : Sheet
     options : ReadOptions
-    only : sequence of str, optional
-        The attributes a fitted model wants, in its order.
     """
     frame = sheet.frame
+    check_names(path, frame.columns)
     options = _by_name(path, list(frame.columns), options)
     found = _Found()
-    for name in frame.columns:
-        found.take(path, frame[name], options, only)
-    kept = found.kept if only is None else {name: found.kept[name] for name in _wanted(path, found.kept, only)}
-    if not kept:
-        raise ReadError(f"{path} has no column left to cluster by: see --drop, --id-column and --label-column.")
+    if options.expected is None:
+        for name in frame.columns:
+            found.take(path, frame[name], options)
+    else:
+        found.take_expected(path, frame, options, options.expected)
+    if not found.kept:
+        raise ReadError(_nothing_left(path, found.columns))
     ids = None if found.ids is None else _ids(path, found.ids, options.id_column)
     labels = sheet.labels if found.labels is None else words(found.labels)
     columns, notes = tuple(found.columns), tuple(found.notes)
-    code = (*sheet.code, _code(columns))
-    return Loaded(type(frame)(kept), "table", ids, labels, columns, sheet.how, notes, code)
+    code = (*sheet.code, _code([name for name in frame.columns if name not in found.kept]))
+    data = type(frame)({name: _plain(values) for name, values in found.kept.items()}, index=frame.index)
+    return Loaded(data, "table", ids, labels, columns, sheet.how, notes, code)
 
 
 @dataclass
@@ -53,20 +67,14 @@ class _Found:
     ids: pd.Series | None = None
     labels: pd.Series | None = None
 
-    def take(self, path: Path, column: pd.Series, options: ReadOptions, only: Sequence[str] | None) -> None:
+    def take(self, path: Path, column: pd.Series, options: ReadOptions) -> None:
         """Look at one more column."""
-        name, gaps = str(column.name), int(column.isna().sum())
-        if name == options.label_column:
-            self.labels = column
-            self.columns.append(Column(name, "label", shown(column), gaps))
+        name = str(column.name)
+        if name in (options.label_column, options.id_column):
+            self._set_aside(column, options)
             return
-        if name == options.id_column:
-            self.ids = column
-            self.columns.append(Column(name, "id", shown(column), gaps))
-            return
-        may_be_id = only is None and options.id_column is None and self.ids is None
-        forced = only is not None and name in only
-        values, described, remark = understood_column(path, column, options, may_be_id=may_be_id, forced=forced)
+        may_be_id = options.id_column is None and self.ids is None
+        values, described, remark = understood_column(path, column, options, may_be_id=may_be_id)
         self.columns.append(described)
         self.notes += [remark] if remark else []
         if described.kind == "id":
@@ -74,30 +82,66 @@ class _Found:
         elif values is not None:
             self.kept[name] = values
 
+    def take_expected(self, path: Path, frame: pd.DataFrame, options: ReadOptions, expected: Expected) -> None:
+        """Take the columns a model wants, as what it wants them."""
+        if options.id_column is None and _names_objects(frame, expected):
+            options = replace(options, id_column=expected.id_column)
+        aside = [name for name in (options.label_column, options.id_column) if name is not None]
+        wanted = expected.among(path, [name for name in frame.columns if name not in aside])
+        for name in aside:
+            self._set_aside(frame[name], options)
+        for name, kind in wanted.items():
+            self.kept[name], described = expected_column(path, frame[name], kind)
+            self.columns.append(described)
 
-def _code(columns: Sequence[Column]) -> str:
-    away = [c.name for c in columns if c.kind not in ATTRIBUTES]
-    return f"X = table.drop(columns={away!r})" if away else "X = table"
+    def _set_aside(self, column: pd.Series, options: ReadOptions) -> None:
+        """A column that has the classes or the names of the objects."""
+        name, gaps = str(column.name), missing_in(column)
+        if name == options.label_column:
+            self.labels = column
+            self.columns.append(Column(name, "label", shown(column), gaps))
+        else:
+            self.ids = column
+            self.columns.append(Column(name, "id", shown(column), gaps))
 
 
-def _wanted(path: Path, kept: dict[str, pd.Series], only: Sequence[str]) -> Sequence[str]:
-    absent = [name for name in only if name not in kept]
-    if absent:
-        listed = ", ".join(absent[:5]) + (" …" if len(absent) > 5 else "")
-        raise ReadError(
-            f"{path} must have the columns the model was fitted with; {listed} not found among its columns."
-        )
-    return only
+def _plain(values: pd.Series) -> pd.Series | NDArray[np.generic]:
+    """Numbers without their index, which pandas would compare for every column."""
+    plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf"
+    return values.to_numpy() if plain else values
+
+
+def _names_objects(frame: pd.DataFrame, expected: Expected) -> bool:
+    """Whether the column that named the objects of the fit does so here."""
+    name = expected.id_column
+    if name is None or name not in frame.columns or name in (expected.names or ()):
+        return False
+    return bool(frame[name].notna().all() and frame[name].is_unique)
+
+
+def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
+    """Why no column is left, in a sentence."""
+    away = [f"{short(c.name)} ({c.detail if c.kind == 'left out' else c.kind})" for c in columns]
+    listed = ", ".join(away[:5]) + (f" and {len(away) - 5} more" if len(away) > 5 else "")
+    return (
+        f"{path} has no column left to cluster by; left out: {listed}. Give it a column that varies, or see --categorical, "
+        "--numeric, --drop and --id-column."
+    )
+
+
+def _code(away: Sequence[str]) -> str:
+    return f"X = table.drop(columns={list(away)!r})" if away else "X = table"
 
 
 def _by_name(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOptions:
     """The options with every column by its name."""
+    known = set(columns)
 
     def one(name: str | None) -> str | None:
-        return None if name is None else existing(path, columns, name)
+        return None if name is None else name if name in known else existing(path, columns, name)
 
     def several(names: Sequence[str]) -> tuple[str, ...]:
-        return tuple("all" if name == "all" else existing(path, columns, name) for name in names)
+        return tuple("all" if name == "all" else str(one(name)) for name in names)
 
     return replace(
         options,

@@ -26,6 +26,8 @@ def read_ts(path: Path, options: ReadOptions) -> Loaded:
     except Exception as error:  # aeon raises many kinds
         raise ReadError(f"{path} can't be read as a .ts file: {brief(error)}.") from error
     series = from_aeon(x)
+    if not series:
+        raise ReadError(f"{path} has no series below a line @data: there is nothing to cluster.")
     labels = np.array([str(v) for v in y], dtype=object) if y is not None and len(y) == len(series) else None
     code = (
         "from aeon.datasets import load_from_ts_file",

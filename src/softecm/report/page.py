@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softecm._text import visible
 from softecm.files.atomic import write_text
 from softecm.plots import set_colors
 from softecm.report.chosen import IntArray
@@ -67,7 +68,7 @@ def render(data: ReportData) -> str:
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    return f"""<!DOCTYPE html>
+    page = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -97,6 +98,7 @@ def render(data: ReportData) -> str:
 </body>
 </html>
 """
+    return visible(page, lines=True)
 
 
 @cache

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from softecm.report.data import Attribute, Explanation, ReportData
 
 Json: TypeAlias = dict[str, object]
+LARGEST_SHOWN = float(np.finfo(np.float32).max)  # columns with larger numbers are shown as words
 MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left out
 MOST_STEPS = 160
 MOST_MEMBERS = 24
@@ -79,6 +80,8 @@ def to_script(value: object) -> str:
 
 
 def _packed(values: ArrayLike, kind: str) -> str:
+    if kind == "<f4":  # what is beyond its range is as far as can be
+        values = np.clip(np.asarray(values, dtype=np.float64), -LARGEST_SHOWN, LARGEST_SHOWN)
     return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode("ascii")
 
 
@@ -128,11 +131,15 @@ def _columns(attributes: Sequence[Attribute], count: int) -> list[Json]:
 
 
 def _column(attribute: Attribute) -> Json:
+    values: Sequence[object] = list(attribute.values)
     if attribute.kind == "number":
-        return {"name": attribute.name, "numbers": _packed(np.asarray(attribute.values, dtype=np.float64), "<f4")}
-    levels = sorted({str(v) for v in attribute.values if v is not None})
+        numbers = np.asarray(attribute.values, dtype=np.float64)
+        if np.nanmax(np.abs(numbers), initial=0.0) <= LARGEST_SHOWN:
+            return {"name": attribute.name, "numbers": _packed(numbers, "<f4")}
+        values = [None if np.isnan(v) else f"{v:.6g}" for v in numbers]
+    levels = sorted({str(v) for v in values if v is not None})
     code = {level: i for i, level in enumerate(levels)}
-    codes = [65535 if v is None else min(code[str(v)], 65534) for v in attribute.values]
+    codes = [65535 if v is None else min(code[str(v)], 65534) for v in values]
     return {"name": attribute.name, "levels": levels[:65535], "codes": _packed(codes, "<u2")}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -13,6 +13,9 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+
+ColumnKind: TypeAlias = Literal["number", "category", "date", "duration"]
 
 
 class Encoded(Protocol):
@@ -49,6 +52,11 @@ class Space(ABC):
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> Any:
         """Refuse what can't be encoded, with the remedy; sets the estimator's ``n_features_in_`` where ``reset``."""
         return X
+
+    @property
+    def kinds(self) -> Sequence[ColumnKind]:
+        """What each column of a table holds, so that new files are read alike; empty where objects are no rows."""
+        return ()
 
     def weighted(self, weights: NDArray[np.float64] | None) -> Self:
         """The space told how much each object counts, before ``fit``; for those that learn scales from data."""

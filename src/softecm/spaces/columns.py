@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from itertools import repeat
 from typing import Any, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm.spaces.alike import Positions
+from softecm.spaces.base import ColumnKind
 from softecm.spaces.ranges import LARGEST, refuse_range
 
 MISSING, UNSEEN = -1, -2  # codes of cells that are empty, or hold a category the fit never saw
@@ -139,7 +140,7 @@ class Cells:
             zone = getattr(values.dtype, "time_zone", None)
             out = values.cast(nw.Datetime("us", zone)).dt.timestamp("us").cast(nw.Float64).to_numpy()
         else:
-            out = values.cast(nw.Float64).to_numpy()
+            out = (values if values.dtype == nw.Float64 else values.cast(nw.Float64)).to_numpy()
         return self._bounded(np.asarray(out, dtype=np.float64))
 
     def _bounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -203,6 +204,14 @@ class NumberColumn:
     zone: str | None = None  # of a column of date-times
     style: str = "plain"  # plain, categorical or ordered: how the levels came
 
+    @property
+    def holds(self) -> ColumnKind:
+        """What is to be read into the column."""
+        if self.kind == "ordinal":
+            return "category" if any(isinstance(level, str) for level in self.levels) else "number"
+        kinds: dict[str, ColumnKind] = {"date": "date", "datetime": "date", "duration": "duration"}
+        return kinds.get(self.kind, "number")
+
     def encode(self, cells: Cells) -> NDArray[np.float64]:
         """Cells as coordinates (n,), NaN where missing."""
         kind = cells.kind
@@ -254,14 +263,23 @@ class CategoryColumn:
     frequencies: tuple[float, ...]  # of the levels among the observed cells: stands in for a missing cell at a start
     style: str = "plain"  # plain, categorical or ordered: how the levels came
 
+    @property
+    def holds(self) -> ColumnKind:
+        """What is to be read into the column."""
+        return "category"
+
     def encode(self, cells: Cells) -> NDArray[np.int64]:
-        """Cells as positions among the levels (n,); MISSING and UNSEEN where there is none."""
-        kind = category_kind(cells)
-        if kind != self.kind and any_observed(cells):
+        """Cells as positions among the levels (n,); MISSING and UNSEEN where there is none.
+
+        Values of another kind will do if some of them mean a level.
+        """
+        kind = cells.kind  # refuses what is no cell of a table
+        found = codes(cells, self.levels)
+        if (found == UNSEEN).any() and not (found >= 0).any() and category_kind(cells) != self.kind:
             raise ValueError(
                 f"{cells.label} must hold what it held in fit ({self.kind}); got {kind}. Convert it to the same type."
             )
-        return codes(cells, self.levels)
+        return found
 
     def decode(self, probabilities: NDArray[np.floating]) -> list[Cell]:
         """The mode of each distribution (k, levels)."""
@@ -288,13 +306,24 @@ def category_kind(cells: Cells) -> str:
 
 
 def codes(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.int64]:
-    """Positions of cells among ``levels``."""
-    position: dict[Cell, int] = {level: k for k, level in enumerate(levels)}
+    """Positions of cells among ``levels``, however they are written."""
+    position = Positions(levels, UNSEEN)
     position[None] = MISSING
     out = np.empty(len(cells), dtype=np.int64)
     for start, part in cells.chunks():
-        out[start : start + len(part)] = list(map(position.get, part, repeat(UNSEEN)))
+        out[start : start + len(part)] = [position[value] for value in part]
     return out
+
+
+def first_of(cells: Cells, wanted: NDArray[np.bool_], most: int) -> list[Cell]:
+    """The first different values among the wanted cells."""
+    found: dict[Cell, None] = {}
+    for start, part in cells.chunks():
+        for row in np.flatnonzero(wanted[start : start + len(part)]):
+            found[part[row]] = None
+            if len(found) == most:
+                return list(found)
+    return list(found)
 
 
 def ranks(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.float64]:

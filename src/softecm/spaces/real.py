@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.spaces.base import Space
+from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.ranges import refuse_large, refuse_range
 
 if TYPE_CHECKING:
@@ -59,8 +59,16 @@ class RealVectors(Space):
                     "Input X contains NaN: this metric can't work with gaps. SoftECM(metric='mixed') can; elsewhere fill "
                     "them in or leave the rows out."
                 ) from error
+            where = _where_infinite(X) if "contains infinity" in str(error) else ""
+            if where:
+                raise ValueError(f"Input X contains infinity: {where}") from error
             raise
         return rows
+
+    @property
+    def kinds(self) -> Sequence[ColumnKind]:
+        """Numbers."""
+        return ["number"] * self.n_features
 
     def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> RealVectors:
         """Remember the number of columns."""
@@ -114,3 +122,16 @@ class RealVectors(Space):
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
         """Gaussian rows in four dimensions."""
         return torch.randn((n, 4), generator=generator, dtype=torch.float64)
+
+
+def _where_infinite(X: object) -> str:
+    """The first infinite cell of a table, and what to do about it; empty where there is none."""
+    rows = np.asarray(X, dtype=np.float64)
+    for row, column in np.argwhere(np.isinf(rows))[:1].tolist():
+        named = getattr(X, "columns", None)
+        name = f"column {column}" if named is None else f"column {list(named)[column]!r}"
+        return (
+            f"{rows[row, column]} in row {row}, {name}. Leave such rows out, or put a number there; "
+            "SoftECM(metric='mixed') also takes NaN, a missing cell."
+        )
+    return ""

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.spaces.base import Space, content_keys
+from softecm._warnings import UnseenCategoryWarning
+from softecm.spaces.base import ColumnKind, Space, content_keys
 from softecm.spaces.columns import (
     MISSING,
     ROWS,
@@ -24,6 +25,7 @@ from softecm.spaces.columns import (
     Cells,
     Name,
     NumberColumn,
+    first_of,
     learn_category,
     learn_number,
 )
@@ -31,6 +33,8 @@ from softecm.spaces.summaries import LevelSummary, NumberSummary, TableSummary
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+SHOWN_COLUMNS, SHOWN_VALUES = 5, 3  # of those with a category that the fit never saw
 
 ColumnChoice: TypeAlias = str | Iterable[Name] | None  # by name, by position, or a mark a column
 
@@ -266,6 +270,11 @@ class Table(Space):
         return replace(self, columns=columns, backend=description.backend, dtype=dtype, sample_weight=None)
 
     @property
+    def kinds(self) -> Sequence[ColumnKind]:
+        """What each column holds."""
+        return [c.holds for c in self.columns]
+
+    @property
     def numbers(self) -> list[NumberColumn]:
         """The columns measured by differences."""
         return [c for c in self.columns if isinstance(c, NumberColumn)]
@@ -291,7 +300,14 @@ class Table(Space):
         )
 
     def encode(self, X: RawTable) -> EncodedTable:
-        """Numbers scaled, categories as codes, gaps marked."""
+        """Numbers scaled, categories as codes, gaps marked; a category that the fit never saw is said aloud."""
+        table, unseen = self._encode(X)
+        if unseen:
+            warn_unseen({c.name: c for c in X.columns}, unseen)
+        return table
+
+    def _encode(self, X: RawTable) -> tuple[EncodedTable, dict[Name, NDArray[np.bool_]]]:
+        """The encoded table, and where it has unseen categories, by column."""
         n, layout = len(X), self.layout
         cells = {c.name: c for c in X.columns}
         number_type = np.float32 if self.dtype == torch.float32 else np.float64
@@ -299,7 +315,7 @@ class Table(Space):
         numbers = np.empty((n, len(self.numbers)), dtype=number_type)
         codes = np.empty((n, len(self.categories)), dtype=code_type)
         gaps: dict[int, NDArray[np.bool_]] = {}  # by number, then category; only columns that have some
-        unseen = False
+        unseen: dict[Name, NDArray[np.bool_]] = {}
         for j, column in enumerate(self.numbers):
             numbers[:, j] = column.encode(cells[column.name])
             empty = np.isnan(numbers[:, j])
@@ -309,19 +325,21 @@ class Table(Space):
         for j, category in enumerate(self.categories):
             found = category.encode(cells[category.name])
             empty = found == MISSING
-            unseen = unseen or bool((found == UNSEEN).any())
+            if (found == UNSEEN).any():
+                unseen[category.name] = found == UNSEEN
             if empty.any():
                 gaps[len(self.numbers) + j] = empty
             size = layout.levels[j]
             codes[:, j] = np.where(found >= 0, found, np.where(empty, size + 1, size))
-        observed, scale = self._gaps(gaps, n, force=unseen)
-        return EncodedTable(
+        observed, scale = self._gaps(gaps, n, force=bool(unseen))
+        table = EncodedTable(
             torch.from_numpy(numbers),
             torch.from_numpy(codes),
             None if observed is None else torch.from_numpy(observed),
             None if scale is None else torch.from_numpy(scale.astype(number_type)),
             layout,
         )
+        return table, unseen
 
     def _gaps(
         self, gaps: dict[int, NDArray[np.bool_]], n: int, *, force: bool
@@ -380,7 +398,7 @@ class Table(Space):
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as a table with the fit's columns; gaps are filled as those of a start."""
-        x = self.encode(self._match(read_table(prototypes, name="init")))
+        x, _ = self._encode(self._match(read_table(prototypes, name="init")))
         for j, category in enumerate(self.categories):
             strange = (x.codes[:, j].long() == len(category.levels)).nonzero()
             if len(strange):
@@ -427,6 +445,25 @@ class Table(Space):
             codes = torch.randint(levels, (n,), generator=generator)
             parts.append(torch.nn.functional.one_hot(codes, levels).double() * 0.5**0.5)
         return torch.cat(parts, 1)
+
+
+def warn_unseen(cells: Mapping[Name, Cells], unseen: Mapping[Name, NDArray[np.bool_]]) -> None:
+    """Say how many objects hold a category that the fit never saw, in which columns, and some of them."""
+    rows = np.logical_or.reduce(list(unseen.values()))
+    parts = []
+    for name, marks in list(unseen.items())[:SHOWN_COLUMNS]:
+        values = first_of(cells[name], marks, SHOWN_VALUES + 1)
+        shown = ", ".join(repr(v)[:40] for v in values[:SHOWN_VALUES]) + (", …" if len(values) > SHOWN_VALUES else "")
+        parts.append(f"{cells[name].label} in {int(marks.sum())} ({shown})")
+    more = len(unseen) - len(parts)
+    parts += [f"{more} more columns"] if more > 0 else []
+    n, k = len(rows), int(rows.sum())
+    warnings.warn(
+        f"{k} of {n} object{'s' if n > 1 else ''} {'has' if k == 1 else 'have'} a category that the fit never saw: "
+        f"{'; '.join(parts)}. It counts as different from all that it saw.",
+        UnseenCategoryWarning,
+        stacklevel=6,
+    )
 
 
 def read_table(X: object, name: str = "X") -> RawTable:
@@ -580,6 +617,8 @@ def frame_of(columns: Sequence[NumberColumn | CategoryColumn], values: Sequence[
 def _series(column: NumberColumn | CategoryColumn, values: list[Cell], backend: str) -> Any:
     if column.style != "plain":
         return _categorical(column, values, backend)
+    if column.kind == "number" and isinstance(column, NumberColumn):
+        return np.array(values, dtype=np.float64)  # quick: tables of genes have thousands of columns
     kinds: dict[str, nw.dtypes.DType] = {"date": nw.Date(), "duration": nw.Duration("us"), "boolean": nw.Boolean()}
     kinds["datetime"] = nw.Datetime("us", getattr(column, "zone", None))
     dtype = kinds.get(column.kind)

@@ -1,0 +1,26 @@
+"""Text from strangers, made fit to be shown."""
+
+from __future__ import annotations
+
+import re
+
+#: Characters that command a terminal (C0 and C1 controls), and those that turn the text after them around.
+COMMANDS = "\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
+HIDDEN = re.compile(f"[{COMMANDS}]")
+HIDDEN_IN_LINES = re.compile(f"(?![\t\n])[{COMMANDS}]")
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""Text without characters that command instead of being shown; ``lines`` keeps ends of lines and tabs.
+
+    Examples
+    --------
+    >>> visible("red: \x1b[31m")
+    'red: �[31m'
+    """
+    return (HIDDEN_IN_LINES if lines else HIDDEN).sub("�", text)
+
+
+def escaped(json: str) -> str:
+    """JSON of one line whose strings a terminal shows unharmed."""
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
