@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from softecm.files.atomic import write_bytes
+from softecm.files.points import reached
 
 VERSION = 1
 
@@ -48,6 +49,7 @@ class Journal:
                 )
         self.done = {line["task"]: line["rows"] for line in lines[1:]}
         if len(whole) < len(content):
+            reached("journal: before truncate")
             os.truncate(self.path, len(whole))
         if not lines:
             self._begin(head)
@@ -63,7 +65,13 @@ class Journal:
         self._append({"task": task, "rows": rows})
 
     def _append(self, line: Mapping[str, object]) -> None:
+        data = json.dumps(line).encode() + b"\n"
+        reached("journal: before line")
         with self.path.open("ab") as file:
-            file.write(json.dumps(line).encode() + b"\n")
+            file.write(data[: len(data) // 2])
+            file.flush()
+            reached("journal: line half written")
+            file.write(data[len(data) // 2 :])
             file.flush()
             os.fsync(file.fileno())
+        reached("journal: line written")
