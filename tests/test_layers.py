@@ -33,7 +33,7 @@ LAYERS = [
     ("objective, as problems", "objective.links objective.linked objective.problem objective.relaxations"),
     ("report", "report"),
     ("fit", "fit"),
-    ("models as files", "files.models files.values"),
+    ("models as files", "files.fitted files.models files.values"),
     ("blocks", "distributed"),
     ("algorithms", "algorithms"),
     ("models read back, contracts", "models testing"),

@@ -1,0 +1,137 @@
+"""Models from strangers: forged, well sealed, and refused in a sentence, or as harmless as an honest one."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import pairwise_distances
+
+import softecm
+from hostile.forge import Parts, forged
+from problems import DEEP
+from softecm import load_model
+from softecm.distances import Hamming
+from softecm.files.errors import ReadError
+
+RNG = np.random.default_rng(0)
+POINTS = np.concatenate([RNG.normal(size=(9, 2)), RNG.normal(size=(9, 2)) + 6.0, [[3.0, 3.0], [20.0, -9.0]]])
+DISTANCES = pairwise_distances(POINTS)
+WORDS = np.array(["low", "middle", "high"], dtype=object)[np.digitize(np.c_[POINTS, POINTS.sum(1)], [0.0, 4.0])]
+SERIES = (POINTS[:, :1] + np.sin(np.arange(6.0)) * POINTS[:, 1:])[..., None]
+
+
+def table() -> Any:
+    """Numbers with a gap, words, an ordered and a true column, dates."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"size": POINTS[:, 0], "kind": WORDS[:, 1], "large": POINTS[:, 1] > 3})
+    frame.loc[3, "size"] = None
+    frame["grade"] = pd.Categorical(WORDS[:, 0], ["low", "middle", "high"], ordered=True)
+    frame["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(POINTS)), "D")
+    return frame
+
+
+ONCE = {"n_init": 1, "random_state": 0}
+MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
+    "vectors": (lambda: softecm.SoftECM(2, **ONCE), POINTS),
+    "euclidean, float32": (lambda: softecm.SoftECM(2, metric="euclidean", dtype="float32", **ONCE), POINTS),
+    "manhattan": (lambda: softecm.SoftECM(2, metric="manhattan", max_iter=20, **ONCE), POINTS),
+    "cosine": (lambda: softecm.SoftECM(2, metric="cosine", max_iter=20, **ONCE), POINTS),
+    "mahalanobis": (lambda: softecm.SoftECM(2, metric="mahalanobis", **ONCE), POINTS),
+    "hamming": (lambda: softecm.SoftECM(2, metric="hamming", **ONCE), WORDS),
+    "variation": (lambda: softecm.SoftECM(2, metric=Hamming("total-variation"), max_iter=20, **ONCE), WORDS),
+    "mixed": (lambda: softecm.SoftECM(2, metric="mixed", **ONCE), table),
+    "softdtw": (lambda: softecm.SoftECM(2, metric="softdtw", max_iter=10, **ONCE), SERIES),
+    "dtw": (lambda: softecm.SoftECM(2, metric="dtw", max_iter=10, **ONCE), SERIES),
+    "series": (lambda: softecm.SoftECM(2, metric="series-euclidean", **ONCE), SERIES),
+    "precomputed": (lambda: softecm.SoftECM(2, metric="precomputed", **ONCE), DISTANCES),
+    "ECM": (lambda: softecm.ECM(2, **ONCE), POINTS),
+    "FCM": (lambda: softecm.FCM(2, **ONCE), POINTS),
+    "CCM": (lambda: softecm.CCM(2, **ONCE), POINTS),
+    "BCM": (lambda: softecm.BCM(2, **ONCE), POINTS),
+    "CECM": (lambda: softecm.CECM(2, metric="adaptive", **ONCE), POINTS),
+    "ECMPlus": (lambda: softecm.ECMPlus(2, **ONCE), POINTS),
+    "BPEC": (lambda: softecm.BPEC(2), POINTS),
+    "BPEC, adaptive": (lambda: softecm.BPEC(2, metric="adaptive"), POINTS),
+    "CatECM": (lambda: softecm.CatECM(2, **ONCE), WORDS),
+    "RECM": (lambda: softecm.RECM(2, **ONCE), DISTANCES),
+    "ECMdd": (lambda: softecm.ECMdd(2, **ONCE), DISTANCES),
+    "ECMdd, objects": (lambda: softecm.ECMdd(2, metric="sqeuclidean", **ONCE), POINTS),
+    "EVCLUS": (lambda: softecm.EVCLUS(2, **ONCE), DISTANCES),
+}
+
+
+def objects(name: str) -> Any:
+    """What the model of this name is asked about."""
+    data = MODELS[name][1]
+    return data() if callable(data) else data
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Parts]:
+    """The parts of an honest file of each kind of model."""
+    folder, found = tmp_path_factory.mktemp("honest"), {}
+    for i, (name, (make, _)) in enumerate(MODELS.items()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            make().fit(objects(name)).save(folder / f"{i}")
+        found[name] = Parts.of(folder / f"{i}", "softecm.model", 1, "model")
+    return found
+
+
+def sound(masses: Any) -> bool:
+    """Whether masses are masses."""
+    masses = np.asarray(masses)
+    return bool(np.isfinite(masses).all() and (masses >= 0).all() and np.allclose(masses.sum(1), 1.0, atol=1e-6))
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a call answers, or the error it ends with: one of ours, a sentence (numpy's and torch's have no full stop)."""
+    try:
+        return call()
+    except ValueError as error:
+        answer = error
+    assert str(answer).endswith("."), answer
+    assert len(str(answer)) < 1000
+    assert str(answer).isprintable(), answer
+    return answer
+
+
+def attempt(path: Path, X: Any) -> str:
+    """Load a forged model and use it; what came of it."""
+    model = outcome(lambda: load_model(path))
+    if isinstance(model, Exception):
+        assert isinstance(model, ReadError)
+        assert str(path) in str(model)
+        return "refused"
+    partition = outcome(lambda: model.predict_partition(X))
+    if isinstance(partition, Exception):
+        return "refused later"
+    assert sound(partition.masses)
+    if hasattr(model, "partition_"):
+        assert sound(model.partition_.masses)
+    if hasattr(model, "model_"):
+        _ = model.prototypes_
+        assert np.isfinite(model.transform(X)).all()
+    return "harmless"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_forged_model_is_refused_in_a_sentence_or_harmless(
+    name: str, saved: dict[str, Parts], tmp_path: Path, hostile_case: Callable[[], None]
+) -> None:
+    path, X = tmp_path / "model.safetensors", objects(name)
+    saved[name].seal(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a forged delta may make numbers overflow on their way to a sound answer
+        assert attempt(path, X) == "harmless"
+        for seed in range(120 if DEEP else 4):
+            case = forged(saved[name], np.random.default_rng([seed, *name.encode()]))
+            case.seal(path)
+            hostile_case()
+            try:
+                attempt(path, X)
+            except Exception as error:
+                raise AssertionError(f"{name}, {seed}: {case.done}") from error
