@@ -20,7 +20,7 @@ SRC = Path(softecm.__file__).resolve().parents[1]
 
 #: The layers from left to right. A name stands for a module or for a package with all in it that has no line of its own.
 LAYERS = [
-    ("ground", "_batch _checks _engine _frames _version _warnings constraints files"),
+    ("ground", "_batch _checks _engine _fingerprint _frames _version _warnings constraints files"),
     ("kernels", "kernels"),
     ("belief, spaces", "belief spaces"),
     ("scores", "baselines scores"),

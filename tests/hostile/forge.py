@@ -174,7 +174,7 @@ def nest(parts: Parts, rng: Rng) -> None:
     place = any_place(parts, rng)
     if place is not None:
         at, (inside, key) = place
-        depth = int(pick([5, 100, 400], rng))
+        depth = int(pick([5, 50, 150], rng))
         for _ in range(depth):
             inside[key] = {"list": [inside[key]]} if rng.random() < 0.5 else [inside[key]]
         parts.done.append(f"{at} {depth} deep")
@@ -185,11 +185,7 @@ def lengthen(parts: Parts, rng: Rng) -> None:
     place = any_place(parts, rng)
     if place is not None:
         at, (inside, key) = place
-        inside[key] = (
-            "x" * 10**6
-            if rng.random() < 0.5
-            else [inside[key] if not isinstance(inside[key], dict | list) else 0] * 20_000
-        )
+        inside[key] = "x" * 10**6 if rng.random() < 0.5 else [0] * 20_000
         parts.done.append(f"{at} huge")
 
 

@@ -135,3 +135,56 @@ def test_a_forged_model_is_refused_in_a_sentence_or_harmless(
                 attempt(path, X)
             except Exception as error:
                 raise AssertionError(f"{name}, {seed}: {case.done}") from error
+
+
+class Stopped(BaseException):
+    """Like Ctrl-C, without a signal."""
+
+
+RESUMED = [name for name in MODELS if not name.startswith(("BPEC", "EVCLUS"))]
+STOPS = {"auto": (1, 6), "k-means++": (3,)}  # how the runs start, and after which rounds they are stopped
+
+
+def interrupted(name: str, init: str, calls: int, path: Path) -> Parts | None:
+    """The parts of a fit's checkpoint, stopped after so many rounds; None where it was done before."""
+    told = []
+
+    def stop(progress: Any) -> None:
+        told.append(progress)
+        if len(told) == calls:
+            raise Stopped
+
+    try:
+        MODELS[name][0]().set_params(n_init=2, init=init, callback=stop).fit(objects(name), checkpoint=path)
+    except Stopped:
+        return Parts.of(path, "softecm.checkpoint", 2, "checkpoint")
+    return None
+
+
+@pytest.mark.parametrize(
+    "name", RESUMED if DEEP else ["vectors", "cosine", "mixed", "precomputed", "CECM", "RECM", "ECMdd"]
+)
+def test_a_forged_checkpoint_is_refused_in_a_sentence_or_harmless(
+    name: str, tmp_path: Path, hostile_case: Callable[[], None]
+) -> None:
+    path, X = tmp_path / "fit.checkpoint", objects(name)
+
+    def resumed(init: str) -> Any:
+        return outcome(lambda: MODELS[name][0]().set_params(n_init=2, init=init).fit(X, resume=path))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for init, calls in [(init, calls) for init, stops in STOPS.items() for calls in stops]:
+            parts = interrupted(name, init, calls, path)
+            if parts is None:
+                continue
+            assert sound(resumed(init).partition_.masses)
+            for seed in range(40 if DEEP else 2):
+                case = forged(parts, np.random.default_rng([seed, calls, *name.encode()]))
+                case.seal(path)
+                hostile_case()
+                try:
+                    answer = resumed(init)
+                    assert isinstance(answer, ReadError) or sound(answer.partition_.masses), answer
+                except Exception as error:
+                    raise AssertionError(f"{name}, {init}, {calls}, {seed}: {case.done}") from error
