@@ -42,7 +42,7 @@ from softecm.files.values import Node, own_classes
 from softecm.fit.model import PrototypeModel
 from softecm.spaces import Table
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.real import LARGEST
+from softecm.spaces.ranges import LARGEST
 
 if TYPE_CHECKING:
     from softecm.algorithms.base import EvidentialClusterer
