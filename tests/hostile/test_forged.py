@@ -132,12 +132,25 @@ def test_a_forged_model_is_refused_in_a_sentence_or_harmless(
                 raise AssertionError(f"{name}, {seed}: {case.done}") from error
 
 
+def test_a_checkpoint_that_lost_a_step_of_its_memory_is_refused(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        parts = interrupted("cosine", "k-means++", 3, tmp_path / "fit.checkpoint")
+    assert parts is not None
+    del parts.tensors["state.memory.steps.2"]
+    parts.seal(tmp_path / "fit.checkpoint")
+    with pytest.raises(ReadError, match="should hold a change for every step"):
+        MODELS["cosine"][0]().set_params(n_init=2, init="k-means++").fit(POINTS, resume=tmp_path / "fit.checkpoint")
+
+
 class Stopped(BaseException):
     """Like Ctrl-C, without a signal."""
 
 
 RESUMED = [name for name in MODELS if not name.startswith(("BPEC", "EVCLUS"))]
-STOPS = {"auto": (1, 6), "k-means++": (3,)}  # how the runs start, and after which rounds they are stopped
+STOPS = (
+    {"auto": (1, 6), "k-means++": (3,)} if DEEP else {"k-means++": (2,)}
+)  # how the runs start, and after which rounds they are stopped
 
 
 def interrupted(name: str, init: str, calls: int, path: Path) -> Parts | None:
@@ -156,9 +169,7 @@ def interrupted(name: str, init: str, calls: int, path: Path) -> Parts | None:
     return None
 
 
-@pytest.mark.parametrize(
-    "name", RESUMED if DEEP else ["vectors", "cosine", "mixed", "precomputed", "CECM", "RECM", "ECMdd"]
-)
+@pytest.mark.parametrize("name", RESUMED if DEEP else ["vectors", "cosine", "RECM", "ECMdd"])
 def test_a_forged_checkpoint_is_refused_in_a_sentence_or_harmless(
     name: str, tmp_path: Path, hostile_case: Callable[[], None]
 ) -> None:
@@ -174,7 +185,7 @@ def test_a_forged_checkpoint_is_refused_in_a_sentence_or_harmless(
             if parts is None:
                 continue
             assert_sound(resumed(init).partition_.masses)
-            for seed in range(25 if DEEP else 2):
+            for seed in range(25 if DEEP else 8):
                 case = forged(parts, np.random.default_rng([seed, calls, *name.encode()]))
                 case.seal(path)
                 hostile_case()

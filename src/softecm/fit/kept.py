@@ -123,6 +123,9 @@ def check_state(problem: Problem[Any], start: Tensor, tensors: Mapping[str, Tens
     for name, part in own.items():
         if name not in like:
             _check_grown(name, part, like)
+    pairs = {kind: [name for name in own if name.startswith(f"state.memory.{kind}.")] for kind in ("steps", "changes")}
+    if len(pairs["steps"]) != len(pairs["changes"]):
+        raise Misfit("state.memory should hold a change for every step")
 
 
 def _check_like(name: str, part: Tensor, like: Tensor) -> None:
