@@ -20,7 +20,10 @@ SRC = Path(softecm.__file__).resolve().parents[1]
 
 #: The layers from left to right. A name stands for a module or for a package with all in it that has no line of its own.
 LAYERS = [
-    ("ground", "_batch _checks _engine _frames _interrupts _memory _text _version _warnings constraints files"),
+    (
+        "ground",
+        "_batch _checks _engine _fingerprint _frames _interrupts _memory _text _version _warnings constraints files",
+    ),
     ("kernels", "kernels"),
     ("belief, spaces", "belief spaces"),
     ("scores", "baselines scores"),
@@ -33,7 +36,7 @@ LAYERS = [
     ("objective, as problems", "objective.links objective.linked objective.problem objective.relaxations"),
     ("report", "report"),
     ("fit", "fit"),
-    ("models as files", "files.models files.values"),
+    ("models as files", "files.fitted files.models files.values"),
     ("blocks", "distributed"),
     ("algorithms", "algorithms"),
     ("models read back, contracts", "models testing"),

@@ -8,6 +8,10 @@ from typing import Any
 
 import softecm.algorithms as algorithms
 from softecm._version import __version__
+from softecm.algorithms.base import EvidentialClusterer
+from softecm.files.errors import ReadError, shown
+from softecm.files.expected import Misfit
+from softecm.files.fitted import check_agreement, check_description
 from softecm.files.models import FORMAT, FORMAT_VERSION, save_model
 from softecm.files.tensors import Tensors, read_description, tensor_file
 from softecm.files.values import Reader
@@ -37,23 +41,34 @@ def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
     array([0, 0, 0])
     """
     description, tensors = read_description(path, FORMAT, FORMAT_VERSION, "model")
+    name = description.get("class")
+    if not isinstance(name, str) or name not in algorithms.__all__:
+        raise ReadError(
+            f"{path} holds a model of class {shown(name)}, unknown to softecm {__version__}. Use a newer version."
+        )
     try:
-        return _build(description, tensors, metric)
-    except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
-        raise ValueError(f"{path} is damaged: its parts don't fit together ({error}). Save the model again.") from error
+        check_description(description, tensors, getattr(algorithms, name))
+        estimator = _build(description, tensors, metric)
+        check_agreement(estimator)
+    except ReadError as error:
+        raise ReadError(f"{path}: {error}") from error
+    except Misfit as error:
+        raise ReadError(f"{path} is damaged: {error}. Save the model again.") from error
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError, MemoryError) as error:
+        raise ReadError(
+            f"{path} is damaged: its parts don't fit together ({shown(str(error))}). Save the model again."
+        ) from error
+    return estimator
 
 
-def _build(description: Mapping[str, Any], tensors: Tensors, metric: object) -> object:
-    name = description["class"]
-    if name not in algorithms.__all__:
-        raise ValueError(f"the model's class {name!r} is unknown to softecm {__version__}. Use a newer version.")
+def _build(description: Mapping[str, Any], tensors: Tensors, metric: object) -> EvidentialClusterer:
     reader = Reader(tensors, metric)
     params = {k: reader.value(v) for k, v in description["params"].items()}
-    cls = getattr(algorithms, name)
+    cls = getattr(algorithms, description["class"])
     known = set(cls().get_params(deep=False))
-    estimator = cls(**{k: v for k, v in params.items() if k in known})
+    estimator: EvidentialClusterer = cls(**{k: v for k, v in params.items() if k in known})
     for key, node in description["state"].items():
-        if not isinstance(key, str) or key in known or key.startswith("__"):
-            raise ValueError(f"attribute {key!r} can't be part of a model")
+        if key in known:
+            raise Misfit(f"state.{key} does not belong there")
         setattr(estimator, key, reader.value(node))
     return estimator

@@ -1,4 +1,4 @@
-"""A journal: a line a task, on the disk before the next, and cut lines done again."""
+"""A journal: a line on the disk before the next, one writer, cut and damaged lines done again."""
 
 import json
 import os
@@ -6,35 +6,89 @@ from pathlib import Path
 
 import pytest
 
+from softecm.files import ReadError, WriteError
 from softecm.files.journal import Journal
 
 
 def test_what_was_noted_is_there_again(tmp_path: Path) -> None:
     path = tmp_path / "new" / "journal"
-    book = Journal(path, {"grid": "g"})
-    assert len(path.read_bytes().splitlines()) == 1
-    book.write(3, [{"a": 1.5}])
-    book.write(1, [])
-    assert Journal(path, {"grid": "g"}).done == {3: [{"a": 1.5}], 1: []}
+    with Journal(path, {"grid": "g"}) as book:
+        assert len(path.read_bytes().splitlines()) == 1
+        book.write(["b", "c"], [{"a": 1.5}, {"a": None}])
+        book.write(["a"], [{}])
+    with Journal(path, {"grid": "g"}) as again:
+        assert again.done == {"b": {"a": 1.5}, "c": {"a": None}, "a": {}}
     assert os.listdir(path.parent) == ["journal"]
 
 
 @pytest.mark.parametrize("keep", [5, -4, 0])
 def test_a_line_cut_short_is_dropped(tmp_path: Path, keep: int) -> None:
     path = tmp_path / "journal"
-    book = Journal(path, {"grid": "g"})
-    book.write(0, [])
+    with Journal(path, {"grid": "g"}) as book:
+        book.write(["a"], [{}])
     path.write_bytes(path.read_bytes()[:keep])
-    again = Journal(path, {"grid": "g"})
-    assert again.done == {}
-    again.write(0, [])
-    assert [json.loads(line) for line in path.read_bytes().splitlines()][1:] == [{"task": 0, "rows": []}]
+    with Journal(path, {"grid": "g"}) as again:
+        assert again.done == {}
+        again.write(["a"], [{}])
+    assert [json.loads(line) for line in path.read_bytes().splitlines()][1:] == [{"items": ["a"], "rows": [{}]}]
 
 
 def test_another_sweeps_journal_and_other_files_are_refused(tmp_path: Path) -> None:
-    Journal(tmp_path / "journal", {"grid": "g", "data": "d"})
-    with pytest.raises(ValueError, match="belongs to another sweep: its data differ"):
-        Journal(tmp_path / "journal", {"grid": "g", "data": "e"})
-    (tmp_path / "other").write_text("[1]\n")
-    with pytest.raises(ValueError, match="is not one"):
-        Journal(tmp_path / "other", {})
+    with Journal(tmp_path / "journal", {"grid": "g", "data": "d"}):
+        pass
+    with (
+        pytest.raises(ReadError, match="belongs to another sweep: its data differ"),
+        Journal(tmp_path / "journal", {"grid": "g", "data": "e"}),
+    ):
+        pytest.fail("entered")
+    for content in ("[1]\n", '{"a": 1}\n'):
+        (tmp_path / "other").write_text(content)
+        with pytest.raises(ReadError, match="is not one"), Journal(tmp_path / "other", {}):
+            pytest.fail("entered")
+        assert (tmp_path / "other").read_text() == content
+    with Journal(tmp_path / "journal", {"grid": "g", "data": "d"}):  # a refusal has let go of its lock
+        pass
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"\xff\x00nonsense",
+        b"[" * 100_000,
+        b"null",
+        b'{"items": ["b"]}',
+        b'{"items": ["b"], "rows": []}',
+        b'{"items": [3], "rows": [{"a": 1}]}',
+        b'{"items": ["b"], "rows": [[1]]}',
+        b'{"items": ["b"], "rows": [{"a": "much"}]}',
+        b"",
+    ],
+)
+def test_a_damaged_line_is_named_and_the_others_are_kept(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "journal"
+
+    def opened() -> Journal:
+        return Journal(path, {"grid": "g"}, lambda item, row: isinstance(row.get("a"), int))
+
+    with opened() as book:
+        for item in "abc":
+            book.write([item], [{"a": 1}])
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines[:2], damage, lines[3]]) + b"\n")
+    with pytest.warns(UserWarning, match=r"journal .*journal is damaged in line 3: what was there is done again"):
+        again = opened().__enter__()
+    assert list(again.done) == ["a", "c"]
+    again.write(["b"], [{"a": 1}])
+    again.__exit__(None, None, None)
+    with opened() as last:  # and nothing is left of it
+        assert list(last.done) == ["a", "c", "b"]
+
+
+def test_a_second_writer_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with Journal(path, {}) as book:
+        with pytest.raises(WriteError, match=r"journal is being written by another fit or sweep"), Journal(path, {}):
+            pytest.fail("entered")
+        book.write(["a"], [{}])
+    with Journal(path, {}) as again:
+        assert list(again.done) == ["a"]

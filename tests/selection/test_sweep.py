@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+import torch
 
 from problems import DEEP
 from softecm import BPEC, ECM, EVCLUS, FCM, RECM, ECMdd, SoftECM
@@ -193,6 +194,53 @@ def test_a_journal_of_another_sweep_is_refused(tmp_path, change, told):
     assert path.read_bytes() == before
 
 
+def test_what_changes_no_number_keeps_the_journal(tmp_path, monkeypatch):
+    path = tmp_path / "run.jsonl"
+    whole = sweep(BLOBS.data, GRID, estimator=SoftECM(3, n_init=2, verbose=0), seeds=2, resamples=2, journal=path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    monkeypatch.setattr(sweeping, "run_task", None)  # nothing is left to run
+    monkeypatch.setattr(batch, "CPU_WORK", 1.0)  # and batches have another size
+    other = SoftECM(3, n_init=2, n_jobs=1, device="cpu", callback=lambda progress: False)
+    again = sweep(BLOBS.data, GRID, estimator=other, seeds=2, resamples=2, journal=path, n_jobs=2)
+    assert_same_cells(whole, again)
+    np.testing.assert_array_equal(again["stability"], whole["stability"])
+    assert path.read_bytes().splitlines(keepends=True) == lines
+
+
+def powered(q):
+    return lambda x, v: (x[:, None] - v).abs().pow(q).sum(-1)
+
+
+def test_metrics_of_one_name_and_different_code_are_different(tmp_path):
+    path, grid = tmp_path / "run.jsonl", {"metric": [powered(1.5), powered(2.0)]}
+    plain = SoftECM(2, n_init=1, init="k-means++", max_iter=3, relaxation="penalty", lam=1.0)
+    found = sweep(BLOBS.data[:20], grid, estimator=plain, journal=path)
+    assert found["objective"][0] != found["objective"][1]  # both are called powered.<locals>.<lambda>
+    with pytest.raises(ValueError, match=r"another sweep.*grid"):
+        sweep(BLOBS.data[:20], {"metric": [powered(1.5), powered(3.0)]}, estimator=plain, journal=path)
+
+
+def test_a_metric_without_code_goes_by_its_name_and_that_is_said(tmp_path):
+    plain = SoftECM(
+        2, metric=torch._euclidean_dist, n_init=1, init="k-means++", max_iter=2, relaxation="penalty", lam=1.0
+    )
+    with pytest.warns(UserWarning, match=r"can't be told from another of the same name in journal .*run\.jsonl"):
+        sweep(BLOBS.data[:20], {"beta": [1.2]}, estimator=plain, journal=tmp_path / "run.jsonl")
+
+
+def test_a_damaged_line_is_run_again_and_the_others_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(batch, "CPU_WORK", 1.0)
+    path = tmp_path / "run.jsonl"
+    whole = sweep(BLOBS.data, GRID, estimator=SoftECM(3, n_init=2), journal=path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], lines[2].replace(b'"objective": ', b'"objective": "much'), *lines[3:]]))
+    with pytest.warns(UserWarning, match="damaged in line 3"):
+        again = sweep(BLOBS.data, GRID, estimator=SoftECM(3, n_init=2), journal=path)
+    assert_same_cells(whole, again)
+    assert sorted(path.read_bytes().splitlines()[i][:30] for i in range(5)) == sorted(line[:30] for line in lines)
+    np.testing.assert_array_equal(np.delete(again["seconds"], 1), np.delete(whole["seconds"], 1))
+
+
 def test_a_file_that_is_no_journal_is_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my notes\n")
@@ -248,8 +296,8 @@ def test_a_sweep_killed_again_and_again_ends_like_an_undisturbed_one(tmp_path, m
     resumed = sweep(BLOBS.data, grid, estimator=SoftECM(3, n_init=2), seeds=4, journal=path)
     undisturbed = sweep(BLOBS.data, grid, estimator=SoftECM(3, n_init=2), seeds=4)
     assert_same_cells(resumed, undisturbed)
-    tasks = [json.loads(line)["task"] for line in path.read_text().splitlines()[1:]]
-    assert sorted(tasks) == list(range(48))  # nothing was done twice
+    items = [item for line in path.read_text().splitlines()[1:] for item in json.loads(line)["items"]]
+    assert sorted(items) == sorted(f"cell {k}" for k in range(48))  # nothing was done twice
 
 
 def test_progress_shows_cells_and_time_left(capsys):

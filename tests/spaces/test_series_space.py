@@ -57,7 +57,7 @@ def test_keys_tell_padding_from_values():
         (np.ones(4), r"shape \(steps, channels\); got 0 dimensions in series 0"),
         (np.ones((2, 3, 4, 5)), r"shape \(steps, channels\); got 3 dimensions in series 0"),
         ([[[1.0, 2.0], [3.0]]], "steps of unequal size in series 0. Mark what is missing with NaN"),
-        ([np.full((3, 1), 1e200)], r"numbers of at most 1e\+150 in size; got 1e\+200 in series 0"),
+        ([np.full((3, 1), 1e200)], r"series 0 of X must hold numbers of at most 1e\+150 in size; got 1e\+200"),
         ([np.array([[1.0], ["a"]], dtype=object)], "series of numbers; got object in series 0"),
         ([np.full((4, 1), np.nan)], "only NaN in series 0. Leave it out"),
         ([np.ones((4, 2)), np.ones((4, 3))], "same channels; got 2 in series 0 and 3 in series 1"),

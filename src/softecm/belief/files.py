@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.belief.focal import FocalSets
+from softecm.belief.focal import MOST_SETS, FocalSets
 from softecm.files.atomic import replaced
+from softecm.files.errors import ReadError, shown
 
 if TYPE_CHECKING:
     from softecm.belief.partition import CredalPartition
@@ -46,7 +47,7 @@ def read(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], FocalSets]:
             about = (file.metadata() or {}).get("softecm")
             masses = file.get_tensor("masses") if "masses" in file.keys() else None  # noqa: SIM118
     except (SafetensorError, OSError, TypeError, ValueError, KeyError, AttributeError) as error:
-        raise unreadable(name, f"it is cut short, damaged or of another kind ({error})") from None
+        raise unreadable(name, f"it is cut short, damaged or of another kind ({shown(str(error))})") from None
     if about is None or masses is None:
         raise unreadable(name, "it holds something else")
     focal = _saved_focal_sets(name, about, masses)
@@ -61,24 +62,24 @@ def _saved_focal_sets(name: str, about: str, masses: NDArray[np.floating]) -> Fo
     except (ValueError, TypeError, KeyError, RecursionError):
         raise unreadable(name, "its description is damaged") from None
     if form != FORMAT:
-        raise unreadable(name, f"it says it holds {form!r}")
+        raise unreadable(name, f"it says it holds {shown(form)}")
     if version != FORMAT_VERSION:
-        raise unreadable(name, f"it has version {version!r} and this release reads {FORMAT_VERSION}")
+        raise unreadable(name, f"it has version {shown(version)} and this release reads {FORMAT_VERSION}")
     # Every cluster is a set of its own, so the table bounds the count before anything is made of that size.
-    fits = masses.ndim == 2 and isinstance(listed, list) and masses.shape[1] == len(listed) + 1
+    fits = masses.ndim == 2 and isinstance(listed, list) and masses.shape[1] == len(listed) + 1 <= MOST_SETS + 1
     if not (fits and masses.dtype.kind == "f" and isinstance(count, int) and 1 <= count <= len(listed)):
         raise unreadable(name, "its masses and its focal sets don't fit together")
     try:
         focal = FocalSets.of(count, listed)
     except (ValueError, TypeError) as error:
-        raise unreadable(name, str(error)) from None
-    if list(focal.sets) != [tuple(members) for members in listed]:
+        raise unreadable(name, f"its focal sets are not sets of clusters ({shown(str(error), 200)})") from None
+    if [list(members) for members in focal.sets] != listed:
         raise unreadable(name, "its focal sets repeat or are out of order")
     return focal
 
 
-def unreadable(name: str, reason: str) -> ValueError:
+def unreadable(name: str, reason: str) -> ReadError:
     """The error for a file that holds no partition."""
-    return ValueError(
+    return ReadError(
         f"{name} must be a credal partition saved by softecm; {reason}. Write it again with CredalPartition.save."
     )

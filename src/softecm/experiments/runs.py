@@ -138,15 +138,16 @@ class Runs:
 
         data, seeds = self.objects(row, protocol), self.options.seeds_of(row)
         work = {"data": digest(data.X, data.y), "method": f"{method} {row.metric} {sorted(protocol.hard.items())}"}
-        journal = Journal(self._journal(row, method, protocol), work)
-        try:
-            for seed in range(seeds):
-                if seed not in journal.done:
-                    journal.write(seed, [_judge(data, _hard_labels(row, method, protocol, data, seed))])
-        except ImportError:
-            package = BASELINES[HARD[method]][0]
-            return absent(f"needs {package}: pip install {package}")
-        rows = [journal.done[seed][0] for seed in range(seeds)]
+        items = [f"seed {seed}" for seed in range(seeds)]
+        with Journal(self._journal(row, method, protocol), work) as journal:
+            try:
+                for seed, item in enumerate(items):
+                    if item not in journal.done:
+                        journal.write([item], [_judge(data, _hard_labels(row, method, protocol, data, seed))])
+            except ImportError:
+                package = BASELINES[HARD[method]][0]
+                return absent(f"needs {package}: pip install {package}")
+            rows = [journal.done[item] for item in items]
         rand_index, purity, matched = np.array([[r[n] for n in ("rand_index", "purity", "accuracy")] for r in rows]).T
         return Result(rand_index, purity, matched)
 

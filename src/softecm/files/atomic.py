@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from softecm.files.points import reached
+
 
 @contextmanager
 def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -41,10 +43,14 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         with open(temporary, "xb") as file:  # for the usual permissions: some libraries make files that are ours alone
             mode = os.fstat(file.fileno()).st_mode & 0o777
+        reached("atomic: temporary made")
         yield temporary
+        reached("atomic: content written")
         os.chmod(temporary, mode)
         file_to_disk(temporary)
+        reached("atomic: before replace")
         os.replace(temporary, target)
+        reached("atomic: after replace")
         folder_to_disk(target.parent)
     finally:
         temporary.unlink(missing_ok=True)

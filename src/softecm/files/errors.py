@@ -18,6 +18,12 @@ class WriteError(Mendable, ValueError):
     """A place that can't be written, or that holds something already."""
 
 
+def shown(value: object, most: int = 80) -> str:
+    """Something out of a file as a message may quote it: on one line, without control characters, not too long."""
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 @contextmanager
 def disk(what: str) -> Iterator[None]:
     """Trouble with the disk as a ``WriteError``: ``what`` says what was being done."""

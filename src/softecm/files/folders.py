@@ -11,6 +11,7 @@ from pathlib import Path
 
 from softecm.files.atomic import file_to_disk, folder_to_disk
 from softecm.files.errors import WriteError, disk
+from softecm.files.points import reached
 
 
 def check_free(target: Path, *, force: bool) -> None:
@@ -39,7 +40,9 @@ def whole_folder(target: Path, *, force: bool) -> Iterator[Path]:
         work = Path(tempfile.mkdtemp(prefix=".softecm-", dir=target.parent))
     try:
         with disk(f"writing to {target}"):
+            reached("folder: temporary made")
             yield work
+            reached("folder: content written")
             _put(work, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -50,9 +53,11 @@ def _put(work: Path, target: Path) -> None:
     for file in work.rglob("*"):
         if file.is_file():
             file_to_disk(file)
+    reached("folder: before replace")
     if target.is_dir() and any(target.iterdir()):
         for file in work.iterdir():
             os.replace(file, target / file.name)
+            reached("folder: file replaced")
         folder_to_disk(target)
         return
     work.chmod(0o777 & ~_umask())  # mkdtemp's folder is ours alone
@@ -60,6 +65,7 @@ def _put(work: Path, target: Path) -> None:
     if target.is_dir():
         target.rmdir()
     os.replace(work, target)
+    reached("folder: after replace")
     folder_to_disk(target.parent)
 
 

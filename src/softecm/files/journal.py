@@ -4,66 +4,133 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from softecm.files.atomic import write_bytes
+from softecm.files.errors import ReadError
+from softecm.files.lock import locked
+from softecm.files.points import reached
 
-VERSION = 1
+VERSION = 2
+FORMAT = "softecm_sweep"
+Row = Mapping[str, Any]  # plain values by the names of columns
 
 
 class Journal:
-    """One line of JSON for each finished task, on the disk before the next one starts.
+    """One line of JSON for what was finished together, on the disk before the next begins; locked while it is open.
 
-    The first line says what the work is. A line cut short by a kill is dropped and its task done again.
+    The first line says what the work is. A line holds some items, by name, and a row for each. A line cut short by a kill
+    is dropped and its items done again; so is a damaged one, with a warning that names it.
+
+    Parameters
+    ----------
+    path : where it lies; made where it is not there
+    work : what tells this work from other work
+    sound : whether an item can have such a row; any will do by default
     """
 
-    def __init__(self, path: str | os.PathLike[str], work: Mapping[str, object]) -> None:
-        self.path = Path(path)
-        self.done: dict[int, list[dict[str, Any]]] = {}
-        head = {"softecm_sweep": VERSION, **work}
-        if self.path.exists() and self.path.stat().st_size:
-            self._read(head)
-        else:
-            self._begin(head)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        work: Mapping[str, object],
+        sound: Callable[[str, Row], bool] = lambda item, row: True,
+    ) -> None:
+        self.path, self._sound = Path(path), sound
+        self._head = {FORMAT: VERSION, **work}
+        self.done: dict[str, Row] = {}
+        self._stack = ExitStack()
 
-    def _read(self, head: Mapping[str, object]) -> None:
-        content = self.path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        try:
-            lines = [json.loads(line) for line in whole.splitlines()]
-        except ValueError as error:
-            raise ValueError(
-                f"journal must be a file that a sweep wrote; {self.path} is something else or damaged. Give another name."
-            ) from error
-        if lines and not (isinstance(lines[0], dict) and "softecm_sweep" in lines[0]):
-            raise ValueError(f"journal must be a file that a sweep wrote; {self.path} is not one. Give another name.")
-        if lines:
-            differing = [name for name in head if lines[0].get(name) != head[name]]
-            if differing:
-                raise ValueError(
-                    f"journal {self.path} belongs to another sweep: its {' and '.join(differing)} differ from this one's. "
-                    "Give another name, or delete the file to start afresh."
-                )
-        self.done = {line["task"]: line["rows"] for line in lines[1:]}
-        if len(whole) < len(content):
-            os.truncate(self.path, len(whole))
-        if not lines:
-            self._begin(head)
-
-    def _begin(self, head: Mapping[str, object]) -> None:
-        """A journal without tasks; it appears with its first line."""
+    def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(self.path, json.dumps(head).encode() + b"\n")
+        with ExitStack() as stack:
+            stack.enter_context(locked(self.path))
+            if self.path.exists() and self.path.stat().st_size:
+                self._read()
+            else:
+                self._begin([])
+            self._stack = stack.pop_all()
+        return self
 
-    def write(self, task: int, rows: Sequence[Mapping[str, object]]) -> None:
-        """Note a finished task; once this returns no kill can lose it."""
-        self.done[task] = [dict(row) for row in rows]
-        self._append({"task": task, "rows": rows})
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
 
-    def _append(self, line: Mapping[str, object]) -> None:
+    def write(self, items: Sequence[str], rows: Sequence[Row]) -> None:
+        """Note finished items; once this returns no kill can lose them."""
+        self.done.update(zip(items, rows, strict=True))
+        data = json.dumps({"items": list(items), "rows": [dict(row) for row in rows]}).encode() + b"\n"
+        reached("journal: before line")
         with self.path.open("ab") as file:
-            file.write(json.dumps(line).encode() + b"\n")
+            file.write(data[: len(data) // 2])
+            file.flush()
+            reached("journal: line half written")
+            file.write(data[len(data) // 2 :])
             file.flush()
             os.fsync(file.fileno())
+        reached("journal: line written")
+
+    def _begin(self, lines: Sequence[bytes]) -> None:
+        """A journal with these lines after the first; it appears whole."""
+        write_bytes(self.path, b"".join(line + b"\n" for line in (json.dumps(self._head).encode(), *lines)))
+
+    def _read(self) -> None:
+        content = self.path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        first, *lines = whole.split(b"\n")[:-1] or [b""]
+        if whole:
+            self._check_head(first)
+        kept, damaged = [], []
+        for number, line in enumerate(lines, 2):
+            found = self._items(line)
+            self.done.update(found or {})
+            (damaged.append(number) if found is None else kept.append(line))
+        if damaged:
+            warnings.warn(
+                f"journal {self.path} is damaged in line{'s' if len(damaged) > 1 else ''} "
+                f"{', '.join(map(str, damaged[:20]))}{', ...' if len(damaged) > 20 else ''}: what was there is done again.",
+                stacklevel=4,
+            )
+        if damaged or not whole:
+            self._begin(kept)
+        elif len(whole) < len(content):
+            reached("journal: before truncate")
+            os.truncate(self.path, len(whole))
+
+    def _check_head(self, line: bytes) -> None:
+        """The first line must be a journal's, and this one's."""
+        try:
+            head = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ReadError(
+                f"journal must be a file that a sweep wrote; {self.path} is something else or damaged. Give another name."
+            ) from error
+        if not (isinstance(head, dict) and FORMAT in head):
+            raise ReadError(f"journal must be a file that a sweep wrote; {self.path} is not one. Give another name.")
+        differing = [name if name != FORMAT else "format" for name in self._head if head.get(name) != self._head[name]]
+        if differing:
+            raise ReadError(
+                f"journal {self.path} belongs to another sweep: its {' and '.join(differing)} differ from this one's. "
+                "Give another name, or delete the file to start afresh."
+            )
+
+    def _items(self, line: bytes) -> dict[str, Row] | None:
+        """What a line tells of; None where it is damaged."""
+        try:
+            told = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(told, dict) or not all(isinstance(told.get(key), list) for key in ("items", "rows")):
+            return None
+        items, rows = told["items"], told["rows"]
+        if len(items) != len(rows) or not all(isinstance(item, str) for item in items):
+            return None
+        return dict(zip(items, rows, strict=True)) if all(map(self._is_row, items, rows)) else None
+
+    def _is_row(self, item: str, row: object) -> bool:
+        return isinstance(row, dict) and self._sound(item, row)

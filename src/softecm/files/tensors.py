@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from softecm._version import __version__
 from softecm.files.atomic import write_bytes
+from softecm.files.errors import ReadError, shown
 
 Tensors = Mapping[str, NDArray[np.generic]]  # of any type that safetensors knows
 WRITERS = {"model": "an estimator's save()", "checkpoint": "a fit with checkpoint="}
@@ -44,18 +45,18 @@ def read_description(
     try:
         description = json.loads(metadata["softecm"])
     except (KeyError, ValueError, RecursionError) as error:
-        raise ValueError(
+        raise ReadError(
             f"{path} was not written by softecm: it has no description. Use the file save() wrote."
         ) from error
     if not isinstance(description, dict) or description.get("format") != kind:
-        raise ValueError(f"{path} is not a softecm {what}. Use the file {WRITERS[what]} wrote.")
+        raise ReadError(f"{path} is not a softecm {what}. Use the file {WRITERS[what]} wrote.")
     version = description.get("format_version")
     if version == reads and metadata.get("sha256") != _digest(metadata["softecm"], tensors):
-        raise ValueError(f"{path} is damaged: its content does not match its checksum. Copy or save the {what} again.")
+        raise ReadError(f"{path} is damaged: its content does not match its checksum. Copy or save the {what} again.")
     if version != reads:
-        raise ValueError(
-            f"{path} has {what} format {version!r}, and this version of softecm ({__version__}) reads {reads}. "
-            f"It was written by softecm {description.get('softecm_version')!r}: use that version, or fit again."
+        raise ReadError(
+            f"{path} has {what} format {shown(version)}, and this version of softecm ({__version__}) reads {reads}. "
+            f"It was written by softecm {shown(description.get('softecm_version'))}: use that version, or fit again."
         )
     return description, tensors
 
@@ -70,7 +71,9 @@ def _parts(path: str | os.PathLike[str], what: str) -> tuple[dict[str, str], dic
     except FileNotFoundError:
         raise
     except (SafetensorError, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        raise ValueError(f"{path} is not a {what} file, or is cut short ({error}). Save the {what} again.") from error
+        raise ReadError(
+            f"{path} is not a {what} file, or is cut short ({shown(str(error))}). Save the {what} again."
+        ) from error
 
 
 def _digest(text: str, tensors: Tensors) -> str:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+from softecm.files.errors import ReadError
 
 Node = dict[str, Any]  # one key, the kind of the value, and what JSON keeps of it
 Plain = bool | int | float | str | None
@@ -21,7 +24,7 @@ Plain = bool | int | float | str | None
 OWN: dict[str, tuple[str, ...] | None] = {
     "softecm.belief": ("FocalSets", "CredalPartition"),
     "softecm.optim": ("GradientDescent", "Descent", "Closed"),
-    "softecm.spaces": None,
+    "softecm.spaces": ("RealVectors", "Table", "TableOptions", "NumberColumn", "CategoryColumn", "TimeSeries"),
     "softecm.distances": None,
     "softecm.spaces.dissimilarities": ("Dissimilarities",),
     "softecm.distances.set_quadratic": ("SetQuadratic",),
@@ -33,6 +36,7 @@ OWN: dict[str, tuple[str, ...] | None] = {
 NEVER = ("FunctionMetric",)  # holds a user's code
 
 
+@cache
 def own_classes() -> dict[str, type]:
     """The library's own values that a file may name."""
     found: dict[str, type] = {}
@@ -121,7 +125,7 @@ class Reader:
         from softecm.distances.registry import resolve_metric
 
         if self.metric is None:
-            raise ValueError(
+            raise ReadError(
                 f"the model was fitted with a metric of its user's own ({name}), and a model file holds no code. "
                 "Give it again: load_model(path, metric=...)."
             )

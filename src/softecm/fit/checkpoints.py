@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._fingerprint import code_of
 from softecm.distances.base import SemiMetric
+from softecm.files.errors import ReadError, shown
+from softecm.files.expected import Misfit
 from softecm.files.tensors import read_description, tensor_file
+from softecm.fit.kept import check_kept, check_state
 from softecm.fit.loop import Problem, Rounds, S
 from softecm.fit.outcome import Solution
 from softecm.fit.settings import Plan, Settings
@@ -40,7 +44,7 @@ def identity(
         "estimator": owner,
         "algorithm": repr(algorithm),
         "n_clusters": str(chosen.n_clusters),
-        "metric": f"{metric.name or type(metric).__name__} {_parameters(metric)}",
+        "metric": f"{metric.name or type(metric).__name__} {_parameters(metric)}{_code(metric)}",
         "alpha": repr(chosen.alpha),
         "beta": repr(chosen.beta),
         "delta": repr(chosen.delta),
@@ -63,6 +67,12 @@ def _parameters(metric: SemiMetric) -> str:
     """The metric's parameters as text; long arrays by their digest."""
     parts = {k: v if not isinstance(v, np.ndarray | Tensor) else _digest_of(v) for k, v in metric.parameters().items()}
     return ", ".join(f"{k}={v!r}" for k, v in parts.items() if not callable(v))
+
+
+def _code(metric: SemiMetric) -> str:
+    """The code of a metric that is its user's own."""
+    found = code_of(metric)
+    return "" if found is None else f"code {found.text}"
 
 
 def _digest_of(value: Any) -> str:
@@ -92,6 +102,7 @@ class Checkpoints:
     def __init__(self, plan: Plan, who: Mapping[str, str], kept: Kept | None, device: torch.device) -> None:
         self.plan, self.who, self._kept, self._device = plan, dict(who), kept, device
         self.phase, self.facts = "", dict[str, Any]() if kept is None else dict(kept.description["facts"])
+        self._fresh: Callable[[], Tensor] | None = None
 
     @classmethod
     def open(cls, plan: Plan, who: Mapping[str, str], device: torch.device) -> Checkpoints:
@@ -99,15 +110,10 @@ class Checkpoints:
         if not plan.resume:
             return cls(plan, who, None, device)
         description, arrays = read_description(plan.path, FORMAT, FORMAT_VERSION, "checkpoint")
-        for key, here in who.items():
-            there = description["who"].get(key)
-            if there != here:
-                raise ValueError(
-                    f"{plan.path} is a checkpoint of another fit: {key} was {there} there and is {here} here. Use the same "
-                    "settings and data, or begin anew without resume."
-                )
-        tensors = {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
         with _whole(plan.path):
+            _check_same(plan.path, description.get("who"), who)
+            check_kept(description, arrays, int(who["n_clusters"]))
+            tensors = {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
             return cls(plan, who, Kept(description, tensors), device)
 
     @property
@@ -128,11 +134,17 @@ class Checkpoints:
         with _whole(self.plan.path):
             return self._kept.tensors["prototypes"].to(self._device)
 
+    def expect(self, fresh: Callable[[], Tensor]) -> None:
+        """Where a run of the next loop could begin (1, ...): what the file holds must look like what follows from it."""
+        self._fresh = fresh
+
     def restored(self, problem: Problem[S]) -> Rounds | None:
         """Where the earlier fit stood."""
         if self._kept is None:
             return None
         with _whole(self.plan.path):
+            if self._fresh is not None:
+                check_state(problem, self._fresh(), self._kept.tensors, int(self.who["n_objects"]))
             return _rounds(problem, self._kept, self._device)
 
     def keep(self, rounds: Rounds) -> None:
@@ -154,13 +166,32 @@ class Checkpoints:
         tensor_file(self.plan.path, json.dumps(description), _arrays(rounds))
 
 
+def _check_same(path: Path, there: object, here: Mapping[str, str]) -> None:
+    """Refuse the checkpoint of another fit."""
+    if not isinstance(there, Mapping):
+        raise Misfit("it does not say which fit it is of")
+    for key, value in here.items():
+        if there.get(key) != value:
+            was = there.get(key)
+            plain = isinstance(was, str) and was.isprintable() and len(was) < 200
+            raise ReadError(
+                f"{path} is a checkpoint of another fit: {key} was {was if plain else shown(was)} there and is {value} "
+                "here. Use the same settings and data, or begin anew without resume."
+            )
+
+
 @contextmanager
 def _whole(path: Path) -> Iterator[None]:
     """Whatever does not fit together inside means that the file is damaged."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, IndexError, RuntimeError) as error:
-        raise ValueError(f"{path} is damaged: its parts don't fit together ({error}). Begin anew.") from error
+    except ReadError:
+        raise
+    except Misfit as error:
+        raise ReadError(f"{path} is damaged: {error}. Begin anew.") from error
+    except (LookupError, TypeError, ValueError, RuntimeError, ArithmeticError) as error:
+        told = shown(str(error))
+        raise ReadError(f"{path} is damaged: its parts don't fit together ({told}). Begin anew.") from error
 
 
 def _arrays(rounds: Rounds) -> dict[str, NDArray[Any]]:

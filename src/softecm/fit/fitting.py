@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from softecm._fingerprint import warn_unseen
 from softecm.belief import FocalSets
+from softecm.files.lock import locked
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.checkpoints import Checkpoints, identity
@@ -36,11 +38,14 @@ def fit(
     algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, owner: str, last: PrototypeModel | None
 ) -> Outcome:
     """One fit; ``last`` is the model of an earlier fit to go on from."""
-    checkpoints = None
-    if chosen.plan is not None:
-        who = identity(owner, chosen, algorithm, objects.metric, len(objects), objects.content())
+    options: dict[str, Any] = {"last": last, "callback": chosen.callback}
+    if chosen.plan is None:
+        return fit_cells(algorithm, objects, [chosen], **options)[0]
+    who = identity(owner, chosen, algorithm, objects.metric, len(objects), objects.content())
+    warn_unseen(objects.metric, f"checkpoint {chosen.plan.path}")
+    with locked(chosen.plan.path):
         checkpoints = Checkpoints.open(chosen.plan, who, objects.device)
-    return fit_cells(algorithm, objects, [chosen], last=last, callback=chosen.callback, checkpoints=checkpoints)[0]
+        return fit_cells(algorithm, objects, [chosen], **options, checkpoints=checkpoints)[0]
 
 
 def fit_cells(

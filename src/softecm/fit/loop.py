@@ -170,6 +170,9 @@ class Rounds:
 class Checkpointer(Protocol):
     """Writes down where the runs stand, so that an interrupted fit can go on."""
 
+    def expect(self, fresh: Callable[[], Tensor]) -> None:
+        """Where a run of the next loop could begin, to compare with where an earlier fit stood."""
+
     def restored(self, problem: Problem[S]) -> Rounds | None:
         """Where an earlier fit stood; None to begin at the beginning."""
 

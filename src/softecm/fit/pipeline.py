@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -50,8 +51,17 @@ def solve(
     groups = np.repeat(np.arange(len(cells)), sizes)
     how: LoopOptions = {"callback": callback, "groups": groups, "checkpointer": checkpointer}
     start = torch.cat(list(starts)).to(objects.device)
+    if checkpointer is not None:
+        checkpointer.expect(partial(_any_start, algorithm, objects, cells[0]))
     solution = algorithm.solve(objects, cells[0], Prices.of(cells, groups), start, links, **how)
     return judged(algorithm, objects, cells, sizes, solution, links)
+
+
+def _any_start(algorithm: Algorithm[X], objects: Objects[X], chosen: Settings) -> Tensor:
+    """A place to begin at (1, ...), as good as any."""
+    drawn = isinstance(chosen.init, str) or algorithm.starts_at_masses
+    one = replace(chosen, init="random", n_init=1) if drawn else chosen
+    return starts(algorithm, objects, one, 0)[:1].to(objects.device)
 
 
 def judged(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from softecm._fingerprint import Fingerprint, code_of
 from softecm.distances.base import SemiMetric
 
 FREE = ("alpha", "beta", "delta", "lam", "random_state")  # may differ between the runs of one batch
@@ -176,11 +177,13 @@ def describe(value: Any) -> str:
     """A parameter's value as text that is the same tomorrow: no addresses, arrays by content."""
     if isinstance(value, np.ndarray):
         return f"array {value.dtype} {value.shape} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
-    if callable(value) and hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, SemiMetric):
         options = ", ".join(f"{name}={describe(v)}" for name, v in value.parameters().items())
-        return f"{type(value).__name__}({options})"
+        code = code_of(value)
+        return f"{type(value).__name__}({options})" + ("" if code is None else f" {code.text}")
+    if callable(value):
+        owner = value if hasattr(value, "__qualname__") else type(value)
+        return f"{owner.__module__}.{owner.__qualname__} {Fingerprint(value).text}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(describe, value))}]"
     return repr(value)

@@ -6,11 +6,12 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from softecm._checks import check_count
+from softecm._fingerprint import warn_unseen
 from softecm._version import __version__
 from softecm.files.journal import Journal
 from softecm.fit.outcome import Progress
@@ -20,6 +21,19 @@ from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
 
 Rows = list[dict[str, Any]]
+WITHOUT_EFFECT = ("callback", "device", "n_jobs", "verbose")  # on the numbers
+#: Columns of a row that hold numbers; the first is always there.
+NUMBERS: tuple[str, ...] = (
+    "objective",
+    "separation",
+    "collapsed",
+    "n_iter",
+    "converged",
+    "delta_found",
+    "seconds",
+    "xie_beni",
+)
+NUMBERS += ("nonspecificity", "guarded_nonspecificity", "empty", "found", "silhouette", "valleys")
 
 
 class SweepInterrupted(KeyboardInterrupt):
@@ -93,25 +107,61 @@ def sweep(
     datasets, estimators = _datasets(X, y, sample_weight, estimator)
     numbers = list(range(check_count("seeds", seeds, hint="10 is usual."))) if isinstance(seeds, int) else list(seeds)
     cells = make_cells(estimators, grid, numbers)
-    tasks = _tasks(cells, datasets, resamples)
-    book = None if journal is None else Journal(journal, _work(cells, tasks, datasets, resamples))
-    done: dict[int, Rows] = {} if book is None else dict(book.done)
-    with _bar(progress, tasks, done) as bar:
+    if journal is None:
+        return _solved(cells, datasets, resamples, None, _Options(progress, n_jobs, client))
+    for model in {id(cell.model): cell.model for cell in cells}.values():
+        warn_unseen(getattr(model, "metric", None), f"journal {journal}")
+    with Journal(journal, _work(cells, datasets, resamples), _is_row) as book:
+        return _solved(cells, datasets, resamples, book, _Options(progress, n_jobs, client))
+
+
+class _Options(NamedTuple):
+    """How a sweep goes about it: nothing that changes a number."""
+
+    progress: bool
+    n_jobs: int | None
+    client: Any
+
+
+def _solved(
+    cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int, book: Journal | None, how: _Options
+) -> Sweep:
+    """What the journal does not have yet is run, batch by batch."""
+    done: dict[str, dict[str, Any]] = {} if book is None else {item: dict(row) for item, row in book.done.items()}
+    tasks = _tasks(cells, datasets, resamples, done)
+    finished = 0
+    with _bar(how.progress, tasks, len(cells) - sum(len(t.cells) for t in tasks if t.kind == "cells")) as bar:
         try:
-            for task, rows in _run(
-                [t for t in tasks if t.number not in done], datasets, resamples, n_jobs, client, bar
-            ):
-                done[task.number] = rows
+            for task, rows in _run(tasks, datasets, resamples, how.n_jobs, how.client, bar):
+                items = [_item(task.kind, cell) for cell in task.cells]
+                done.update(zip(items, rows, strict=True))
                 if book is not None:
-                    book.write(task.number, rows)
+                    book.write(items, rows)
+                finished += 1
                 bar.finished(task)
         except KeyboardInterrupt as error:
-            kept = f"with journal {journal} the same call goes on from there" if journal else "see .partial"
-            message = f"interrupted with {len(done)} of {len(tasks)} batches done; {kept}."
-            raise SweepInterrupted(message, _table(cells, tasks, done, partial=True)) from error
-    result = _table(cells, tasks, done)
+            kept = f"with journal {book.path} the same call goes on from there" if book is not None else "see .partial"
+            message = f"interrupted with {finished} of {len(tasks)} batches done; {kept}."
+            raise SweepInterrupted(message, _table(cells, done, partial=True)) from error
+    result = _table(cells, done)
     assert result is not None
     return result
+
+
+def _item(kind: str, cell: Cell) -> str:
+    """What a journal calls a cell, or the stability of its combination."""
+    return f"cell {cell.index}" if kind == "cells" else f"stability {cell.combination}"
+
+
+def _is_row(item: str, row: Mapping[str, Any]) -> bool:
+    """Whether a journal's row can be that of an item: plain values, and numbers where numbers are due."""
+    numbers = ("stability",) if item.startswith("stability") else NUMBERS
+    if not all(isinstance(row.get(name, 0.0), bool | int | float) for name in numbers) or numbers[0] not in row:
+        return False
+    plain = (bool, int, float, str, type(None))
+    return all(
+        isinstance(part, plain) for value in row.values() for part in (value if isinstance(value, list) else [value])
+    )
 
 
 def _datasets(X: Any, y: Any, sample_weight: Any, estimator: Any) -> tuple[dict[str, Data], dict[str, Any]]:
@@ -139,31 +189,36 @@ def _datasets(X: Any, y: Any, sample_weight: Any, estimator: Any) -> tuple[dict[
     return datasets, estimators
 
 
-def _tasks(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -> list[Task]:
+def _tasks(
+    cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int, done: Mapping[str, object]
+) -> list[Task]:
+    """What is to be done, in batches."""
     sizes: dict[str, int] = {}
-    for cell in cells:
+    first = {cell.combination: cell for cell in reversed(cells)} if resamples else {}
+    once = [first[combination] for combination in sorted(first)]
+    todo = {kind: [c for c in of if _item(kind, c) not in done] for kind, of in (("cells", cells), ("stability", once))}
+    for cell in [*todo["cells"], *todo["stability"]]:
         key = f"{cell.data}\n{cell.key}"
         if key not in sizes:
             sizes[key] = batch_size(cell, datasets[cell.data])
-    tasks = make_tasks(cells, sizes)
-    if resamples:
-        first = {cell.combination: cell for cell in reversed(cells)}
-        once = [first[combination] for combination in sorted(first)]
-        tasks += make_tasks(once, sizes, "stability", len(tasks))
-    return tasks
+    tasks = make_tasks(todo["cells"], sizes)
+    return tasks + make_tasks(todo["stability"], sizes, "stability", len(tasks))
 
 
-def _work(cells: Sequence[Cell], tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int) -> dict[str, Any]:
-    """What a journal must agree on before it is gone on with."""
-    grid = [(c.data, {k: describe(v) for k, v in sorted(c.params.items())}, c.key) for c in cells]
-    fixed = sorted((k, describe(v)) for k, v in cells[0].model.get_params(deep=False).items())
-    layout = [(t.kind, [c.index for c in t.cells]) for t in tasks]
+def _work(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -> dict[str, Any]:
+    """What a journal must agree on before it is gone on with: what changes the numbers, and nothing else."""
+    grid = [
+        (c.data, type(c.model).__name__, _described(c.params), _described(c.model.get_params(False))) for c in cells
+    ]
     return {
         "data": digest([d.token for d in datasets.values()], list(datasets)),
-        "grid": hashlib.sha256(repr((grid, fixed, resamples)).encode()).hexdigest()[:16],
-        "batches": hashlib.sha256(repr(layout).encode()).hexdigest()[:16],
+        "grid": hashlib.sha256(repr((grid, resamples)).encode()).hexdigest()[:16],
         "version of softecm": __version__,
     }
+
+
+def _described(params: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return sorted((name, describe(value)) for name, value in params.items() if name not in WITHOUT_EFFECT)
 
 
 def run_task(task: Task, data: Data, resamples: int, report: Callable[[Progress], Any] | None = None) -> Rows:
@@ -212,17 +267,9 @@ def _on_cluster(
         client.cancel(futures)
 
 
-def _table(
-    cells: Sequence[Cell], tasks: Sequence[Task], done: Mapping[int, Rows], partial: bool = False
-) -> Sweep | None:
-    rows: dict[int, dict[str, Any]] = {}
-    stable: dict[int, dict[str, Any]] = {}
-    for task in tasks:
-        for cell, row in zip(task.cells, done.get(task.number, []), strict=False):
-            if task.kind == "stability":
-                stable[cell.combination] = row
-            else:
-                rows[cell.index] = row
+def _table(cells: Sequence[Cell], done: Mapping[str, dict[str, Any]], partial: bool = False) -> Sweep | None:
+    rows = {cell.index: done[item] for cell in cells if (item := _item("cells", cell)) in done}
+    stable = {c.combination: done[item]["stability"] for c in cells if (item := _item("stability", c)) in done}
     kept = [cell for cell in cells if cell.index in rows]
     if not kept:
         return None
@@ -234,7 +281,7 @@ def _table(
     for name in dict.fromkeys(name for cell in kept for name in rows[cell.index]):
         columns[name] = [rows[cell.index].get(name) for cell in kept]
     if stable and not partial:
-        columns["stability"] = [stable[cell.combination]["stability"] for cell in kept]
+        columns["stability"] = [stable[cell.combination] for cell in kept]
     models = tuple(cell.model for cell in kept)
     combination = np.array([cell.combination for cell in kept], dtype=np.int64)
     named = ("data", *parameters) if several else parameters
@@ -283,7 +330,7 @@ class _RichBar(_Bar):
 
 
 @contextmanager
-def _bar(shown: bool, tasks: Sequence[Task], done: Mapping[int, Rows]) -> Iterator[_Bar]:
+def _bar(shown: bool, tasks: Sequence[Task], before: int) -> Iterator[_Bar]:
     if not shown:
         yield _Bar()
         return
@@ -293,6 +340,5 @@ def _bar(shown: bool, tasks: Sequence[Task], done: Mapping[int, Rows]) -> Iterat
 
     texts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with RichProgress(*texts, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        total = sum(len(task.cells) for task in tasks)
-        before = sum(len(task.cells) for task in tasks if task.number in done)
+        total = before + sum(len(task.cells) for task in tasks)
         yield _RichBar(bar, bar.add_task("sweep", total=total, completed=before))

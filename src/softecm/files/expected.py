@@ -1,0 +1,262 @@
+"""What a file is expected to hold, said once and checked in one place before anything is made of it.
+
+A check is a function of the content, a node of the description and the name to call it by; it raises a ``Misfit`` or
+returns. Arrays are described by the names of their sizes (``"n f+1"``): a name stands for one number throughout a file,
+whichever part tells it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.files.errors import shown
+
+LARGEST = 1e300  # numbers beyond leave the range of a float with the first product
+SIZES = {  # what the names stand for, as messages say it
+    "n": "objects",
+    "p": "columns",
+    "c": "clusters",
+    "f": "focal sets",
+    "width": "coordinates of a prototype",
+    "steps": "steps",
+    "runs": "runs",
+    "active": "runs that go on",
+    "rounds": "rounds",
+    "levels": "levels",
+}
+
+
+class Misfit(ValueError):
+    """What is wrong with a file, as half a sentence that begins with the part it is about."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The arrays of a file, and the sizes told so far."""
+
+    tensors: Mapping[str, NDArray[np.generic]]
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    def size(self, name: str, value: int, where: str) -> None:
+        """One number for one name."""
+        known = self.sizes.setdefault(name, value)
+        if known != value:
+            raise Misfit(f"{where} is for {value} {SIZES[name]}, and the rest of the file for {known}")
+
+    def shape(self, sizes: str, shape: Sequence[int], where: str) -> None:
+        """A shape in named sizes, such as ``"n f+1"``."""
+        terms = sizes.split()
+        if len(terms) != len(shape):
+            raise Misfit(f"{where} has shape {tuple(shape)} and should have {len(terms)} dimensions")
+        for term, length in zip(terms, shape, strict=True):
+            name, _, more = term.partition("+")
+            self.size(name, length - int(more or 0), where)
+
+
+Check = Callable[[Content, object, str], None]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Which numbers are allowed."""
+
+    least: float = -LARGEST
+    most: float = LARGEST
+    above: float | None = None  # greater than this
+    below: str = ""  # the name of a size
+
+    def refuse(self, content: Content, low: float, high: float, where: str) -> None:
+        """Complain about the smallest or the largest of some numbers."""
+        if not low >= self.least or (self.above is not None and not low > self.above):
+            bound = f"at least {self.least:g}" if self.above is None else f"greater than {self.above:g}"
+            raise Misfit(f"{where} holds {low:g} and should be {bound}" if low >= -LARGEST else _not_finite(where))
+        if not high <= self.most:
+            raise Misfit(
+                f"{where} holds {high:g} and should be at most {self.most:g}" if high <= LARGEST else _not_finite(where)
+            )
+        if self.below and high >= content.sizes.get(self.below, np.inf):
+            raise Misfit(f"{where} holds {high:g}, and there are {content.sizes[self.below]} {SIZES[self.below]}")
+
+
+def _not_finite(where: str) -> str:
+    return f"{where} holds a number that is not finite"
+
+
+FINITE, POSITIVE, NOT_NEGATIVE = Range(), Range(above=0), Range(least=0)
+
+
+def array(sizes: str, kinds: str = "f", allowed: Range = FINITE) -> Check:
+    """An array of the file: floats by default; its shape in named sizes, its numbers within a range."""
+    return lambda content, node, where: check_array(content, _named(content, node, where), where, sizes, kinds, allowed)
+
+
+def check_array(
+    content: Content,
+    values: NDArray[np.generic],
+    where: str,
+    sizes: str,
+    kinds: str = "f",
+    allowed: Range = FINITE,
+) -> None:
+    """The same for an array in hand."""
+    words = {"f": "floats", "i": "whole numbers", "b": "true or false"}
+    if values.dtype.kind not in kinds or values.dtype == np.float16:
+        raise Misfit(f"{where} holds {values.dtype} and should hold {words[kinds[0]]}")
+    content.shape(sizes, values.shape, where)
+    if values.size and values.dtype.kind != "b":
+        low, high = np.min(values), np.max(values)  # type: ignore[call-overload]
+        if np.isnan(low):
+            raise Misfit(_not_finite(where))
+        allowed.refuse(content, float(low), float(high), where)
+
+
+def _named(content: Content, node: object, where: str) -> NDArray[np.generic]:
+    name = one(node, ("torch", "array"), where, "an array")
+    if not isinstance(name, str) or name not in content.tensors:
+        raise Misfit(f"{where} names an array that the file does not hold")
+    return content.tensors[name]
+
+
+def one(node: object, kinds: Iterable[str], where: str, what: str) -> object:
+    """What a node of one of these kinds holds."""
+    if isinstance(node, Mapping) and len(node) == 1:
+        ((kind, content),) = node.items()
+        if kind in kinds:
+            return content
+    raise Misfit(f"{where} should be {what}")
+
+
+def number(allowed: Range = FINITE) -> Check:
+    """A number within a range."""
+
+    def check(content: Content, node: object, where: str) -> None:
+        value = one(node, ("value",), where, "a number")
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+            raise Misfit(f"{where} should be a number")
+        allowed.refuse(content, _float(value), _float(value), where)
+
+    return check
+
+
+def _float(value: float) -> float:
+    """The number as a float; whole numbers may be too large for one."""
+    return float(value) if abs(value) <= LARGEST else np.inf if value > 0 else -np.inf
+
+
+def count(*, size: str = "", least: int = 1, most: int = 2**53, below: str = "") -> Check:
+    """A whole number; it may tell a size."""
+
+    def check(content: Content, node: object, where: str) -> None:
+        value = one(node, ("value",), where, "a whole number")
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise Misfit(f"{where} should be a whole number")
+        Range(least, most, below=below).refuse(content, _float(value), _float(value), where)
+        if size:
+            content.size(size, value, where)
+
+    return check
+
+
+def flag(content: Content, node: object, where: str) -> None:
+    """True or false."""
+    if not isinstance(one(node, ("value",), where, "true or false"), bool):
+        raise Misfit(f"{where} should be true or false")
+
+
+def text(*choices: str) -> Check:
+    """A text, one of these where there are any."""
+
+    def check(content: Content, node: object, where: str) -> None:
+        value = one(node, ("value",), where, "a text")
+        if not isinstance(value, str):
+            raise Misfit(f"{where} should be a text")
+        if choices and value not in choices:
+            raise Misfit(f"{where} is {shown(value)} and should be one of {', '.join(map(repr, choices))}")
+
+    return check
+
+
+def plain(content: Content, node: object, where: str) -> None:
+    """A text, a finite number, true or false: what a cell of a table may hold."""
+    value = one(node, ("value",), where, "a plain value")
+    if not isinstance(value, str | bool):
+        number()(content, node, where)
+
+
+def numeric_type(content: Content, node: object, where: str) -> None:
+    """The type that numbers are computed in."""
+    if one(node, ("dtype",), where, "a type of numbers") not in ("float64", "float32"):
+        raise Misfit(f"{where} should be float64 or float32")
+
+
+def maybe(check: Check) -> Check:
+    """That, or nothing."""
+    return lambda content, node, where: None if node == {"value": None} else check(content, node, where)
+
+
+def either(*checks: Check) -> Check:
+    """One of these; the last one's complaint counts."""
+
+    def check(content: Content, node: object, where: str) -> None:
+        for attempt in checks[:-1]:
+            try:
+                return attempt(content, node, where)
+            except Misfit:
+                continue
+        return checks[-1](content, node, where)
+
+    return check
+
+
+def listed(check: Check, *, kind: str = "tuple", size: str = "", least: int = 0, different: bool = False) -> Check:
+    """A list of such values, of one kind; its length may tell a size."""
+
+    def of_all(content: Content, node: object, where: str) -> None:
+        values = one(node, (kind,), where, "a list")
+        if not isinstance(values, list):
+            raise Misfit(f"{where} should be a list")
+        if len(values) < least:
+            raise Misfit(f"{where} has {len(values)} entries and should have at least {least}")
+        if size:
+            content.size(size, len(values), where)
+        for i, value in enumerate(values):
+            check(content, value, f"{where}[{i}]")
+        if different and len({repr(value) for value in values}) < len(values):
+            raise Misfit(f"{where} holds something twice")
+
+    return of_all
+
+
+def named(checks: Mapping[str, Check], *, rest: Check | None = None, least: Iterable[str] = ()) -> Check:
+    """Values by name, each with its check; ``rest`` is for names that have none, ``least`` must be there."""
+
+    def of_all(content: Content, node: object, where: str) -> None:
+        if not isinstance(node, Mapping):
+            raise Misfit(f"{where or 'the description'} should be values by name")
+        inside = f"{where}." if where else ""
+        for name in least:
+            if name not in node:
+                raise Misfit(f"{inside}{name} is missing")
+        for name, check in checks.items():  # in the order of the table: sizes are told where one looks for them
+            if name in node:
+                check(content, node[name], f"{inside}{name}")
+        for name in node:
+            if name not in checks:
+                if rest is None:
+                    raise Misfit(f"{inside}{shown(name)} does not belong there")
+                rest(content, node[name], f"{inside}{name if str(name).isidentifier() else shown(name)}")
+
+    return of_all
+
+
+def mapped(check: Check) -> Check:
+    """A dict of such values."""
+
+    def of_all(content: Content, node: object, where: str) -> None:
+        named({}, rest=check)(content, one(node, ("dict",), where, "values by name"), where)
+
+    return of_all

@@ -1,0 +1,159 @@
+"""What a checkpoint must hold before a fit goes on from it.
+
+``check_kept`` looks at the file alone: its description, and arrays that agree about runs and rounds. ``check_state`` looks
+at what the algorithm has put there, beside a state of the same problem that was begun afresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.belief.focal import FocalSets
+from softecm.files.expected import FINITE, Content, Misfit, Range, check_array, named
+from softecm.fit.loop import Problem, State
+
+Arrays = Mapping[str, NDArray[np.generic]]
+
+PHASES = ("starts", "clusters", "sets")
+#: The arrays of every checkpoint, those that tell a size first: shape, kinds, range.
+ARRAYS: dict[str, tuple[str, str, Range]] = {
+    "objective": ("runs", "f", FINITE),
+    "constraint": ("runs", "f", FINITE),
+    "converged": ("runs", "b", FINITE),
+    "n_iter": ("runs", "i", Range(0, below="rounds")),
+    "active": ("active", "i", Range(0, below="runs")),
+    "still": ("active", "i", Range(0)),
+    "change": ("active", "f", Range(0, np.inf)),
+    "trace": ("rounds runs", "f", FINITE),
+}
+GROWING = ("state.seen", "state.memory.")  # longer with every round
+TOLERANCE = 1e-5  # by which masses may miss 1
+
+
+def check_kept(description: Mapping[str, Any], arrays: Arrays, n_clusters: int) -> None:
+    """A checkpoint's description, and the arrays that all of them have."""
+    phase, facts, iteration = (description.get(key) for key in ("phase", "facts", "iteration"))
+    if phase not in PHASES:
+        raise Misfit(f"its phase should be one of {', '.join(PHASES)}")
+    if isinstance(iteration, bool) or not isinstance(iteration, int) or not 0 <= iteration < 2**31:
+        raise Misfit("its iteration should be a whole number")
+    if not isinstance(facts, Mapping):
+        raise Misfit("its facts should be values by name")
+    _check_facts(phase, facts, n_clusters)
+    found = description.get("found")
+    if not isinstance(found, list) or not all(isinstance(name, str) and f"found.{name}" in arrays for name in found):
+        raise Misfit("what it found should be the names of arrays")
+    content = Content(arrays, {"rounds": iteration + 1})
+    for name in (*ARRAYS, "prototypes"):
+        if name not in arrays:
+            raise Misfit(f"{name} is missing")
+    for name, (sizes, kinds, allowed) in ARRAYS.items():
+        check_array(content, arrays[name], name, sizes, kinds, allowed)
+        if kinds != "b" and name != "change" and arrays[name].dtype.itemsize != 8:
+            raise Misfit(f"{name} holds {arrays[name].dtype} and should hold 64 bits a number")
+    for name in ("prototypes", *(f"found.{name}" for name in found)):
+        _check_batch(content, name, arrays[name], "runs")
+    for name, values in arrays.items():
+        if name.startswith("state."):
+            _check_batch(content, name, values, "active")
+    active = np.asarray(arrays["active"])
+    if (np.diff(active) <= 0).any():
+        raise Misfit("active should hold different numbers of runs, in order")
+
+
+def _check_facts(phase: str, facts: Mapping[str, Any], n_clusters: int) -> None:
+    """What a phase was told by those before it."""
+    delta = facts.get({"clusters": "close", "sets": "delta"}.get(phase, ""))
+    if delta is not None and (isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1e300):
+        raise Misfit("its delta should be a positive number")
+    if phase == "sets":
+        sets = facts.get("sets")
+        if not isinstance(sets, list) or not all(isinstance(members, list) for members in sets):
+            raise Misfit("its sets should be lists of clusters")
+        try:
+            focal = FocalSets.of(n_clusters, sets)
+        except (TypeError, ValueError) as error:
+            raise Misfit("its sets should be lists of clusters") from error
+        if [list(members) for members in focal.sets] != sets:
+            raise Misfit("its sets should be in order, each once")
+    if phase == "clusters":
+        _check_runs(facts.get("runs"))
+
+
+def _check_runs(runs: object) -> None:
+    """A table with a row a run."""
+
+    def column(content: Content, values: object, where: str) -> None:
+        if not isinstance(values, list) or not all(isinstance(v, bool | int | float) for v in values):
+            raise Misfit(f"{where} should be a list of numbers")
+        content.size("runs", len(values), where)
+
+    named({}, rest=column, least=("objective",))(Content({}), runs, "runs")
+
+
+def _check_batch(content: Content, name: str, values: NDArray[np.generic], lead: str) -> None:
+    """An array that leads with the run, whatever follows."""
+    if not values.ndim:
+        raise Misfit(f"{name} should have one entry a run")
+    rest = " ".join(f"{name}.{k}" for k in range(1, values.ndim))
+    finite = Range(0, np.inf) if name.endswith("change") else FINITE
+    check_array(content, values, name, f"{lead} {rest}", "fi", finite)
+
+
+def check_state(problem: Problem[Any], start: Tensor, tensors: Mapping[str, Tensor], n_objects: int) -> None:
+    """The algorithm's own arrays have the names, types and shapes of a state begun at ``start``, a single run."""
+    fresh: State = problem.select(torch.zeros(1, dtype=torch.int64, device=start.device)).begin(start)
+    like = (
+        {f"found.{name}": part for name, part in fresh.found.items()} | fresh.kept() | {"prototypes": fresh.prototypes}
+    )
+    own = {
+        name: part for name, part in tensors.items() if name == "prototypes" or name.startswith(("state.", "found."))
+    }
+    for name, part in like.items():
+        if name not in own:
+            raise Misfit(f"{name} is missing")
+        _check_like(name, own[name], part)
+        _check_values(name, own[name], n_objects)
+    for name, part in own.items():
+        if name not in like:
+            _check_grown(name, part, like)
+    pairs = {kind: [name for name in own if name.startswith(f"state.memory.{kind}.")] for kind in ("steps", "changes")}
+    if len(pairs["steps"]) != len(pairs["changes"]):
+        raise Misfit("state.memory should hold a change for every step")
+
+
+def _check_like(name: str, part: Tensor, like: Tensor) -> None:
+    if part.dtype != like.dtype:
+        raise Misfit(f"{name} holds {part.dtype} and should hold {like.dtype}".replace("torch.", ""))
+    first = 2 if name.startswith(GROWING) else 1
+    if part.ndim != like.ndim or part.shape[first:] != like.shape[first:]:
+        raise Misfit(
+            f"{name} has shape {tuple(part.shape)} and should have {('runs', *like.shape[1:])}".replace("'", "")
+        )
+
+
+def _check_values(name: str, part: Tensor, n_objects: int) -> None:
+    """Numbers of objects are in range; masses are masses."""
+    counts = not part.is_floating_point() or (name.endswith("prototypes") and part.ndim == 2)
+    if counts and part.numel() and (float(part.min()) < 0 or float(part.max()) >= n_objects):
+        raise Misfit(f"{name} should hold numbers of the {n_objects} objects")
+    if counts and bool((part != part.round()).any()):
+        raise Misfit(f"{name} should hold whole numbers")
+    wrong = name.endswith("masses") and bool(((part.sum(-1) - 1.0).abs() > TOLERANCE).any() | (part < -TOLERANCE).any())
+    if wrong:
+        raise Misfit(f"{name} should not be negative and should add up to 1")
+
+
+def _check_grown(name: str, part: Tensor, like: Mapping[str, Tensor]) -> None:
+    """What is not there at the beginning: steps that a solver remembers."""
+    if not name.startswith("state.memory.") or "state.free" not in like:
+        raise Misfit(f"{name} does not belong there")
+    free = like["state.free"]
+    if part.dtype != free.dtype or part.shape[1:] != free.shape[1:]:
+        raise Misfit(f"{name} should have the shape of state.free")

@@ -1,0 +1,149 @@
+"""Journals and checkpoints whose writer dies at a named point: nothing noted is lost, and going on gives the same bits."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from problems import DEEP
+from softecm import SoftECM
+from softecm.files import atomic, journal
+from softecm.files.points import KILLED, POINTS
+from softecm.selection import batch, sweep
+
+X = np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 5.0]
+GRID = {"beta": [1.2, 1.4, 1.6, 1.8]}
+JOURNAL = [point for point in POINTS if point.startswith(("journal: before line", "journal: line", "atomic"))]
+CHECKPOINT = [point for point in POINTS if point.startswith("atomic")]
+
+SWEEP = """
+import sys, warnings
+import numpy as np
+from softecm import SoftECM
+from softecm.selection import batch, sweep
+warnings.simplefilter("ignore")
+batch.CPU_WORK = 1.0
+X = np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 5.0]
+grid = {"beta": [1.2, 1.4, 1.6, 1.8]}
+sweep(X, grid, estimator=SoftECM(2, n_init=1), journal=sys.argv[1])
+"""
+FIT = """
+import os, sys, warnings
+import numpy as np
+from softecm import SoftECM
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 5.0]
+go_on = {"resume": sys.argv[1]} if os.path.exists(sys.argv[1]) else {"checkpoint": sys.argv[1]}
+SoftECM(2, n_init=2, random_state=0, tol=1e-6).fit(X, checkpoint_every=1, **go_on)
+"""
+
+
+class Dead(BaseException):
+    """What a killed process does not live to see."""
+
+
+def dying(point: str, count: int) -> Callable[[str], None]:
+    """In place of ``reached``: this process lives, but from that point on whatever it writes fails."""
+    left = [count]
+
+    def reached(name: str) -> None:
+        left[0] -= name == point
+        if left[0] <= 0:
+            raise Dead(name)
+
+    return reached
+
+
+def until_killed(program: str, path: Path, point: str, count: int) -> bool:
+    """Run a program that dies at a point; whether it got there."""
+    env = {**os.environ, "SOFTECM_KILL_AT": f"{point}#{count}"}
+    ended = subprocess.run([sys.executable, "-c", program, str(path)], env=env, capture_output=True, text=True)
+    assert ended.returncode in (0, KILLED), ended.stderr
+    return ended.returncode == KILLED
+
+
+def swept(path: Path | None) -> Any:
+    return sweep(X, GRID, estimator=SoftECM(2, n_init=1), journal=path)
+
+
+def fitted(**options: Any) -> SoftECM:
+    return SoftECM(2, n_init=2, random_state=0, tol=1e-6).fit(X, checkpoint_every=1, **options)
+
+
+def same_sweep(path: Path, whole: Any) -> None:
+    """Going on gives the same table, and every cell was noted once."""
+    found = swept(path)
+    for name in found.columns:
+        if name != "seconds":
+            np.testing.assert_array_equal(found[name], whole[name], err_msg=name)
+    items = [item for line in path.read_bytes().splitlines()[1:] for item in json.loads(line)["items"]]
+    assert sorted(items) == sorted(f"cell {k}" for k in range(len(whole)))
+
+
+def same_fit(path: Path, whole: SoftECM) -> None:
+    found = fitted(resume=path) if path.exists() else fitted(checkpoint=path)
+    np.testing.assert_array_equal(found.partition_.masses, whole.partition_.masses)
+    np.testing.assert_array_equal(found.prototypes_, whole.prototypes_)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("point", JOURNAL)
+def test_a_journal_is_gone_on_with_wherever_its_writer_stopped(
+    point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile_case: Callable[[], None]
+) -> None:
+    monkeypatch.setattr(batch, "CPU_WORK", 1.0)  # a cell a line
+    whole = swept(None)
+    for count in (1,) if point.startswith("atomic") else (1, 3) if DEEP else (2,):
+        path = tmp_path / f"{count}.jsonl"
+        hostile_case()
+        with monkeypatch.context() as patch:
+            for module in (atomic, journal):
+                patch.setattr(module, "reached", dying(point, count))
+            with pytest.raises(Dead):
+                swept(path)
+        same_sweep(path, whole)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("point", CHECKPOINT)
+def test_a_checkpoint_is_gone_on_from_wherever_its_writer_stopped(
+    point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile_case: Callable[[], None]
+) -> None:
+    whole = fitted()
+    for count in (1, 2, 5) if DEEP else (2,):
+        path = tmp_path / f"{count}.checkpoint"
+        hostile_case()
+        with monkeypatch.context() as patch:
+            patch.setattr(atomic, "reached", dying(point, count))
+            with pytest.raises(Dead):
+                fitted(checkpoint=path)
+        same_fit(path, whole)
+
+
+KILLS = [(SWEEP, p, k) for p in JOURNAL for k in range(1, 11)] + [(FIT, p, k) for p in CHECKPOINT for k in range(1, 11)]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("program", "point", "count"), KILLS if DEEP else [])
+def test_a_killed_process_loses_nothing_it_had_written(
+    program: str,
+    point: str,
+    count: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hostile_case: Callable[[], None],
+) -> None:
+    monkeypatch.setattr(batch, "CPU_WORK", 1.0)
+    path = tmp_path / "kept"
+    hostile_case()
+    until_killed(program, path, point, count)
+    if program == SWEEP:
+        same_sweep(path, swept(None))
+    else:
+        same_fit(path, fitted())
