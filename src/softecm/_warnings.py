@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+class CheckpointWarning(UserWarning):
+    """A checkpoint can't be written; the fit goes on without it."""
+
+
 class CollapseWarning(UserWarning):
     """Prototypes of different clusters have merged: the partition says nothing about groups."""
 

@@ -4,6 +4,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 
 from softecm.cli import fitting, source
+from softecm.files import places
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -252,21 +254,34 @@ def test_a_place_that_cannot_be_written_is_said(run: Run, two_groups: Path, monk
     Path("file").write_text("")
     code, _, err = run("cluster", two_groups, "-c", 2, "-o", "file/below")
     assert (code, "can't be written" in err) == (2, True)
-    monkeypatch.setattr(os, "access", lambda path, mode, **k: not mode & os.W_OK)
+
+    def refusing(*a: Any, **k: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(places, "open", refusing, raising=False)
+    monkeypatch.setattr(fitting, "fit", lambda *a, **k: pytest.fail("fitted"))
     code, _, err = run("cluster", two_groups, "-c", 2, "-o", "out")
-    assert (code, "can't be written" in err) == (2, True)
+    assert (code, "out can't be written: permission denied" in err) == (2, True)
 
 
-def test_a_full_disk_leaves_nothing_behind(run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_nothing_behind(
+    run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     def full(*a: Any, **k: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(source, "write_csv", full)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setattr(Path, "home", lambda: home)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(home / "absent"))
     before = set(Path().iterdir())
     code, _, err = run("cluster", two_groups, "-c", 2, "-o", "out")
     assert code == 2
-    assert "no space left on device" in err
+    assert "no space left on device. Nothing was left half-written. What could be written" in err
     assert set(Path().iterdir()) == before
+    (spare,) = home.iterdir()
+    assert str(spare) in err
+    assert [p.name for p in spare.iterdir()] == ["model.safetensors"]
 
 
 def test_ctrl_c_keeps_the_best_so_far(run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:

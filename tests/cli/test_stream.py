@@ -129,14 +129,19 @@ def test_ctrl_c_leaves_a_checkpoint_that_is_gone_on_from(softecm, points, tmp_pa
 
 def test_a_checkpoint_that_is_there_is_not_replaced_unless_forced(softecm, points, tmp_path):
     file = tmp_path / "fit.checkpoint"
-    file.write_bytes(b"an earlier one")
+    assert softecm("cluster", points, "-c", "2", "-o", tmp_path / "earlier", "--checkpoint", file).code == 0
+    earlier = file.read_bytes()
     options = ("cluster", points, "-c", "3", "-o", tmp_path / "a", "--checkpoint", file)
     refused = softecm(*options)
     assert refused.code == 2
     assert "is there already" in refused.err
-    assert file.read_bytes() == b"an earlier one"
+    assert file.read_bytes() == earlier
     assert softecm(*options, "--force").code == 0
-    assert file.read_bytes() != b"an earlier one"
+    assert file.read_bytes() != earlier
+    file.write_bytes(b"my diary")
+    refused = softecm("cluster", points, "-c", "3", "-o", tmp_path / "b", "--checkpoint", file, "--force")
+    assert (refused.code, file.read_bytes()) == (2, b"my diary")
+    assert "is no checkpoint that softecm wrote" in refused.err
 
 
 def test_a_checkpoint_of_another_fit_is_a_problem_with_its_name(softecm, points, tmp_path):

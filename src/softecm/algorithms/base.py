@@ -138,9 +138,11 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         **shown : ``names`` of the objects, known ``labels``, ``title``, ``feature_names`` and the rest of
             :func:`softecm.report.build`, which gives the report without writing it
         """
+        from softecm.files import check_file
         from softecm.report import build
 
         check_is_fitted(self)
+        check_file(path)
         build(self, X, **shown).write(path)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -14,10 +16,12 @@ from softecm.cli import outcome
 from softecm.cli.fitting import Fitted, Params, fit_kept, metric_for
 from softecm.cli.memory import limit, must_stream
 from softecm.cli.problems import Problem, mendable
+from softecm.cli.results import Counted
 from softecm.cli.screen import consoles, print_json, say_understood
 from softecm.cli.search import Search, fit_auto, whole_range
 from softecm.cli.source import Source, whole
-from softecm.files.folders import check_free, whole_folder
+from softecm.files import check_file, check_free, check_replaced, to_folder
+from softecm.files.ours import RESULTS
 from softecm.readers import ReadOptions
 
 
@@ -74,12 +78,17 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     _check_size(source, asked)
     fitted, chosen = _fit(asked, source, metric, err)
     fitted.model.metric_reason_ = why
-    with whole_folder(asked.folder, force=asked.force) as work:
+
+    def fill(work: Path) -> tuple[Counted, dict[str, Any]]:
+        fitted.model.save(work / "model.safetensors")  # first: from it the rest can be made again
         with err.status("writing the masses"):
             counted = source.write_masses(fitted.model, work, asked.clear)
         summary = outcome.summary(source, asked.options, fitted, counted, chosen)
         with err.status("writing the report"):
             outcome.write(work, asked.folder, source, fitted, summary)
+        return counted, summary
+
+    counted, summary = to_folder(asked.folder, fill, force=asked.force)
     summary["folder"] = str(asked.folder)
     outcome.say(out, asked.folder, fitted.model, counted, summary)
     if machine:
@@ -99,7 +108,7 @@ def _source(asked: Request, err: Console) -> Source:
         _check_streamed(asked)
     elif asked.safety and count is None:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
-    check_free(asked.folder, force=asked.force)
+    _check_places(asked)
     if not streamed:
         return whole(file, asked.options, parquet=asked.parquet)
     from softecm.cli.stream import in_blocks
@@ -108,6 +117,21 @@ def _source(asked: Request, err: Console) -> Source:
     err.print(Text(f"{file} is read block by block: it would not fit in {shown(allowed)}.", style="dim"))
     with err.status("looking through the file"):
         return in_blocks(file, asked.options, allowed)
+
+
+def _check_places(asked: Request) -> None:
+    """Refuse what would keep the results from being written, before they are computed."""
+    if asked.parquet and find_spec("pyarrow") is None:
+        raise Problem("--parquet needs pyarrow: pip install pyarrow.")
+    check_free(asked.folder, force=asked.force)
+    check_replaced([asked.folder / name for name in RESULTS], inputs=[asked.file])
+    kept = asked.checkpoint or asked.resume
+    if kept is None:
+        return
+    check_file(kept)
+    check_replaced([kept], kind="checkpoint", inputs=[asked.file])
+    if kept.absolute().parent.resolve() == asked.folder.resolve():
+        raise Problem(f"{kept} lies in {asked.folder}, which is for the results alone: keep the checkpoint elsewhere.")
 
 
 def _n_sets(count: int | None, given: Params) -> int:

@@ -14,13 +14,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.cli.screen import consoles, legend, lines, mass_bar, print_json, set_style
-from softecm.files.folders import whole_folder
+from softecm.files import check_free, check_replaced, to_folder
+from softecm.files.ours import SIGNED
 from softecm.report.words import in_words, three_sentences
 
 IDS = tuple(str(i) for i in range(1, 13))
 PAPER: dict[str, Any] = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0}
+NAMES = ("report.html", "diamond.png", "demo.json")
 STARTS = ((-3.34, 0.0), (3.34, 0.0))  # the middles of the two diamonds
 
 
@@ -28,6 +31,9 @@ def run(folder: Path, *, force: bool, quiet: bool, machine: bool) -> None:
     """Fit, show, write."""
     out, _ = consoles(quiet=quiet, machine=machine)
     out.print(Text.assemble(("softecm demo", "bold"), "  twelve points: two diamonds, one point midway, one far off"))
+    force = force or _is_ours(folder)
+    check_free(folder, force=force)
+    check_replaced(folder / name for name in NAMES)
     from softecm.datasets import load_diamond
 
     data = load_diamond().data
@@ -35,9 +41,12 @@ def run(folder: Path, *, force: bool, quiet: bool, machine: bool) -> None:
     ecm, soft = _fit(table)
     sentences = three_sentences(soft.partition_, [f"object {i}" for i in IDS])
     _show(out, data, ecm.partition_, soft.partition_, sentences)
-    with whole_folder(folder, force=force or _is_ours(folder)) as work:
+
+    def fill(work: Path) -> None:
         _report(work, table, soft)
         _write(work, data, ecm, soft, sentences)
+
+    to_folder(folder, fill, force=force)
     out.print()
     page = folder / "report.html" if (folder / "report.html").exists() else folder
     out.print(Text.assemble("Open ", (str(page), "bold"), f"  (all in {folder}: {', '.join(_names(folder))})"))
@@ -101,13 +110,12 @@ def _names(folder: Path) -> list[str]:
 
 def _is_ours(folder: Path) -> bool:
     """Whether the folder holds nothing but an earlier demo."""
-    names = {"diamond.png", "partition.csv", "report.html", "demo.json"}
-    return folder.is_dir() and (folder / "demo.json").is_file() and {p.name for p in folder.iterdir()} <= names
+    return folder.is_dir() and (folder / "demo.json").is_file() and {p.name for p in folder.iterdir()} <= set(NAMES)
 
 
 def _write(work: Path, data: NDArray[np.float64], ecm: Any, soft: Any, sentences: tuple[str, str, str]) -> None:
     (work / "demo.json").write_text(
-        json.dumps({"command": "demo", "sentences": sentences}, ensure_ascii=False, indent=1)
+        json.dumps({"softecm": __version__, "command": "demo", "sentences": sentences}, ensure_ascii=False, indent=1)
     )
     try:
         import matplotlib
@@ -122,7 +130,7 @@ def _write(work: Path, data: NDArray[np.float64], ecm: Any, soft: Any, sentences
     plots.hulls(soft.partition_, data, ax=axes[0], axis_names=("x", "y")).set_title("the objects (Soft-ECM)")
     plots.mass_profile(ecm.partition_, ax=axes[1]).set_title("ECM")
     plots.mass_profile(soft.partition_, ax=axes[2]).set_title("Soft-ECM, λ = 1.5")
-    figure.savefig(work / "diamond.png", dpi=120)
+    figure.savefig(work / "diamond.png", dpi=120, metadata=SIGNED)
     plt.close(figure)
 
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from softecm._warnings import CheckpointWarning
 from softecm.cli.problems import Problem, Stopped, mendable
 from softecm.readers import Loaded
 from softecm.readers.base import ATTRIBUTES
@@ -40,6 +41,7 @@ class Fitted:
     interrupted: bool
     seconds: float
     seconds_a_round: float | None = None  # the median; None for fewer than two rounds
+    kept: bool = True  # whether every checkpoint that was asked for could be written
 
 
 def metric_for(asked: str, loaded: Loaded) -> tuple[str, str]:
@@ -92,11 +94,12 @@ def watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any)
     if interrupted:
         told = tuple(text for text in told if "has not converged" not in text)
         told = ("The fit was stopped by Ctrl-C: this is the best found until then.", *told)
-    return Fitted(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round())
+    kept = not any(issubclass(w.category, CheckpointWarning) for w in caught)
+    return Fitted(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round(), kept)
 
 
 def fit_kept(data: Any, params: Params, err: Console, safety: Mapping[str, Path]) -> Fitted:
-    """One SoftECM fit that may write checkpoints: then Ctrl-C ends the program and says how to go on."""
+    """One SoftECM fit that may write checkpoints: where they are written, Ctrl-C ends the program and says how to go on."""
     kept = safety.get("checkpoint") or safety.get("resume")
     try:
         fitted = fit(data, params, err, "fitting", **safety)
@@ -104,7 +107,7 @@ def fit_kept(data: Any, params: Params, err: Console, safety: Mapping[str, Path]
         if kept is None or not Path(kept).exists():
             raise
         raise Stopped(f"stopped. The last whole round is in {kept}: go on with --resume {kept}.") from None
-    if fitted.interrupted and kept is not None:
+    if fitted.interrupted and fitted.kept and kept is not None:
         raise Stopped(f"stopped after round {fitted.model.n_iter_}, which is in {kept}: go on with --resume {kept}.")
     return fitted
 

@@ -45,9 +45,8 @@ def summary(source: Source, options: ReadOptions, fitted: Fitted, counted: Count
 
 
 def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Mapping[str, Any]) -> None:
-    """The model, the summary and the report; ``folder`` is where they will lie in the end."""
+    """The summary and the report; ``folder`` is where they and the model will lie in the end."""
     model = fitted.model
-    model.save(work / "model.safetensors")
     write_json(summary, work / "summary.json")
     saved = str(folder / "model.safetensors")
     model.report(

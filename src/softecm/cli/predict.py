@@ -15,10 +15,10 @@ from rich.text import Text
 from softecm._text import visible
 from softecm.belief.decided import CLEAR
 from softecm.cli.fitting import told_users
-from softecm.cli.problems import Problem, disk, mendable
+from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import Counted, partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines, print_json, remarks
-from softecm.files.atomic import replaced
+from softecm.files import check_file, check_replaced, completed, to_file
 from softecm.readers import Expected, ReadOptions, read
 from softecm.report import three_sentences
 from softecm.report.words import five_counts
@@ -39,8 +39,8 @@ def run(
     to_stdout = output is not None and str(output) == "-"
     out, err = consoles(quiet=quiet, machine=machine)
     target = output or Path(f"{file.stem}-partition.csv")
-    if not to_stdout and target.exists() and not force:
-        raise Problem(f"{target} exists: give another file with -o, or --force to replace it.")
+    if not to_stdout:
+        _check_place(target, [file, model], force=force)
     estimator = load(model)
     loaded = read(file, _as_trained(estimator, model, options))
     with mendable(ValueError, TypeError), warnings.catch_warnings(record=True) as caught:
@@ -55,7 +55,7 @@ def run(
         write_csv(table, sys.stdout.buffer)
         remarks(err, told)
         return
-    _write(table, target)
+    to_file(target, lambda path: write_csv(table, path))
     noun = "series" if loaded.shape == "series" else "object"
     sentences = three_sentences(partition, loaded.names, noun=noun, clear=clear)
     lines(out, sentences)
@@ -77,10 +77,20 @@ def run(
         print_json(facts)
 
 
+def _check_place(target: Path, inputs: list[Path], *, force: bool) -> None:
+    """Refuse what would keep the table from being written, before it is computed."""
+    check_file(target)
+    if target.exists() and not force:
+        raise Problem(f"{target} exists: give another file with -o, or --force to replace it.")
+    check_replaced([target], kind="partition", inputs=inputs)
+
+
 def load(model: Path) -> Any:
     """A fitted estimator from a model file, or from a result folder."""
     from softecm.models import load_model
 
+    if os.path.isdir(model):
+        completed(model)
     path = model / "model.safetensors" if os.path.isdir(model) else model
     if not os.path.isfile(path):
         wrong = "is no file" if os.path.exists(path) else "does not exist"
@@ -111,8 +121,3 @@ def _said_before(model: Path) -> ReadOptions:
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return ReadOptions()
     return ReadOptions(id_column=str(ids[0]) if ids else None, missing=missing or None)
-
-
-def _write(table: Any, target: Path) -> None:
-    with disk(f"writing {target}"), replaced(target) as temporary:
-        write_csv(table, temporary)

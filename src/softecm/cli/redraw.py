@@ -11,9 +11,10 @@ from rich.text import Text
 from softecm.belief import CredalPartition
 from softecm.belief.decided import CLEAR
 from softecm.cli.predict import load
-from softecm.cli.problems import Problem, disk, mendable
+from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import read_partition, read_summary
 from softecm.cli.screen import consoles, print_json
+from softecm.files import check_file, check_replaced, to_file
 from softecm.readers import Loaded, ReadOptions, read
 from softecm.report import ReportData, build
 from softecm.report.fit import code
@@ -25,13 +26,14 @@ def run(folder: Path, output: Path | None, *, quiet: bool, machine: bool) -> Non
     """Redraw ``report.html`` (a drawing, so it is replaced)."""
     out, _ = consoles(quiet=quiet, machine=machine)
     summary = read_summary(folder)
+    target = output or folder / "report.html"
+    check_file(target)
+    check_replaced([target], kind="report", inputs=[Path(str(summary.get("file", "")))])
     partition, ids = read_partition(folder, summary)
     model = load(folder)
     loaded = _source(summary, len(partition))
     page = _page(model, partition, ids, summary, loaded, folder)
-    target = output or folder / "report.html"
-    with disk(f"writing {target}"):
-        page.write(target)
+    to_file(target, page.write)
     out.print(Text.assemble("Open ", (str(target), "bold")))
     if machine:
         print_json({"report": str(target), "source_read": loaded is not None})

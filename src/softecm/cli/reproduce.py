@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
-from softecm.cli.problems import Problem, disk, mendable
+from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json
 from softecm.cli.sweep import interruptible
 from softecm.experiments import EXPERIMENTS, Experiment
+from softecm.files import check_folder, check_replaced, to_folder
 
 ROOT = Path("out") / "reproduce"
 GRIDS = ("auto", "full", "small")
@@ -38,13 +40,16 @@ def run(
     runs = _runs(output, rows, grid, seeds, device, journals, progress=err.is_terminal and not (quiet or machine))
     command = _command(name, rows, grid, seeds, device)
     written: dict[str, Any] = {}
+    folders = {experiment.name: _folder(output, experiment, several=len(chosen) > 1) for experiment in chosen}
+    for key, folder in folders.items():
+        check_folder(folder)
+        check_replaced([folder / f"{key}.md", folder / f"{key}.html"])
     for experiment in chosen:
-        folder = _folder(output, experiment, several=len(chosen) > 1)
+        folder = folders[experiment.name]
         out.print(Text.assemble((experiment.name, "bold"), f"  {experiment.text}"))
         page = _page(experiment, runs, command)
-        with disk(f"writing to {folder}"):
-            files = page.write(folder, experiment.name)
-        written[experiment.name] = {"files": [str(path) for path in files], **page.facts}
+        files = to_folder(folder, partial(_write, page, experiment.name, folder), force=True)
+        written[experiment.name] = {"files": files, **page.facts}
         out.print(Text.assemble("  Open ", (str(folder / f"{experiment.name}.html"), "bold")))
     if machine:
         print_json(written)
@@ -79,6 +84,7 @@ def _runs(
     from softecm.experiments.runs import Options, Runs
 
     place = journals or (ROOT if output is None else output) / "journals"
+    check_folder(place)
     with mendable(ValueError):
         choose_device(device, 0.0)
         return Runs(Options(choose_rows(rows), place, grid, seeds, device, progress))
@@ -93,6 +99,11 @@ def _page(experiment: Experiment, runs: Any, command: str) -> Any:
     matplotlib.use("Agg")
     with interruptible(), mendable(ValueError, ImportError, OSError):
         return experiment.load()(runs, command)
+
+
+def _write(page: Any, name: str, folder: Path, work: Path) -> list[str]:
+    """The files of a page into a folder; where they will lie in the end."""
+    return [str(folder / path.name) for path in page.write(work, name)]
 
 
 def _command(name: str, rows: tuple[str, ...], grid: str, seeds: int, device: str) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.decided import CLEAR, counts_of
 from softecm.cli.problems import Problem
-from softecm.files.atomic import write_text
+from softecm.files import completed, write_text
 
 if TYPE_CHECKING:
     from softecm import SoftECM
@@ -141,6 +141,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     path = folder / "summary.json"
     if not folder.is_dir():
         raise Problem(f"{folder} is not a folder: give the one softecm cluster wrote.")
+    completed(folder)
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(value, dict) or "focal_sets" not in value:

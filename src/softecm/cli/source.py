@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from softecm.belief import CredalPartition
 from softecm.cli.fitting import Fitted
-from softecm.cli.problems import Problem
 from softecm.cli.results import Counted, partition_table, write_csv
 from softecm.readers import Loaded, ReadOptions, read
 from softecm.report import three_sentences
@@ -85,10 +84,7 @@ class Whole(Source):
         table = partition_table(model.partition_, self.loaded.names, clear)
         write_csv(table, work / "partition.csv")
         if self.parquet:
-            try:
-                table.to_parquet(work / "partition.parquet", index=False)
-            except ImportError as error:
-                raise Problem("--parquet needs pyarrow: pip install pyarrow.") from error
+            table.to_parquet(work / "partition.parquet", index=False)
         return Counted.of(model.partition_, clear)
 
     def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:

@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from softecm._version import __version__
 from softecm.cli.fitting import Params, metric_for
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.screen import consoles, counted, print_json
 from softecm.cli.search import whole_range
-from softecm.files.atomic import write_text, written_text
-from softecm.files.folders import check_free
+from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text, written_text
+from softecm.files.ours import SIGNED
 from softecm.readers import Loaded, ReadOptions, read
 
 if TYPE_CHECKING:
@@ -54,26 +55,33 @@ def run(
     values = {name: _values(name, text) for name, text in grid.items()}
     _check_rule(rule, resamples)
     folder = output or Path(f"{file.stem}-sweep")
-    if not (folder / JOURNAL).is_file():  # with one, it is ours to go on with
-        check_free(folder, force=force)
+    book = journal or folder / JOURNAL
+    _check_places(folder, book, file, force=force)
     loaded = read(file, options)
     metric, why = metric_for(str(given["metric"]), loaded)
     out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {metric} ({why})"))
-    book = journal or folder / JOURNAL
-    if force:  # afresh
-        book.unlink(missing_ok=True)
+    if force and book.exists():
+        write_text(book, "")  # afresh
     found = _sweep(loaded, values, {**given, "metric": metric}, seeds, resamples, book, err)
     choices = {name: _choice(found, name) for name in _rules(found)}
     summary = _summary(file, (metric, why), found, values, rule, choices)
-    with disk(f"writing to {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(folder, found, values, rule, summary)
+    to_folder(folder, lambda work: _write(work, found, values, rule, summary), force=True)
     _say(out, folder, found, values, rule, choices)
     if machine:
         print_json({**summary, "folder": str(folder)})
 
 
 # ------------------------------------------------------------------ what was asked
+
+
+def _check_places(folder: Path, book: Path, file: Path, *, force: bool) -> None:
+    """Refuse what would keep the runs from being written, before they are computed."""
+    check_free(folder, force=force or (folder / JOURNAL).is_file())  # with a journal, it is ours to go on with
+    check_folder(book.parent)
+    if book.parent.is_dir():
+        check_file(book)
+    check_replaced([book], kind="journal", inputs=[file])
+    check_replaced([folder / name for name in NAMES], inputs=[file])
 
 
 def _values(name: str, text: str) -> list[Any]:
@@ -186,6 +194,7 @@ def _summary(
 ) -> dict[str, Any]:
     chosen = choices[rule]
     return {
+        "softecm": __version__,
         "file": str(file.absolute()),
         "metric": metric[0],
         "metric_reason": metric[1],
@@ -216,7 +225,7 @@ def _write(folder: Path, found: Sweep, values: Grid, rule: str, summary: Mapping
 
     figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
     _draw(found, values, rule, summary["best"], ax)
-    figure.savefig(folder / NAMES[2], dpi=120)
+    figure.savefig(folder / NAMES[2], dpi=120, metadata=SIGNED)
     plt.close(figure)
 
 

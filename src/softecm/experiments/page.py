@@ -11,7 +11,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from softecm.files.atomic import write_bytes, write_text
+from softecm.files import write_bytes, write_text
+from softecm.files.ours import SIGNED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as DrawnFigure
@@ -124,7 +125,7 @@ class Page:
         from matplotlib import pyplot as plt
 
         buffer = BytesIO()
-        figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+        figure.savefig(buffer, format="png", dpi=110, metadata=SIGNED)
         plt.close(figure)
         self.blocks.append(Figure(name, caption, buffer.getvalue()))
 

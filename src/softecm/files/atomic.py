@@ -1,18 +1,20 @@
 """The one way to write a file: beside its place, down to the disk, then renamed into it.
 
 Whoever reads the path sees the old file or the whole new one, never a part, whenever the program or the machine stops.
+A link is written through: it stays a link, and the file it leads to is replaced.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from softecm.files.places import real_place
 from softecm.files.points import reached
+from softecm.files.stale import beside, tidied
 
 
 @contextmanager
@@ -38,22 +40,37 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
     False
     '1,2'
     """
-    target = Path(path)
+    target = real_place(path)
     temporary = beside(target)
+    with _named(path, temporary):
+        try:
+            with open(
+                temporary, "xb"
+            ) as file:  # for the usual permissions: some libraries make files that are ours alone
+                mode = os.fstat(file.fileno()).st_mode & 0o777
+            reached("atomic: temporary made")
+            yield temporary
+            reached("atomic: content written")
+            os.chmod(temporary, mode)
+            file_to_disk(temporary)
+            reached("atomic: before replace")
+            os.replace(temporary, target)
+            reached("atomic: after replace")
+            folder_to_disk(target.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+    tidied(target.parent)
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
+    """Errors about the temporary name as errors about the one that was given."""
     try:
-        with open(temporary, "xb") as file:  # for the usual permissions: some libraries make files that are ours alone
-            mode = os.fstat(file.fileno()).st_mode & 0o777
-        reached("atomic: temporary made")
-        yield temporary
-        reached("atomic: content written")
-        os.chmod(temporary, mode)
-        file_to_disk(temporary)
-        reached("atomic: before replace")
-        os.replace(temporary, target)
-        reached("atomic: after replace")
-        folder_to_disk(target.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        if not error.errno or str(temporary) not in str(error):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from error
 
 
 @contextmanager
@@ -90,11 +107,6 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a whole file of text at once."""
     write_bytes(path, text.encode("utf-8"))
-
-
-def beside(target: Path) -> Path:
-    """A name in the same folder, hence on the same disk, that nothing has."""
-    return target.with_name(f".softecm-{secrets.token_hex(6)}{target.suffix}")
 
 
 def file_to_disk(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,11 +25,21 @@ def shown(value: object, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
+def reason(error: OSError) -> str:
+    """Why the system refused, in its own words and without the name of a file.
+
+    Examples
+    --------
+    >>> reason(OSError(28, "No space left on device", "a name"))
+    'no space left on device'
+    """
+    return (os.strerror(error.errno) if error.errno else str(error)).lower()
+
+
 @contextmanager
 def disk(what: str) -> Iterator[None]:
     """Trouble with the disk as a ``WriteError``: ``what`` says what was being done."""
     try:
         yield
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise WriteError(f"{what} failed: {reason}. Nothing was left half-written.") from error
+        raise WriteError(f"{what} failed: {reason(error)}. Nothing was left half-written.") from error

@@ -3,73 +3,81 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from softecm.files.atomic import file_to_disk, folder_to_disk
-from softecm.files.errors import WriteError, disk
+from softecm.files.errors import WriteError, disk, reason
+from softecm.files.places import check_folder, check_replaced, real_folder
 from softecm.files.points import reached
+from softecm.files.stale import beside, is_unfinished, tidied
+
+WHOLE = ".softecm-whole-"
 
 
 def check_free(target: Path, *, force: bool) -> None:
     """Refuse a folder that holds something, unless told to replace it, and a place that can't be written."""
-    if target.exists() and not target.is_dir():
-        raise WriteError(f"{target} is a file, not a folder: give another folder with -o.")
-    if target.is_dir() and any(target.iterdir()) and not force:
+    check_folder(target)
+    if not target.is_dir():
+        return
+    completed(target)
+    if not force and any(not is_unfinished(path) for path in target.iterdir()):
         raise WriteError(
             f"{target} exists and is not empty: give another folder with -o, or --force to replace its results."
         )
-    base = target if target.is_dir() else next(p for p in (target.absolute(), *target.absolute().parents) if p.exists())
-    if not base.is_dir() or not os.access(base, os.W_OK | os.X_OK):
-        raise WriteError(f"{base} can't be written: give a folder of your own with -o.")
 
 
 @contextmanager
 def whole_folder(target: Path, *, force: bool) -> Iterator[Path]:
     """A temporary folder to write into; its files move to ``target`` when all of them are there.
 
-    A new or empty target is one rename. With ``force`` the files of the same names are replaced one by one, and whatever
-    else lies there stays.
+    A new target is one rename. Into one that is there (a link to one, a mount point) the files move one by one, and
+    whatever else lies there stays; a program that is stopped on the way has the rest moved by ``completed``.
     """
     check_free(target, force=force)
     with disk(f"writing to {target}"):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".softecm-", dir=target.parent))
+        place = real_folder(target)
+        there = place.is_dir()
+        if not there:
+            place.parent.mkdir(parents=True, exist_ok=True)
+        work = beside(place / "work" if there else place)
+        work.mkdir()
     try:
         with disk(f"writing to {target}"):
             reached("folder: temporary made")
             yield work
             reached("folder: content written")
-            _put(work, target)
+            check_replaced(place / file.name for file in work.iterdir())
+            for file in work.rglob("*"):
+                if file.is_file():
+                    file_to_disk(file)
+            folder_to_disk(work)
+            reached("folder: before replace")
+            os.replace(work, place / f"{WHOLE}{secrets.token_hex(6)}" if there else place)
+            folder_to_disk(place if there else place.parent)
+            reached("folder: after replace")
+        completed(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+    tidied(place if there else place.parent)
 
 
-def _put(work: Path, target: Path) -> None:
-    """Move what is in the temporary folder to its place, once it is on the disk."""
-    for file in work.rglob("*"):
-        if file.is_file():
-            file_to_disk(file)
-    reached("folder: before replace")
-    if target.is_dir() and any(target.iterdir()):
-        for file in work.iterdir():
-            os.replace(file, target / file.name)
-            reached("folder: file replaced")
-        folder_to_disk(target)
-        return
-    work.chmod(0o777 & ~_umask())  # mkdtemp's folder is ours alone
-    folder_to_disk(work)
-    if target.is_dir():
-        target.rmdir()
-    os.replace(work, target)
-    reached("folder: after replace")
-    folder_to_disk(target.parent)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def completed(folder: Path) -> None:
+    """Put into place what was written whole: here a moment ago, or by a program that was stopped before it could."""
+    try:
+        for whole in sorted(folder.glob(f"{WHOLE}*")):
+            for file in sorted(whole.iterdir()):
+                with suppress(FileNotFoundError):  # another program does the same
+                    os.replace(file, folder / file.name)
+                reached("folder: file replaced")
+            folder_to_disk(folder)
+            with suppress(FileNotFoundError):
+                whole.rmdir()
+    except OSError as error:
+        raise WriteError(
+            f"putting new files into {folder} failed: {reason(error)}. Some of its files are new and some are not: those "
+            f"still to come are in a folder of its own, {WHOLE}…, and are put into place when {folder} is next used."
+        ) from error

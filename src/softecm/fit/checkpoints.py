@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._fingerprint import code_of
+from softecm._warnings import CheckpointWarning
 from softecm.distances.base import SemiMetric
-from softecm.files.errors import ReadError, shown
+from softecm.files.errors import ReadError, reason, shown
 from softecm.files.expected import Misfit
 from softecm.files.tensors import read_description, tensor_file
 from softecm.fit.kept import check_kept, check_state
@@ -153,7 +155,7 @@ class Checkpoints:
             self.save(rounds)
 
     def save(self, rounds: Rounds) -> None:
-        """Write now."""
+        """Write now; a disk that does not take it is no reason to lose the fit."""
         description = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -163,7 +165,15 @@ class Checkpoints:
             "iteration": rounds.iteration,
             "found": list(rounds.ended.found),
         }
-        tensor_file(self.plan.path, json.dumps(description), _arrays(rounds))
+        try:
+            tensor_file(self.plan.path, json.dumps(description), _arrays(rounds))
+        except OSError as error:
+            warnings.warn(
+                f"checkpoint {self.plan.path} can't be written: {reason(error)}. The fit goes on; what the file held "
+                "before is as it was.",
+                CheckpointWarning,
+                stacklevel=2,
+            )
 
 
 def _check_same(path: Path, there: object, here: Mapping[str, str]) -> None:

@@ -13,6 +13,7 @@ import torch
 from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import choose_dtype
 from softecm.belief import FocalSets
+from softecm.files import check_file, check_replaced
 from softecm.fit.loop import Callback
 from softecm.fit.outcome import Progress
 from softecm.objective.linked import Pairs
@@ -51,12 +52,15 @@ class Plan:
                 f"checkpoint must be the file of resume, which goes on being written; got {str(checkpoint)!r} and "
                 f"{str(resume)!r}. Give resume alone."
             )
-        folder = Path(checkpoint or resume).absolute().parent
-        if not folder.is_dir():
+        path = Path(checkpoint or resume)
+        if not path.absolute().parent.is_dir():
             raise ValueError(
-                f"checkpoint must lie in a folder that is there; got {str(checkpoint)!r}. Make {folder} first."
+                f"checkpoint must lie in a folder that is there; got {str(path)!r}. Make {path.absolute().parent} first."
             )
-        return Plan(Path(checkpoint or resume), int(every), resume is not None)
+        check_file(path)
+        if resume is None:
+            check_replaced([path], kind="checkpoint")
+        return Plan(path, int(every), resume is not None)
 
 
 @dataclass(frozen=True)

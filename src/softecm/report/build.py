@@ -81,6 +81,11 @@ def build(
     """
     X = without(X, getattr(model, "left_out_", None))
     shown = partition if partition is not None else _partition(model, X)
+    if X is not None and len(shown) != len(X):
+        raise ValueError(
+            f"partition must have a mass function for each of the {len(X)} objects of X; got {len(shown)}. Leave it out: "
+            "the model then says where these objects belong."
+        )
     scored = fit.scores(shown, labels) if scores is None else scores
     called = names_of(X, len(shown), names)
     view = look(model, X, shown, feature_names)
@@ -110,7 +115,7 @@ def build(
         parameters=fit.parameters(model) if parameters is None else parameters,
         reading=reading or {},
         scores=scored,
-        warnings=fit.warnings(model) if warnings is None else warnings,
+        warnings=[*fit.warnings(model), *_others(model, shown)] if warnings is None else warnings,
         code=fit.code(model) if code is None else code,
         made_by=f"softecm {__version__}",
     )
@@ -143,6 +148,16 @@ def _partition(model: Model, X: Data) -> CredalPartition:
             "moved theirs. Say what to show: partition=model.predict_partition(X) or partition=model.partition_."
         )
     return fitted
+
+
+def _others(model: Model, shown: CredalPartition) -> list[str]:
+    """That the objects are not those of the fit, where they are not as many."""
+    fitted = model.partition_
+    if not isinstance(fitted, CredalPartition) or len(fitted) == len(shown):
+        return []
+    return [
+        f"The fit had {len(fitted)} objects and these are {len(shown)}: where they belong is predicted by the model."
+    ]
 
 
 def _medoids(model: Model, names: Sequence[str]) -> list[str]:
