@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief.focal import MOST_SETS, FocalSets
-from softecm.files.atomic import replaced
+from softecm.files.atomic import write_bytes
 from softecm.files.errors import ReadError, shown
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ FORMAT_VERSION = 1
 
 def write(partition: CredalPartition, path: str | os.PathLike[str]) -> None:
     """Write masses and focal sets; the file appears in one step."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     about = {
         "format": FORMAT,
@@ -31,8 +31,7 @@ def write(partition: CredalPartition, path: str | os.PathLike[str]) -> None:
         "sets": partition.focal_sets.sets,
     }
     masses = np.ascontiguousarray(partition.masses)
-    with replaced(path) as temporary:
-        save_file({"masses": masses}, temporary, metadata={"softecm": json.dumps(about)})
+    write_bytes(path, save({"masses": masses}, metadata={"softecm": json.dumps(about)}))
 
 
 def read(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], FocalSets]:

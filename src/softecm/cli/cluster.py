@@ -98,11 +98,6 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
 def _source(asked: Request, err: Console) -> Source:
     """The file's objects, after everything that can be refused without reading them."""
     file, count = asked.file, asked.count
-    if asked.checkpoint is not None and asked.checkpoint.exists() and asked.resume is None and not asked.force:
-        raise Problem(
-            f"{asked.checkpoint} is there already. Go on from it with --resume {asked.checkpoint}, replace it with "
-            "--force, or give another name."
-        )
     streamed = must_stream(file, asked.memory, _n_sets(count, asked.given))
     if streamed:
         _check_streamed(asked)
@@ -129,6 +124,10 @@ def _check_places(asked: Request) -> None:
     if kept is None:
         return
     check_file(kept)
+    if kept.exists() and asked.resume is None and not asked.force:
+        raise Problem(
+            f"{kept} is there already. Go on from it with --resume {kept}, replace it with --force, or give another name."
+        )
     check_replaced([kept], kind="checkpoint", inputs=[asked.file])
     if kept.absolute().parent.resolve() == asked.folder.resolve():
         raise Problem(f"{kept} lies in {asked.folder}, which is for the results alone: keep the checkpoint elsewhere.")

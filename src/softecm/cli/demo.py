@@ -17,7 +17,7 @@ from rich.text import Text
 from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.cli.screen import consoles, legend, lines, mass_bar, print_json, set_style
-from softecm.files import check_free, check_replaced, to_folder
+from softecm.files import check_folder, check_free, check_replaced, to_folder
 from softecm.files.ours import SIGNED
 from softecm.report.words import in_words, three_sentences
 
@@ -31,6 +31,7 @@ def run(folder: Path, *, force: bool, quiet: bool, machine: bool) -> None:
     """Fit, show, write."""
     out, _ = consoles(quiet=quiet, machine=machine)
     out.print(Text.assemble(("softecm demo", "bold"), "  twelve points: two diamonds, one point midway, one far off"))
+    check_folder(folder)
     force = force or _is_ours(folder)
     check_free(folder, force=force)
     check_replaced(folder / name for name in NAMES)

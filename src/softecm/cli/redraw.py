@@ -33,7 +33,7 @@ def run(folder: Path, output: Path | None, *, quiet: bool, machine: bool) -> Non
     model = load(folder)
     loaded = _source(summary, len(partition))
     page = _page(model, partition, ids, summary, loaded, folder)
-    to_file(target, page.write)
+    to_file(target, lambda path: path.write_text(page.html, encoding="utf-8", newline=""))
     out.print(Text.assemble("Open ", (str(target), "bold")))
     if machine:
         print_json({"report": str(target), "source_read": loaded is not None})

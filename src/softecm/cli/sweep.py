@@ -76,6 +76,7 @@ def run(
 
 def _check_places(folder: Path, book: Path, file: Path, *, force: bool) -> None:
     """Refuse what would keep the runs from being written, before they are computed."""
+    check_folder(folder)
     check_free(folder, force=force or (folder / JOURNAL).is_file())  # with a journal, it is ours to go on with
     check_folder(book.parent)
     if book.parent.is_dir():

@@ -77,7 +77,16 @@ class Journal:
 
     def _begin(self, lines: Sequence[bytes]) -> None:
         """A journal with these lines after the first; it appears whole."""
-        write_bytes(self.path, b"".join(line + b"\n" for line in (json.dumps(self._head).encode(), *lines)))
+        self._write_whole(self.path, lines)
+
+    def move_to(self, path: Path) -> None:
+        """Go on in another file, with all that was noted; the place where it was stays locked."""
+        noted = [json.dumps({"items": [item], "rows": [dict(row)]}).encode() for item, row in self.done.items()]
+        self._write_whole(path, noted)
+        self.path = path
+
+    def _write_whole(self, path: Path, lines: Sequence[bytes]) -> None:
+        write_bytes(path, b"".join(line + b"\n" for line in (json.dumps(self._head).encode(), *lines)))
 
     def _read(self) -> None:
         content = self.path.read_bytes()

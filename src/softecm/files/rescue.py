@@ -15,7 +15,7 @@ from softecm.files.folders import whole_folder
 T = TypeVar("T")
 
 
-def or_elsewhere(target: str | os.PathLike[str], put: Callable[[], T], again: Callable[[Path], object]) -> T:
+def orelsewhere(target: str | os.PathLike[str], put: Callable[[], T], again: Callable[[Path], object]) -> T:
     """What ``put`` gives; where it fails, ``again`` writes the same into a fresh folder, and the error names it.
 
     The folder is made in the user's home folder, and where that can't be written in the system's temporary one.
@@ -32,17 +32,17 @@ def or_elsewhere(target: str | os.PathLike[str], put: Callable[[], T], again: Ca
     try:
         return put()
     except Mendable as error:
-        raise WriteError(f"{error} {_elsewhere(again)}") from error
+        raise WriteError(f"{error} {elsewhere(again)}") from error
     except OSError as error:
         what = f"writing {target} failed: {reason(error)}. Nothing was left half-written."
-        raise WriteError(f"{what} {_elsewhere(again)}") from error
+        raise WriteError(f"{what} {elsewhere(again)}") from error
     except Exception as error:  # a fault of ours: what is finished is kept all the same
-        error.add_note(_elsewhere(again))
+        error.add_note(elsewhere(again))
         raise
 
 
-def _elsewhere(again: Callable[[Path], object]) -> str:
-    """Write to the first place that takes all of it; the sentence that says where it is."""
+def elsewhere(again: Callable[[Path], object]) -> str:
+    """Write to the first place that takes all of it: the home folder, the temporary one; the sentence that says where."""
     parts = list[Path]()
     for place in (Path.home, lambda: Path(tempfile.gettempdir())):
         try:
@@ -76,7 +76,7 @@ def to_folder(target: Path, fill: Callable[[Path], T], *, force: bool) -> T:
         with whole_folder(target, force=force) as work:
             return fill(work)
 
-    return or_elsewhere(target, put, fill)
+    return orelsewhere(target, put, fill)
 
 
 def to_file(target: Path, write: Callable[[Path], object]) -> None:
@@ -86,4 +86,4 @@ def to_file(target: Path, write: Callable[[Path], object]) -> None:
         with replaced(target) as temporary:
             write(temporary)
 
-    or_elsewhere(target, put, lambda folder: write(folder / target.name))
+    orelsewhere(target, put, lambda folder: write(folder / target.name))

@@ -1,7 +1,7 @@
 """Names of what is not finished yet, and an end to what a killed program left.
 
 A temporary file or folder lies beside its target, or in it. What was not touched for a day is removed when something is
-next written there: nobody writes it any more. Until then it is in nobody's way.
+next written there: nobody writes it any more. Until then it is in nobody's way. Locks are for their holders to remove.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def tidied(folder: Path) -> None:
     """Remove what was left unfinished in a folder a day ago or earlier; looked for once in a program's life."""
     with suppress(OSError):
         for path in folder.iterdir():
-            if is_unfinished(path) and _last_touched(path) < time.time() - DAY:
+            if is_unfinished(path) and path.suffix != ".lock" and _last_touched(path) < time.time() - DAY:
                 _remove(path)
 
 

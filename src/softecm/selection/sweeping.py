@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -13,7 +14,9 @@ import numpy as np
 from softecm._checks import check_count
 from softecm._fingerprint import warn_unseen
 from softecm._version import __version__
+from softecm.files.errors import reason
 from softecm.files.journal import Journal
+from softecm.files.rescue import elsewhere
 from softecm.fit.outcome import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
 from softecm.selection.grid import Cell, Task, describe, digest, make_cells, make_tasks
@@ -136,7 +139,7 @@ def _solved(
                 items = [_item(task.kind, cell) for cell in task.cells]
                 done.update(zip(items, rows, strict=True))
                 if book is not None:
-                    book.write(items, rows)
+                    book = _noted(book, items, rows)
                 finished += 1
                 bar.finished(task)
         except KeyboardInterrupt as error:
@@ -219,6 +222,18 @@ def _work(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -
 
 def _described(params: Mapping[str, Any]) -> list[tuple[str, str]]:
     return sorted((name, describe(value)) for name, value in params.items() if name not in WITHOUT_EFFECT)
+
+
+def _noted(book: Journal, items: Sequence[str], rows: Rows) -> Journal | None:
+    """The journal with more items; one that takes no more is gone on with elsewhere, so that nothing is lost."""
+    wanted = book.path
+    try:
+        book.write(items, rows)
+        return book
+    except OSError as error:
+        where = elsewhere(lambda folder: book.move_to(folder / wanted.name))
+        warnings.warn(f"journal {wanted} can't be written: {reason(error)}. The sweep goes on. {where}", stacklevel=4)
+        return book if book.path != wanted else None
 
 
 def run_task(task: Task, data: Data, resamples: int, report: Callable[[Progress], Any] | None = None) -> Rows:
