@@ -30,7 +30,7 @@ def fill(work: Path) -> None:
 def command(arguments: list[str]) -> int:
     """A command, or "files FOLDER": the writers alone."""
     if arguments[0] == "files":
-        to_folder(Path(arguments[1]), fill, force=True)
+        to_folder(Path(arguments[1]), fill, force=True, instead_of=["a", "b", "c"])
         return 0
     sys.argv = ["softecm", *arguments]
     try:

@@ -88,7 +88,7 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
             outcome.write(work, asked.folder, source, fitted, summary)
         return counted, summary
 
-    counted, summary = to_folder(asked.folder, fill, force=asked.force)
+    counted, summary = to_folder(asked.folder, fill, force=asked.force, instead_of=RESULTS)
     summary["folder"] = str(asked.folder)
     outcome.say(out, asked.folder, fitted.model, counted, summary)
     if machine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from softecm.files.points import reached
 from softecm.files.stale import beside, is_unfinished, tidied
 
 WHOLE = ".softecm-whole-"
+GONE = ".gone"  # ends the name of an empty file that stands for the removal of one
 
 
 def check_free(target: Path, *, force: bool) -> None:
@@ -31,11 +32,12 @@ def check_free(target: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def whole_folder(target: Path, *, force: bool) -> Iterator[Path]:
+def whole_folder(target: Path, *, force: bool, instead_of: Iterable[str] = ()) -> Iterator[Path]:
     """A temporary folder to write into; its files move to ``target`` when all of them are there.
 
     A new target is one rename. Into one that is there (a link to one, a mount point) the files move one by one, and
-    whatever else lies there stays; a program that is stopped on the way has the rest moved by ``completed``.
+    whatever else lies there stays, but for files named in ``instead_of``, which would be older than the rest; a program
+    that is stopped on the way has the rest moved by ``completed``.
     """
     check_free(target, force=force)
     with disk(f"writing to {target}"):
@@ -50,7 +52,11 @@ def whole_folder(target: Path, *, force: bool) -> Iterator[Path]:
             reached("folder: temporary made")
             yield work
             reached("folder: content written")
-            check_replaced(place / file.name for file in work.iterdir())
+            new = {file.name for file in work.iterdir()}
+            check_replaced(place / name for name in {*new, *instead_of})
+            for name in {*instead_of} - new:
+                if (place / name).exists():
+                    (work / f"{name}{GONE}").touch()
             for file in work.rglob("*"):
                 if file.is_file():
                     file_to_disk(file)
@@ -71,7 +77,7 @@ def completed(folder: Path) -> None:
         for whole in sorted(folder.glob(f"{WHOLE}*")):
             for file in sorted(whole.iterdir()):
                 with suppress(FileNotFoundError):  # another program does the same
-                    os.replace(file, folder / file.name)
+                    _put(file, folder)
                 reached("folder: file replaced")
             folder_to_disk(folder)
             with suppress(FileNotFoundError):
@@ -81,3 +87,11 @@ def completed(folder: Path) -> None:
             f"putting new files into {folder} failed: {reason(error)}. Some of its files are new and some are not: those "
             f"still to come are in a folder of its own, {WHOLE}…, and are put into place when {folder} is next used."
         ) from error
+
+
+def _put(file: Path, folder: Path) -> None:
+    if file.suffix == GONE:
+        (folder / file.stem).unlink(missing_ok=True)
+        file.unlink()
+    else:
+        os.replace(file, folder / file.name)

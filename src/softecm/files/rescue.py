@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -69,11 +69,11 @@ def _remove_empty(folders: list[Path]) -> None:
             folder.rmdir()
 
 
-def to_folder(target: Path, fill: Callable[[Path], T], *, force: bool) -> T:
-    """Write a whole folder; one that can't be written is written elsewhere."""
+def to_folder(target: Path, fill: Callable[[Path], T], *, force: bool, instead_of: Iterable[str] = ()) -> T:
+    """Write a whole folder, as ``whole_folder`` does; one that can't be written is written elsewhere."""
 
     def put() -> T:
-        with whole_folder(target, force=force) as work:
+        with whole_folder(target, force=force, instead_of=instead_of) as work:
             return fill(work)
 
     return orelsewhere(target, put, fill)
