@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from softecm.files.errors import WriteError, reason
@@ -110,4 +110,5 @@ def _made(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         for part in reversed(made):
-            part.rmdir()
+            with suppress(OSError):  # somebody else has put something there
+                part.rmdir()
