@@ -162,6 +162,7 @@ class TestEveryEstimator:
         labels = make_pipeline(first, quick(name, n_clusters=3)).fit(X).predict(X)
         assert sorted(np.unique(labels)) == [0, 1, 2]
 
+    @pytest.mark.filterwarnings("ignore::softecm.UnseenCategoryWarning")  # folds of a small table
     def test_works_in_a_grid_search(self, name, X):
         if not hasattr(quick(name), "score"):
             pytest.skip("has no score")

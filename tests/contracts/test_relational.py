@@ -157,7 +157,7 @@ BAD = [
     (bad(_set(3, 5, np.nan)), r"Input X contains NaN: the dissimilarity of objects 3 and 5\. Every pair needs"),
     (bad(_set(3, 5, np.inf)), r"Input X contains infinity: the dissimilarity of objects 3 and 5"),
     (bad(_set(4, 4, 1.0)), r"X must be zero on its diagonal: .*; got 1 for object 4\. Turn similarities"),
-    (D * 1e160, r"X must hold dissimilarities of at most 1e\+150; got .*\. Divide"),
+    (D * 1e160, r"X must hold numbers of at most 1e\+150 in size; got .*divide by a constant"),
     (D[:2, :2], r"n_clusters must be at most the number of objects; got n_clusters=3 for n_samples=2"),
     (D[0], r"Expected 2D array, got 1D array"),
 ]  # fmt: skip

@@ -63,8 +63,11 @@ def calls(rng: np.random.Generator) -> dict[str, tuple]:
             [d, some, np.zeros(n), np.ones(n), d[:1].copy(), d[:1].copy(), d[:1].copy()],
         ),
         "barycenters": (lambda d, m: medoids.barycenters(d, [(0, 1)], m), [d, some[None, :2].copy()]),
-        "sweep": (simplex_qp.sweep_all, [d, square, masses[0].copy()]),
-        "some": (simplex_qp.sweep_some, [np.ones(len(ends)), ends[:, 1].copy(), starts, square, masses[0].copy()]),
+        "sweep": (simplex_qp.sweep_all, [d, square, masses[0].copy(), np.zeros(1, bool)]),
+        "some": (
+            simplex_qp.sweep_some,
+            [np.ones(len(ends)), ends[:, 1].copy(), starts, square, masses[0].copy(), np.zeros(1, bool)],
+        ),
         "rows": (simplex_qp.fit_rows, [square, masses[0].copy()]),
         "steps": (
             lambda x, l, y, between: alignment.shares_of_steps(x, l, y, 1.0, None, between),
