@@ -104,6 +104,7 @@ def test_takes_frames_numbers_and_names(tmp_path):
     )
 
 
+@pytest.mark.filterwarnings("ignore::softecm.UnseenCategoryWarning")
 def test_a_category_never_seen_is_missed_by_all():
     x, _ = groups(0)
     model = CatECM(4, random_state=0).fit(x)

@@ -273,7 +273,7 @@ def test_saving_replaces_in_one_step_and_keeps_the_old_file_on_failure(tmp_path,
     def no_space(*_args, **_keywords):
         raise OSError("no space left")
 
-    monkeypatch.setattr("safetensors.numpy.save_file", no_space)
+    monkeypatch.setattr("safetensors.numpy.save", no_space)
     with pytest.raises(OSError, match="no space"):
         random_partition(seed=1).save(path)
     assert CredalPartition.load(path) == old

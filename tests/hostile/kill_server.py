@@ -57,11 +57,12 @@ def run(folder: str, arguments: list[str], at: str) -> None:
     os._exit(code)
 
 
-if "light" not in sys.argv:
-    for module in COMMANDS:
-        importlib.import_module(module)
-for line in sys.stdin:
-    child = os.fork()
-    if not child:
-        run(**json.loads(line))
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+if __name__ == "__main__":
+    if "light" not in sys.argv:
+        for module in COMMANDS:
+            importlib.import_module(module)
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            run(**json.loads(line))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)

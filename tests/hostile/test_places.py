@@ -268,10 +268,10 @@ def test_a_fault_of_ours_while_writing_keeps_what_is_finished(
         raise ZeroDivisionError
 
     monkeypatch.setattr(report, "build", broken)
-    with pytest.raises(ZeroDivisionError) as caught:
-        run("cluster", "data.csv", "-c", 2, "--n-init", 1, "-q", "-o", "out")
+    code, told = run("cluster", "data.csv", "-c", 2, "--n-init", 1, "-q", "-o", "out")
     (folder,) = spare.iterdir()
-    assert str(folder) in caught.value.__notes__[0]
+    assert code == 1
+    assert str(folder) in told.replace(" ", "")
     assert {p.name for p in folder.iterdir()} == {"partition.csv", "summary.json", "model.safetensors"}
     assert not Path("out").exists()
 

@@ -34,4 +34,5 @@ def mendable(*kinds: type[Exception]) -> Iterator[None]:
 def defect(error: Exception) -> str:
     """What is said of an error that nobody foresaw."""
     what = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"unexpected error: {what[:300]}. {HOW_TO_REPORT}"
+    notes = " ".join(getattr(error, "__notes__", ()))  # where results that were finished lie
+    return f"unexpected error: {what[:300]}. {f'{notes} ' if notes else ''}{HOW_TO_REPORT}"

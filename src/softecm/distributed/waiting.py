@@ -128,7 +128,8 @@ def as_done(client: Client, futures: Sequence[Future]) -> Iterator[Any]:
     try:
         while pending:
             try:
-                wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]
+                with client.as_current():
+                    wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]
             except TimeoutError:
                 watch.look()
                 continue

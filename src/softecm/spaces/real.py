@@ -76,7 +76,9 @@ class RealVectors(Space):
 
     def describe(self, X: NDArray[np.floating]) -> Extent:
         """The number of columns, and the range of the numbers."""
-        return Extent.of(X)
+        found = Extent.of(X)
+        refuse_large(max(-found.low, found.high))
+        return found
 
     def fit_described(self, description: Extent, *, dtype: torch.dtype) -> RealVectors:
         """Remember the number of columns."""
