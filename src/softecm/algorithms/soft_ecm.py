@@ -37,7 +37,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         """A set's prototype is the barycentre of its clusters', whatever the metric."""
         places = clusters = singles.prototypes[:, : chosen.n_clusters]
         if len(chosen.focal) > chosen.n_clusters:
-            places = torch.cat([clusters, set_barycenters(objects.metric, chosen.focal, clusters, None)], 1)
+            places = torch.cat([clusters, set_barycenters(objects.metric, chosen.focal, clusters, None, chosen.tol)], 1)
         cost = prices.cost(chosen.focal, clusters, objects.weights)
         found = evaluate(objects.metric, objects.x, places, cost)
         return extended(singles, Completed(places, found.cost))

@@ -89,6 +89,7 @@ class Settings:
     finds_sets: bool = False  # each cluster and each pair of neighbouring clusters, which are found
     pairs: Pairs | None = None  # must-links and cannot-links
     plan: Plan | None = None  # where checkpoints go
+    gain: float = 0.0  # a run also ends when a round gains less than this part of its objective
 
     @property
     def staged(self) -> bool:
