@@ -20,6 +20,7 @@ from softecm._interrupts import look
 from softecm.fit.outcome import Progress, Solution
 
 WARM_UP, HORIZON = 15, 25  # rounds before a race is decided, and how far ahead it looks
+HALVED = (3, 6, 12)  # rounds after which only the better half of the runs goes on
 SPAN = 5  # rounds over which a pace is measured
 RISE = 1e-9  # an objective may not rise by more than this part of itself
 
@@ -224,7 +225,8 @@ def iterate(
     checkpointer : optional
         Writes checkpoints, and gives the one to go on from.
     gain : float
-        A run has also converged when a round lowers its objective by less than this part of it, over the last five rounds.
+        A run has also converged when a round lowers its objective by less than this part of it, over the last five rounds;
+        races are then decided by halves. 0: neither.
     """
     rounds = None if checkpointer is None else checkpointer.restored(problem)
     if rounds is None:
@@ -238,7 +240,7 @@ def iterate(
             new = rounds.after(*descended(problem, rounds.state), problem.tol).resting(gain, problem.patience)
             done = new.still >= problem.patience
             if groups is not None and problem.races:
-                done = done | torch.from_numpy(outrun(new, groups))
+                done = done | torch.from_numpy((halved if gain > 0.0 else outrun)(new, groups))
             over = bool(done.any())
             rounds = new.settled(problem.patience, best=best) if over or best else new
             if over:
@@ -297,6 +299,18 @@ def outrun(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
     np.minimum.at(lowest, groups, now)
     pace = (rounds.trace[-1 - SPAN][index] - now[index]) / SPAN
     return np.asarray(now[index] - lowest[groups[index]] > HORIZON * pace)
+
+
+def halved(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """After a few rounds, and again after twice and four times as many: the worse half of each group's active runs."""
+    index = rounds.active.numpy()
+    worse = np.zeros(len(index), dtype=bool)
+    if rounds.iteration in HALVED:
+        for group in np.unique(groups[index]):
+            own = np.flatnonzero(groups[index] == group)
+            order = own[np.argsort(rounds.trace[-1][index[own]], kind="stable")]
+            worse[order[-(-len(own) // 2) :]] = True
+    return worse
 
 
 def _numbers(values: Tensor) -> NDArray[np.float64]:

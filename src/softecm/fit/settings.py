@@ -25,6 +25,8 @@ INITS = ("auto", "k-means++", "random")
 #: What algorithms on dissimilarities and modes leave no choice of.
 RELATIONAL: dict[str, Any] = {"device": "auto", "dtype": "float64"}
 
+GAIN = 10.0  # times tol: where steps are not exact, a run ends when a round gains less than this part of its objective
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -39,7 +39,7 @@ from softecm.fit.outcome import Runs, Solution, runs_table
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, Objects, coarsened
 from softecm.fit.seeding import Draw
-from softecm.fit.settings import Settings
+from softecm.fit.settings import GAIN, Settings
 from softecm.fit.swaps import swapped
 from softecm.optim import Accelerated, Solver
 
@@ -54,7 +54,6 @@ ENOUGH = 20  # weight for each cluster from which the closer delta is to be trus
 LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
 PAIRS = 3  # sets of two clusters considered, for each cluster
 SAMPLE, SAMPLE_EACH = 2000, 100  # objects that decide between starts: at least, and for each cluster
-GAIN = 10.0  # times tol: where steps are not exact, a run ends when a round gains less than this part of its objective
 ROUGH = 1e-3  # how far masses may still move while starts are compared
 
 logger = logging.getLogger("softecm")
@@ -141,7 +140,7 @@ def _started(
     """The best of the starts, found on a sample of many objects; the delta to fit it to all of them; where to begin."""
     few, rng = _sampled(algorithm, objects, alone.n_clusters), check_random_state(random_state)
     coarse = coarsened(algorithm, few) if algorithm.samples and isinstance(alone.init, str) else None
-    whole, few = few, few if coarse is None else coarse
+    whole, full, few = few, first, few if coarse is None else coarse
     if coarse is not None:
         first = _first(coarse)
     rough, auto = replace(alone, tol=max(alone.tol, ROUGH), gain=3.0 * alone.gain), isinstance(alone.delta, str)
@@ -149,6 +148,8 @@ def _started(
         checkpoints.enter("starts")
     fitted = partial(_fitted, algorithm, few, rng=rng, callback=callback)
     close: Any = first if auto else alone.delta
+    if coarse is not None and not auto and close is not None:
+        close = close * (first / full)  # in the units of the coarser objects
     starts = best = fitted(replace(rough, delta=close), first, None, checkpointer=checkpoints)
     for _ in range(PASSES - 1 if auto else 0):
         shrunk = robust_delta(algorithm, few, few, best, first, COMPARED)
@@ -160,9 +161,8 @@ def _started(
         best = swapped(algorithm, few, replace(rough, delta=close), best, callback)
     if coarse is not None:  # the best as the objects in full see it
         finer = whole.space.finer(best.solution.prototypes)
-        best, few = replace(best, solution=replace(best.solution, prototypes=finer)), whole
-        first = _first(whole)
-        close = robust_delta(algorithm, whole, whole, best, first, COMPARED) if auto else close
+        best, few, first = replace(best, solution=replace(best.solution, prototypes=finer)), whole, full
+        close = robust_delta(algorithm, whole, whole, best, first, COMPARED) if auto else alone.delta
     if auto and objects.weight >= ENOUGH * alone.n_clusters:
         close = min(close, robust_delta(algorithm, objects, few, best, first, CLOSE))
     if isinstance(alone.init, str):
