@@ -52,6 +52,7 @@ OUTLYING, COMPARED, CLOSE = 5.0, 7.0, 3.0
 SHRINKS, PASSES = 0.9, 5  # starts are drawn again while delta shrinks below this part of itself, at most so often
 ENOUGH = 20  # weight for each cluster from which the closer delta is to be trusted
 LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
+FINALISTS = 2  # starts that were best with coarser objects and are fitted to them in full
 PAIRS = 3  # sets of two clusters considered, for each cluster
 SAMPLE, SAMPLE_EACH = 2000, 100  # objects that decide between starts: at least, and for each cluster
 ROUGH = 1e-3  # how far masses may still move while starts are compared
@@ -165,10 +166,14 @@ def _started(
         close = robust_delta(algorithm, whole, whole, best, first, COMPARED) if auto else alone.delta
     if auto and objects.weight >= ENOUGH * alone.n_clusters:
         close = min(close, robust_delta(algorithm, objects, few, best, first, CLOSE))
-    if isinstance(alone.init, str):
-        best = replace(best, solution=in_order(best.solution, best.best))
-    start = algorithm.from_clusters(few, replace(alone, delta=close), best.solution, best.best)
-    return starts, close, start
+    runs = [best.best]
+    if coarse is not None:  # the last word has what the objects in full say
+        runs += [int(run) for run in np.argsort(best.solution.objective, kind="stable") if run != best.best][
+            : FINALISTS - 1
+        ]
+    settled = replace(alone, delta=close)
+    solutions = {run: in_order(best.solution, run) if isinstance(alone.init, str) else best.solution for run in runs}
+    return starts, close, torch.cat([algorithm.from_clusters(few, settled, solutions[run], run) for run in runs])
 
 
 def _first(objects: Objects[Any]) -> float:
