@@ -327,8 +327,8 @@ class GradientDescent:
         return problem.at(free, state)
 
 
-def minimise_small(cost: Callable[[Tensor], Tensor], start: Tensor, *, steps: int = 200, tol: float = 1e-14) -> Tensor:
-    """Minimise a cheap differentiable cost of each run, (runs, ...) -> (runs,), by quasi-Newton steps."""
+def differentiated(cost: Callable[[Tensor], Tensor]) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """A cost of each run, (runs, ...) -> (runs,), with its gradient."""
 
     def value_and_gradient(u: Tensor) -> tuple[Tensor, Tensor]:
         leaf = u.detach().requires_grad_()
@@ -337,6 +337,20 @@ def minimise_small(cost: Callable[[Tensor], Tensor], start: Tensor, *, steps: in
             (gradient,) = torch.autograd.grad(value.sum(), leaf)
         return value.detach(), gradient
 
+    return value_and_gradient
+
+
+def minimise_small(
+    value_and_gradient: Callable[[Tensor], tuple[Tensor, Tensor]],
+    start: Tensor,
+    *,
+    steps: int = 200,
+    tol: float = 1e-14,
+) -> Tensor:
+    """Minimise a cheap cost of each run, (runs, ...) -> (runs,) and its gradient, by quasi-Newton steps.
+
+    A run ends when a step gains less than ``tol`` of its cost.
+    """
     u = start.detach()
     tol = max(tol, float(torch.finfo(u.dtype).eps))  # smaller decreases are rounding
     value, gradient = value_and_gradient(u)

@@ -6,7 +6,7 @@ import scipy.sparse
 import torch
 
 from softecm.series import SeriesResampler, SeriesScaler, from_long
-from softecm.spaces.series import TimeSeries, filled, resampled, to_list
+from softecm.spaces.series import SeriesBatch, TimeSeries, filled, in_blocks, resampled, to_list
 
 RAGGED = [np.arange(6.0)[:, None], np.arange(4.0)[:, None] + 1, np.arange(9.0)[:, None]]
 
@@ -113,3 +113,35 @@ def test_long_tables_of_text_or_nothing_are_refused():
         from_long(text, id="who", time="t", values="v")
     with pytest.raises(ValueError, match="frame must hold at least one row; got none"):
         from_long(text[:0], id="who", time="t", values="v")
+
+
+def test_shorter_series_are_means_over_blocks():
+    batch = SeriesBatch(torch.arange(10.0, dtype=torch.float64).reshape(1, 5, 2), None)
+    short = in_blocks(batch, 2)
+    np.testing.assert_allclose(short.values[0], [[1.0, 2.0], [5.0, 6.0], [8.0, 9.0]])  # the last block is one step
+    ragged = SeriesBatch(
+        torch.tensor([[[1.0], [3.0], [5.0], [0.0]], [[2.0], [4.0], [6.0], [8.0]]]), torch.tensor([3, 4])
+    )
+    short = in_blocks(ragged, 2)
+    assert short.lengths.tolist() == [2, 2]
+    np.testing.assert_allclose(short.values[..., 0], [[2.0, 5.0], [3.0, 7.0]])
+
+
+@pytest.mark.parametrize(("period", "length"), [(200, 25), (20, 40), (4, None)])
+def test_series_are_shortened_as_far_as_their_detail_allows(period, length):
+    steps = np.arange(200)
+    rows = [np.sin(2 * np.pi * (steps + shift) / period)[:, None] for shift in range(4)]
+    space = TimeSeries().fit(rows, dtype=torch.float64)
+    found = space.coarser(space.encode(rows))
+    assert (None if found is None else found[0].length) == length
+    if found is not None:
+        assert found[1].values.shape == (4, length, 1)
+        back = space.finer(found[1].values[None])
+        assert back.shape == (1, 4, 200, 1)
+        assert float((back[0] - space.encode(rows).values).abs().mean()) < 0.2
+
+
+def test_short_series_stay_as_they_are():
+    rows = [np.linspace(0.0, 1.0, 20)[:, None] for _ in range(3)]
+    space = TimeSeries().fit(rows, dtype=torch.float64)
+    assert space.coarser(space.encode(rows)) is None

@@ -15,7 +15,7 @@ from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import LoopOptions, Problem
 from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects
-from softecm.fit.settings import Settings, settings
+from softecm.fit.settings import GAIN, Settings, settings
 from softecm.fit.soft_ecm import Model, soft_ecm, soft_ecm_problem
 from softecm.objective import evaluate
 from softecm.objective.links import Links
@@ -37,7 +37,8 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         """A set's prototype is the barycentre of its clusters', whatever the metric."""
         places = clusters = singles.prototypes[:, : chosen.n_clusters]
         if len(chosen.focal) > chosen.n_clusters:
-            places = torch.cat([clusters, set_barycenters(objects.metric, chosen.focal, clusters, None)], 1)
+            middles = set_barycenters(objects.metric, chosen.focal, clusters, None, GAIN * chosen.tol)
+            places = torch.cat([clusters, middles], 1)
         cost = prices.cost(chosen.focal, clusters, objects.weights)
         found = evaluate(objects.metric, objects.x, places, cost)
         return extended(singles, Completed(places, found.cost))

@@ -20,6 +20,8 @@ from softecm._interrupts import look
 from softecm.fit.outcome import Progress, Solution
 
 WARM_UP, HORIZON = 15, 25  # rounds before a race is decided, and how far ahead it looks
+HALVED = (3, 6, 12)  # rounds after which only the better half of the runs goes on
+SPAN = 5  # rounds over which a pace is measured
 RISE = 1e-9  # an objective may not rise by more than this part of itself
 
 Callback = Callable[[Progress], object]
@@ -131,6 +133,15 @@ class Rounds:
         trace = (*self.trace, objective)
         return replace(self, iteration=self.iteration + 1, state=state, still=still, change=change, trace=trace)
 
+    def resting(self, gain: float, patience: int) -> Rounds:
+        """The same, runs whose last five rounds gained less than ``gain`` each counting as still."""
+        if gain <= 0.0 or self.iteration < SPAN:
+            return self
+        index = self.active.numpy()
+        now, before = self.trace[-1][index], self.trace[-1 - SPAN][index]
+        rests = torch.from_numpy(before - now < SPAN * gain * np.abs(now))
+        return replace(self, still=torch.where(rests, patience, self.still))
+
     def settled(self, patience: int, *, best: bool = False) -> Rounds:
         """The same with what the active runs have reached written down; ``best``: only where it is their best so far."""
         state, old, index = self.state, self.ended, self.active.numpy()
@@ -189,6 +200,7 @@ class LoopOptions(TypedDict, total=False):
     callback: Callback | None
     groups: NDArray[np.int64] | None
     checkpointer: Checkpointer | None
+    gain: float
 
 
 def iterate(
@@ -199,6 +211,7 @@ def iterate(
     callback: Callback | None = None,
     groups: NDArray[np.int64] | None = None,
     checkpointer: Checkpointer | None = None,
+    gain: float = 0.0,
 ) -> Solution:
     """Alternate masses and prototypes until the masses stand still; runs leave the batch as they finish.
 
@@ -211,6 +224,9 @@ def iterate(
         best of its group at its present pace is given up.
     checkpointer : optional
         Writes checkpoints, and gives the one to go on from.
+    gain : float
+        A run has also converged when a round lowers its objective by less than this part of it, over the last five rounds;
+        races are then decided by halves. 0: neither.
     """
     rounds = None if checkpointer is None else checkpointer.restored(problem)
     if rounds is None:
@@ -221,10 +237,10 @@ def iterate(
     try:
         while rounds.iteration < max_iter and len(rounds.active) and not stopped(callback):
             look()
-            new = rounds.after(*descended(problem, rounds.state), problem.tol)
+            new = rounds.after(*descended(problem, rounds.state), problem.tol).resting(gain, problem.patience)
             done = new.still >= problem.patience
             if groups is not None and problem.races:
-                done = done | torch.from_numpy(outrun(new, groups))
+                done = done | torch.from_numpy((halved if gain > 0.0 else outrun)(new, groups))
             over = bool(done.any())
             rounds = new.settled(problem.patience, best=best) if over or best else new
             if over:
@@ -281,8 +297,20 @@ def outrun(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
     now = rounds.trace[-1]
     lowest = np.full(int(groups.max()) + 1, np.inf)
     np.minimum.at(lowest, groups, now)
-    pace = (rounds.trace[-6][index] - now[index]) / 5
+    pace = (rounds.trace[-1 - SPAN][index] - now[index]) / SPAN
     return np.asarray(now[index] - lowest[groups[index]] > HORIZON * pace)
+
+
+def halved(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """After a few rounds, and again after twice and four times as many: the worse half of each group's active runs."""
+    index = rounds.active.numpy()
+    worse = np.zeros(len(index), dtype=bool)
+    if rounds.iteration in HALVED:
+        for group in np.unique(groups[index]):
+            own = np.flatnonzero(groups[index] == group)
+            order = own[np.argsort(rounds.trace[-1][index[own]], kind="stable")]
+            worse[order[-(-len(own) // 2) :]] = True
+    return worse
 
 
 def _numbers(values: Tensor) -> NDArray[np.float64]:

@@ -49,7 +49,12 @@ def solve(
     """All cells at once, each from its own starts: they may differ in alpha, beta, delta and lam, all of them numbers."""
     sizes = [len(part) for part in starts]
     groups = np.repeat(np.arange(len(cells)), sizes)
-    how: LoopOptions = {"callback": callback, "groups": groups, "checkpointer": checkpointer}
+    how: LoopOptions = {
+        "callback": callback,
+        "groups": groups,
+        "checkpointer": checkpointer,
+        "gain": cells[0].gain,
+    }
     start = torch.cat(list(starts)).to(objects.device)
     if checkpointer is not None:
         checkpointer.expect(partial(_any_start, algorithm, objects, cells[0]))

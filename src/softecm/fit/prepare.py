@@ -29,6 +29,7 @@ from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.scattered import Scattered
 
+POLISH = 3  # rounds for the barycentre of all that begin where one of coarser objects lies: it decides on no cluster
 ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual
 
 
@@ -245,6 +246,20 @@ def in_memory(
     return InMemory(metric, space, x, device, weight, spread, columns, counts, weights, distances)
 
 
+def coarsened(algorithm: Preparation[Any], objects: Objects[Any]) -> InMemory[Any] | None:
+    """The objects with less detail, where their space has such; measured in their own units."""
+    found = objects.space.coarser(objects.x) if isinstance(objects, InMemory) else None
+    if found is None or not isinstance(objects, InMemory):
+        return None
+    space, x = found
+    metric = algorithm.fitted_metric(
+        objects.metric, x.cpu(), None if objects.weights is None else objects.weights.cpu()
+    )
+    distances = algorithm.from_center(metric, space, x, objects.weights, objects.device)
+    spread = float(np.average(distances, weights=objects.counts))
+    return replace(objects, metric=metric, space=space, x=x, distances=distances, spread=spread)
+
+
 def _device(
     algorithm: Preparation[Any], chosen: Settings, metric: SemiMetric, space: Space, x: Encoded, runs: int
 ) -> torch.device:
@@ -305,8 +320,11 @@ def two_nearest(model: PrototypeModel, x: Encoded, counts: NDArray[np.float64] |
 
 def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | None, device: torch.device) -> Tensor:
     """The barycentre (1, *shape) of all objects in memory."""
-    start = space.starts(x, start_rows(len(x)).to(device)).mean(0)[None, None]
-    return barycenter_from(metric, x, start, weights)
+    coarse = space.coarser(x)
+    if coarse is None:
+        return barycenter_from(metric, x, space.starts(x, start_rows(len(x)).to(device)).mean(0)[None, None], weights)
+    start = space.finer(barycenter(metric, *coarse, weights, device))
+    return barycenter_from(metric, x, start[None], weights, rounds=POLISH)
 
 
 def start_rows(n: int) -> Tensor:
@@ -315,9 +333,11 @@ def start_rows(n: int) -> Tensor:
     return torch.linspace(0, n - 1, min(n, 256), dtype=torch.float64 if n > 1 << 22 else torch.float32).long()
 
 
-def barycenter_from(metric: SemiMetric, x: Encoded | Scattered, start: Tensor, weights: Tensor | None) -> Tensor:
+def barycenter_from(
+    metric: SemiMetric, x: Encoded | Scattered, start: Tensor, weights: Tensor | None, rounds: int = 50
+) -> Tensor:
     """The barycentre of all objects: Soft-ECM with one cluster and no empty set is just that."""
-    alone, rounds = FocalSets.full(1), 1 if metric.is_quadratic else 50
+    alone, rounds = FocalSets.full(1), 1 if metric.is_quadratic else rounds
     solution = soft_ecm(
         x, metric, alone, start, alpha=0.0, beta=2.0, lam=0.0, weights=weights, tol=0.0, max_iter=rounds
     )

@@ -25,6 +25,8 @@ INITS = ("auto", "k-means++", "random")
 #: What algorithms on dissimilarities and modes leave no choice of.
 RELATIONAL: dict[str, Any] = {"device": "auto", "dtype": "float64"}
 
+GAIN = 10.0  # times tol: where steps are not exact, a run ends when a round gains less than this part of its objective
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -89,6 +91,7 @@ class Settings:
     finds_sets: bool = False  # each cluster and each pair of neighbouring clusters, which are found
     pairs: Pairs | None = None  # must-links and cannot-links
     plan: Plan | None = None  # where checkpoints go
+    gain: float = 0.0  # a run also ends when a round gains less than this part of its objective
 
     @property
     def staged(self) -> bool:

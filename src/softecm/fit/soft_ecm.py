@@ -85,6 +85,7 @@ def soft_ecm(
     callback: Callback | None = None,
     groups: NDArray[np.int64] | None = None,
     checkpointer: Checkpointer | None = None,
+    gain: float = 0.0,
     **model: Unpack[Model],
 ) -> Solution:
     """Cluster encoded objects from each of several starts at once.
@@ -100,9 +101,9 @@ def soft_ecm(
         How much each object counts.
     links : Links, optional
         Must-links and cannot-links between objects.
-    callback, groups, checkpointer : as for :func:`softecm.fit.loop.iterate`
+    callback, groups, checkpointer, gain : as for :func:`softecm.fit.loop.iterate`
     """
-    how: LoopOptions = {"callback": callback, "groups": groups, "checkpointer": checkpointer}
+    how: LoopOptions = {"callback": callback, "groups": groups, "checkpointer": checkpointer, "gain": gain}
     if is_approached(relaxation, metric, focal, init[0, :1]):
         if checkpointer is not None:
             raise ValueError(

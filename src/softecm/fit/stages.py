@@ -37,9 +37,9 @@ from softecm.fit.loop import Callback, Checkpointer, stopped
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Runs, Solution, runs_table
 from softecm.fit.pipeline import Outcome
-from softecm.fit.prepare import InMemory, Objects
+from softecm.fit.prepare import InMemory, Objects, coarsened
 from softecm.fit.seeding import Draw
-from softecm.fit.settings import Settings
+from softecm.fit.settings import GAIN, Settings
 from softecm.fit.swaps import swapped
 from softecm.optim import Accelerated, Solver
 
@@ -52,6 +52,7 @@ OUTLYING, COMPARED, CLOSE = 5.0, 7.0, 3.0
 SHRINKS, PASSES = 0.9, 5  # starts are drawn again while delta shrinks below this part of itself, at most so often
 ENOUGH = 20  # weight for each cluster from which the closer delta is to be trusted
 LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
+FINALISTS = 2  # starts that were best with coarser objects and are fitted to them in full
 PAIRS = 3  # sets of two clusters considered, for each cluster
 SAMPLE, SAMPLE_EACH = 2000, 100  # objects that decide between starts: at least, and for each cluster
 ROUGH = 1e-3  # how far masses may still move while starts are compared
@@ -83,8 +84,9 @@ def discover(
     alone = replace(
         chosen, focal=FocalSets.up_to(chosen.n_clusters, 1), beta=BETA, lam=0.0, relaxation="exact", pairs=None
     )
-    near = objects.from_center(NEAR)
-    first = float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
+    if chosen.staged and not objects.metric.is_quadratic:
+        alone = replace(alone, gain=GAIN * chosen.tol)
+    first = _first(objects)
     if checkpoints is not None and checkpoints.reached == "clusters":
         close, start = checkpoints.facts["close"], checkpoints.start
         runs: Runs = {name: np.asarray(column) for name, column in checkpoints.facts["runs"].items()}
@@ -138,11 +140,17 @@ def _started(
 ) -> tuple[Outcome, float | None, Tensor]:
     """The best of the starts, found on a sample of many objects; the delta to fit it to all of them; where to begin."""
     few, rng = _sampled(algorithm, objects, alone.n_clusters), check_random_state(random_state)
-    rough, auto = replace(alone, tol=max(alone.tol, ROUGH)), isinstance(alone.delta, str)
+    coarse = coarsened(algorithm, few) if algorithm.samples and isinstance(alone.init, str) else None
+    whole, full, few = few, first, few if coarse is None else coarse
+    if coarse is not None:
+        first = _first(coarse)
+    rough, auto = replace(alone, tol=max(alone.tol, ROUGH), gain=3.0 * alone.gain), isinstance(alone.delta, str)
     if checkpoints is not None:
         checkpoints.enter("starts")
     fitted = partial(_fitted, algorithm, few, rng=rng, callback=callback)
     close: Any = first if auto else alone.delta
+    if coarse is not None and not auto and close is not None:
+        close = close * (first / full)  # in the units of the coarser objects
     starts = best = fitted(replace(rough, delta=close), first, None, checkpointer=checkpoints)
     for _ in range(PASSES - 1 if auto else 0):
         shrunk = robust_delta(algorithm, few, few, best, first, COMPARED)
@@ -152,12 +160,26 @@ def _started(
         best = fitted(replace(rough, delta=close), close, best)
     if alone.n_clusters > 2 and algorithm.samples and objects.metric.is_quadratic and isinstance(few, InMemory):
         best = swapped(algorithm, few, replace(rough, delta=close), best, callback)
+    if coarse is not None:  # the best as the objects in full see it
+        finer = whole.space.finer(best.solution.prototypes)
+        best, few, first = replace(best, solution=replace(best.solution, prototypes=finer)), whole, full
+        close = robust_delta(algorithm, whole, whole, best, first, COMPARED) if auto else alone.delta
     if auto and objects.weight >= ENOUGH * alone.n_clusters:
         close = min(close, robust_delta(algorithm, objects, few, best, first, CLOSE))
-    if isinstance(alone.init, str):
-        best = replace(best, solution=in_order(best.solution, best.best))
-    start = algorithm.from_clusters(few, replace(alone, delta=close), best.solution, best.best)
-    return starts, close, start
+    runs = [best.best]
+    if coarse is not None:  # the last word has what the objects in full say
+        runs += [int(run) for run in np.argsort(best.solution.objective, kind="stable") if run != best.best][
+            : FINALISTS - 1
+        ]
+    settled = replace(alone, delta=close)
+    solutions = {run: in_order(best.solution, run) if isinstance(alone.init, str) else best.solution for run in runs}
+    return starts, close, torch.cat([algorithm.from_clusters(few, settled, solutions[run], run) for run in runs])
+
+
+def _first(objects: Objects[Any]) -> float:
+    """The delta before any cluster is known."""
+    near = objects.from_center(NEAR)
+    return float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
 
 
 def quicker(objects: Objects[Any], alone: Settings) -> str | Solver:

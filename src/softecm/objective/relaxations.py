@@ -18,7 +18,7 @@ from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import barycenters_of, paired_gradients_of, tensor_of
 from softecm.objective.equations import inertia, set_members
-from softecm.optim import minimise_small
+from softecm.optim import differentiated, minimise_small
 
 
 class ConstraintCost(NamedTuple):
@@ -210,7 +210,9 @@ def has_barycenters(metric: SemiMetric, like: Tensor) -> bool:
     return barycenters_of(metric, like, like.new_ones(1, len(like))) is not None
 
 
-def set_barycenters(metric: SemiMetric, focal: FocalSets, clusters: Tensor, start: Tensor | None) -> Tensor:
+def set_barycenters(
+    metric: SemiMetric, focal: FocalSets, clusters: Tensor, start: Tensor | None, tol: float = 1e-14
+) -> Tensor:
     """Barycentres of the clusters of each set with several, (runs, c, *shape) -> (runs, f - c, *shape)."""
     runs, c = clusters.shape[:2]
     s = torch.as_tensor(focal.membership[c:].copy(), dtype=clusters.dtype, device=clusters.device)
@@ -228,4 +230,12 @@ def set_barycenters(metric: SemiMetric, focal: FocalSets, clusters: Tensor, star
         d = metric.paired(arms, ends).reshape(runs, -1)
         return d.sum(1)
 
-    return minimise_small(cost, start)
+    def compiled(candidates: Tensor) -> tuple[Tensor, Tensor]:
+        found = paired_gradients_of(metric, arms, candidates[:, sets - c].flatten(0, 1))
+        assert found is not None
+        d, _, in_ends = found
+        gradient = torch.zeros_like(candidates).index_add_(1, sets - c, in_ends.reshape(runs, -1, *in_ends.shape[1:]))
+        return d.reshape(runs, -1).sum(1), gradient
+
+    has_compiled = paired_gradients_of(metric, arms[:1], arms[:1]) is not None
+    return minimise_small(compiled if has_compiled else differentiated(cost), start, tol=tol)

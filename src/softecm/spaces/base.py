@@ -96,6 +96,14 @@ class Space(ABC):
     def starts(self, x: Any, rows: Tensor) -> Tensor:
         """Prototypes (k, *shape) placed on the objects ``rows``."""
 
+    def coarser(self, x: Any) -> tuple[Space, Encoded] | None:
+        """The same objects with less detail, on which starts can be compared at a fraction of the time; None: no need."""
+        return None
+
+    def finer(self, prototypes: Tensor) -> Tensor:
+        """Prototypes of the coarser space (..., *shape) as those of this one."""
+        raise TypeError(f"{type(self).__name__} has no coarser space")
+
     @property
     @abstractmethod
     def attributes(self) -> Sequence[str]:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+COARSEST = (8, 6, 5, 4, 3, 2)  # steps that may be taken together
+SHORTEST = 16  # steps that remain
+DETAIL = 0.75  # of the variance that remains
+
+
 @dataclass(frozen=True, eq=False)
 class SeriesBatch:
     """Series as the distances see them: padded values, lengths, which cells were observed, and what is known of each.
@@ -160,6 +165,29 @@ def resampled(row: NDArray[np.float64], length: int) -> NDArray[np.float64]:
     return np.column_stack([np.interp(new, old, channel) for channel in row.T])
 
 
+def in_blocks(batch: SeriesBatch, steps: int) -> SeriesBatch:
+    """Means over blocks of so many steps; the last block of a series may be shorter."""
+    n, longest, d = batch.values.shape
+    blocks = -(-longest // steps)
+    ends = torch.full((n,), longest, device=batch.values.device) if batch.lengths is None else batch.lengths
+    padded = torch.nn.functional.pad(batch.values, (0, 0, 0, blocks * steps - longest))
+    inside = torch.arange(blocks * steps, device=padded.device) < ends[:, None]
+    sums = (padded * inside[..., None]).reshape(n, blocks, steps, d).sum(2)
+    counts = inside.reshape(n, blocks, steps).sum(2)[..., None].clamp_min(1)
+    return SeriesBatch(sums / counts.to(sums), None if batch.lengths is None else -(-batch.lengths // steps))
+
+
+def steps_variance(batch: SeriesBatch) -> float:
+    """Mean variance of the series about their own means."""
+    longest = batch.values.shape[1]
+    if batch.lengths is None:
+        return float(batch.values.double().var(1, correction=0).sum(-1).mean())
+    inside = (torch.arange(longest, device=batch.values.device) < batch.lengths[:, None])[..., None]
+    values, counts = batch.values.double(), batch.lengths[:, None, None].double()
+    means = (values * inside).sum(1, keepdim=True) / counts
+    return float((((values - means).square() * inside).sum(1) / counts[:, 0]).sum(-1).mean())
+
+
 @dataclass(frozen=True)
 class Lengths:
     """How many series have how many steps."""
@@ -271,6 +299,26 @@ class TimeSeries(Space):
         ends = [values.shape[1]] * len(values) if picked.lengths is None else picked.lengths.tolist()
         drawn = [resampled(row[:end], length) for row, end in zip(values, ends, strict=True)]
         return torch.as_tensor(np.stack(drawn), dtype=picked.values.dtype, device=picked.values.device)
+
+    def coarser(self, x: EncodedSeries) -> tuple[TimeSeries, SeriesBatch] | None:
+        """Means over as many steps as leave most of the variance; None where even two would not."""
+        batch, length = as_batch(x), self.length
+        if not isinstance(length, int):
+            return None
+        for steps in COARSEST:
+            if length < steps * SHORTEST:
+                continue
+            short = in_blocks(batch, steps)
+            if steps_variance(short) >= DETAIL * steps_variance(batch):
+                return replace(self, length=-(-length // steps)), short
+        return None
+
+    def finer(self, prototypes: Tensor) -> Tensor:
+        """Drawn over this space's length."""
+        assert isinstance(self.length, int)
+        flat = prototypes.reshape(-1, *prototypes.shape[-2:]).transpose(1, 2)
+        drawn = torch.nn.functional.interpolate(flat, self.length, mode="linear", align_corners=False)
+        return drawn.transpose(1, 2).reshape(*prototypes.shape[:-2], self.length, prototypes.shape[-1])
 
     @property
     def attributes(self) -> Sequence[str]:

@@ -14,7 +14,7 @@ from softecm.distances.capabilities import tensor_of
 from softecm.distances.optional import RoundCost, RunCost
 from softecm.objective.equations import MassCost, mass_cost, share
 from softecm.objective.evaluate import Previous, evaluate_in_blocks
-from softecm.optim import minimise_small
+from softecm.optim import differentiated, minimise_small
 from softecm.spaces.base import Described, Encoded
 from softecm.testing.trial import NotTriedError, Plain, Trial, apart, first
 
@@ -122,7 +122,7 @@ def _barycenters(trial: Trial) -> str:
         return (trial.metric.pairwise(v, points).T * weights).sum(1)
 
     paid = cost(u)
-    for cheaper in (_nudged(u, v, cost), cost(minimise_small(cost, u, steps=50))):
+    for cheaper in (_nudged(u, v, cost), cost(minimise_small(differentiated(cost), u, steps=50))):
         if bool((cheaper < (1.0 - LOOSE) * paid).any()):
             gain = float((1.0 - cheaper / paid).max())
             return f"barycenters is no minimum: points nearby cost {gain:.2g} of it less"

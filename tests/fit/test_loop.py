@@ -1,0 +1,83 @@
+"""When runs end: at rest, by halves, and never in favour of a worse one."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from softecm._batch import mixed, named_tensors, selected
+from softecm.fit.loop import HALVED, SPAN, iterate
+
+
+@dataclass(frozen=True)
+class State:
+    prototypes: torch.Tensor
+    objective: torch.Tensor
+    change: torch.Tensor
+    number: torch.Tensor
+
+    constraint = property(lambda self: torch.zeros_like(self.objective))
+    found = property(lambda self: {})
+
+    def select(self, runs):
+        return selected(self, runs)
+
+    def merged(self, other, take):
+        return mixed(self, other, take)
+
+    def kept(self):
+        return named_tensors(self, "state")
+
+
+@dataclass(frozen=True)
+class Decay:
+    """Run r falls by the part ``pace[r]`` a round, towards ``floor[r]``."""
+
+    pace: torch.Tensor
+    floor: torch.Tensor
+    tol = 0.0
+    patience = 1
+    races = True
+    rises = "refused"
+
+    def begin(self, start):
+        runs = len(start)
+        return State(start, torch.full((runs,), 100.0).double(), torch.ones(runs), torch.arange(runs))
+
+    def step(self, state):
+        left = state.objective - self.floor
+        return replace(state, objective=self.floor + left * (1.0 - self.pace))
+
+    def select(self, runs):
+        return Decay(self.pace[runs], self.floor[runs])
+
+
+def numbers(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def test_a_run_ends_when_its_rounds_gain_next_to_nothing():
+    found = iterate(Decay(numbers(0.5, 0.5), numbers(50.0, 99.0)), torch.zeros(2, 1, 1), 200, gain=1e-3)
+    assert found.converged.all()
+    for history in found.history:
+        gained = history[-1 - SPAN] - history[-1]
+        assert gained < SPAN * 1e-3 * history[-1]
+        earlier = history[-2 - SPAN] - history[-2] if len(history) > SPAN + 1 else np.inf
+        assert earlier >= SPAN * 1e-3 * history[-2]
+    assert not iterate(Decay(numbers(0.5), numbers(50.0)), torch.zeros(1, 1, 1), 40).converged.any()
+
+
+def test_the_better_half_goes_on():
+    floors = numbers(*range(50, 60))
+    found = iterate(
+        Decay(torch.full((10,), 0.2).double(), floors), torch.zeros(10, 1, 1), 13, groups=np.zeros(10, int), gain=1e-9
+    )
+    assert found.n_iter.tolist() == [13, 13, HALVED[2], *[HALVED[1]] * 2, *[HALVED[0]] * 5]
+    assert found.objective.argmin() == 0
+
+
+def test_groups_are_halved_apart():
+    floors = numbers(10, 11, 12, 13, 90, 91, 92, 93)
+    groups = np.repeat([0, 1], 4)
+    found = iterate(Decay(torch.full((8,), 0.2).double(), floors), torch.zeros(8, 1, 1), 20, groups=groups, gain=1e-9)
+    assert (found.n_iter == 20).tolist() == [True, False, False, False, True, False, False, False]
