@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
 #: Seconds without a worker that can work, or without a word from the scheduler, after which a cluster is lost.
@@ -61,6 +62,9 @@ class Client(Protocol):
 
     def compute(self, tasks: Delayed | Sequence[Delayed]) -> Any:
         """Start tasks: a future, or a list of them."""
+
+    def as_current(self) -> AbstractContextManager[object]:
+        """Inside, it is the client in use."""
 
 
 def current_client() -> Client | None:
