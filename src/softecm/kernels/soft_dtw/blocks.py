@@ -38,7 +38,17 @@ class Room:
     total: int
 
 
-def room_for(lx: int, ly: int, d: int, itemsize: int, backward: bool, max_bytes: int) -> Room:
+@dataclass(frozen=True)
+class Frame:
+    """How many buffers a kernel keeps: as long as a series, once a channel or once; as long as a diagonal; of its state."""
+
+    channels: int
+    steps: int
+    diagonals: int
+    state: int
+
+
+def room_for(lx: int, ly: int, d: int, itemsize: int, backward: bool, max_bytes: int, frame: Frame) -> Room:
     """Fit a group into max_bytes, or else one pair into as little as it needs.
 
     Where the table must be cut, it and the states kept at its cuts are balanced: they grow as the length to the power
@@ -48,13 +58,13 @@ def room_for(lx: int, ly: int, d: int, itemsize: int, backward: bool, max_bytes:
     while True:
         width = 64 // itemsize
         slots = (lx + 2) * lanes + 2 * width
-        linear = (3 * d + 1) * (max(lx, ly) * lanes + 2 * width) + 11 * slots
+        linear = (frame.channels * d + frame.steps) * (max(lx, ly) * lanes + 2 * width) + frame.diagonals * slots
         table = 2 * (lx * ly * lanes + width * (lx + ly)) if backward else 0
         states = 0
         if table * itemsize > min(_TABLE_BYTES, max_bytes // 2):
             whole, row = table, 8 * (min(lx, ly) * lanes + width)
-            table = max(2**20 // itemsize, int((6.0 * slots * whole) ** 0.5), row)
-            states = 6 * slots * (2 * whole // table + 2)
+            table = max(2**20 // itemsize, int((float(frame.state) * slots * whole) ** 0.5), row)
+            states = frame.state * slots * (2 * whole // table + 2)
         total = (linear + table + states) * itemsize
         if lanes == 1 or total <= max_bytes:
             return Room(lanes, table, (linear + table) * itemsize, total)

@@ -43,13 +43,15 @@ from torch import Tensor
 
 from softecm.kernels.soft_dtw import hard as hard_kernel
 from softecm.kernels.soft_dtw import soft as soft_kernel
-from softecm.kernels.soft_dtw.blocks import chunks, groups, ranks, room_for
+from softecm.kernels.soft_dtw.blocks import Frame, chunks, groups, ranks, room_for
 from softecm.kernels.soft_dtw.checks import Pairs
 from softecm.kernels.soft_dtw.workers import in_order
 from softecm.kernels.types import Floats, Ints, Reals
 
 MAX_BYTES = 256 * 2**20
 """Default limit on working memory, all threads together."""
+FRAME = Frame(channels=3, steps=1, diagonals=11, state=6)
+"""What `soft.soft_dtw` lays out; `hard.dtw` needs less."""
 _BLOCK_CELLS = (2**18, 2**24)  # cells a call of a kernel handles: enough to pay for the call, few enough for Ctrl-C
 
 
@@ -78,6 +80,7 @@ class _Job:
     band: int  # -1: none
     n_threads: int
     max_bytes: int
+    frame: Frame
 
     def run(self, ix: Ints, iy: Ints, weights: Floats | None, sums: Floats | None) -> Floats:
         """Values of the given pairs; what they add to the sums is added there."""
@@ -95,7 +98,7 @@ class _Job:
         n_threads = max(1, min(self.n_threads, len(blocks)))
         tall, wide = np.maximum.reduceat(lx, blocks).tolist(), np.maximum.reduceat(ly, blocks).tolist()
         limit = self.max_bytes // n_threads
-        rooms = {(n, m): room_for(n, m, d, itemsize, sums is not None, limit) for n, m in set(zip(tall, wide))}
+        rooms = {(n, m): room_for(n, m, d, itemsize, sums is not None, limit, self.frame) for n, m in set(zip(tall, wide))}
         n_threads = max(1, min(n_threads, self.max_bytes // max(room.total for room in rooms.values())))
 
         values = np.empty(len(ix))
@@ -130,7 +133,7 @@ def _lengths(lengths: Tensor | None, series: Tensor) -> Ints:
     return np.ascontiguousarray(lengths.numpy(), dtype=np.int64)
 
 
-def _solve(
+def solve(
     kernel: Kernel,
     x: Tensor,
     x_lengths: Tensor | None,
@@ -142,7 +145,9 @@ def _solve(
     band: int | None,
     n_threads: int | None,
     max_bytes: int,
+    frame: Frame = FRAME,
 ) -> tuple[Tensor, Tensor]:
+    """Values of pairs, and what the kernel adds up for each prototype (f, Ly, d + 1) where there are weights."""
     if x.dtype not in (torch.float32, torch.float64) or y.dtype != x.dtype:
         raise TypeError(
             f"x and y must both be float32 or both be float64; got {x.dtype} and {y.dtype}. Convert one of them."
@@ -162,6 +167,7 @@ def _solve(
         -1 if band is None else int(band),
         n_threads,
         max_bytes,
+        frame,
     )
     values = np.empty((n, f) if pairs is None else len(pairs[0]), dtype=job.x.dtype)
     sums = None if weights is None else np.zeros((f, steps, d + 1))
@@ -225,7 +231,7 @@ def forward(
         (n, f) without ``pairs``, else (P,).
     """
     kernel = hard_kernel.dtw if hard else soft_kernel.soft_dtw
-    return _solve(kernel, x, x_lengths, y, y_lengths, pairs, None, gamma, band, n_threads, max_bytes)[0]
+    return solve(kernel, x, x_lengths, y, y_lengths, pairs, None, gamma, band, n_threads, max_bytes)[0]
 
 
 def forward_backward(
@@ -256,6 +262,6 @@ def forward_backward(
     Y : Tensor (f, Ly, d)
     """
     kernel = hard_kernel.dtw if hard else soft_kernel.soft_dtw
-    values, sums = _solve(kernel, x, x_lengths, y, y_lengths, pairs, weights, gamma, band, n_threads, max_bytes)
+    values, sums = solve(kernel, x, x_lengths, y, y_lengths, pairs, weights, gamma, band, n_threads, max_bytes)
     sums = sums.to(x.dtype)
     return values, sums[..., 0], sums[..., 1:]

@@ -200,6 +200,47 @@ def maximum(typingctx: Context, a: Lanes, b: Lanes) -> Intrinsic:
 
 
 @intrinsic
+def minimum(typingctx: Context, a: Lanes, b: Lanes) -> Intrinsic:
+    """Smaller of two, lane by lane."""
+
+    def codegen(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> ir.Value:
+        return builder.select(builder.fcmp_ordered("<", *args), *args)
+
+    return a(a, a), codegen
+
+
+@intrinsic
+def below(typingctx: Context, a: Lanes, b: Lanes) -> Intrinsic:
+    """1 where a < b, else 0."""
+
+    def codegen(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> ir.Value:
+        lanes = sig.return_type
+        return builder.select(builder.fcmp_ordered("<", *args), lanes.const(1.0), lanes.const(0.0))
+
+    return a(a, a), codegen
+
+
+@intrinsic
+def magnitude(typingctx: Context, a: Lanes) -> Intrinsic:
+    """Absolute value."""
+
+    def codegen(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> ir.Value:
+        return _call(builder, "fabs", sig.return_type, *args)
+
+    return a(a), codegen
+
+
+@intrinsic
+def root(typingctx: Context, a: Lanes) -> Intrinsic:
+    """Square root."""
+
+    def codegen(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> ir.Value:
+        return _call(builder, "sqrt", sig.return_type, *args)
+
+    return a(a), codegen
+
+
+@intrinsic
 def exp2_fraction(typingctx: Context, a: Lanes) -> Intrinsic:
     """2^a for a in [-1/2, 1/2]."""
 

@@ -29,7 +29,7 @@ _jit = compiled(cache=False)
 
 
 @_jit
-def _span(k: int, lx: int, ly: int, reach: int) -> tuple[int, int]:
+def span(k: int, lx: int, ly: int, reach: int) -> tuple[int, int]:
     """First and last row on anti-diagonal k; |i (m-1) - j (n-1)| ≤ reach solved for i. Empty: last = first - 1."""
     lo = max(0, k - ly + 1)
     hi = min(lx - 1, k)
@@ -66,7 +66,7 @@ def advance(
     far = ws.dtype.type(-1e38)
     costs = z0 + 6 * zs
     for k in range(begin, end):
-        lo, hi = _span(k, lx, ly, reach)
+        lo, hi = span(k, lx, ly, reach)
         count = (hi - lo + 1) * group
         size = (count + width - 1) // width * width
         x = lo * group
@@ -136,7 +136,7 @@ def retreat(
         for lane in range(group):
             if ends[lane] == k:
                 ws[up + (rows[lane] + 1) * group + lane] = 1
-        lo, hi = _span(k, lx, ly, reach)
+        lo, hi = span(k, lx, ly, reach)
         slot = (lo + 1) * group
         across = f0 + (3 + k % 2) * zs
         x = lo * group
@@ -176,7 +176,7 @@ def cut(last: int, lx: int, ly: int, reach: int, group: int, width: int, capacit
     used = 0
     cuts[0] = 0
     for k in range(last):
-        lo, hi = _span(k, lx, ly, reach)
+        lo, hi = span(k, lx, ly, reach)
         size = 2 * (((hi - lo + 1) * group + width - 1) // width * width)
         if used > 0 and used + size > capacity:
             cuts[parts] = k
