@@ -263,18 +263,18 @@ def _add_lengths(ws: Reals, at: At, floor: Real, tiny: Real, x: int, y: int, w: 
             store(ws, o, fma(weight * u, r, load(ws, o)))
         return
     for q in range(0, size, width):
-        u = load(ws, y + q) - load(ws, x + q)
-        store(ws, at.costs + q, u * u)
-    for c in range(1, at.d):
-        for q in range(0, size, width):
+        square = splat(ws.dtype.type(0))
+        for c in range(at.d):
             u = load(ws, y + c * at.ys + q) - load(ws, x + c * at.xs + q)
-            store(ws, at.costs + q, fma(u, u, load(ws, at.costs + q)))
-    for q in range(0, size, width):
-        r = reciprocal(maximum(root(load(ws, at.costs + q)), tinies))
+            square = fma(u, u, square)
+        r = reciprocal(maximum(root(square), tinies))
         weight = load(ws, at.flow + q)
         store(ws, w + q, fma(weight, minimum(r, most), load(ws, w + q)))
-        store(ws, at.flow + q, weight * r)
-    _add_gaps(ws, at, x, y, w, size)
+        weight = weight * r
+        for c in range(at.d):
+            u = load(ws, y + c * at.ys + q) - load(ws, x + c * at.xs + q)
+            o = w + (c + 2) * at.ys + q
+            store(ws, o, fma(weight, u, load(ws, o)))
 
 
 @_jit
