@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from softecm.distances.adtw import ADTW
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums
 from softecm.distances.cosine import Cosine
 from softecm.distances.dtw import DTW
+from softecm.distances.erp import ERP
 from softecm.distances.euclidean import Euclidean
 from softecm.distances.hamming import Hamming
 from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.manhattan import Manhattan
 from softecm.distances.mixed import Mixed
+from softecm.distances.msm import MSM
 from softecm.distances.precomputed import Precomputed
 from softecm.distances.registry import FunctionMetric, resolve_metric
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.distances.soft_dtw import SoftDTW
+from softecm.distances.soft_msm import SoftMSM
+from softecm.distances.soft_twe import SoftTWE
 from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.distances.twe import TWE
+from softecm.distances.wdtw import WDTW
 
 __all__ = [
+    "ADTW",
     "DTW",
+    "ERP",
+    "MSM",
     "SEMI_METRICS",
+    "TWE",
+    "WDTW",
     "ClosedForm",
     "CompiledPasses",
     "Cosine",
@@ -35,6 +47,8 @@ __all__ = [
     "SemiMetric",
     "SeriesEuclidean",
     "SoftDTW",
+    "SoftMSM",
+    "SoftTWE",
     "SquaredEuclidean",
     "Sums",
     "resolve_metric",

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.elastic.rules import Rule
-from softecm.kernels.soft_dtw import Pairs, Rows, check
+from softecm.kernels.soft_dtw import Pairs, check
 from softecm.kernels.soft_dtw.checks import check_weights
-from softecm.kernels.types import Floats, Ints, Reals
 
 
 class Sums(NamedTuple):
@@ -130,18 +129,23 @@ def _solve(x: Tensor, y: Tensor, weights: Tensor | None, rest: _Rest, floor: flo
     from softecm.kernels.elastic.kernel import elastic as kernel
     from softecm.kernels.soft_dtw import cpu
 
-    def bound(
-        x: Reals, y: Reals, x_lengths: Ints, y_lengths: Ints, ix: Ints, iy: Ints, target: Ints, weights: Floats,
-        starts: Ints, gamma: float, *others: object,
-    ) -> None:  # fmt: skip
-        kernel(rest.rule, floor, x, y, x_lengths, y_lengths, ix, iy, target, weights, starts, *others)
-
     near = torch.device("cpu")
     lx, ly = (None if t is None else t.to(near) for t in (rest.x_lengths, rest.y_lengths))
     pairs = None if rest.pairs is None else (rest.pairs[0].to(near), rest.pairs[1].to(near))
     w = None if weights is None else weights.detach().to(near)
     values, sums = cpu.solve(
-        bound, x.detach().to(near), lx, y.detach().to(near), ly, pairs, w, 1.0, rest.band, None, cpu.MAX_BYTES, FRAME
+        partial(kernel, rest.rule, floor),
+        x.detach().to(near),
+        lx,
+        y.detach().to(near),
+        ly,
+        pairs,
+        w,
+        1.0,
+        rest.band,
+        None,
+        cpu.MAX_BYTES,
+        FRAME,
     )
     sums = sums.to(x)
     return Sums(values.to(x.device), sums[..., :1], 2.0 * sums[..., 1:])

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from softecm.kernels.compiling import compiled
 from softecm.kernels.elastic.passes import At, Scaled, advance, retreat, rounded
 from softecm.kernels.elastic.rules import Rule
 from softecm.kernels.soft_dtw.blocks import Frame
 from softecm.kernels.soft_dtw.lanes import exp2_fraction, fma, load, rint, root, splat, store
 from softecm.kernels.soft_dtw.passes import cut, fill
-from softecm.kernels.types import Compiler, Floats, Ints, Reals
+from softecm.kernels.types import Floats, Ints, Reals
 
 FRAME = Frame(channels=3, steps=8, diagonals=17, state=9)
 """What `elastic` lays out; two of the diagonals for what the two buffers by place are longer than a series."""
 
-_jit: Compiler = njit(error_model="numpy")
-_jit_kept: Compiler = njit(nogil=True, cache=True, error_model="numpy")
+_jit = compiled(cache=False)
 
 
 @_jit
-def _lay_steps(ws: Reals, at: At, rule: Rule, scaled: Scaled, series: int, stride: int, steps: int, out: int, back: int) -> None:
+def _lay_steps(
+    ws: Reals,
+    at: At,
+    rule: Rule,
+    scaled: Scaled,
+    series: int | np.int64,
+    stride: int,
+    steps: int,
+    out: int,
+    back: int | np.int64,
+) -> None:
     """Costs of going one step on in one series alone; ``back`` is where the step before lies, -1 or 1 group away."""
     width = 64 // ws.itemsize
     used = steps * at.group
@@ -118,22 +127,24 @@ def _add_steps(ws: Reals, at: At, rule: Rule, floor: float, lane: int, m: int) -
 @_jit
 def _last_length(ws: Reals, i: int, xs: int, j: int, ys: int, d: int, eps: float) -> float:
     """(Rounded) length of the difference of two steps."""
-    n = 0.0
+    square = 0.0
     for c in range(d):
-        u = np.float64(ws[i + c * xs]) - np.float64(ws[j + c * ys])
-        n += u * u
-    n = np.sqrt(n)
-    if eps == 0.0 or n >= eps:
-        return n - eps / 2.0
-    return n * n / (2.0 * eps)
+        u = float(ws[i + c * xs]) - float(ws[j + c * ys])
+        square += u * u
+    n: float = np.sqrt(square)
+    return n - eps / 2.0 if n >= eps else square / (2.0 * eps)
 
 
-@_jit_kept
+@compiled()
 def elastic(
     rule: Rule, floor: float, x: Reals, y: Reals, x_lengths: Ints, y_lengths: Ints, ix: Ints, iy: Ints, target: Ints,
-    weights: Floats, starts: Ints, band: int, ws: Reals, capacity: int, backward: bool, values: Floats, sums: Floats,
+    weights: Floats, starts: Ints, gamma: float, band: int, ws: Reals, capacity: int, backward: bool, values: Floats,
+    sums: Floats,
 ) -> None:  # fmt: skip
-    """Groups of pairs one after the other. Row `target[p]` of `sums` receives curvature, then half the gradient."""
+    """Groups of pairs one after the other. Row `target[p]` of `sums` receives curvature, then half the gradient.
+
+    In the frame of the other kernels; the smoothing is the rule's.
+    """
     d = x.shape[2]
     width = 64 // ws.itemsize
     zero = ws.dtype.type(0)

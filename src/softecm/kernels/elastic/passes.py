@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from softecm.kernels.compiling import compiled
 from softecm.kernels.elastic.rules import Rule
 from softecm.kernels.soft_dtw.lanes import (
     below,
@@ -31,9 +31,9 @@ from softecm.kernels.soft_dtw.lanes import (
     store,
 )
 from softecm.kernels.soft_dtw.passes import span
-from softecm.kernels.types import Compiler, Ints, Real, Reals
+from softecm.kernels.types import Ints, Real, Reals
 
-_jit: Compiler = njit(error_model="numpy")
+_jit = compiled(cache=False)
 
 
 class At(NamedTuple):
@@ -74,7 +74,8 @@ class Scaled(NamedTuple):
 def rounded(n: Reals, eps: Reals, half: Reals) -> Reals:
     """Gamma times Huber's rounded length."""
     t = minimum(n, eps)
-    return t * (n - half * t)
+    value: Reals = t * (n - half * t)
+    return value
 
 
 @_jit
@@ -206,9 +207,7 @@ def _normalise(ws: Reals, begin: int, size: int, zs: int) -> None:
 
 
 @_jit
-def advance(
-    ws: Reals, at: At, rule: Rule, scaled: Scaled, begin: int, end: int, table: int, stored: bool
-) -> int:
+def advance(ws: Reals, at: At, rule: Rule, scaled: Scaled, begin: int, end: int, table: int, stored: bool) -> int:
     """Diagonals begin to end; returns where the table of probabilities (if hard, of choices) now ends.
 
     After each diagonal the slots next to its two ends are emptied: a neighbour that is outside the rectangle or the

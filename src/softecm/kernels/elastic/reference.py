@@ -28,7 +28,9 @@ def length(u: Tensor, gamma: float) -> Tensor:
     return torch.where(n < gamma, square / (2 * gamma), n - gamma / 2)
 
 
-def recursion(n: int, m: int, start: Tensor, across: Cost, up: Cost, left: Cost, gamma: float, band: int | None) -> Tensor:
+def recursion(
+    n: int, m: int, start: Tensor, across: Cost, up: Cost, left: Cost, gamma: float, band: int | None
+) -> Tensor:
     """The last cell."""
     inside = band_mask(n, m, band)
     r: dict[tuple[int, int], Tensor] = {(0, 0): start}

@@ -98,7 +98,9 @@ class _Job:
         n_threads = max(1, min(self.n_threads, len(blocks)))
         tall, wide = np.maximum.reduceat(lx, blocks).tolist(), np.maximum.reduceat(ly, blocks).tolist()
         limit = self.max_bytes // n_threads
-        rooms = {(n, m): room_for(n, m, d, itemsize, sums is not None, limit, self.frame) for n, m in set(zip(tall, wide))}
+        rooms = {
+            (n, m): room_for(n, m, d, itemsize, sums is not None, limit, self.frame) for n, m in set(zip(tall, wide))
+        }
         n_threads = max(1, min(n_threads, self.max_bytes // max(room.total for room in rooms.values())))
 
         values = np.empty(len(ix))
