@@ -1,8 +1,10 @@
-"""Weighted averages of time series under Soft-DTW and DTW."""
+"""Weighted averages of time series under Soft-DTW, DTW and any other distance between series."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,6 +15,9 @@ from softecm._checks import check_count, check_number
 from softecm.kernels.soft_dtw import dtw_sums, soft_dtw_sums
 from softecm.spaces.series import SeriesBatch, TimeSeries, filled, to_list
 
+if TYPE_CHECKING:
+    from softecm.distances import SemiMetric
+
 
 @dataclass(frozen=True)
 class Barycenter:
@@ -22,7 +27,7 @@ class Barycenter:
     ----------
     series : ndarray (steps, channels)
     objective : float
-        Weighted mean of its Soft-DTW (or DTW) to the series; what was minimised.
+        Weighted mean of its distances to the series; what was minimised.
     n_iter : int
     """
 
@@ -69,28 +74,17 @@ def soft_dtw_barycenter(
     >>> bool(average.series.max() > 0.9)  # the mean would have 0.33
     True
     """
-    from scipy.optimize import minimize
-
     check_number("gamma", gamma, above=0, hint="For hard alignments use dba.")
     check_number("tol", tol, least=0, hint="1e-6 is usual.")
     batch, w, start = _prepared(X, weights, init, length, layout, max_iter)
 
-    def value_and_gradient(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        u = torch.from_numpy(flat.reshape(start.shape))[None]
+    def value_and_gradient(u: Tensor) -> tuple[Tensor, Tensor]:
         values, curvature, moment = soft_dtw_sums(
             batch.values, u, w[:, None], gamma=gamma, band=band, x_lengths=batch.lengths
         )
-        gradient = 2.0 * (curvature[..., None] * u - moment)
-        return float((values[:, 0] * w).sum()), gradient[0].numpy().ravel()
+        return (values[:, 0] * w).sum(), 2.0 * (curvature[..., None] * u - moment)
 
-    found = minimize(
-        value_and_gradient,
-        start.numpy().ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": max_iter, "ftol": tol, "maxcor": 30},  # a step costs far more than remembering it
-    )
-    return Barycenter(found.x.reshape(start.shape), float(found.fun), int(found.nit))
+    return _descended(value_and_gradient, start, max_iter, tol)
 
 
 def dba(
@@ -117,15 +111,104 @@ def dba(
     """
     check_number("tol", tol, least=0, hint="1e-6 is usual.")
     batch, w, start = _prepared(X, weights, init, length, layout, max_iter)
-    u, best = start[None], np.inf
-    for rounds in range(1, max_iter + 1):
+
+    def aligned(u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         values, curvature, moment = dtw_sums(batch.values, u, w[:, None], band=band, x_lengths=batch.lengths)
-        objective = float((values[:, 0] * w).sum())
-        if np.isfinite(best) and best - objective <= tol * abs(best):
-            return Barycenter(u[0].numpy(), objective, rounds)
-        best, u = objective, moment / curvature[..., None]
-    values, _, _ = dtw_sums(batch.values, u, w[:, None], band=band, x_lengths=batch.lengths)
-    return Barycenter(u[0].numpy(), float((values[:, 0] * w).sum()), rounds)
+        return (values[:, 0] * w).sum(), curvature[..., None], moment
+
+    return _averaged(aligned, start, max_iter, tol)
+
+
+def barycenter(
+    X: object,
+    metric: SemiMetric,
+    weights: ArrayLike | None = None,
+    *,
+    init: object = None,
+    max_iter: int = 100,
+    tol: float = 1e-6,
+) -> Barycenter:
+    """The series of least weighted distance to given ones, for any metric between series.
+
+    Where the metric bounds its cost by a quadratic (DTW, hard ADTW and WDTW), by averaging what is aligned, and the
+    objective never rises; else by L-BFGS, along subgradients where the metric has corners (MSM, TWE, ERP).
+
+    Parameters
+    ----------
+    X : series, (n, steps, channels) or a list
+    metric : SemiMetric
+        For example ``softecm.distances.SoftMSM()``; its ``length`` and ``layout`` count.
+    weights : array-like (n,), optional
+        Not negative; by default all alike.
+    init, max_iter, tol
+        As in :func:`soft_dtw_barycenter`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softecm.distances import MSM
+    >>> X = np.array([[[0.0], [1.0], [1.0], [0.0]], [[0.0], [0.0], [1.0], [0.0]], [[0.0], [1.0], [1.0], [0.0]]])
+    >>> barycenter(X, MSM(), init=X[0]).series[:, 0].round(2)
+    array([0., 1., 1., 0.])
+    """
+    check_number("tol", tol, least=0, hint="1e-6 is usual.")
+    space = metric.make_space()
+    if not isinstance(space, TimeSeries):
+        raise ValueError(f"metric must be one between series; got {metric!r}. SoftDTW() and SoftMSM() are.")
+    batch, w, start = _prepared(X, weights, init, space.length, space.layout, max_iter)
+    fitted = metric if metric.learner is None else metric.learner.fitted(batch, None)
+    form = fitted.closed_form
+
+    def bounded(u: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+        sums = None if form is None else form.sums(batch, u, w[:, None])
+        if sums is None or sums.gradient is not None:
+            return None
+        return fitted.pairwise(batch, u)[:, 0] @ w, sums.curvature, sums.moment
+
+    def value_and_gradient(u: Tensor) -> tuple[Tensor, Tensor]:
+        leaf = u.detach().requires_grad_()
+        with torch.enable_grad():
+            value = fitted.pairwise(batch, leaf)[:, 0] @ w
+        return value.detach(), torch.autograd.grad(value, leaf)[0]
+
+    if bounded(start[None]) is None:
+        return _descended(value_and_gradient, start, max_iter, tol)
+    return _averaged(bounded, start, max_iter, tol)
+
+
+def _descended(
+    value_and_gradient: Callable[[Tensor], tuple[Tensor, Tensor]], start: Tensor, max_iter: int, tol: float
+) -> Barycenter:
+    """By L-BFGS; the function takes (1, steps, channels)."""
+    from scipy.optimize import minimize
+
+    def flat(u: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        value, gradient = value_and_gradient(torch.from_numpy(u.reshape(start.shape))[None])
+        return float(value), gradient[0].numpy().ravel()
+
+    found = minimize(
+        flat,
+        start.numpy().ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": max_iter, "ftol": tol, "maxcor": 30},  # a step costs far more than remembering it
+    )
+    return Barycenter(found.x.reshape(start.shape), float(found.fun), int(found.nit))
+
+
+def _averaged(
+    bounded: Callable[[Tensor], tuple[Tensor, Tensor, Tensor] | None], start: Tensor, max_iter: int, tol: float
+) -> Barycenter:
+    """By minimising bounds, each given by the value, curvature and moment at (1, steps, channels)."""
+    u, best = start[None], np.inf
+    for rounds in range(max_iter + 1):
+        found = bounded(u)
+        assert found is not None
+        objective = float(found[0])
+        if rounds == max_iter or (np.isfinite(best) and best - objective <= tol * abs(best)):
+            break
+        best, u = objective, found[2] / found[1]
+    return Barycenter(u[0].numpy(), objective, min(rounds + 1, max_iter))
 
 
 def _prepared(

@@ -48,7 +48,7 @@ class SoftMSM(SoftElastic):
     >>> x = torch.tensor([[[0.0], [1.0], [1.0], [0.0]]], dtype=torch.float64)
     >>> late = torch.tensor([[[0.0], [1.0], [0.0], [0.0]]], dtype=torch.float64)
     >>> SoftMSM(cost=0.5, gamma=0.01).pairwise(x, torch.cat([x, late])).round(decimals=2)
-    tensor([[0.0000, 1.0000]], dtype=torch.float64)
+    tensor([[0.0000, 0.9900]], dtype=torch.float64)
 
     References
     ----------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from softecm.kernels.compiling import compiled
@@ -14,24 +13,33 @@ _jit = compiled(cache=False)
 
 
 @_jit
-def _length(u: Floats, gamma: float) -> float:
+def _square(x: Floats, i: int, y: Floats, j: int, alone: bool) -> float:
+    """Squared length of a difference, or of the first alone."""
+    total = 0.0
+    for c in range(x.shape[1]):
+        u = x[i, c] - (0.0 if alone else y[j, c])
+        total += u * u
+    return total
+
+
+@_jit
+def _length(square: float, gamma: float) -> float:
     """Length, rounded off if soft."""
-    n: float = np.sqrt(np.sum(u * u))
-    return n - gamma / 2.0 if n >= gamma else n * n / (2.0 * gamma)
+    n: float = np.sqrt(square)
+    return n - gamma / 2.0 if n >= gamma else square / (2.0 * gamma)
 
 
 @_jit
 def _across(x: Floats, y: Floats, i: int, j: int, rule: Rule) -> float:
     """Cost of the step across into a cell; if squared, of the cell."""
+    square = _square(x, i, y, j, False)
     if rule.squared:
-        gap = x[i] - y[j]
-        cost: float = np.sum(gap * gap)
         if rule.weighted:
-            cost /= 1.0 + np.exp(-rule.steepness * (abs(i - j) - max(len(x), len(y)) / 2.0))
-        return cost
-    cost = rule.across * _length(x[i] - y[j], rule.gamma) + rule.apart * abs(i - j)
+            square /= 1.0 + np.exp(-rule.steepness * (abs(i - j) - max(len(x), len(y)) / 2.0))
+        return square
+    cost = rule.across * _length(square, rule.gamma) + rule.apart * abs(i - j)
     if rule.before > 0 and i > 0 and j > 0:
-        cost += rule.before * _length(x[i - 1] - y[j - 1], rule.gamma)
+        cost += rule.before * _length(_square(x, i - 1, y, j - 1, False), rule.gamma)
     return cost
 
 
@@ -40,8 +48,8 @@ def _aside(x: Floats, y: Floats, i: int, j: int, rule: Rule) -> float:
     """Cost of the step in x alone into a cell."""
     if rule.squared:
         return rule.step + _across(x, y, i, j, rule)
-    moved = rule.change * _length(x[i] - x[i - 1], rule.gamma) if rule.change > 0 else 0.0
-    return rule.step + moved + rule.size * _length(x[i], rule.gamma)
+    moved = _length(_square(x, i, x, i - 1, rule.size > 0), rule.gamma)
+    return rule.step + (rule.change + rule.size) * moved
 
 
 @_jit
@@ -77,7 +85,7 @@ def _pair(x: Floats, y: Floats, rule: Rule, band: int, out: Floats) -> None:
             r[i + 1, j + 1] = low - rule.gamma * np.log(total)
             flows[0, i, j], flows[1, i, j], flows[2, i, j] = a / total, b / total, 1.0 - a / total - b / total
     if rule.last > 0:
-        out[m - 1] += rule.last * _length(x[n - 1] - y[m - 1], rule.gamma)
+        out[m - 1] += rule.last * _length(_square(x, n - 1, y, m - 1, False), rule.gamma)
     mass = np.zeros((n, m))
     mass[n - 1, m - 1] = 1.0
     for i in range(n - 1, -1, -1):
@@ -95,11 +103,11 @@ def _pair(x: Floats, y: Floats, rule: Rule, band: int, out: Floats) -> None:
                     mass[i, j - 1] += flow
 
 
-@compiled(parallel=True)
+@compiled()
 def _step_costs(x: Floats, lengths: Ints, y: Floats, rule: Rule, band: int) -> Floats:
     k = y.shape[0]
     out = np.zeros((x.shape[0], k, y.shape[1]))
-    for pair in nb.prange(x.shape[0] * k):
+    for pair in range(x.shape[0] * k):
         i, a = pair // k, pair % k
         _pair(x[i, : lengths[i]], y[a], rule, band, out[i, a])
     return out
