@@ -38,7 +38,7 @@ def test_nearest_is_the_same_compiled_and_in_blocks(rng, monkeypatch):
 
 def test_degrees_are_those_of_squares_and_of_metrics():
     degrees = {name: metric().degree for name, metric in SEMI_METRICS.items()}
-    ones = {"euclidean", "manhattan", "precomputed"}
+    ones = {"euclidean", "manhattan", "precomputed", "softmsm", "msm", "softtwe", "twe", "erp"}
     assert degrees == {name: 1.0 if name in ones else 2.0 for name in SEMI_METRICS}
     assert Hamming(kind="total-variation").degree == 1.0
 

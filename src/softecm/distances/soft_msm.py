@@ -26,7 +26,7 @@ class SoftMSM(SoftElastic):
     ----------
     cost : float, default=1.0
         Of a split or a merge, at least 0; ``c`` in aeon.
-    gamma : float or "auto", default=0.1
+    gamma : float or "auto", default=0.3
         Smoothing, in units of values (not of their squares). Small: one alignment decides.
         Large: all count. "auto": a tenth of the root mean squared difference between steps of different series.
     divergence : bool, default=True
@@ -57,7 +57,7 @@ class SoftMSM(SoftElastic):
     """
 
     cost: float = 1.0
-    gamma: float | str = field(default=0.1, kw_only=True)
+    gamma: float | str = field(default=0.3, kw_only=True)
     name = "softmsm"
     by_channel = True
     may_be_hard = False

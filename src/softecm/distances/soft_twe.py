@@ -23,7 +23,7 @@ class SoftTWE(SoftElastic):
         Price of matching a step of time apart, at least 0; ``nu`` in aeon. 0: time is free; large: step by step.
     penalty : float, default=1.0
         Of a deletion, at least 0; ``lmbda`` in aeon.
-    gamma : float or "auto", default=0.1
+    gamma : float or "auto", default=0.3
         Smoothing, in units of values (not of their squares). Small: one alignment decides.
         Large: all count. "auto": a tenth of the root mean squared difference between steps of different series.
     divergence : bool, default=True
@@ -53,7 +53,7 @@ class SoftTWE(SoftElastic):
 
     stiffness: float = 0.001
     penalty: float = 1.0
-    gamma: float | str = field(default=0.1, kw_only=True)
+    gamma: float | str = field(default=0.3, kw_only=True)
     name = "softtwe"
     may_be_hard = False
 

@@ -24,16 +24,17 @@ is computed and never looked at, for dependencies only point back.
 **Memory.** The table of probabilities is cut into parts that fit the second-level cache or the limit asked for; with
 more than one part a first pass keeps the state at the cuts and a second recomputes part after part from the end.
 
-**Rooms.** ``lanes`` has the vectors, ``passes`` the two passes, ``soft`` and ``hard`` the kernels made of them,
-``blocks`` how pairs are cut up, ``workers`` threads and memory. To save compile time threads are Python's around a
-kernel without the interpreter lock, not Numba's `parallel=True`. Blocks of pairs and the order in which their sums are
-added do not depend on the number of threads, so neither do results.
+**Rooms.** ``lanes`` has the vectors, ``passes`` the two passes, ``soft`` the kernel made of them; DTW is a rule of the
+kernel in ``softecm.kernels.elastic``. ``blocks`` is how pairs are cut up, ``workers`` threads and memory. To save compile
+time threads are Python's around a kernel without the interpreter lock, not Numba's `parallel=True`. Blocks of pairs and
+the order in which their sums are added do not depend on the number of threads, so neither do results.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numba
@@ -41,7 +42,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm.kernels.soft_dtw import hard as hard_kernel
+from softecm.kernels.elastic import kernel as elastic
+from softecm.kernels.elastic.rules import adtw
 from softecm.kernels.soft_dtw import soft as soft_kernel
 from softecm.kernels.soft_dtw.blocks import Frame, chunks, groups, ranks, room_for
 from softecm.kernels.soft_dtw.checks import Pairs
@@ -51,12 +53,12 @@ from softecm.kernels.types import Floats, Ints, Reals
 MAX_BYTES = 256 * 2**20
 """Default limit on working memory, all threads together."""
 FRAME = Frame(channels=3, steps=1, diagonals=11, state=6)
-"""What `soft.soft_dtw` lays out; `hard.dtw` needs less."""
+"""What `soft.soft_dtw` lays out."""
 _BLOCK_CELLS = (2**18, 2**24)  # cells a call of a kernel handles: enough to pay for the call, few enough for Ctrl-C
 
 
 class Kernel(Protocol):
-    """What `soft.soft_dtw` and `hard.dtw` have in common."""
+    """What `soft.soft_dtw` and, once it has a rule, `elastic.elastic` have in common."""
 
     def __call__(
         self,
@@ -65,6 +67,10 @@ class Kernel(Protocol):
     ) -> None:  # fmt: skip
         """Fill values, and add to sums where `backward`."""
         ...
+
+
+_SOFT: tuple[Kernel, Frame] = soft_kernel.soft_dtw, FRAME
+_HARD: tuple[Kernel, Frame] = partial(elastic.elastic, adtw(0.0, 0.0), 1.0), elastic.FRAME
 
 
 @dataclass(frozen=True)
@@ -225,15 +231,15 @@ def forward(
         Threads; None: as many as torch uses. Results do not depend on it.
     max_bytes : int
         Working memory of all threads together. Long series need some all the same (about 50 L^1.5 bytes a thread, twice
-        that in float64; if `hard`, a byte a cell).
+        that in float64).
 
     Returns
     -------
     Tensor
         (n, f) without ``pairs``, else (P,).
     """
-    kernel = hard_kernel.dtw if hard else soft_kernel.soft_dtw
-    return solve(kernel, x, x_lengths, y, y_lengths, pairs, None, gamma, band, n_threads, max_bytes)[0]
+    kernel, frame = _HARD if hard else _SOFT
+    return solve(kernel, x, x_lengths, y, y_lengths, pairs, None, gamma, band, n_threads, max_bytes, frame)[0]
 
 
 def forward_backward(
@@ -263,7 +269,10 @@ def forward_backward(
     W : Tensor (f, Ly)
     Y : Tensor (f, Ly, d)
     """
-    kernel = hard_kernel.dtw if hard else soft_kernel.soft_dtw
-    values, sums = solve(kernel, x, x_lengths, y, y_lengths, pairs, weights, gamma, band, n_threads, max_bytes)
-    sums = sums.to(x.dtype)
-    return values, sums[..., 0], sums[..., 1:]
+    kernel, frame = _HARD if hard else _SOFT
+    values, sums = solve(kernel, x, x_lengths, y, y_lengths, pairs, weights, gamma, band, n_threads, max_bytes, frame)
+    w, moved = sums[..., :1], sums[..., 1:]
+    if hard:  # half of the gradient, W y - Y; beyond its end a prototype may hold anything
+        inside = torch.arange(y.shape[1]) < torch.from_numpy(_lengths(y_lengths, y))[:, None]
+        moved = w * torch.where(inside[..., None], y.detach().double(), 0.0) - moved
+    return values, w[..., 0].to(x.dtype), moved.to(x.dtype)
