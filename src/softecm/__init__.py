@@ -43,6 +43,7 @@ _WHERE = {
     "EmptyClusterWarning": "softecm._warnings",
     "UnseenCategoryWarning": "softecm._warnings",
     "GradientDescent": "softecm.optim",
+    "soft_dtw": "softecm.distances.functions",
 }
 _MODULES = (
     "barycenters",
@@ -93,6 +94,7 @@ __all__ = [
     "scores",
     "selection",
     "series",
+    "soft_dtw",
     "testing",
 ]
 
@@ -126,6 +128,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.recm import RECM
     from softecm.algorithms.soft_ecm import SoftECM
     from softecm.belief import CredalPartition, FocalSets
+    from softecm.distances.functions import soft_dtw
     from softecm.models import load_model
     from softecm.optim import GradientDescent
 

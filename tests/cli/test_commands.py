@@ -394,6 +394,10 @@ def test_series_go_through_the_same_commands(run: Run, rng: np.random.Generator)
     first, second = (pd.read_csv(name)["label"].tolist() for name in ("found/partition.csv", "new.csv"))
     assert first == second
     assert len(set(first[::2])) == len(set(first[1::2])) == 1
+    code, out, err = run("cluster", "waves.npy", "-c", 2, "-o", "amerced", "--n-init", 2, "--metric", "adtw")
+    assert code == 0, err
+    assert "metric: adtw" in out
+    assert run("predict", "amerced", "waves.npy", "-o", "amerced.csv", "-q")[0] == 0
     Path("waves.npy").unlink()
     assert run("report", "found", "-q")[0] == 0
 

@@ -8,6 +8,7 @@ from softecm.distances.cosine import Cosine
 from softecm.distances.dtw import DTW
 from softecm.distances.erp import ERP
 from softecm.distances.euclidean import Euclidean
+from softecm.distances.functions import series_distances
 from softecm.distances.hamming import Hamming
 from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.mahalanobis import Mahalanobis
@@ -52,4 +53,5 @@ __all__ = [
     "SquaredEuclidean",
     "Sums",
     "resolve_metric",
+    "series_distances",
 ]
