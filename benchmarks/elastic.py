@@ -2,9 +2,9 @@
 
     python benchmarks/elastic.py [--threads 1] [--dtype float64] [--seconds 2] [--wall] [--write]
 
-A cell is one pair of steps (MSM aligns every channel for itself, so that it has as many times more). Processor time of all threads together (``--wall``: wall time), best of several repetitions,
-ours and the peer's in turn; on a machine that is busy only the ratios count. aeon computes in float64 and is timed on the
-first few series; its parameters are ours. aeon's Soft-DTW has no gradient.
+A cell is one pair of steps (MSM aligns every channel for itself, and so has more of them). Processor time of all threads
+(``--wall``: wall time), best of several repetitions, ours and the peers' in turn; on a busy machine only the ratios count.
+aeon computes in float64 and is timed on the first few series; its parameters are ours. Its Soft-DTW has no gradient.
 """
 
 from __future__ import annotations
