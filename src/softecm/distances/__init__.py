@@ -17,6 +17,7 @@ from softecm.distances.mixed import Mixed
 from softecm.distances.msm import MSM
 from softecm.distances.precomputed import Precomputed
 from softecm.distances.registry import FunctionMetric, resolve_metric
+from softecm.distances.sbd import SBD
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.distances.soft_dtw import SoftDTW
 from softecm.distances.soft_msm import SoftMSM
@@ -30,6 +31,7 @@ __all__ = [
     "DTW",
     "ERP",
     "MSM",
+    "SBD",
     "SEMI_METRICS",
     "TWE",
     "WDTW",

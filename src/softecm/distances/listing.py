@@ -14,6 +14,7 @@ from softecm.distances.manhattan import Manhattan
 from softecm.distances.mixed import Mixed
 from softecm.distances.msm import MSM
 from softecm.distances.precomputed import Precomputed
+from softecm.distances.sbd import SBD
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.distances.soft_dtw import SoftDTW
 from softecm.distances.soft_msm import SoftMSM
@@ -43,6 +44,7 @@ SEMI_METRICS: dict[str, type[SemiMetric]] = {
         ADTW,
         WDTW,
         ERP,
+        SBD,
         Precomputed,
     )
 }
