@@ -104,7 +104,9 @@ class Elastic(SemiMetric):
         """Raw distances of each series to itself (n,)."""
         if self.key() in x.known:
             return x.known[self.key()]
-        return self.raw(x, x, Rows(len(x), x.values.device))
+        still = SeriesBatch(x.values.detach(), x.lengths)
+        values = self.raw(still, x, Rows(len(x), x.values.device))
+        return 2.0 * values - values.detach()  # both sides move alike: twice one side's derivative
 
     def corrected(self, raw: Tensor, in_x: Tensor, in_v: Tensor) -> Tensor:
         """Divergences from raw values and those of either side with itself."""
