@@ -65,5 +65,5 @@ def test_the_whitening_is_computed_once_and_does_not_stand_in_the_way(rng, monke
 def test_precomputed_is_a_name_like_any_other():
     assert resolve_metric("precomputed", None) == Precomputed()
     assert Precomputed.discrete
-    with pytest.raises(ValueError, match=r"'dtw', 'precomputed'.* a SemiMetric or a torch function; got 'chebyshev'"):
+    with pytest.raises(ValueError, match=r"'sbd', 'precomputed'.* a SemiMetric or a torch function; got 'chebyshev'"):
         resolve_metric("chebyshev", None)
