@@ -1,5 +1,7 @@
 """Elastic distances as semi-metrics: what they promise, clustering with them, options, refusals."""
 
+from dataclasses import replace
+
 import aeon.distances as aeon
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from problems import largest_rise
 from softecm import SoftECM, load_model
 from softecm.barycenters import barycenter
 from softecm.distances import ADTW, DTW, ERP, MSM, TWE, WDTW, SoftMSM, SoftTWE, SquaredEuclidean
+from softecm.distances.capabilities import sums_of
 from softecm.kernels.elastic import reference
 from softecm.spaces.series import SeriesBatch
 from softecm.testing import check_semimetric
@@ -45,6 +48,18 @@ def test_soft_variants_keep_the_contract(metric):
     check_semimetric(metric, n=5).raise_for_failures()
     unequal = SeriesBatch(torch.randn(5, 12, 2, dtype=torch.float64).cumsum(1), torch.tensor([12, 7, 9, 12, 3]))
     check_semimetric(metric, unequal, prototypes=torch.randn(5, 10, 2, dtype=torch.float64)).raise_for_failures()
+
+
+@pytest.mark.parametrize("metric", [*SOFT, *HARD[2:4]], ids=lambda m: f"{m.name}-{m.gamma}")
+def test_raw_values_lie_below_the_quadratic_that_touches_them(metric):
+    raw = replace(metric, divergence=False)
+    (bound,) = [c for c in check_semimetric(raw, n=5).checks if c.name == "sums is a bound"]
+    assert bound.holds, bound.detail
+    assert not bound.skipped
+    x = torch.randn(3, 9, 2, dtype=torch.float64)
+    assert (
+        sums_of(raw, x, x[:2] + 0.1, torch.ones(3, 2, dtype=torch.float64)).gradient is None
+    )  # it is tried as a bound
 
 
 def test_the_divergence_takes_half_of_each_self_term_off():

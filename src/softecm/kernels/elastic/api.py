@@ -68,8 +68,8 @@ def elastic_sums(
 
     For weights that are not negative, :math:`\langle K (u - y) + G, u - y \rangle` bounds the change of that sum from y
     to any u: a soft or hard minimum is concave in the costs, a square its own bound, and a length (rounded off at
-    ``gamma``) lies below the parabola that touches it. Where the rule is hard, lengths count as at least ``floor`` (by
-    default as long as they are); the curvature stays finite, and bounds nothing nearer than that.
+    ``gamma``) lies below the parabola that touches it. Where the rule is hard, a length below
+    ``floor`` bends the curve as if it were that long: the curvature stays moderate, but is no bound so near a corner.
     """
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
     check_weights(weights, x, y, pairs)

@@ -30,16 +30,14 @@ def _lay_steps(
     out: int,
     back: int | np.int64,
 ) -> None:
-    """Costs of going one step on in one series alone; ``back`` is where the step before lies, -1 or 1 group away."""
+    """Costs of a step in one series alone, into zeros at ``out``; the step before lies ``back`` groups away, -1 or 1."""
     width = 64 // ws.itemsize
     used = steps * at.group
     base = splat(ws.dtype.type(rule.step) * scaled.unit)
     eps, half = splat(scaled.rounded), splat(ws.dtype.type(0.5))
-    zero = ws.dtype.type(0)
     moved = rule.change > 0
     factor = splat(ws.dtype.type(rule.change if moved else rule.size) * scaled.length)
-    fill(ws, out, out + stride, zero)
-    if rule.change > 0 or rule.size > 0:
+    if moved or rule.size > 0:
         first = 0 if back > 0 or not moved else at.group
         last = used - at.group if back > 0 and moved else used
         for c in range(at.d):
