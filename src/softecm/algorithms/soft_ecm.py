@@ -156,11 +156,12 @@ class SoftECM(LinkableFamily):
         "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
     n_init : int, default=10
         Number of starts, computed as one batch, on a sample of many objects; the lowest objective is kept, among those that
-        have not merged if any. With metrics that have no exact step (series, your own), a start that lies behind and can't
-        catch up is given up.
+        have not merged if any. With metrics that have no exact step (series, your own), starts that lie behind are given up
+        on the way; long series are shortened while starts are compared.
     max_iter : int, default=200
     tol : float, default=1e-4
-        A run has converged when no mass moves by more than this.
+        A run has converged when no mass moves by more than this; with ``init="auto"`` and a metric without an exact step
+        (series, your own), also when its last five rounds lowered the objective by less than ten times this part each.
     solver : "auto", "gradient", "descent" or GradientDescent, default="auto"
         "auto": the exact prototype step where the metric has one, else "descent", a monotone quasi-Newton method without a
         rate. "gradient": the paper's Algorithm 1.

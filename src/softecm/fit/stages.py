@@ -13,7 +13,9 @@ runs start. So the clusters come first:
 5. Sets: pairs of clusters whose middle is nearer to them than to any other cluster (Gabriel neighbours) and which are the
    two nearest clusters of some object, those of most objects first, at most three for each cluster.
 
-Many objects are represented by a sample in the first three steps.
+Many objects are represented by a sample in the first three steps. Long series are shortened for the first two, to means over
+as many steps as leave most of their variance: the two best starts are then fitted to the series in full. Where a metric has
+no exact step, starts are halved as they go, and a run ends when its rounds gain next to nothing.
 """
 
 from __future__ import annotations
@@ -140,7 +142,8 @@ def _started(
 ) -> tuple[Outcome, float | None, Tensor]:
     """The best of the starts, found on a sample of many objects; the delta to fit it to all of them; where to begin."""
     few, rng = _sampled(algorithm, objects, alone.n_clusters), check_random_state(random_state)
-    coarse = coarsened(algorithm, few) if algorithm.samples and isinstance(alone.init, str) else None
+    slow = algorithm.samples and not objects.metric.is_quadratic and isinstance(alone.init, str)
+    coarse = coarsened(algorithm, few) if slow else None
     whole, full, few = few, first, few if coarse is None else coarse
     if coarse is not None:
         first = _first(coarse)
