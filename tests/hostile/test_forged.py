@@ -45,6 +45,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "variation": (lambda: softecm.SoftECM(2, metric=Hamming("total-variation"), max_iter=20, **ONCE), WORDS),
     "mixed": (lambda: softecm.SoftECM(2, metric="mixed", **ONCE), table),
     "softdtw": (lambda: softecm.SoftECM(2, metric="softdtw", max_iter=10, **ONCE), SERIES),
+    "softmsm": (lambda: softecm.SoftECM(2, metric="softmsm", max_iter=10, **ONCE), SERIES),
     "dtw": (lambda: softecm.SoftECM(2, metric="dtw", max_iter=10, **ONCE), SERIES),
     "series": (lambda: softecm.SoftECM(2, metric="series-euclidean", **ONCE), SERIES),
     "precomputed": (lambda: softecm.SoftECM(2, metric="precomputed", **ONCE), DISTANCES),

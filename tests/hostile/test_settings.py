@@ -94,7 +94,7 @@ def test_any_settings_with_any_metric(metric, hostile_case):
     one()
 
 
-@pytest.mark.parametrize("metric", ["softdtw", "dtw"])
+@pytest.mark.parametrize("metric", ["softdtw", "dtw", *(["softmsm", "wdtw", "sbd"] if DEEP else [])])
 def test_any_settings_on_any_series(metric, hostile_case):
     @FIRST
     @given(vectors(), options(SoftECM), st.booleans())

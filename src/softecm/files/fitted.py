@@ -15,6 +15,7 @@ import torch
 
 from softecm.belief.focal import MOST_SETS
 from softecm.distances import Hamming, Mahalanobis, SemiMetric, SoftDTW
+from softecm.distances.elastic import SoftElastic
 from softecm.distances.medoid_mixture import MedoidMixture
 from softecm.distances.set_quadratic import SetQuadratic
 from softecm.files.expected import (
@@ -146,6 +147,8 @@ PROTOTYPES = {
 }
 BAND = maybe(count(least=0))
 STEPS = either(text("median", "max"), count(least=2, most=MOST_STEPS))
+ELASTIC = {"band": BAND, "derivative": flag, "znormalise": flag, "length": STEPS, "layout": text(*LAYOUTS)}
+SOFT_ELASTIC = ELASTIC | {"gamma": either(text("auto"), number(NOT_NEGATIVE)), "divergence": flag}
 
 #: The fields of the library's own values; those that others are measured by come first.
 FIELDS: dict[str, dict[str, Check]] = {
@@ -219,6 +222,14 @@ FIELDS: dict[str, dict[str, Check]] = {
         "layout": text(*LAYOUTS),
     },
     "DTW": {"band": BAND, "length": STEPS, "layout": text(*LAYOUTS)},
+    "MSM": ELASTIC | {"cost": number(POSITIVE)},
+    "SoftMSM": SOFT_ELASTIC | {"cost": number(POSITIVE)},
+    "TWE": ELASTIC | {"stiffness": number(NOT_NEGATIVE), "penalty": number(NOT_NEGATIVE)},
+    "SoftTWE": SOFT_ELASTIC | {"stiffness": number(NOT_NEGATIVE), "penalty": number(NOT_NEGATIVE)},
+    "ADTW": SOFT_ELASTIC | {"penalty": number(NOT_NEGATIVE)},
+    "WDTW": SOFT_ELASTIC | {"steepness": number(NOT_NEGATIVE)},
+    "ERP": SOFT_ELASTIC | {"reference": number()},
+    "SBD": {"length": STEPS, "layout": text(*LAYOUTS)},
     "SetQuadratic": {
         "scales": array("f", allowed=POSITIVE),
         "offsets": array("f p", allowed=SQUARABLE),
@@ -321,7 +332,7 @@ def _check_model(model: PrototypeModel) -> None:
     if isinstance(metric, MedoidMixture) and metric.focal != model.focal:
         raise Misfit("the metric and model_ have different focal sets")
     if (isinstance(base, Mahalanobis) and base.covariance is None) or (
-        isinstance(base, SoftDTW) and base.gamma == "auto"
+        isinstance(base, SoftDTW | SoftElastic) and base.gamma == "auto"
     ):
         raise Misfit(f"the metric {type(base).__name__} has learned nothing from data")
     if isinstance(metric, SetQuadratic):
