@@ -33,8 +33,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 
 @pytest.fixture(autouse=True)
 def never_a_hang():
-    faulthandler.dump_traceback_later(120 if DEEP else 40, exit=True, file=sys.__stderr__)
-    yield
+    """Ends the process where a case hangs; called, it begins another case."""
+
+    def begin():
+        faulthandler.dump_traceback_later(150 if DEEP else 40, exit=True, file=sys.__stderr__)
+
+    begin()
+    yield begin
     faulthandler.cancel_dump_traceback_later()
 
 
@@ -64,11 +69,12 @@ def at(iteration, act):
 
 
 @pytest.mark.skipif(not DEEP, reason="starts worker processes again and again")
-def test_all_workers_killed_at_a_random_round_ten_times(small, rng, hostile_case):
+def test_all_workers_killed_at_a_random_round_ten_times(small, rng, never_a_hang, hostile_case):
     undisturbed = SoftECM(3, **GIVEN).fit(BLOCKS)
     with small.as_current():
         for iteration in rng.integers(1, undisturbed.n_iter_, 10):
             hostile_case()
+            never_a_hang()
             small.wait_for_workers(2, timeout=120)
             killed = []
 
