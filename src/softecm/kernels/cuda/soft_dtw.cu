@@ -41,6 +41,7 @@
 #define LAG 40   // steps a warp is behind the one above it: 31 lanes + STEPS, up to a multiple of STEPS
 #define RING 32  // columns a ring holds
 #define REAL_BYTES (REAL64 ? 8u : 4u)
+#define CROWD (MAXT == 128 && H == 4 && D <= 2 && !REAL64 && !BAND ? 8 : 1)  // blocks a multiprocessor, at least
 #define FORWARD (PASS != 2)
 #define BACKWARD (GRAD && PASS != 1)
 
@@ -48,7 +49,7 @@
 
 // ------------------------------------------------------------------------------------------------------- kernel
 
-extern "C" __global__ void __launch_bounds__(MAXT)
+extern "C" __global__ void __launch_bounds__(MAXT, CROWD)
 soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const real *__restrict__ y,
          const i64 *__restrict__ y_lengths, const i64 *__restrict__ pair_x, const i64 *__restrict__ pair_y,
          const real *__restrict__ weights, real *__restrict__ values, real *__restrict__ partial,
@@ -132,8 +133,7 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
             const int enter = 0, leave = n - 1;
 #endif
             real below = 0;  // a of the row under this thread's last one
-            real part = 0, coming = nothing(), next[D];  // the series' step of the column to come
-            if (!TABLE && lane == 0 && enter == 0) load_step(series, next);
+            real part = 0, coming = nothing();
             unsigned int noise = threadIdx.x * 0x2c6fe9;
 
             auto inside = [&](int first, int count) {  // every lane has work in each of these steps
@@ -148,6 +148,8 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                 unsigned int in = above_ring + ((s0 & (RING - 1)) - 1) * REAL_BYTES;
                 unsigned int out = below_ring + (s0 & (RING - 1)) * REAL_BYTES;
                 int col = s0 - lane;
+                real next[D];
+                if (!TABLE && (all || (col >= enter && col <= leave))) load_step(xp, next);
 #pragma unroll 1
                 for (int left = STEPS - unroll; left >= 0; left -= unroll) {
                     const int s = s0 + STEPS - unroll - left;  // of this turn's first step
@@ -162,8 +164,7 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                         real xs[D];
 #pragma unroll
                         for (int c = 0; c < D; ++c) xs[c] = next[c];
-                        const bool within = all && (k < unroll - 1 || left > 0);
-                        if (!TABLE && (within || (col + 1 >= enter && col + 1 <= leave)))
+                        if (!TABLE && (k < unroll - 1 || left > 0) && (all || (col + 1 >= enter && col + 1 <= leave)))
                             load_step(xp + (k + 1) * D, next);
                         real a = __shfl_up_sync(FULL, below, 1);
                         const real border = ring_get(in + k * REAL_BYTES);
@@ -308,7 +309,7 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
 #else
             const int enter = 0, leave = n - 1;
 #endif
-            real above = 0, coming = nothing(), next[D];  // above: what this thread's first row sends to the row above it
+            real above = 0, coming = nothing();  // above: what this thread's first row sends to the row above it
 
             auto inside = [&](int first, int count) {  // every lane has work in each of these steps
                 return BAND ? __all_sync(FULL, first - lane >= enter && first + count - 1 - lane <= leave)
@@ -326,6 +327,8 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                 unsigned int in = below_ring + (last & (RING - 1)) * REAL_BYTES;
                 unsigned int out = above_ring + ((last & (RING - 1)) - 1) * REAL_BYTES;
                 int col = last - lane;
+                real next[D];
+                if (!TABLE && (all || (col >= enter && col <= leave))) load_step(xp, next);
 #pragma unroll 1
                 for (int left = STEPS - unroll; left >= 0; left -= unroll) {
                     if (all || (left + 1) % GROUP == 0) {
@@ -338,8 +341,7 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                         real xs[D];
 #pragma unroll
                         for (int c = 0; c < D; ++c) xs[c] = next[c];
-                        const bool within = all && (k < unroll - 1 || left > 0);
-                        if (!TABLE && (within || (col - 1 >= enter && col - 1 <= leave)))
+                        if (!TABLE && (k < unroll - 1 || left > 0) && (all || (col - 1 >= enter && col - 1 <= leave)))
                             load_step(xp - (k + 1) * D, next);
                         real u = __shfl_down_sync(FULL, above, 1);
                         const real border = ring_get(in - k * REAL_BYTES);
@@ -383,7 +385,6 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
             };
 
             const int top = (n + 31 + STEPS - 1) / STEPS * STEPS - GROUP;  // this warp's first group of steps
-            if (!TABLE && top + GROUP - 1 - lane <= leave) load_step(series + (i64)(top + GROUP - 1 - lane) * D, next);
             if (warp < active_warps) {
 #pragma unroll
                 for (int k = 0; k < STAGES - 1; ++k) fetch(top - k * GROUP);

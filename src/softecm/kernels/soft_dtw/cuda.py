@@ -296,38 +296,30 @@ class _Launch:
         return slots if self.in_table or self.plan.spread else pairs
 
 
-_LATENCY = (75, 75)  # cycles until the next step of a warp that is alone: a row's, and beside them
-_ISSUE = (33, 30)  # cycles a step takes from the other warps
+_LONG = 1024  # steps of a prototype from which few pairs are spread over the card
+_MANY = 4000  # pairs that fill a card with one warp each
 
 
 @lru_cache(maxsize=1024)
-def _plan(rows: int, columns: int, pairs: int, channels: int, wide: bool, card: Card) -> _Plan:
-    """Rows a thread, warps a block, and whether a pair's strips run at once: whichever ends first by a rough count."""
-    heights = (1, 2) if wide else (1, 2, 4, 8) if rows >= 1000 and channels <= 2 else (1, 2, 4)
+def _plan(rows: int, pairs: int, channels: int, wide: bool, gradient: bool, card: Card) -> _Plan:
+    """Rows a thread and warps a pair: little idle at the table's end, few instructions beside the cells' own."""
     stages = 0 if wide else 2
-
-    def plans(height: int) -> Iterator[_Plan]:
-        groups = -(-rows // (32 * height))
-        most = 16 if pairs < 4 * card.processors else 8
-        while _Plan(height, most, 1, 2).shared(False, True) > card.shared:
-            most //= 2
-        strips = -(-groups // most)
-        yield _Plan(height, -(-groups // strips), strips, stages)
-        if groups > 4 and pairs < 4 * card.processors:
-            strips = -(-groups // 4)
-            yield _Plan(height, -(-groups // strips), strips, stages, True)
-
-    def cycles(plan: _Plan) -> float:
-        groups = plan.warps * plan.strips
-        busy = pairs * groups * (columns + 31) * (_ISSUE[0] * plan.rows + _ISSUE[1]) / (4 * card.processors)
-        steps = (
-            columns + 31 + (groups - 1) * 40 if plan.spread else plan.strips * (columns + 31 + (plan.warps - 1) * 40)
-        )
-        crowd = max(1.0, plan.warps * pairs * (plan.strips if plan.spread else 1) / (4 * card.processors))
-        alone = max(_LATENCY[0] * plan.rows + _LATENCY[1], plan.warps / 4 * (_ISSUE[0] * plan.rows + _ISSUE[1]))
-        return max(busy, steps * alone) + (30_000 if plan.spread else 0) + 0 * crowd
-
-    return min((plan for height in heights for plan in plans(height)), key=cycles)
+    if rows >= _LONG and 3 * pairs <= card.processors:
+        strips = -(-rows // 256)
+        return _Plan(2, -(-rows // (64 * strips)), strips, stages, True)
+    tall = -(-rows // 128) * 4
+    if not gradient and not wide and channels == 1 and tall <= 20 and pairs >= _MANY:
+        return _Plan(tall, 1, 1, stages)  # nothing to hand from warp to warp
+    heights = [1, 2] if wide else [1, 2, 4, 8] if rows >= 1000 and channels <= 2 else [1, 2, 4]
+    if channels > IN_REGISTERS and rows > 128:
+        heights = heights[-1:]  # costs are written in wide pieces
+    height = min(heights, key=lambda h: -(-rows // (32 * h)) * (33 * h + 30))  # groups · instructions a step
+    groups = -(-rows // (32 * height))
+    most = 16 if pairs < 4 * card.processors else 8
+    while _Plan(height, most, 1, 2).shared(False, True) > card.shared:
+        most //= 2
+    strips = -(-groups // most)
+    return _Plan(height, -(-groups // strips), strips, stages)
 
 
 @lru_cache(maxsize=1024)
@@ -336,7 +328,7 @@ def _prepare(
 ) -> _Launch:
     here, in_table = card(device), channels > IN_REGISTERS
     inside = 1 if in_table else channels
-    plan = _plan(rows, columns, pairs, inside, wide, here)
+    plan = _plan(rows, pairs, channels, wide, gradient, here)
 
     def compiled(passes: int) -> Kernel:
         return kernel(

@@ -118,7 +118,7 @@ def _prepare(device: int, rows: int, columns: int, pairs: int, channels: int, wi
             ("TABLE", int(in_table)),
             ("STRIPS", int(plan.strips > 1)),
             ("BAND", int(band)),
-            ("BLOCKS", blocks_for(size, band)),
+            ("BLOCKS", _blocks(size, band)),
         ),
     )
     needed = -(-pairs // plan.pairs_a_block)
@@ -127,6 +127,6 @@ def _prepare(device: int, rows: int, columns: int, pairs: int, channels: int, wi
     return _Launch(plan, found, table_bytes(plan.strips, plan.rows, columns, wide) if in_table else 0, edge, blocks)
 
 
-def blocks_for(size: int, band: bool) -> int:
+def _blocks(size: int, band: bool) -> int:
     """Blocks a multiprocessor shall hold, where a thread keeps so many numbers: more would spill registers."""
-    return 3 if band else 5 if size > 32 else 7
+    return 3 if band else 4 if size > 40 else 6
