@@ -41,7 +41,11 @@
 #define LAG 40   // steps a warp is behind the one above it: 31 lanes + STEPS, up to a multiple of STEPS
 #define RING 32  // columns a ring holds
 #define REAL_BYTES (REAL64 ? 8u : 4u)
-#define CROWD (MAXT == 128 && H == 4 && D <= 2 && !REAL64 && !BAND ? 8 : 1)  // blocks a multiprocessor, at least
+#if MAXT == 128 && H == 4 && D <= 2 && !REAL64 && !BAND
+#define BOUNDS __launch_bounds__(MAXT, 8)  // else the compiler takes a few registers too many
+#else
+#define BOUNDS __launch_bounds__(MAXT)
+#endif
 #define FORWARD (PASS != 2)
 #define BACKWARD (GRAD && PASS != 1)
 
@@ -49,7 +53,7 @@
 
 // ------------------------------------------------------------------------------------------------------- kernel
 
-extern "C" __global__ void __launch_bounds__(MAXT, CROWD)
+extern "C" __global__ void BOUNDS
 soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const real *__restrict__ y,
          const i64 *__restrict__ y_lengths, const i64 *__restrict__ pair_x, const i64 *__restrict__ pair_y,
          const real *__restrict__ weights, real *__restrict__ values, real *__restrict__ partial,
