@@ -1,4 +1,4 @@
-"""Soft-DTW on the GPU: cells a second, memory and error of value and gradient, beside a peer where one is given.
+"""Soft-DTW and DTW on the GPU: cells a second, memory and error, beside a peer where one is given.
 
 ``python benchmarks/gpu.py [--write benchmarks/results/gpu_soft_dtw.md] [--peer FILE]``
 
@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib.util
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -20,6 +22,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from softecm.kernels.soft_dtw import cuda as soft_dtw_cuda
+from softecm.kernels.soft_dtw import cuda_hard
 
 # n, f, L, d, our aim (10^9 cells a second), Maghoumi's kernel there (speed, MB)
 SHAPES = [
@@ -32,9 +35,23 @@ SHAPES = [
     (8192, 8, 128, 1, 320, 12.5, 25094),
     (15, 6, 640, 2, 50, 5.5, 1331),
     (40, 10, 100, 6, 40, 1.7, 447),
-    (1024, 8, 640, 1, 380, None, None),
-    (4, 3, 5000, 1, None, None, None),
-    (64, 6, 300, 64, None, None, None),
+    (1024, 8, 640, 1, 450, None, None),
+    (4, 3, 5000, 1, 150, None, None),
+    (64, 6, 300, 64, 80, None, None),
+]
+
+# n, f, L, d, band, type, our aim (10^9 cells of the whole table a second)
+HARD = [
+    (8192, 8, 128, 1, None, torch.float32, 2000),
+    (512, 8, 1024, 1, None, torch.float32, 2000),
+    (1024, 8, 640, 1, None, torch.float32, None),
+    (128, 6, 128, 1, None, torch.float32, None),
+    (8192, 8, 128, 3, None, torch.float32, None),
+    (512, 8, 1024, 1, 100, torch.float32, None),
+    (64, 6, 300, 64, None, torch.float32, None),
+    (4, 3, 5000, 1, None, torch.float32, None),
+    (8192, 8, 128, 1, None, torch.float64, None),
+    (512, 8, 1024, 1, None, torch.float64, None),
 ]
 
 
@@ -105,6 +122,40 @@ def measured(n: int, f: int, steps: int, d: int, peer: type | None) -> dict[str,
     return out
 
 
+def hard_table() -> list[str]:
+    """DTW values: speed, share of the card's limit, error."""
+    processors = torch.cuda.get_device_properties(0).multi_processor_count
+    asked_for = ["nvidia-smi", "--query-gpu=clocks.max.sm", "--format=csv,noheader,nounits", "--id=0"]
+    clock = float(subprocess.run(asked_for, capture_output=True, check=True, text=True).stdout)  # MHz
+    lines = [
+        "",
+        "## DTW, values",
+        "",
+        "Speeds in 10^9 cells a second, of the whole table (a band computes fewer). Limit: one channel in float32 takes at",
+        "least three instructions a cell (a difference, a minimum of three, a multiply and add), of which the card's",
+        f"{processors} multiprocessors issue 128 each a clock of {clock:.0f} MHz. Error: largest, relative, to float64.",
+        "",
+        "| pairs | L | d | band | type | ms | speed | asked | of the limit | error |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    limit = processors * 128 * clock / 3 / 1e3
+    for n, f, steps, d, band, dtype, asked in HARD:
+        g = torch.Generator(device="cuda").manual_seed(0)
+        x, y = (torch.randn(k, steps, d, device="cuda", generator=g, dtype=dtype) for k in (n, f))
+        cells = n * f * steps * steps
+        ms = milliseconds(partial(cuda_hard.forward, x, None, y, None, None, band), cells)
+        speed = cells / ms / 1e6
+        exact = cuda_hard.forward(x[:512].double(), None, y.double(), None, None, band)
+        error = ((cuda_hard.forward(x[:512], None, y, None, None, band) - exact).abs() / exact).max()
+        share = f"{speed / limit:.0%}" if d == 1 and band is None and dtype == torch.float32 else "–"
+        lines.append(
+            f"| {n * f} | {steps} | {d} | {band or '–'} | {str(dtype)[6:]} | {ms:.3f} | {speed:.0f} | {asked or '–'} | "
+            f"{share} | {float(error):.1e} |"
+        )
+        print(lines[-1], flush=True)
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", type=Path)
@@ -119,7 +170,9 @@ def main() -> None:
         spec.loader.exec_module(module)
         peer = module.SoftDTW
     lines = [
-        "# Soft-DTW on the GPU: value and gradient, float32",
+        "# Soft-DTW and DTW on the GPU",
+        "",
+        "## Soft-DTW, value and gradient, float32",
         "",
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {datetime.date.today()},",
         f"`python benchmarks/gpu.py{' --peer FILE' if peer else ''}`. Noise, γ = 1. Speeds in 10^9 cells a second, time of",
@@ -163,6 +216,7 @@ def main() -> None:
             f"{relative_error(x, y, weights, gamma):.1e} |"
         )
         print(lines[-1], flush=True)
+    lines += hard_table()
     if chosen.write:
         chosen.write.parent.mkdir(parents=True, exist_ok=True)
         chosen.write.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -27,7 +27,7 @@ def choose_device(device: str | torch.device, work: float, cpu_only: str = "") -
         ) from error
     if chosen.type != "cpu" and cpu_only:
         raise ValueError(
-            f"device must be 'cpu' or 'auto' with {cpu_only}, which has no GPU code; got {device!r}. On a GPU use "
+            f"device must be 'cpu' or 'auto' with {cpu_only}, which has no GPU code for fits; got {device!r}. On a GPU use "
             "metric SoftDTW with a small gamma."
         )
     if chosen.type == "cuda" and not torch.cuda.is_available():

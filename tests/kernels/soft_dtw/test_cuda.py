@@ -76,6 +76,12 @@ class Problem:
                 np.testing.assert_allclose(got[finite], expected[finite], rtol=0, atol=tolerance * max(size, 1e-12))
 
 
+def narrow(rows, pairs, channels, wide, gradient, card, height=1, spread=False):
+    """Two warps a block, several blocks a pair."""
+    groups = -(-rows // (32 * height))
+    return soft_dtw_cuda._Plan(height, 2, -(-groups // 2), 0 if wide else 2, spread)
+
+
 SHAPES = [
     (3, 2, 20, 17, 1, 1.0, None),
     (2, 2, 1, 1, 1, 1.0, None),
@@ -101,11 +107,12 @@ class TestAgainstTheReference:
         Problem(rng, *shape, dtype=dtype, pairs=pairs).check(tolerance)
 
     def test_prototypes_in_several_strips(self, rng, shape, pairs, dtype, tolerance, monkeypatch, fresh):
-        def narrow(rows, pairs, channels, wide, card):
-            groups = -(-rows // 32)
-            return soft_dtw_cuda._Plan(1, 2, -(-groups // 2), 0 if wide else 2)
-
         monkeypatch.setattr(soft_dtw_cuda, "_plan", narrow)
+        Problem(rng, *shape, dtype=dtype, pairs=pairs).check(tolerance)
+
+    @pytest.mark.parametrize("height", [1, 2])
+    def test_all_strips_at_once(self, rng, shape, pairs, dtype, tolerance, height, monkeypatch, fresh):
+        monkeypatch.setattr(soft_dtw_cuda, "_plan", lambda *args: narrow(*args, height, True))
         Problem(rng, *shape, dtype=dtype, pairs=pairs).check(tolerance)
 
 
@@ -207,7 +214,7 @@ class TestWithoutAGPU:
         for rows in (1, 31, 64, 100, 129, 640, 1024, 5000, 70_000):
             for pairs in (1, 768, 100_000):
                 for wide in (False, True):
-                    plan = soft_dtw_cuda._plan(rows, pairs, 1, wide, card)
+                    plan = soft_dtw_cuda._plan(rows, pairs, 1, wide, pairs == 768, card)
                     assert plan.rows * 32 * plan.warps * plan.strips >= rows
                     assert plan.rows * 32 * plan.warps * (plan.strips - 1) < rows
                     assert plan.shared(wide, True) <= card.shared

@@ -18,63 +18,80 @@
 // wrote itself. E of a cell is what the cells after it send back. Before rounding to 16 bits a fixed sequence of
 // fractions is added (dither): a small probability met in many cells is then right on average, not lost in each.
 //
-// Compile-time: REAL64 (0, 1), H, D (channels in registers), MORE (1: d > D, costs and E go through the table in
-// groups of D channels), GRAD (0, 1), BAND (0, 1), STAGES (groups of GROUP steps held in shared memory while the
-// backward pass runs, power of two; 0: none), MAXT (threads a block at most).
+// Few long pairs (SPREAD): each strip of a pair is a block of its own, all strips at once, each a little behind the one
+// it depends on. A row between strips starts as all ones in bits, which no result is, and the block that needs a number
+// waits until it is another. Blocks take their strips in the order in which they start, so that no block waits for one
+// that has not begun; the two passes are two launches.
+//
+// Compile-time: REAL64 (0, 1), H, D (channels in registers), TABLE (1: many channels; D = 1, costs are in the table, E
+// is left there), GRAD (0, 1), BAND (0, 1), SPREAD (0, 1), PASS (0: all; 1: forward only; 2: backward only), STAGES
+// (groups of GROUP steps held in shared memory while the backward pass runs, power of two; 0: none), MAXT (threads a
+// block at most).
+
+#include "series.cuh"
 
 #if REAL64
-typedef double real;
-struct __align__(16) Cell { double up, left; };
 #define WALL 1e200
 #else
-typedef float real;
-typedef unsigned int Cell;
 #define WALL 1e30f
 #endif
 
-typedef long long i64;
-
-#define FULL 0xffffffffu
 #define STEPS 8  // steps between two barriers
 #define GROUP 4  // steps unrolled, and fetched together by the backward pass
 #define LAG 40   // steps a warp is behind the one above it: 31 lanes + STEPS, up to a multiple of STEPS
 #define RING 32  // columns a ring holds
 #define REAL_BYTES (REAL64 ? 8u : 4u)
-
-#define CELL_BYTES (REAL64 ? 16 : 4)
-#define PER_VEC (REAL64 ? 1 : H < 4 ? H : 4)  // cells in one access of a lane, 16 bytes where it can be
-#define VECS (H / PER_VEC)
-#define VEC_BYTES (PER_VEC * CELL_BYTES)
-#define STEP_BYTES (32 * H * CELL_BYTES)  // of a warp's table
+#if MAXT == 128 && H == 4 && D <= 2 && !REAL64 && !BAND
+#define BOUNDS __launch_bounds__(MAXT, 8)  // else the compiler takes a few registers too many
+#else
+#define BOUNDS __launch_bounds__(MAXT)
+#endif
+#define FORWARD (PASS != 2)
+#define BACKWARD (GRAD && PASS != 1)
 
 #include "soft_dtw_cells.cuh"
 
 // ------------------------------------------------------------------------------------------------------- kernel
 
-extern "C" __global__ void __launch_bounds__(MAXT)
+extern "C" __global__ void BOUNDS
 soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const real *__restrict__ y,
          const i64 *__restrict__ y_lengths, const i64 *__restrict__ pair_x, const i64 *__restrict__ pair_y,
          const real *__restrict__ weights, real *__restrict__ values, real *__restrict__ partial,
-         unsigned char *table_all, real *edge_all, i64 f, i64 x_steps, i64 y_steps, i64 channels, i64 first_pair,
-         i64 pairs, i64 table_bytes, i64 radius, double scale_, double unit) {
+         unsigned char *table_all, real *edge_all, double *sums_all, int *ticket, i64 f, i64 x_steps, i64 y_steps,
+         i64 channels, i64 first_pair, i64 pairs, i64 table_bytes, i64 radius, double scale_, double unit) {
     extern __shared__ __align__(16) unsigned char shared[];
     const int warps = blockDim.x >> 5, lane = threadIdx.x & 31;
     const int warp = __shfl_sync(FULL, threadIdx.x >> 5, 0);  // the same for all lanes, and the compiler knows
     const int strip_rows = (int)blockDim.x * H;
-    const int d = MORE ? (int)channels : D;
-    const int last_group = MORE ? (d - 1) / D * D : 0;  // the channels the main passes handle start here
+    const int d = TABLE ? (int)channels : D;
+    const int all_strips = (int)((y_steps + strip_rows - 1) / strip_rows);
     const real scale = (real)scale_;
-    const unsigned int held_bytes = GRAD ? STAGES * GROUP * STEP_BYTES : 0;
+    const unsigned int held_bytes = GRAD || TABLE ? STAGES * GROUP * STEP_BYTES : 0;
     const unsigned int shared_base = (unsigned int)__cvta_generic_to_shared(shared);
     const unsigned int held = shared_base + warp * held_bytes + lane * VEC_BYTES;
     const unsigned int above_ring = shared_base + warps * held_bytes + warp * RING_BYTES + REAL_BYTES;
     const unsigned int below_ring = above_ring + RING_BYTES;
     const int rings = (warps + 2) / 2 * 2;  // warps + 1, made even: what follows them are doubles
     double *sums = reinterpret_cast<double *>(shared + warps * held_bytes + rings * RING_BYTES);
-    real *edge = edge_all + (i64)blockIdx.x * x_steps;
     const i64 warp_bytes = (x_steps + 31) * STEP_BYTES;
 
+#if SPREAD
+    {
+        __shared__ int taken;
+        if (threadIdx.x == 0) taken = atomicAdd(ticket, 1);
+        __syncthreads();
+        const i64 p = taken % pairs;
+        const int mine = BACKWARD ? all_strips - 1 - (int)(taken / pairs) : (int)(taken / pairs);
+        const i64 slot = p;
+        real *edge = edge_all + ((BACKWARD ? pairs : 0) + p) * all_strips * x_steps + mine * x_steps;
+        const real *edge_in = BACKWARD ? edge + x_steps : edge - x_steps;
+#else
     for (i64 p = blockIdx.x; p < pairs; p += gridDim.x) {
+        const int mine = 0;
+        const i64 slot = TABLE ? p : blockIdx.x;
+        real *edge = edge_all + (i64)blockIdx.x * x_steps;
+        const real *edge_in = edge;
+#endif
         const i64 pair = first_pair + p;
         const i64 which_x = pair_x ? pair_x[pair] : pair / f;
         const i64 which_y = pair_x ? pair_y[pair] : pair % f;
@@ -83,41 +100,19 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
         const real *series = x + which_x * x_steps * d;
         const real *prototype = y + which_y * y_steps * d;
         const int strips = (m + strip_rows - 1) / strip_rows;
-        unsigned char *table_pair = table_all + (i64)blockIdx.x * table_bytes + lane * VEC_BYTES;
-        double sum = 0;
+        unsigned char *table_pair = table_all + slot * table_bytes + lane * VEC_BYTES;
 
-#if MORE
-        // Costs of all channels but the last group, into the table; every thread its own cells.
-        for (int strip = 0; strip < strips; ++strip) {
-            const int row0 = strip * strip_rows + (int)threadIdx.x * H;
-            unsigned char *table = table_pair + ((i64)strip * warps + warp) * warp_bytes;
-            if (row0 - lane * H >= m) break;
-            for (int first = 0; first < last_group; first += D) {
-                real yr[H][D];
-                load_rows(prototype, row0, m, d, first, yr);
-                for (int col = 0; col < n; ++col) {
-                    real xs[D];
-                    Cell cells[H];
-                    load_step(series + (i64)col * d + first, d, first, xs);
-                    if (first) load_cells(table + (i64)(col + lane) * STEP_BYTES, cells);
-#pragma unroll
-                    for (int r = 0; r < H; ++r)
-                        cells[r] = from_real(squared_distance(xs, yr[r], first ? to_real(cells[r]) : (real)0));
-                    store_cells(table + (i64)(col + lane) * STEP_BYTES, cells);
-                }
-            }
-        }
-#endif
-
+#if FORWARD
         // ------------------------------------------------------------------------------------------- forward
-        for (int strip = 0; strip < strips; ++strip) {
+        double sum = 0;
+        for (int strip = mine; strip < (SPREAD ? min(mine + 1, strips) : strips); ++strip) {
             const int row0 = strip * strip_rows + (int)threadIdx.x * H;
             const int rows_left = m - strip * strip_rows;
             const int active_warps = min(warps, (rows_left + 32 * H - 1) / (32 * H));
             const bool hands_down = warp == warps - 1 && strip < strips - 1;
             unsigned char *table = table_pair + ((i64)strip * warps + warp) * warp_bytes;
             real yr[H][D], b[H];
-            load_rows(prototype, row0, m, d, last_group, yr);
+            if (!TABLE) load_rows(prototype, row0, m, yr);
 #pragma unroll
             for (int r = 0; r < H; ++r) b[r] = BAND || row0 + r == 0 ? WALL : (real)0;
 #if BAND
@@ -142,28 +137,39 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
             const int enter = 0, leave = n - 1;
 #endif
             real below = 0;  // a of the row under this thread's last one
-            real part = 0;
+            real part = 0, coming = nothing();
             unsigned int noise = threadIdx.x * 0x2c6fe9;
 
+            auto inside = [&](int first, int count) {  // every lane has work in each of these steps
+                return BAND ? __all_sync(FULL, first - lane >= enter && first + count - 1 - lane <= leave)
+                            : first >= 31 && first + count <= n;
+            };
             auto advance = [&](auto whole, int s0) {
                 constexpr bool all = decltype(whole)::value;
                 constexpr int unroll = all ? GROUP : 1;
-                const real *xp = series + (i64)(s0 - lane) * d + last_group;
+                const real *xp = series + (i64)(s0 - lane) * D;
                 unsigned char *at = table + (i64)s0 * STEP_BYTES;
                 unsigned int in = above_ring + ((s0 & (RING - 1)) - 1) * REAL_BYTES;
                 unsigned int out = below_ring + (s0 & (RING - 1)) * REAL_BYTES;
                 int col = s0 - lane;
                 real next[D];
-                if (all || (col >= enter && col <= leave)) load_step(xp, d, last_group, next);
+                if (!TABLE && (all || (col >= enter && col <= leave))) load_step(xp, next);
 #pragma unroll 1
                 for (int left = STEPS - unroll; left >= 0; left -= unroll) {
+                    const int s = s0 + STEPS - unroll - left;  // of this turn's first step
+                    if (TABLE && STAGES && (all || s % GROUP == 0)) {
+                        const int ahead = s + (STAGES - 1) * GROUP;
+                        fetch_group(held, table, ahead, inside(ahead, GROUP), lane, enter, leave);
+                        copy_wait<(STAGES > 0 ? STAGES - 1 : 0)>();
+                    }
+                    const unsigned int from = held_step(held, s);
 #pragma unroll
                     for (int k = 0; k < unroll; ++k, ++col) {
                         real xs[D];
 #pragma unroll
                         for (int c = 0; c < D; ++c) xs[c] = next[c];
-                        if ((k < unroll - 1 || left > 0) && (all || (col + 1 >= enter && col + 1 <= leave)))
-                            load_step(xp + (k + 1) * d, d, last_group, next);
+                        if (!TABLE && (k < unroll - 1 || left > 0) && (all || (col + 1 >= enter && col + 1 <= leave)))
+                            load_step(xp + (k + 1) * D, next);
                         real a = __shfl_up_sync(FULL, below, 1);
                         const real border = ring_get(in + k * REAL_BYTES);
                         a = lane == 0 ? border : a;
@@ -175,16 +181,26 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
 #endif
                         if (all || (col >= enter && col <= leave)) {
                             Cell cells[H];
-#if MORE
-                            load_cells(at + k * STEP_BYTES, cells);
+#if TABLE
+                            if (STAGES) load_held(from + k * STEP_BYTES, cells);
+                            else load_cells(at + k * STEP_BYTES, cells);
+#pragma unroll
+                            for (int r = 0; r < H; ++r)  // beyond the prototype's end nothing was written
+                                if (row0 >= m) cells[r] = from_real(0);
 #endif
 #pragma unroll
                             for (int r = 0; r < H; ++r) {
-                                const real cost = squared_distance(xs, yr[r], MORE ? to_real(cells[r]) : (real)0);
-                                const real m0 = minimum(minimum(b[r], (real)0), a);
+                                const real cost = TABLE ? to_real(cells[r]) : squared_distance(xs, yr[r], 0);
+                                const real side = minimum(a, b[r]), m0 = minimum(side, (real)0);
                                 const real to_a = m0 - a, to_b = m0 - b[r];
+#if !GRAD  // two exponentials instead of three; with the shares to be stored as well it would not pay
+                                const real other = pow2(-magnitude(a - b[r])), rest = pow2(-magnitude(side));
+                                const real es = side <= 0 ? (real)1 : rest, ed = side <= 0 ? rest : (real)1;
+                                const real total = fma(es, 1 + other, ed);
+#else
                                 const real ea = pow2(to_a), eb = pow2(to_b), ed = pow2(m0);
                                 const real total = ea + (eb + ed);
+#endif
                                 real t = fma(cost, scale, -log_2(total));
 #if BAND
                                 if (col < low[r] || col > high[r]) t = WALL;
@@ -211,7 +227,7 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                         }
                         if (lane == 31) ring_put(out + k * REAL_BYTES, below);
                     }
-                    xp += unroll * d;
+                    xp += unroll * D;
                     at += unroll * STEP_BYTES;
                     in += unroll * REAL_BYTES;
                     out += unroll * REAL_BYTES;
@@ -220,6 +236,11 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                     ring_put(below_ring - REAL_BYTES, below);
             };
 
+            if (TABLE && warp < active_warps) {
+#pragma unroll
+                for (int k = 0; k < STAGES - 1; ++k)
+                    fetch_group(held, table, k * GROUP, inside(k * GROUP, GROUP), lane, enter, leave);
+            }
             const int length = n + 31 + (active_warps - 1) * LAG;
             for (int s_block = 0; s_block < length; s_block += STEPS) {
                 __syncthreads();
@@ -227,22 +248,21 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                 if (warp >= active_warps || s0 < 0 || s0 >= n + 31) continue;
                 if (warp == 0) {
                     const int col = s0 + lane;
-                    if (lane < STEPS)
+                    if (lane < STEPS) {
                         ring_put(above_ring + ((s0 & (RING - 1)) + lane - 1) * REAL_BYTES,
-                                 strip == 0 ? (col == 0 ? WALL : (real)0) : (col < n ? edge[col] : (real)0));
+                                 strip == 0 ? (col == 0 ? WALL : (real)0) : (col < n ? handed(edge_in + col, coming) : 0));
+                        if (SPREAD && strip > 0 && col + STEPS < n) coming = glanced(edge_in + col + STEPS);
+                    }
                     __syncwarp();
                 }
                 part = 0;
-                if (BAND ? __all_sync(FULL, s0 - lane >= enter && s0 + STEPS - 1 - lane <= leave)
-                         : s0 >= 31 && s0 + STEPS <= n)
-                    advance(Flag<true>(), s0);
-                else
-                    advance(Flag<false>(), s0);
+                if (inside(s0, STEPS)) advance(Flag<true>(), s0);
+                else advance(Flag<false>(), s0);
                 if (BAND || row0 == 0) sum += (double)part;
                 if (hands_down) {
                     __syncwarp();
                     const int col = s0 - 31 + lane;
-                    if (lane < STEPS && col >= 0 && col < n) 
+                    if (lane < STEPS && col >= 0 && col < n)
                         edge[col] = ring_get(below_ring + ((s0 & (RING - 1)) + lane) * REAL_BYTES);
                 }
             }
@@ -260,12 +280,21 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
         __syncthreads();
         double value = 0;
         for (int w = 0; w < warps; ++w) value += sums[w];
-        if (threadIdx.x == 0) values[pair] = (real)(value * unit);
+#if SPREAD
+        double *handed_sums = sums_all + p * all_strips + mine;
+        if (threadIdx.x == 0 && mine > 0 && mine < strips) value += handed(handed_sums - 1, nothing64());
+        if (threadIdx.x == 0 && mine < strips - 1) *(volatile double *)handed_sums = value;
+#endif
+        if (threadIdx.x == 0 && (!SPREAD || mine == strips - 1)) values[pair] = (real)(value * unit);
+#endif
 
-#if GRAD
+#if BACKWARD
         // ------------------------------------------------------------------------------------------ backward
+#if !FORWARD
+        const double value = values[pair];
+#endif
         const real weight = value == 1.0 / 0.0 ? (real)0 : weights[pair];  // no alignment in the band, no gradient
-        for (int strip = (int)((y_steps + strip_rows - 1) / strip_rows) - 1; strip >= 0; --strip) {
+        for (int strip = SPREAD ? mine : all_strips - 1; strip >= mine; --strip) {
             const int row0 = strip * strip_rows + (int)threadIdx.x * H;
             const int rows_left = m - strip * strip_rows;
             const int active_warps = weight == 0 ? 0 : min(warps, (rows_left + 32 * H - 1) / (32 * H));
@@ -284,54 +313,40 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
 #else
             const int enter = 0, leave = n - 1;
 #endif
-            real above = 0;  // what this thread's first row sends to the row above it
+            real above = 0, coming = nothing();  // above: what this thread's first row sends to the row above it
 
             auto inside = [&](int first, int count) {  // every lane has work in each of these steps
                 return BAND ? __all_sync(FULL, first - lane >= enter && first + count - 1 - lane <= leave)
                             : first >= 31 && first + count <= n;
             };
             auto fetch = [&](int first) {
-#if STAGES
-                const unsigned int into = held + (first / GROUP & (STAGES - 1)) * (GROUP * STEP_BYTES);
-                const unsigned char *at = table + (i64)first * STEP_BYTES;
-                if (inside(first, GROUP)) {
-#pragma unroll
-                    for (int k = 0; k < GROUP; ++k) fetch_cells(into + k * STEP_BYTES, at + k * STEP_BYTES);
-                } else {
-#pragma unroll 1
-                    for (int k = 0; k < GROUP; ++k)
-                        if (first + k - lane >= enter && first + k - lane <= leave)
-                            fetch_cells(into + k * STEP_BYTES, at + k * STEP_BYTES);
-                }
-                copy_commit();
-#endif
+                fetch_group(held, table, first, inside(first, GROUP), lane, enter, leave);
             };
             auto retreat = [&](auto whole, int s0) {
                 constexpr bool all = decltype(whole)::value;
                 constexpr int unroll = all ? GROUP : 1;
                 const int last = s0 + STEPS - 1;
-                const real *xp = series + (i64)(last - lane) * d + last_group;
+                const real *xp = series + (i64)(last - lane) * D;
                 unsigned char *at = table + (i64)last * STEP_BYTES;
                 unsigned int in = below_ring + (last & (RING - 1)) * REAL_BYTES;
                 unsigned int out = above_ring + ((last & (RING - 1)) - 1) * REAL_BYTES;
                 int col = last - lane;
                 real next[D];
-                if (all || (col >= enter && col <= leave)) load_step(xp, d, last_group, next);
+                if (!TABLE && (all || (col >= enter && col <= leave))) load_step(xp, next);
 #pragma unroll 1
                 for (int left = STEPS - unroll; left >= 0; left -= unroll) {
                     if (all || (left + 1) % GROUP == 0) {
                         fetch(s0 + left / GROUP * GROUP - (STAGES - 1) * GROUP);
                         copy_wait<(STAGES > 0 ? STAGES - 1 : 0)>();
                     }
-                    const unsigned int from = held + left % GROUP * STEP_BYTES +
-                                              ((s0 + left) / GROUP & (STAGES - 1)) * (GROUP * STEP_BYTES);
+                    const unsigned int from = held_step(held, s0 + left);
 #pragma unroll
                     for (int k = 0; k < unroll; ++k, --col) {
                         real xs[D];
 #pragma unroll
                         for (int c = 0; c < D; ++c) xs[c] = next[c];
-                        if ((k < unroll - 1 || left > 0) && (all || (col - 1 >= enter && col - 1 <= leave)))
-                            load_step(xp - (k + 1) * d, d, last_group, next);
+                        if (!TABLE && (k < unroll - 1 || left > 0) && (all || (col - 1 >= enter && col - 1 <= leave)))
+                            load_step(xp - (k + 1) * D, next);
                         real u = __shfl_down_sync(FULL, above, 1);
                         const real border = ring_get(in - k * REAL_BYTES);
                         u = lane == 31 ? border : u;
@@ -349,13 +364,13 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                                 from_diagonal[r] = (e - up) - left_;
                                 mass[r] += e;
 #pragma unroll
-                                for (int c = 0; c < D; ++c) moment[r][c] = fma(e, xs[c], moment[r][c]);
-#if MORE
+                                for (int c = 0; !TABLE && c < D; ++c) moment[r][c] = fma(e, xs[c], moment[r][c]);
+#if TABLE
                                 cells[r] = from_real(e);
 #endif
                             }
                             above = u;
-#if MORE
+#if TABLE
                             store_cells(at - k * STEP_BYTES, cells);
 #endif
                         } else if (BAND) {
@@ -364,7 +379,7 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                         }
                         if (lane == 0) ring_put(out - k * REAL_BYTES, above);
                     }
-                    xp -= unroll * d;
+                    xp -= unroll * D;
                     at -= unroll * STEP_BYTES;
                     in -= unroll * REAL_BYTES;
                     out -= unroll * REAL_BYTES;
@@ -385,9 +400,12 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                 if (warp >= active_warps || s0 < 0 || s0 >= n + 31) continue;
                 if (warp == active_warps - 1) {
                     const int col = s0 - 31 + lane;
-                    if (lane < STEPS)
+                    const bool there = strip < strips - 1 && col >= 0;
+                    if (lane < STEPS) {
                         ring_put(below_ring + ((s0 & (RING - 1)) + lane) * REAL_BYTES,
-                                 strip < strips - 1 && col >= 0 && col < n ? edge[col] : (real)0);
+                                 there && col < n ? handed(edge_in + col, coming) : (real)0);
+                        if (SPREAD && there && col >= STEPS) coming = glanced(edge_in + col - STEPS);
+                    }
                     __syncwarp();
                 }
                 if (inside(s0, STEPS)) retreat(Flag<true>(), s0);
@@ -406,39 +424,9 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                     real *out = partial + (p * y_steps + row0 + r) * (d + 1);
                     out[0] = mass[r];
 #pragma unroll
-                    for (int c = 0; c < D; ++c)
-                        if (!MORE || last_group + c < d) out[1 + last_group + c] = moment[r][c];
+                    for (int c = 0; !TABLE && c < D; ++c) out[1 + c] = moment[r][c];
                 }
             }
-#if MORE
-            for (int first = 0; first < last_group; first += D) {
-#pragma unroll
-                for (int r = 0; r < H; ++r)
-#pragma unroll
-                    for (int c = 0; c < D; ++c) moment[r][c] = 0;
-                if (warp < active_warps) {
-                    for (int col = enter; col <= leave; ++col) {
-                        Cell cells[H];
-                        real xs[D];
-                        load_cells(table + (i64)(col + lane) * STEP_BYTES, cells);
-                        load_step(series + (i64)col * d + first, d, first, xs);
-#pragma unroll
-                        for (int r = 0; r < H; ++r)
-#pragma unroll
-                            for (int c = 0; c < D; ++c)
-                                moment[r][c] = fma(to_real(cells[r]), xs[c], moment[r][c]);
-                    }
-                }
-#pragma unroll
-                for (int r = 0; r < H; ++r) {
-                    if (row0 + r < y_steps) {
-                        real *out = partial + (p * y_steps + row0 + r) * (d + 1);
-#pragma unroll
-                        for (int c = 0; c < D; ++c) out[1 + first + c] = moment[r][c];
-                    }
-                }
-            }
-#endif
         }
 #endif
         __syncthreads();

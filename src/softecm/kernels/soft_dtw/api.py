@@ -127,7 +127,7 @@ def dtw(
 ) -> Tensor:
     """DTW of every series with every prototype: least sum of squared differences over alignments, without a root.
 
-    Parameters as in `soft_dtw_sums`; computed on the CPU; without a gradient (`dtw_sums` has what a barycentre needs).
+    Parameters as in `soft_dtw_sums`; without a gradient (`dtw_sums` has what a barycentre needs).
 
     Examples
     --------
@@ -135,9 +135,13 @@ def dtw(
     >>> dtw(x, x + 1)
     tensor([[2.]])
     """
+    check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
+    if x.is_cuda:
+        from softecm.kernels.soft_dtw import cuda_hard
+
+        return cuda_hard.forward(x.detach(), x_lengths, y.detach(), y_lengths, pairs, band)
     from softecm.kernels.soft_dtw import cpu
 
-    check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
     xc, lx, yc, ly, p = _to_cpu(x, x_lengths, y, y_lengths, pairs)
     return cpu.forward(xc, lx, yc, ly, p, 1.0, band, hard=True).to(x.device)
 

@@ -11,6 +11,7 @@ to run: every pair writes sums of its own, and these are added in a fixed order.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,12 +19,12 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.cuda_compile import Card, Kernel, available, card, kernel, on
-from softecm.kernels.soft_dtw.checks import Pairs, Rows
+from softecm.kernels.soft_dtw.checks import Pairs
+from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS, TABLE_BYTES, PairsOnCard, table_bytes
 
 __all__ = ["available", "forward", "forward_backward"]
 
 
-_GROUP = 8  # channels handled in one go; more go through the table in groups of this many
 _LN2 = math.log(2.0)
 _PARTIAL_BYTES = 1 << 29  # the pairs' own gradient sums, per chunk; fixed, so that the order of addition is
 
@@ -59,7 +60,7 @@ def forward(
     Tensor
         (n, f) without ``pairs``, else (P,).
     """
-    return _Job(x, x_lengths, y, y_lengths, pairs, gamma, band).values()
+    return _Job(PairsOnCard(x, x_lengths, y, y_lengths, pairs, band), gamma).values()
 
 
 def forward_backward(
@@ -90,97 +91,96 @@ def forward_backward(
     values, W, Y : Tensor
         (n, f) or (P,); (f, Ly); (f, Ly, d).
     """
-    return _Job(x, x_lengths, y, y_lengths, pairs, gamma, band).values_and_sums(weights)
+    return _Job(PairsOnCard(x, x_lengths, y, y_lengths, pairs, band), gamma).values_and_sums(weights)
 
 
 # ---------------------------------------------------------------------------------------------------- launching
 
 
-class _Job:
-    """One call: the tensors checked, and the sizes the kernels want."""
+@dataclass(frozen=True)
+class _Room:
+    """Scratch memory: the pairs' own sums, then for each pair in flight its table, and what strips hand on."""
 
-    def __init__(
-        self,
-        x: Tensor,
-        x_lengths: Tensor | None,
-        y: Tensor,
-        y_lengths: Tensor | None,
-        pairs: Pairs,
-        gamma: float,
-        band: int | None,
-    ) -> None:
-        if x.dtype not in (torch.float32, torch.float64) or y.dtype != x.dtype:
-            raise TypeError(
-                f"x and y must both be float32 or both be float64; got {x.dtype} and {y.dtype}. Convert one of them."
-            )
-        self.x, self.y = x.contiguous(), y.contiguous()
-        self.lengths = tuple(None if t is None else t.contiguous() for t in (x_lengths, y_lengths))
-        self.pairs = None if pairs is None else (pairs[0].contiguous(), pairs[1].contiguous())
-        # Row g with prototype g: the sums' pairs lie as those of one object with every prototype, there is nothing to sort.
-        self.by_rows = isinstance(pairs, Rows)
-        self.gamma, self.band = float(gamma), -1 if band is None else int(band)
-        if self.band >= max(x.shape[1], y.shape[1]) - 1:
-            self.band = -1  # everything is inside
-        self.n, self.x_steps, self.d = x.shape
-        self.f, self.y_steps, _ = y.shape
-        self.count = self.n * self.f if pairs is None else pairs[0].numel()
-        self.shape = (self.n, self.f) if pairs is None else (self.count,)
-        self.wide = x.dtype == torch.float64
-        self.device = x.device.index
-        self.stream = torch.cuda.current_stream(x.device).cuda_stream
+    memory: Tensor
+    partial: int
+    table: int
+    sums: int
+    ticket: int
+    edge: int
+
+    def reset(self, handed_on: bool) -> None:
+        """No strip begun, nothing handed on yet (all ones in bits)."""
+        base = self.memory.data_ptr()
+        if handed_on:
+            self.memory[self.sums - base :].fill_(255)
+        self.memory[self.ticket - base : self.edge - base].zero_()
+
+
+class _Job:
+    """One call."""
+
+    def __init__(self, on_card: PairsOnCard, gamma: float) -> None:
+        self.on, self.gamma = on_card, float(gamma)
 
     def values(self) -> Tensor:
-        with on(self.device):
-            values = torch.empty(self.shape, dtype=self.x.dtype, device=self.x.device)
-            if self.count:
-                launch, slots, work = self._room(self.count, False, 0)
-                self._align(launch, slots, work, 0, values, None, 0, self.count)
+        job = self.on
+        with on(job.device):
+            values = job.empty_values()
+            if job.count:
+                launch, slots, room = self._room(job.count, False, 0)
+                for first, number in _parts(job.count, launch.together(slots, job.count)):
+                    self._align(launch, slots, room, 0, values, None, first, number)
             return values
 
     def values_and_sums(self, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        x, f, width = self.x, self.f, self.y_steps * (self.d + 1)
-        with on(self.device):
-            values = torch.empty(self.shape, dtype=x.dtype, device=x.device)
-            if self.count == 0:
-                sums = torch.zeros((f, self.y_steps, self.d + 1), dtype=x.dtype, device=x.device)
+        job = self.on
+        x, f, width = job.x, job.f, job.y_steps * (job.d + 1)
+        with on(job.device):
+            values = job.empty_values()
+            if job.count == 0:
+                sums = torch.zeros((f, job.y_steps, job.d + 1), dtype=x.dtype, device=x.device)
                 return values, sums[..., 0], sums[..., 1:]
-            sums = torch.empty((f, self.y_steps, self.d + 1), dtype=x.dtype, device=x.device)
+            sums = torch.empty((f, job.y_steps, job.d + 1), dtype=x.dtype, device=x.device)
             if weights.dtype != x.dtype or weights.device != x.device or not weights.is_contiguous():
                 weights = weights.to(dtype=x.dtype, device=x.device).contiguous()
             row = width * x.element_size()
-            whole = (
-                1 if self.pairs is not None and not self.by_rows else f
-            )  # a chunk holds whole rows of the (n, f) grid
-            chunk = min(self.count, max(1, _PARTIAL_BYTES // (row * whole)) * whole)
-            launch, slots, work = self._room(chunk, True, -(-chunk * row // 256) * 256)
-            partial = work.data_ptr()
-            for first in range(0, self.count, chunk):
-                number = min(chunk, self.count - first)
-                self._align(launch, slots, work, partial, values, weights, first, number)
-                self._add_up(partial, sums, first, number, width)
-            return values, sums.select(2, 0), sums.narrow(2, 1, self.d)
+            whole = 1 if job.pairs is not None and not job.by_rows else f  # a chunk holds whole rows of the (n, f) grid
+            chunk = min(job.count, max(1, _PARTIAL_BYTES // (row * whole)) * whole)
+            launch, slots, room = self._room(chunk, True, -(-chunk * row // 256) * 256)
+            for begin, size in _parts(job.count, chunk):
+                for first, number in _parts(size, launch.together(slots, size)):
+                    partial = room.partial + first * row
+                    self._align(launch, slots, room, partial, values, weights, begin + first, number)
+                self._add_up(room.partial, sums, begin, size, width)
+            return values, sums.select(2, 0), sums.narrow(2, 1, job.d)
 
-    def _room(self, number: int, gradient: bool, partial: int) -> tuple[_Launch, int, Tensor]:
-        """Scratch memory: the pairs' sums, then tables for as many pairs in flight as what is free allows."""
-        launch = _prepare(self.device, self.y_steps, self.x_steps, number, self.d, self.wide, gradient, self.band >= 0)
-        slots, each = launch.slots, launch.table + launch.edge
+    def _room(self, number: int, gradient: bool, partial: int) -> tuple[_Launch, int, _Room]:
+        """Memory for as many pairs in flight as what is free allows."""
+        job = self.on
+        launch = _prepare(job.device, job.y_steps, job.x_steps, number, job.d, job.wide, gradient, job.band >= 0)
+        slots, each = launch.slots, launch.table + launch.sums + launch.edge
         while True:
             try:
-                return launch, slots, torch.empty(partial + slots * each, dtype=torch.uint8, device=self.x.device)
+                memory = torch.empty(partial + slots * each + 16, dtype=torch.uint8, device=job.x.device)
             except torch.OutOfMemoryError:
                 if slots == 1:
                     raise MemoryError(
-                        f"one pair of {self.y_steps} by {self.x_steps} steps needs {each / 2**30:.1f} GiB of GPU "
+                        f"one pair of {job.y_steps} by {job.x_steps} steps needs {each / 2**30:.1f} GiB of GPU "
                         f"memory (and the sums {partial / 2**30:.1f}), more than is free. Shorten the series "
                         "(resample them), free memory on the card, use float32, or use device='cpu'."
                     ) from None
                 slots = (slots + 1) // 2
+                continue
+            table = memory.data_ptr() + partial
+            sums = table + slots * launch.table
+            ticket = sums + slots * launch.sums
+            return launch, slots, _Room(memory, memory.data_ptr(), table, sums, ticket, ticket + 16)
 
     def _align(
         self,
         launch: _Launch,
         slots: int,
-        work: Tensor,
+        room: _Room,
         partial: int,
         values: Tensor,
         weights: Tensor | None,
@@ -188,66 +188,74 @@ class _Job:
         number: int,
     ) -> None:
         """Values, and each pair's sums, of pairs `first` to `first + number`."""
-        end = work.data_ptr() + work.numel()
-        table = end - slots * (launch.table + launch.edge)
-        ix, iy = (0, 0) if self.pairs is None else (self.pairs[0].data_ptr(), self.pairs[1].data_ptr())
-        x_lengths, y_lengths = self.lengths
-        launch.kernel.start(
-            self.stream,
-            (min(slots, number), 1, 1),
-            (32 * launch.plan.warps, 1, 1),
-            launch.shared,
-            self.x.data_ptr(),
-            0 if x_lengths is None else x_lengths.data_ptr(),
-            self.y.data_ptr(),
-            0 if y_lengths is None else y_lengths.data_ptr(),
-            ix,
-            iy,
-            0 if weights is None else weights.data_ptr(),
-            values.data_ptr(),
-            partial,
-            table,
-            table + slots * launch.table,
-            self.f,
-            self.x_steps,
-            self.y_steps,
-            self.d,
-            first,
-            number,
-            launch.table,
-            self.band,
-            1.0 / (self.gamma * _LN2),
-            self.gamma * _LN2,
-        )
+        job, plan = self.on, launch.plan
+        if launch.in_table:
+            job.fill_costs(room.table, launch.table, plan.rows, first, number)
+        blocks = number * plan.strips if plan.spread else min(slots, number)
+        for number_of_pass, function in enumerate(launch.kernels):
+            if plan.spread:
+                room.reset(number_of_pass == 0)
+            function.start(
+                job.stream,
+                (blocks, 1, 1),
+                (32 * plan.warps, 1, 1),
+                launch.shared,
+                *job.addresses(),
+                0 if weights is None else weights.data_ptr(),
+                values.data_ptr(),
+                partial,
+                room.table,
+                room.edge,
+                room.sums,
+                room.ticket,
+                job.f,
+                job.x_steps,
+                job.y_steps,
+                job.d,
+                first,
+                number,
+                launch.table,
+                job.band,
+                1.0 / (self.gamma * _LN2),
+                self.gamma * _LN2,
+            )
+        if launch.in_table and weights is not None:
+            job.sum_moments(room.table, launch.table, plan.rows, first, number, weights, values, partial)
 
     def _add_up(self, partial: int, sums: Tensor, first: int, number: int, width: int) -> None:
         """Add the pairs' sums up by prototype, in a fixed order."""
+        job = self.on
         order = start = None
-        if self.pairs is not None and not self.by_rows:
-            ids, order = torch.sort(self.pairs[1][first : first + number], stable=True)
-            start = torch.searchsorted(ids, torch.arange(self.f + 1, device=ids.device))
-        members = -(-number // self.f)
+        if job.pairs is not None and not job.by_rows:
+            ids, order = torch.sort(job.pairs[1][first : first + number], stable=True)
+            start = torch.searchsorted(ids, torch.arange(job.f + 1, device=ids.device))
+        members = -(-number // job.f)
         parts = min(64, members // 1024) if members >= 4096 else 1
         columns = min(-(-width // 32), 65535)
-        add = kernel(self.device, "sum_by_prototype", (("REAL64", int(self.wide)),))
-        into = sums if parts == 1 else sums.new_empty((parts, self.f, width))
+        add = kernel(job.device, "sum_by_prototype", (("REAL64", int(job.wide)),))
+        into = sums if parts == 1 else sums.new_empty((parts, job.f, width))
         add.start(
-            self.stream,
-            (self.f, columns, parts),
+            job.stream,
+            (job.f, columns, parts),
             (32, 16, 1),
             0,
             partial,
             0 if order is None else order.data_ptr(),
             0 if start is None else start.data_ptr(),
             into.data_ptr(),
-            self.f,
+            job.f,
             members,
             width,
             int(first > 0 and parts == 1),
         )
         if parts > 1:
-            again = (into.data_ptr(), 0, 0, sums.data_ptr(), self.f, parts, width, int(first > 0))
-            add.start(self.stream, (self.f, columns, 1), (32, 16, 1), 0, *again)
+            again = (into.data_ptr(), 0, 0, sums.data_ptr(), job.f, parts, width, int(first > 0))
+            add.start(job.stream, (job.f, columns, 1), (32, 16, 1), 0, *again)
+
+
+def _parts(count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where parts of at most `size` begin, and how many they have."""
+    return ((first, min(size, count - first)) for first in range(0, count, size))
 
 
 # ---------------------------------------------------------------------------------------------------- planning
@@ -258,67 +266,103 @@ class _Plan:
     """How a table is spread over threads."""
 
     rows: int  # of the prototype, in one thread
-    warps: int  # a block, that is a pair
-    strips: int  # blocks of rows, one after the other
+    warps: int  # a block
+    strips: int  # blocks of rows of a pair
     stages: int  # groups of 4 steps the backward pass holds in shared memory
+    spread: bool = False  # all strips at once, each a block; else one after the other
 
-    def shared(self, wide: bool, gradient: bool) -> int:
+    def shared(self, wide: bool, tables: bool) -> int:
         """Bytes of shared memory a block needs: fetched steps, rings, sums (read two at a time)."""
         cell, real = (16, 8) if wide else (4, 4)
-        fetched = self.stages * 4 * self.rows * 32 * cell if gradient else 0
+        fetched = self.stages * 4 * self.rows * 32 * cell if tables else 0
         return self.warps * fetched + (self.warps + 2) // 2 * 2 * 33 * real + (self.warps + 2) * 8
 
 
 @dataclass(frozen=True)
 class _Launch:
-    """A plan, its kernel, and the memory it wants (bytes a pair in flight)."""
+    """A plan, its launches one after the other, and the memory it wants (bytes a pair in flight)."""
 
     plan: _Plan
-    kernel: Kernel
+    kernels: tuple[Kernel, ...]
+    in_table: bool  # costs of many channels come from the table
     shared: int
     table: int
+    sums: int
     edge: int
-    slots: int  # pairs in flight that fill the card
+    slots: int  # pairs in flight: as many as fill the card, or as have a table of their own
+
+    def together(self, slots: int, pairs: int) -> int:
+        """Pairs that one launch may have."""
+        return slots if self.in_table or self.plan.spread else pairs
+
+
+_LONG = 1024  # steps of a prototype from which few pairs are spread over the card
+_MANY = 4000  # pairs that fill a card with one warp each
 
 
 @lru_cache(maxsize=1024)
-def _plan(rows: int, pairs: int, channels: int, wide: bool, card: Card) -> _Plan:
+def _plan(rows: int, pairs: int, channels: int, wide: bool, gradient: bool, card: Card) -> _Plan:
     """Rows a thread and warps a pair: little idle at the table's end, few instructions beside the cells' own."""
-    heights = (1, 2) if wide else (1, 2, 4, 8) if rows >= 1000 and channels <= 2 else (1, 2, 4)
+    stages = 0 if wide else 2
+    if rows >= _LONG and 3 * pairs <= card.processors:
+        strips = -(-rows // 256)
+        return _Plan(2, -(-rows // (64 * strips)), strips, stages, True)
+    tall = -(-rows // 128) * 4
+    if not gradient and not wide and channels == 1 and tall <= 20 and pairs >= _MANY:
+        return _Plan(tall, 1, 1, stages)  # nothing to hand from warp to warp
+    heights = [1, 2] if wide else [1, 2, 4, 8] if rows >= 1000 and channels <= 2 else [1, 2, 4]
+    if channels > IN_REGISTERS and rows > 128:
+        heights = heights[-1:]  # costs are written in wide pieces
     height = min(heights, key=lambda h: -(-rows // (32 * h)) * (33 * h + 30))  # groups · instructions a step
     groups = -(-rows // (32 * height))
     most = 16 if pairs < 4 * card.processors else 8
     while _Plan(height, most, 1, 2).shared(False, True) > card.shared:
         most //= 2
     strips = -(-groups // most)
-    return _Plan(height, -(-groups // strips), strips, 0 if wide else 2)
+    return _Plan(height, -(-groups // strips), strips, stages)
 
 
 @lru_cache(maxsize=1024)
 def _prepare(
     device: int, rows: int, columns: int, pairs: int, channels: int, wide: bool, gradient: bool, band: bool
 ) -> _Launch:
-    here, inside = card(device), min(channels, _GROUP)
-    plan = _plan(rows, pairs, inside, wide, here)
-    found = kernel(
-        device,
-        "soft_dtw",
-        (
-            ("REAL64", int(wide)),
-            ("H", plan.rows),
-            ("D", inside),
-            ("MORE", int(channels > _GROUP)),
-            ("GRAD", int(gradient)),
-            ("BAND", int(band)),
-            ("STAGES", plan.stages),
-            ("MAXT", 128 if plan.warps <= 4 else 512),
-        ),
-    )
-    shared, threads = plan.shared(wide, gradient), 32 * plan.warps
-    cells = plan.strips * plan.warps * (columns + 31) * plan.rows * 32 if gradient or channels > _GROUP else 0
-    slots = here.processors * found.resident(threads, shared)
-    waves = -(-pairs // slots)
-    if waves <= 3:
-        slots = -(-pairs // waves)  # every block the same number of pairs
-    table, edge = cells * (16 if wide else 4), columns * (8 if wide else 4) if plan.strips > 1 else 0
-    return _Launch(plan, found, shared, table, edge, slots)
+    here, in_table = card(device), channels > IN_REGISTERS
+    inside = 1 if in_table else channels
+    plan = _plan(rows, pairs, channels, wide, gradient, here)
+
+    def compiled(passes: int) -> Kernel:
+        return kernel(
+            device,
+            "soft_dtw",
+            (
+                ("REAL64", int(wide)),
+                ("H", plan.rows),
+                ("D", inside),
+                ("TABLE", int(in_table)),
+                ("GRAD", int(gradient)),
+                ("BAND", int(band)),
+                ("SPREAD", int(plan.spread)),
+                ("PASS", passes),
+                ("STAGES", plan.stages),
+                ("MAXT", 128 if plan.warps <= 4 else 512),
+            ),
+        )
+
+    kernels = tuple(compiled(k) for k in ((1, 2) if plan.spread and gradient else (1,) if plan.spread else (0,)))
+    real = 8 if wide else 4
+    shared, threads = plan.shared(wide, gradient or in_table), 32 * plan.warps
+    resident = [here.processors * function.resident(threads, shared) for function in kernels]
+    groups = plan.strips * plan.warps
+    table = table_bytes(groups, plan.rows, columns, wide) if gradient or in_table else 0
+    if plan.spread:
+        sums, edge = 8 * plan.strips, (2 if gradient else 1) * plan.strips * columns * real
+    else:
+        sums, edge = 0, columns * real if plan.strips > 1 else 0
+    if plan.spread or in_table:
+        slots = max(1, min(pairs, TABLE_BYTES // max(table, 1)))
+    else:
+        slots = min(resident)
+        waves = -(-pairs // slots)
+        if waves <= 3:
+            slots = -(-pairs // waves)  # every block the same number of pairs
+    return _Launch(plan, kernels, in_table, shared, table, sums, edge, slots)

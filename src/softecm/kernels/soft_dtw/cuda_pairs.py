@@ -1,0 +1,120 @@
+"""Pairs of series on an NVIDIA GPU, as the kernels of Soft-DTW and DTW take them; costs of many channels."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from softecm.kernels.cuda_compile import kernel
+from softecm.kernels.soft_dtw.checks import Pairs, Rows
+
+IN_REGISTERS = 8  # channels a recursion handles itself; of more, the costs are put into a table first
+TABLE_BYTES = 1 << 31  # tables of the pairs that one launch handles, where each pair has one of its own
+_TILE = 64  # steps by steps (or channels) of one block of `pair_costs` and `pair_moments`
+
+
+class PairsOnCard:
+    """The tensors of one call, checked and contiguous, and the sizes the kernels want."""
+
+    def __init__(
+        self,
+        x: Tensor,
+        x_lengths: Tensor | None,
+        y: Tensor,
+        y_lengths: Tensor | None,
+        pairs: Pairs,
+        band: int | None,
+    ) -> None:
+        if x.dtype not in (torch.float32, torch.float64) or y.dtype != x.dtype:
+            raise TypeError(
+                f"x and y must both be float32 or both be float64; got {x.dtype} and {y.dtype}. Convert one of them."
+            )
+        self.x, self.y = x.contiguous(), y.contiguous()
+        self.lengths = tuple(None if t is None else t.contiguous() for t in (x_lengths, y_lengths))
+        self.pairs = None if pairs is None else (pairs[0].contiguous(), pairs[1].contiguous())
+        # Row g with prototype g: the sums' pairs lie as those of one object with every prototype, there is nothing to sort.
+        self.by_rows = isinstance(pairs, Rows)
+        self.band = -1 if band is None else int(band)
+        if self.band >= max(x.shape[1], y.shape[1]) - 1:
+            self.band = -1  # everything is inside
+        self.n, self.x_steps, self.d = x.shape
+        self.f, self.y_steps, _ = y.shape
+        self.count = self.n * self.f if pairs is None else pairs[0].numel()
+        self.shape = (self.n, self.f) if pairs is None else (self.count,)
+        self.wide = x.dtype == torch.float64
+        self.device: int = x.device.index
+        self.stream: int = torch.cuda.current_stream(x.device).cuda_stream
+
+    def empty_values(self) -> Tensor:
+        """Where values go."""
+        return torch.empty(self.shape, dtype=self.x.dtype, device=self.x.device)
+
+    def addresses(self) -> tuple[int, int, int, int, int, int]:
+        """Of x, its lengths, y, its lengths, the pairs' indices into x and y; 0 where there are none."""
+        ix, iy = (None, None) if self.pairs is None else self.pairs
+        x_lengths, y_lengths = self.lengths
+        return (
+            self.x.data_ptr(),
+            _address(x_lengths),
+            self.y.data_ptr(),
+            _address(y_lengths),
+            _address(ix),
+            _address(iy),
+        )
+
+    def fill_costs(self, table: int, each: int, height: int, first: int, number: int) -> None:
+        """Costs of the pairs `first` to `first + number` into their tables of `each` bytes, for `height` rows a thread."""
+        costs = kernel(self.device, "pair_costs", (("REAL64", int(self.wide)), ("H", height)))
+        costs.start(
+            self.stream,
+            (number, -(-self.y_steps // _TILE), -(-self.x_steps // _TILE)),
+            (256 if self.wide else 64, 1, 1),
+            0,
+            *self.addresses(),
+            table,
+            self.f,
+            self.x_steps,
+            self.y_steps,
+            self.d,
+            first,
+            each,
+            self.band,
+        )
+
+    def sum_moments(
+        self, table: int, each: int, height: int, first: int, number: int, weights: Tensor, values: Tensor, partial: int
+    ) -> None:
+        """The pairs' own sums of aligned steps, from the alignments that the backward pass left in the tables."""
+        x, x_lengths, _, y_lengths, ix, iy = self.addresses()
+        moments = kernel(self.device, "pair_moments", (("REAL64", int(self.wide)), ("H", height)))
+        moments.start(
+            self.stream,
+            (number, -(-self.y_steps // _TILE), -(-self.d // _TILE)),
+            (256 if self.wide else 64, 1, 1),
+            0,
+            x,
+            x_lengths,
+            y_lengths,
+            ix,
+            iy,
+            weights.data_ptr(),
+            values.data_ptr(),
+            partial,
+            table,
+            self.f,
+            self.x_steps,
+            self.y_steps,
+            self.d,
+            first,
+            each,
+            self.band,
+        )
+
+
+def table_bytes(groups: int, height: int, columns: int, wide: bool) -> int:
+    """Bytes of one pair's table of `groups` times 32 `height` rows: a warp's columns are skewed by its lanes."""
+    return groups * (columns + 31) * height * 32 * (16 if wide else 4)
+
+
+def _address(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
