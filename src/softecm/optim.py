@@ -183,7 +183,8 @@ class Accelerated:
         gram = turns.transpose(1, 2) @ turns
         eye = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
         ridge = 1e-10 * size + torch.finfo(gram.dtype).tiny
-        mixed_by = torch.linalg.solve(gram + ridge * eye, -(turns.transpose(1, 2) @ by[-1][..., None]))
+        mixed_by, info = torch.linalg.solve_ex(gram + ridge * eye, -(turns.transpose(1, 2) @ by[-1][..., None]))
+        mixed_by = torch.where((info == 0)[:, None, None] & torch.isfinite(mixed_by), mixed_by, 0.0)  # the plain step
         ahead: Tensor = plain.flatten(1) + ((ways + turns) @ mixed_by)[..., 0] * unit[0]
         return ahead.reshape(plain.shape)
 

@@ -14,6 +14,7 @@ from softecm.spaces.dissimilarities import HASHES, Dissimilarities
 from softecm.spaces.matrices import BLOCK_ROWS
 
 Indices = NDArray[np.int64]
+ROUNDS = 8  # of telling objects apart by those around them; two or three are the rule
 SAME = 1e-12  # costs that differ by less than this part of themselves are equal but for rounding
 
 
@@ -40,15 +41,26 @@ class Ranking:
 
     @cached_property
     def _prints(self) -> NDArray[np.uint64]:
-        """A number an object from the pairs of a dissimilarity and the other object's own key."""
-        keys = Dissimilarities().keys(torch.from_numpy(self.dissimilarities))
-        prints = np.empty(len(keys), dtype=np.uint64)
+        """A number an object from its dissimilarities and the other ends' numbers, until no more are told apart."""
+        prints = Dissimilarities().keys(torch.from_numpy(self.dissimilarities))
+        for _ in range(ROUNDS):
+            told_apart = len(np.unique(prints))
+            if told_apart == len(prints):
+                break
+            prints = self._mixed(prints)
+            if len(np.unique(prints)) == told_apart:
+                break
+        return prints
+
+    def _mixed(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """For each object, its key and the pairs of dissimilarity and key of all objects, whatever their order."""
+        mixed_in = keys.copy()
         for start in range(0, len(keys), BLOCK_ROWS):
             rows = np.ascontiguousarray(self.dissimilarities[start : start + BLOCK_ROWS], dtype=np.float64)
-            mixed = ((rows + 0.0).view(np.uint64) ^ keys) * np.uint64(HASHES[0])
+            mixed = ((rows + 0.0).view(np.uint64) * np.uint64(HASHES[2]) ^ keys) * np.uint64(HASHES[0])
             mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(HASHES[1])
-            prints[start : start + BLOCK_ROWS] = (mixed ^ (mixed >> np.uint64(32))).sum(1, dtype=np.uint64)
-        return prints
+            mixed_in[start : start + BLOCK_ROWS] += (mixed ^ (mixed >> np.uint64(32))).sum(1, dtype=np.uint64)
+        return mixed_in
 
     def ordered(self, objects: Indices, medoids: Indices) -> Indices:
         """Some of the objects, best first; ``medoids`` (c,) are the clusters' present ones."""

@@ -61,6 +61,11 @@ def soft_ecm_problem(
     """The relaxed problem of eq. 6 for as many runs as ``like`` (runs, ...) has, on its device."""
     runs = len(like)
     strength = torch.as_tensor(np.asarray(lam, dtype=np.float64)).to(like).expand(runs).contiguous()
+    if not torch.isfinite(strength).all():
+        raise ValueError(
+            f"lam must be a number within the range of {str(strength.dtype).removeprefix('torch.')}; got "
+            f"{np.asarray(lam).max():g}. Give a smaller one: beyond 1e6 it changes nothing."
+        )
     cost = mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=weights)
     kept = RELAXATIONS[relaxation](metric, focal, strength)
     problem = SoftECMProblem(metric, x, cost, kept, make_solver(solver, metric), tol)

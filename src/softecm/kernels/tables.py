@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numba as nb
 import numpy as np
 
-from softecm.kernels.entry import CODE, FLOAT64, INDEX, REAL, TRUTH, expect
+from softecm.kernels.entry import CODE, FLOAT64, INDEX, REAL, TRUTH, expect, expect_within
 from softecm.kernels.quadratic import (
     BLOCK,
     CHUNKS,
@@ -364,6 +364,7 @@ def _columns(data: TableData, p: int, slots: int) -> Columns:
             f"the lookup table must have {data.size} rows, as the columns have categories; got {slots}. The model has been "
             "damaged, or the data were encoded for another."
         )
+    expect_within("slots", data.slots, slots)
     return (
         expect("numbers", data.numbers, REAL, (n, p)),
         expect("codes", data.codes, CODE, (n, q)),
