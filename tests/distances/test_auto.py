@@ -258,3 +258,15 @@ def test_other_shapes_are_not(shape):
 
 def test_the_diamond_is_taken_as_it_is():
     assert choose(load_diamond().data).metric == "sqeuclidean"
+
+
+@pytest.mark.parametrize(
+    "form", [list, np.asarray, lambda row: np.asarray(row)[:, None]], ids=["lists", "rows", "columns"]
+)
+def test_rows_of_unequal_length_are_series(form):
+    rows = [
+        form(np.sin(np.arange(length) / 3 + shift).tolist()) for length in (12, 15, 18) for shift in (0.0, 0.1, 2.0)
+    ]
+    model = SoftECM(2, **FAST).fit(rows)
+    assert "series" in model.metric_reason_
+    assert model.predict_partition(rows[:2]).masses.shape[0] == 2

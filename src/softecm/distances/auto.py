@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -130,7 +130,7 @@ def choose_for(metric: Any, X: Any) -> Choice:
 
 def kind_of(X: Any) -> Kind:
     """What the objects are, by types and shapes alone: nothing is computed or loaded."""
-    if isinstance(X, list | tuple) and len(X) and all(getattr(row, "ndim", 0) == 2 for row in X):
+    if isinstance(X, list | tuple) and len(X) and (all(getattr(row, "ndim", 0) == 2 for row in X) or _is_ragged(X)):
         return "series"
     if getattr(X, "ndim", 2) == 3:
         refuse_channels_first(X.shape)
@@ -167,6 +167,12 @@ def numbers_of(X: Any) -> list[NDArray[Any]] | None:
     except (TypeError, ValueError):
         return None
     return list(rows.T) if rows.ndim == 2 and rows.dtype.kind in "fiu" else None
+
+
+def _is_ragged(X: Sequence[Any]) -> bool:
+    """Whether rows of numbers differ in length: series of one channel, for a table they can't be."""
+    flat = all(getattr(row, "ndim", 1) == 1 and hasattr(row, "__len__") and not isinstance(row, str) for row in X)
+    return flat and len({len(row) for row in X}) > 1 and not any(isinstance(cell, str) for row in X for cell in row)
 
 
 def _has_words(X: Any) -> bool:
