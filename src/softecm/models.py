@@ -24,7 +24,7 @@ def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
 
     Parameters
     ----------
-    path : the file ``save`` wrote
+    path : the file ``save`` wrote, or a folder that ``softecm cluster`` did
     metric : SemiMetric or callable, optional
         Needed where the model was fitted with a metric of one's own: code is not stored in a model file.
 
@@ -40,6 +40,7 @@ def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
     ...     load_model(file).predict(X[:3])
     array([0, 0, 0])
     """
+    path = os.path.join(path, "model.safetensors") if os.path.isdir(path) else path
     description, tensors = read_description(path, FORMAT, FORMAT_VERSION, "model")
     name = description.get("class")
     if not isinstance(name, str) or name not in algorithms.__all__:

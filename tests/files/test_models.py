@@ -133,3 +133,10 @@ def test_saving_before_fitting_is_refused(tmp_path):
     with pytest.raises(NotFittedError):
         SoftECM().save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_of_results_is_as_good_as_its_model(tmp_path):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = ECM(2, random_state=0).fit(X)
+    model.save(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(load_model(tmp_path).predict(X), model.labels_)
