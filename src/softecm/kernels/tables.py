@@ -364,13 +364,14 @@ def _columns(data: TableData, p: int, slots: int) -> Columns:
             f"the lookup table must have {data.size} rows, as the columns have categories; got {slots}. The model has been "
             "damaged, or the data were encoded for another."
         )
-    expect_within("slots", data.slots, slots)
+    firsts = expect("slots", data.slots, INDEX, (q,))
+    expect_within("slots", firsts, slots)
     return (
         expect("numbers", data.numbers, REAL, (n, p)),
         expect("codes", data.codes, CODE, (n, q)),
         expect("observed", data.observed, TRUTH, (gaps, p)),
         expect("scale", data.scale, REAL, (gaps,)),
-        expect("slots", data.slots, INDEX, (q,)),
+        firsts,
     )
 
 
