@@ -10,7 +10,6 @@ from softecm import ECM, FCM, SoftECM
 from softecm.datasets import make_blobs, make_cbf, make_mixed_blobs
 from softecm.distances import DTW, SeriesEuclidean, SoftDTW
 from softecm.kernels import cuda_compile
-from softecm.scores import adjusted_rand_index
 
 WHY_NOT = cuda_compile.available()
 gpu = pytest.mark.skipif(WHY_NOT is not None, reason=f"no GPU to test on: {WHY_NOT}")
@@ -46,11 +45,13 @@ def test_exact_steps_agree(metric, X, relaxation):
     [(SoftDTW(), SERIES), (SoftDTW(band=5), RAGGED), ("cosine", BLOBS)],
     ids=["soft-DTW", "ragged with a band", "cosine"],
 )
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_descents_agree(metric, X):
-    """As far as they go: a run ends when its rounds gain next to nothing, and alignments leave flat directions."""
-    cpu, cuda = both(SoftECM(3, metric=metric, n_init=2, tol=1e-9, max_iter=2000, random_state=0), X)
-    assert adjusted_rand_index(cpu.labels_, cuda.labels_) == 1.0
-    assert cuda.objective_ == pytest.approx(cpu.objective_, rel=1e-6 if metric == "cosine" else 1e-2)
+    """From the same start with the same delta: what the first stage decides, it decides by a hair."""
+    given = {"init": "k-means++", "delta": 10.0, "n_init": 1, "max_iter": 30}
+    cpu, cuda = both(SoftECM(3, metric=metric, random_state=0, **given), X)
+    np.testing.assert_allclose(cuda.partition_.masses, cpu.partition_.masses, atol=1e-4)
+    assert cuda.objective_ == pytest.approx(cpu.objective_, rel=1e-5)
 
 
 @pytest.mark.gpu
