@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softecm._checks import check_number
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
-from softecm.distances.soft_dtw import check_band, gamma_of, steps_of
+from softecm.distances.soft_dtw import check_band, gamma_of, gradients_in_both, steps_of
 from softecm.kernels.elastic import Rule, elastic, elastic_sums
 from softecm.kernels.soft_dtw import Pairs, Rows
 from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
@@ -285,13 +285,7 @@ class PairPasses(CompiledPasses):
             values, _, gradient = aligned(self.metric, SeriesBatch(x), y, ones, rows)
             return values, gradient
 
-        values, in_b = slopes_in_second(a, b)
-        _, in_a = slopes_in_second(b, a)
-        if self.metric.diverges:
-            (self_a, own_a), (self_b, own_b) = slopes_in_second(a, a), slopes_in_second(b, b)
-            values, in_a, in_b = values - 0.5 * self_a - 0.5 * self_b, in_a - own_a, in_b - own_b
-        counts = (values > 0)[:, None, None]  # below the floor the distance is 0, and flat
-        return values.clamp_min(0.0), torch.where(counts, in_a, 0.0), torch.where(counts, in_b, 0.0)
+        return gradients_in_both(slopes_in_second, a, b, divergence=self.metric.diverges)
 
 
 def aligned(metric: Elastic, x: SeriesBatch, v: Tensor, weights: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:

@@ -180,13 +180,7 @@ class PairPasses(CompiledPasses):
             values, w, moved = soft_dtw_sums(x, y, ones, pairs=rows, **self.metric.options())
             return values, 2.0 * (w[..., None] * y - moved)
 
-        values, in_b = aligned(a, b)
-        _, in_a = aligned(b, a)
-        if self.metric.divergence:
-            (self_a, own_a), (self_b, own_b) = aligned(a, a), aligned(b, b)
-            values, in_a, in_b = values - 0.5 * self_a - 0.5 * self_b, in_a - own_a, in_b - own_b
-        counts = (values > 0)[:, None, None]  # below the floor the distance is 0, and flat
-        return values.clamp_min(0.0), torch.where(counts, in_a, 0.0), torch.where(counts, in_b, 0.0)
+        return gradients_in_both(aligned, a, b, divergence=self.metric.divergence)
 
 
 @dataclass(frozen=True)
@@ -237,6 +231,22 @@ class SoftAlignments(ClosedForm):
         _, w_self, y_self = soft_dtw_sums(v - level, v - level, held, pairs=rows, **self.metric.options())
         gradient = 2.0 * ((w - w_self)[..., None] * (v - level) - (y - y_self))
         return Sums(curvature, moment, gradient)
+
+
+def gradients_in_both(
+    aligned: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], a: Tensor, b: Tensor, *, divergence: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Distances of matching rows, floored at 0, and their derivatives in either end.
+
+    ``aligned`` gives the raw values of matching rows and their derivatives in the second.
+    """
+    values, in_b = aligned(a, b)
+    _, in_a = aligned(b, a)
+    if divergence:
+        (self_a, own_a), (self_b, own_b) = aligned(a, a), aligned(b, b)
+        values, in_a, in_b = values - 0.5 * self_a - 0.5 * self_b, in_a - own_a, in_b - own_b
+    counts = (values > 0)[:, None, None]  # below the floor the distance is 0, and flat
+    return values.clamp_min(0.0), torch.where(counts, in_a, 0.0), torch.where(counts, in_b, 0.0)
 
 
 def step_terms(batch: SeriesBatch, v: Tensor, gamma: float, band: int | None, distances: Tensor) -> Tensor:

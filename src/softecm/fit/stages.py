@@ -144,39 +144,50 @@ def _started(
     few, rng = _sampled(algorithm, objects, alone.n_clusters), check_random_state(random_state)
     slow = algorithm.samples and not objects.metric.is_quadratic and isinstance(alone.init, str)
     coarse = coarsened(algorithm, few) if slow else None
-    whole, full, few = few, first, few if coarse is None else coarse
-    if coarse is not None:
-        first = _first(coarse)
+    among, unit = (few, first) if coarse is None else (coarse, _first(coarse))
     rough, auto = replace(alone, tol=max(alone.tol, ROUGH), gain=3.0 * alone.gain), isinstance(alone.delta, str)
+    if not auto and alone.delta is not None:
+        rough = replace(rough, delta=float(alone.delta) * (unit / first))
+    starts, best, close = _compared(algorithm, among, rough, unit, rng, callback, checkpoints)
+    runs = [best.best]
+    if coarse is not None:  # the best of them as the objects in full see them, and these have the last word
+        others = [run for run in np.argsort(best.solution.objective, kind="stable").tolist() if run != best.best]
+        runs = [best.best, *others][:FINALISTS]
+        finer = few.space.finer(best.solution.prototypes)
+        best = replace(best, solution=replace(best.solution, prototypes=finer))
+        close = robust_delta(algorithm, few, few, best, first, COMPARED) if auto else alone.delta
+    if auto and objects.weight >= ENOUGH * alone.n_clusters:
+        close = min(close, robust_delta(algorithm, objects, few, best, first, CLOSE))
+    settled = replace(alone, delta=close)
+    solutions = {run: in_order(best.solution, run) if isinstance(alone.init, str) else best.solution for run in runs}
+    return starts, close, torch.cat([algorithm.from_clusters(few, settled, solutions[run], run) for run in runs])
+
+
+def _compared(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    rough: Settings,
+    first: float,
+    rng: np.random.RandomState,
+    callback: Callback | None,
+    checkpoints: Checkpoints | None,
+) -> tuple[Outcome, Outcome, Any]:
+    """All starts, the best of them once delta has been found and clusters have been moved, and that delta."""
+    auto = isinstance(rough.delta, str)
     if checkpoints is not None:
         checkpoints.enter("starts")
-    fitted = partial(_fitted, algorithm, few, rng=rng, callback=callback)
-    close: Any = first if auto else alone.delta
-    if coarse is not None and not auto and close is not None:
-        close = close * (first / full)  # in the units of the coarser objects
+    fitted = partial(_fitted, algorithm, objects, rng=rng, callback=callback)
+    close: Any = first if auto else rough.delta
     starts = best = fitted(replace(rough, delta=close), first, None, checkpointer=checkpoints)
     for _ in range(PASSES - 1 if auto else 0):
-        shrunk = robust_delta(algorithm, few, few, best, first, COMPARED)
+        shrunk = robust_delta(algorithm, objects, objects, best, first, COMPARED)
         if shrunk >= SHRINKS * close:
             break
         close = shrunk
         best = fitted(replace(rough, delta=close), close, best)
-    if alone.n_clusters > 2 and algorithm.samples and objects.metric.is_quadratic and isinstance(few, InMemory):
-        best = swapped(algorithm, few, replace(rough, delta=close), best, callback)
-    if coarse is not None:  # the best as the objects in full see it
-        finer = whole.space.finer(best.solution.prototypes)
-        best, few, first = replace(best, solution=replace(best.solution, prototypes=finer)), whole, full
-        close = robust_delta(algorithm, whole, whole, best, first, COMPARED) if auto else alone.delta
-    if auto and objects.weight >= ENOUGH * alone.n_clusters:
-        close = min(close, robust_delta(algorithm, objects, few, best, first, CLOSE))
-    runs = [best.best]
-    if coarse is not None:  # the last word has what the objects in full say
-        runs += [int(run) for run in np.argsort(best.solution.objective, kind="stable") if run != best.best][
-            : FINALISTS - 1
-        ]
-    settled = replace(alone, delta=close)
-    solutions = {run: in_order(best.solution, run) if isinstance(alone.init, str) else best.solution for run in runs}
-    return starts, close, torch.cat([algorithm.from_clusters(few, settled, solutions[run], run) for run in runs])
+    if rough.n_clusters > 2 and algorithm.samples and objects.metric.is_quadratic and isinstance(objects, InMemory):
+        best = swapped(algorithm, objects, replace(rough, delta=close), best, callback)
+    return starts, best, close
 
 
 def _first(objects: Objects[Any]) -> float:

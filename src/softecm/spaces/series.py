@@ -305,11 +305,10 @@ class TimeSeries(Space):
         batch, length = as_batch(x), self.length
         if not isinstance(length, int):
             return None
-        for steps in COARSEST:
-            if length < steps * SHORTEST:
-                continue
+        wanted = DETAIL * steps_variance(batch)
+        for steps in (k for k in COARSEST if length >= k * SHORTEST):
             short = in_blocks(batch, steps)
-            if steps_variance(short) >= DETAIL * steps_variance(batch):
+            if steps_variance(short) >= wanted:
                 return replace(self, length=-(-length // steps)), short
         return None
 

@@ -9,7 +9,7 @@ from softecm.kernels.elastic.passes import At, Scaled, advance, retreat, rounded
 from softecm.kernels.elastic.rules import Rule
 from softecm.kernels.soft_dtw.blocks import Frame
 from softecm.kernels.soft_dtw.lanes import exp2_fraction, fma, load, rint, root, splat, store
-from softecm.kernels.soft_dtw.passes import cut, fill
+from softecm.kernels.soft_dtw.passes import cut, fill, lay_side_by_side, sized
 from softecm.kernels.types import Floats, Ints, Reals
 
 FRAME = Frame(channels=3, steps=8, diagonals=17, state=9)
@@ -154,17 +154,7 @@ def elastic(
         group = starts[g + 1] - first
         ends = np.empty(group, np.int64)
         rows = np.empty(group, np.int64)
-        lx = x_lengths[ix[first]]
-        ly = y_lengths[iy[first]]
-        last = lx + ly - 1
-        for lane in range(group):
-            n = x_lengths[ix[first + lane]]
-            m = y_lengths[iy[first + lane]]
-            rows[lane] = n
-            ends[lane] = n + m - 2
-            lx = max(lx, n)
-            ly = max(ly, m)
-            last = max(last, n + m - 1)
+        lx, ly, last = sized(x_lengths, y_lengths, ix, iy, first, rows, ends)
         reach = band * (max(lx, ly) - 1) if band >= 0 else band
         xs = (lx * group + 2 * width - 1) // width * width
         ys = (ly * group + 2 * width - 1) // width * width
@@ -182,15 +172,7 @@ def elastic(
             added + (d + 2) * ys,
         )  # fmt: skip
         fill(ws, np.int64(0), up, zero)
-        for lane in range(group):
-            a = x[ix[first + lane]]
-            for c in range(d):
-                for i in range(rows[lane]):
-                    ws[c * xs + i * group + lane] = a[i, c]
-            a = y[iy[first + lane]]
-            for c in range(d):
-                for j in range(ends[lane] - rows[lane] + 2):
-                    ws[y0 + c * ys + (ly - 1 - j) * group + lane] = a[j, c]
+        lay_side_by_side(ws, x, y, ix, iy, first, rows, ends, xs, y0, ys, ly)
         fill(ws, up, z0, zero)
         _lay_steps(ws, at, rule, scaled, np.int64(0), xs, lx, up, np.int64(-1))
         _lay_steps(ws, at, rule, scaled, y0, ys, ly, left, np.int64(1))

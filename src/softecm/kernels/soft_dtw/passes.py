@@ -51,6 +51,43 @@ def fill(ws: Reals, begin: int | np.int64, end: int, value: Real) -> None:
 
 
 @_jit
+def sized(
+    x_lengths: Ints, y_lengths: Ints, ix: Ints, iy: Ints, first: int, rows: Ints, ends: Ints
+) -> tuple[int, int, int]:
+    """Steps of x and last diagonal of each pair, into `rows` and `ends`; the most steps of x, of y, and of diagonals."""
+    lx = x_lengths[ix[first]]  # not 0: Numba would compile what it is passed to for the literal as well
+    ly = y_lengths[iy[first]]
+    last = lx + ly - 1
+    for lane in range(len(rows)):
+        n = x_lengths[ix[first + lane]]
+        m = y_lengths[iy[first + lane]]
+        rows[lane] = n
+        ends[lane] = n + m - 2
+        lx = max(lx, n)
+        ly = max(ly, m)
+        last = max(last, n + m - 1)
+    return lx, ly, last
+
+
+@_jit
+def lay_side_by_side(
+    ws: Reals, x: Reals, y: Reals, ix: Ints, iy: Ints, first: int, rows: Ints, ends: Ints,
+    xs: int, y0: int, ys: int, ly: int,
+) -> None:  # fmt: skip
+    """A group's series, the same step of all pairs in a row; those of y, from `y0` on, from their ends."""
+    group = len(rows)
+    for lane in range(group):
+        a = x[ix[first + lane]]
+        for c in range(x.shape[2]):
+            for i in range(rows[lane]):
+                ws[c * xs + i * group + lane] = a[i, c]
+        a = y[iy[first + lane]]
+        for c in range(x.shape[2]):
+            for j in range(ends[lane] - rows[lane] + 2):
+                ws[y0 + c * ys + (ly - 1 - j) * group + lane] = a[j, c]
+
+
+@_jit
 def advance(
     ws: Reals, begin: int, end: int, lx: int, ly: int, reach: int, group: int, d: int, scale: Real,
     xs: int, ys: int, z0: int, zs: int, table: int, stored: bool,

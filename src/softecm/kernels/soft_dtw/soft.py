@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softecm.kernels.compiling import compiled
-from softecm.kernels.soft_dtw.passes import advance, cut, fill, retreat
+from softecm.kernels.soft_dtw.passes import advance, cut, fill, lay_side_by_side, retreat, sized
 from softecm.kernels.types import Floats, Ints, Reals
 
 _jit = compiled()
@@ -27,17 +27,7 @@ def soft_dtw(
         group = starts[g + 1] - first
         ends = np.empty(group, np.int64)
         rows = np.empty(group, np.int64)
-        lx = x_lengths[ix[first]]  # not 0: Numba would compile what it is passed to for the literal as well
-        ly = y_lengths[iy[first]]
-        last = lx + ly - 1
-        for lane in range(group):
-            n = x_lengths[ix[first + lane]]
-            m = y_lengths[iy[first + lane]]
-            rows[lane] = n
-            ends[lane] = n + m - 2
-            lx = max(lx, n)
-            ly = max(ly, m)
-            last = max(last, n + m - 1)
+        lx, ly, last = sized(x_lengths, y_lengths, ix, iy, first, rows, ends)
         reach = band * (max(lx, ly) - 1) if band >= 0 else band
         xs = (lx * group + 2 * width - 1) // width * width
         ys = (ly * group + 2 * width - 1) // width * width
@@ -48,15 +38,7 @@ def soft_dtw(
         w0 = f0 + 5 * zs
         t0 = w0 + (d + 1) * ys
         fill(ws, np.int64(0), z0, zero)
-        for lane in range(group):
-            a = x[ix[first + lane]]
-            for c in range(d):
-                for i in range(rows[lane]):
-                    ws[c * xs + i * group + lane] = a[i, c]
-            a = y[iy[first + lane]]
-            for c in range(d):
-                for j in range(ends[lane] - rows[lane] + 2):
-                    ws[y0 + c * ys + (ly - 1 - j) * group + lane] = a[j, c]
+        lay_side_by_side(ws, x, y, ix, iy, first, rows, ends, xs, y0, ys, ly)
         for b in range(3):
             fill(ws, z0 + 2 * b * zs, z0 + (2 * b + 1) * zs, zero)
             fill(ws, z0 + (2 * b + 1) * zs, z0 + (2 * b + 2) * zs, ws.dtype.type(-1e38))
