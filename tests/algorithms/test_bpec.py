@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from golden import load, partition
 from problems import largest_rise
 from softecm import BPEC, FocalSets, load_model
+from softecm.algorithms import bpec as bpec_module
 from softecm.algorithms.bpec import bpec, delta_bel
 from softecm.datasets import load_diamond, make_blobs
 from softecm.objective import update_masses
@@ -115,3 +117,17 @@ def test_bad_parameters(parameters, message):
 def test_dissimilarities_are_refused():
     with pytest.raises(ValueError, match=r"X must hold one object a row; .*looks like dissimilarities\. Use SoftECM"):
         BPEC().fit(pairwise_distances(load_diamond().data))
+
+
+@pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.parametrize("piece", [1.0, 1e4, 1e9])
+def test_neighbours_found_in_pieces_are_those_of_all_at_once(piece, copies, rng, monkeypatch):
+    monkeypatch.setattr(bpec_module, "PIECE", piece)
+    x = rng.normal(size=(60, 3))
+    x = x[rng.integers(0, 12, 60)] if copies else x
+    near, neighbours = bpec_module._neighbours(x, 7)
+    expected, which = NearestNeighbors(n_neighbors=7).fit(x).kneighbors()
+    np.testing.assert_allclose(near, expected, atol=1e-12)
+    assert (neighbours != np.arange(60)[:, None]).all()
+    if not copies:
+        np.testing.assert_array_equal(neighbours, which)
