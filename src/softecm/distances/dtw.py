@@ -82,7 +82,6 @@ class DTW(SemiMetric):
     length: int | str = "median"
     layout: str = "tslearn"
     name = "dtw"
-    gpu = False  # values have a kernel there, alignments have not
     space = TimeSeries
 
     def __post_init__(self) -> None:

@@ -33,7 +33,6 @@ class Elastic(SemiMetric):
     length: int | str = "median"
     layout: str = "tslearn"
     space = TimeSeries
-    gpu = False
     degree = 1.0
     #: Whether every channel is aligned for itself.
     by_channel: ClassVar[bool] = False

@@ -8,7 +8,7 @@ import torch
 
 from softecm.kernels import cuda_compile
 from softecm.kernels.soft_dtw import cuda as soft_dtw_cuda
-from softecm.kernels.soft_dtw import reference
+from softecm.kernels.soft_dtw import cuda_pairs, reference
 
 WHY_NOT = soft_dtw_cuda.available()
 gpu = [pytest.mark.gpu, pytest.mark.skipif(WHY_NOT is not None, reason=f"no GPU to test on: {WHY_NOT}")]
@@ -148,7 +148,7 @@ class TestRuns:
 
     def test_chunks_give_the_same(self, problem, monkeypatch):
         whole = problem.solve()
-        monkeypatch.setattr(soft_dtw_cuda, "_PARTIAL_BYTES", 50_000)
+        monkeypatch.setattr(cuda_pairs, "_PARTIAL_BYTES", 50_000)
         for a, b in zip(whole, problem.solve(), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-3)
 

@@ -49,6 +49,7 @@
 #define FORWARD (PASS != 2)
 #define BACKWARD (GRAD && PASS != 1)
 
+#include "shares.cuh"
 #include "soft_dtw_cells.cuh"
 
 // ------------------------------------------------------------------------------------------------------- kernel
@@ -173,12 +174,7 @@ soft_dtw(const real *__restrict__ x, const i64 *__restrict__ x_lengths, const re
                         real a = __shfl_up_sync(FULL, below, 1);
                         const real border = ring_get(in + k * REAL_BYTES);
                         a = lane == 0 ? border : a;
-#if GRAD && !REAL64
-                        noise += 0x4f1bcd;  // the golden ratio of 2^23: fractions spread evenly
-                        const real dither = __fmaf_rn(__uint_as_float((noise & 0x7fffff) | 0x3f800000), 0.96f, -1.44f);
-#else
-                        const real dither = 0;
-#endif
+                        const real dither = GRAD ? next_dither(noise) : (real)0;
                         if (all || (col >= enter && col <= leave)) {
                             Cell cells[H];
 #if TABLE

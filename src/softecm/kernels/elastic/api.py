@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+import logging
+from functools import lru_cache, partial
 from typing import NamedTuple, Protocol
 
 import torch
@@ -11,6 +12,9 @@ from torch import Tensor
 from softecm.kernels.elastic.rules import Rule
 from softecm.kernels.soft_dtw import Pairs, check
 from softecm.kernels.soft_dtw.checks import check_weights
+from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS
+
+logger = logging.getLogger("softecm")
 
 
 class Sums(NamedTuple):
@@ -33,7 +37,8 @@ def elastic(
 ) -> Tensor:
     """The distance that a rule makes, of every series with every prototype, differentiable in both.
 
-    Parameters as in `softecm.kernels.soft_dtw.soft_dtw`; computed on the CPU. First derivatives only; where the rule is
+    Parameters as in `softecm.kernels.soft_dtw.soft_dtw`; computed where the series are, on the CPU if those on a GPU have
+    more channels than its kernel takes. First derivatives only; where the rule is
     hard, those of the cost along one best alignment.
 
     Returns
@@ -75,6 +80,16 @@ def elastic_sums(
     check_weights(weights, x, y, pairs)
     least = rule.gamma if rule.gamma > 0 else 1e-30 if floor is None else floor
     return _solve(x, y, weights, _Rest(rule, band, x_lengths, y_lengths, pairs), max(least, 1e-30))
+
+
+@lru_cache(maxsize=16)
+def _say_once(channels: int) -> None:
+    """That the GPU is not used, once for a number of channels."""
+    logger.warning(
+        "elastic distances of %d channels are worked out on the CPU: on the GPU there is code for up to %d",
+        channels,
+        IN_REGISTERS,
+    )
 
 
 class _Rest(NamedTuple):
@@ -125,6 +140,24 @@ class _Elastic(torch.autograd.Function):
 
 
 def _solve(x: Tensor, y: Tensor, weights: Tensor | None, rest: _Rest, floor: float) -> Sums:
+    if x.is_cuda:
+        from softecm.kernels.elastic import cuda
+
+        if cuda.takes(x):
+            return Sums(
+                *cuda.solve(
+                    x.detach(),
+                    rest.x_lengths,
+                    y.detach(),
+                    rest.y_lengths,
+                    rest.pairs,
+                    None if weights is None else weights.detach(),
+                    rest.rule,
+                    floor,
+                    rest.band,
+                )
+            )
+        _say_once(x.shape[2])
     from softecm.kernels.elastic.kernel import FRAME
     from softecm.kernels.elastic.kernel import elastic as kernel
     from softecm.kernels.soft_dtw import cpu

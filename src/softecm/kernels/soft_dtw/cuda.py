@@ -11,7 +11,6 @@ to run: every pair writes sums of its own, and these are added in a fixed order.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,13 +19,12 @@ from torch import Tensor
 
 from softecm.kernels.cuda_compile import Card, Kernel, available, card, kernel, on
 from softecm.kernels.soft_dtw.checks import Pairs
-from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS, TABLE_BYTES, PairsOnCard, table_bytes
+from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS, TABLE_BYTES, PairsOnCard, parts, table_bytes
 
 __all__ = ["available", "forward", "forward_backward"]
 
 
 _LN2 = math.log(2.0)
-_PARTIAL_BYTES = 1 << 29  # the pairs' own gradient sums, per chunk; fixed, so that the order of addition is
 
 
 def forward(
@@ -128,7 +126,7 @@ class _Job:
             values = job.empty_values()
             if job.count:
                 launch, slots, room = self._room(job.count, False, 0)
-                for first, number in _parts(job.count, launch.together(slots, job.count)):
+                for first, number in parts(job.count, launch.together(slots, job.count)):
                     self._align(launch, slots, room, 0, values, None, first, number)
             return values
 
@@ -144,14 +142,13 @@ class _Job:
             if weights.dtype != x.dtype or weights.device != x.device or not weights.is_contiguous():
                 weights = weights.to(dtype=x.dtype, device=x.device).contiguous()
             row = width * x.element_size()
-            whole = 1 if job.pairs is not None and not job.by_rows else f  # a chunk holds whole rows of the (n, f) grid
-            chunk = min(job.count, max(1, _PARTIAL_BYTES // (row * whole)) * whole)
+            chunk = job.chunk(row)
             launch, slots, room = self._room(chunk, True, -(-chunk * row // 256) * 256)
-            for begin, size in _parts(job.count, chunk):
-                for first, number in _parts(size, launch.together(slots, size)):
+            for begin, size in parts(job.count, chunk):
+                for first, number in parts(size, launch.together(slots, size)):
                     partial = room.partial + first * row
                     self._align(launch, slots, room, partial, values, weights, begin + first, number)
-                self._add_up(room.partial, sums, begin, size, width)
+                job.add_up(room.partial, sums, begin, size, width)
             return values, sums.select(2, 0), sums.narrow(2, 1, job.d)
 
     def _room(self, number: int, gradient: bool, partial: int) -> tuple[_Launch, int, _Room]:
@@ -221,41 +218,6 @@ class _Job:
             )
         if launch.in_table and weights is not None:
             job.sum_moments(room.table, launch.table, plan.rows, first, number, weights, values, partial)
-
-    def _add_up(self, partial: int, sums: Tensor, first: int, number: int, width: int) -> None:
-        """Add the pairs' sums up by prototype, in a fixed order."""
-        job = self.on
-        order = start = None
-        if job.pairs is not None and not job.by_rows:
-            ids, order = torch.sort(job.pairs[1][first : first + number], stable=True)
-            start = torch.searchsorted(ids, torch.arange(job.f + 1, device=ids.device))
-        members = -(-number // job.f)
-        parts = min(64, members // 1024) if members >= 4096 else 1
-        columns = min(-(-width // 32), 65535)
-        add = kernel(job.device, "sum_by_prototype", (("REAL64", int(job.wide)),))
-        into = sums if parts == 1 else sums.new_empty((parts, job.f, width))
-        add.start(
-            job.stream,
-            (job.f, columns, parts),
-            (32, 16, 1),
-            0,
-            partial,
-            0 if order is None else order.data_ptr(),
-            0 if start is None else start.data_ptr(),
-            into.data_ptr(),
-            job.f,
-            members,
-            width,
-            int(first > 0 and parts == 1),
-        )
-        if parts > 1:
-            again = (into.data_ptr(), 0, 0, sums.data_ptr(), job.f, parts, width, int(first > 0))
-            add.start(job.stream, (job.f, columns, 1), (32, 16, 1), 0, *again)
-
-
-def _parts(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Where parts of at most `size` begin, and how many they have."""
-    return ((first, min(size, count - first)) for first in range(0, count, size))
 
 
 # ---------------------------------------------------------------------------------------------------- planning

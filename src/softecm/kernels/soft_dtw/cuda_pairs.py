@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -10,6 +12,7 @@ from softecm.kernels.soft_dtw.checks import Pairs, Rows
 
 IN_REGISTERS = 8  # channels a recursion handles itself; of more, the costs are put into a table first
 TABLE_BYTES = 1 << 31  # tables of the pairs that one launch handles, where each pair has one of its own
+_PARTIAL_BYTES = 1 << 29  # the pairs' own gradient sums, per chunk; fixed, so that the order of addition is
 _TILE = 64  # steps by steps (or channels) of one block of `pair_costs` and `pair_moments`
 
 
@@ -109,6 +112,45 @@ class PairsOnCard:
             each,
             self.band,
         )
+
+    def chunk(self, row: int) -> int:
+        """Pairs whose own sums, of `row` bytes each, are kept at a time: whole rows of the (n, f) grid."""
+        whole = 1 if self.pairs is not None and not self.by_rows else self.f
+        return min(self.count, max(1, _PARTIAL_BYTES // (row * whole)) * whole)
+
+    def add_up(self, partial: int, sums: Tensor, first: int, number: int, width: int) -> None:
+        """Add the pairs' sums up by prototype, in a fixed order."""
+        order = start = None
+        if self.pairs is not None and not self.by_rows:
+            ids, order = torch.sort(self.pairs[1][first : first + number], stable=True)
+            start = torch.searchsorted(ids, torch.arange(self.f + 1, device=ids.device))
+        members = -(-number // self.f)
+        shares = min(64, members // 1024) if members >= 4096 else 1
+        columns = min(-(-width // 32), 65535)
+        add = kernel(self.device, "sum_by_prototype", (("REAL64", int(self.wide)),))
+        into = sums if shares == 1 else sums.new_empty((shares, self.f, width))
+        add.start(
+            self.stream,
+            (self.f, columns, shares),
+            (32, 16, 1),
+            0,
+            partial,
+            0 if order is None else order.data_ptr(),
+            0 if start is None else start.data_ptr(),
+            into.data_ptr(),
+            self.f,
+            members,
+            width,
+            int(first > 0 and shares == 1),
+        )
+        if shares > 1:
+            again = (into.data_ptr(), 0, 0, sums.data_ptr(), self.f, shares, width, int(first > 0))
+            add.start(self.stream, (self.f, columns, 1), (32, 16, 1), 0, *again)
+
+
+def parts(count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where parts of at most `size` begin, and how many they have."""
+    return ((first, min(size, count - first)) for first in range(0, count, size))
 
 
 def table_bytes(groups: int, height: int, columns: int, wide: bool) -> int:
