@@ -165,11 +165,12 @@ def dtw_sums(
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
     check_weights(weights, x, y, pairs)
     if x.is_cuda:
-        from softecm.kernels.elastic import Rule, cuda
+        from softecm.kernels.elastic.cuda import solve, takes
+        from softecm.kernels.elastic.rules import adtw
 
-        if cuda.takes(x):
+        if takes(x):
             given = x.detach(), x_lengths, y.detach(), y_lengths, pairs, weights.detach()
-            values, mass, slope = cuda.solve(*given, Rule(0.0, True), 1.0, band)
+            values, mass, slope = solve(*given, adtw(0.0, 0.0), 1.0, band)
             return values, mass[..., 0], mass * torch.where(mass != 0, y.detach(), 0.0) - 0.5 * slope
     xc, lx, yc, ly, p = _to_cpu(x, x_lengths, y, y_lengths, pairs)
     out = cpu.forward_backward(xc, lx, yc, ly, p, weights.detach().cpu(), 1.0, band, hard=True)
