@@ -146,7 +146,13 @@ def test_without_a_gpu_the_report_says_so():
         assert last.name.endswith("(GPU)")
     else:
         assert (last.name, last.skipped, last.detail) == ("same on a GPU", True, "there is no GPU here")
-    assert "CPU only" in check_semimetric("dtw").checks[-1].detail
+
+
+def test_a_metric_may_have_code_for_the_cpu_only():
+    class Near(SquaredEuclidean):
+        gpu = False
+
+    assert "CPU only" in check_semimetric(Near()).checks[-1].detail
 
 
 def test_few_objects_are_enough():
