@@ -38,6 +38,7 @@ _WHERE = {
     "BPEC": "softecm.algorithms.bpec",
     "CredalPartition": "softecm.belief",
     "FocalSets": "softecm.belief",
+    "consensus": "softecm.belief",
     "load_model": "softecm.models",
     "CollapseWarning": "softecm._warnings",
     "EmptyClusterWarning": "softecm._warnings",
@@ -84,6 +85,7 @@ __all__ = [
     "barycenters",
     "baselines",
     "belief",
+    "consensus",
     "constraints",
     "datasets",
     "distances",
@@ -127,7 +129,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.fcm import FCM
     from softecm.algorithms.recm import RECM
     from softecm.algorithms.soft_ecm import SoftECM
-    from softecm.belief import CredalPartition, FocalSets
+    from softecm.belief import CredalPartition, FocalSets, consensus
     from softecm.distances.functions import soft_dtw
     from softecm.models import load_model
     from softecm.optim import GradientDescent

@@ -1,5 +1,6 @@
 """Mass functions on sets of clusters: which sets, what follows from the masses, and the credal partition."""
 
+from softecm.belief.combining import consensus
 from softecm.belief.decided import Decisions
 from softecm.belief.focal import FocalSets
 from softecm.belief.partition import CredalPartition
@@ -20,6 +21,7 @@ __all__ = [
     "FocalSets",
     "belief",
     "commonality",
+    "consensus",
     "decisions",
     "normalise",
     "pignistic",

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softecm.belief import assignments, decided, files, show, transforms
 from softecm.belief.checks import IntArray, float_array, frozen, hard_labels, valid
+from softecm.belief.combining import Combining
 from softecm.belief.decided import CLEAR, Decisions
 from softecm.belief.focal import FocalSets, _cluster_set
 from softecm.belief.rough import RoughSets
@@ -22,7 +23,7 @@ __all__ = ["CredalPartition"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CredalPartition(RoughSets):
+class CredalPartition(RoughSets, Combining):
     r"""Which cluster, or between which, or none: a mass function for each of n objects.
 
     Row i holds :math:`m_i(\emptyset)`, then :math:`m_i(A)` for every focal set A, adding up to 1. Mass on a

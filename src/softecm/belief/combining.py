@@ -1,0 +1,171 @@
+"""What partitions do with one another: combine, agree on numbers; and with themselves: be trusted less, be merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import Self, TypeVar
+
+from numpy.typing import ArrayLike
+
+from softecm.belief import combination, transforms
+from softecm.belief.combination import CombinationRule
+from softecm.belief.focal import FocalSets
+from softecm.belief.transforms import FloatArray
+
+P = TypeVar("P", bound="Combining")
+
+
+class Combining:
+    """Combination, discounting, merging and matching, for whoever has masses on focal sets."""
+
+    masses: FloatArray
+    focal_sets: FocalSets
+
+    @classmethod
+    def _trusted(cls, masses: FloatArray, focal_sets: FocalSets) -> Self:
+        raise NotImplementedError
+
+    def combine(self, *others: Self, rule: CombinationRule = "dempster") -> Self:
+        r"""One partition from several about the same objects and clusters: two experts, two views, ten runs.
+
+        Parameters
+        ----------
+        *others : CredalPartition
+            Clusters must be numbered alike: see :meth:`match`.
+        rule : {"dempster", "conjunctive", "disjunctive", "average", "cautious"}, default "dempster"
+            "conjunctive": all are right, contradictions go to ∅; "dempster": the same without ∅; "disjunctive": at least
+            one is right; "average": the mean; "cautious": all are right, but may repeat each other. See
+            :mod:`softecm.belief.combination`.
+
+        Examples
+        --------
+        >>> from softecm import CredalPartition, FocalSets
+        >>> doctor = CredalPartition([[0.0, 0.6, 0.0, 0.4]], FocalSets.full(2))
+        >>> nurse = CredalPartition([[0.0, 0.5, 0.2, 0.3]], FocalSets.full(2))
+        >>> doctor.combine(nurse).masses.round(2)
+        array([[0.  , 0.77, 0.09, 0.14]])
+        >>> doctor.combine(nurse, rule="average").masses.round(2)
+        array([[0.  , 0.55, 0.1 , 0.35]])
+        """
+        for other in others:
+            self._same_kind(other)
+        sources = [(one.masses, one.focal_sets) for one in (self, *others)]
+        if rule == "average":
+            return self._trusted(*combination.averaged(sources))
+        return self._trusted(*reduce(lambda a, b: combination.combined(a, b, rule), sources))
+
+    def discount(self, reliability: ArrayLike) -> Self:
+        """The partition trusted only so far: the rest of each object's mass goes to Ω, "could be any".
+
+        Parameters
+        ----------
+        reliability : float, or array-like of shape (n,)
+            From 0 (it says nothing) to 1 (as it is).
+
+        Examples
+        --------
+        >>> from softecm import CredalPartition
+        >>> CredalPartition.from_hard([0, 1]).discount(0.8).masses
+        array([[0. , 0.8, 0. , 0.2],
+               [0. , 0. , 0.8, 0.2]])
+        """
+        return self._trusted(*combination.discounted((self.masses, self.focal_sets), reliability))
+
+    def coarsen(self, groups: Iterable[Iterable[int]]) -> Self:
+        """The partition with clusters merged: each group becomes one cluster, in the order given.
+
+        Parameters
+        ----------
+        groups : lists of int
+            Each cluster in one of them. An object between merged clusters is in their union.
+
+        Examples
+        --------
+        >>> from softecm import CredalPartition
+        >>> CredalPartition.from_fuzzy([[0.2, 0.3, 0.5]]).coarsen([(0, 2), (1,)]).masses
+        array([[0. , 0.7, 0.3]])
+        """
+        return self._trusted(*combination.coarsened((self.masses, self.focal_sets), groups))
+
+    def match(self, other: Self) -> Self:
+        """The partition with its clusters numbered as another's of the same objects that they are most like.
+
+        Clusters that the other does not have are numbered after its own; where it has more, their columns are zero.
+
+        Parameters
+        ----------
+        other : CredalPartition
+
+        Examples
+        --------
+        >>> from softecm import CredalPartition
+        >>> again = CredalPartition.from_hard([1, 1, 0, 2]).match(CredalPartition.from_hard([0, 0, 1, 2]))
+        >>> again.labels()
+        array([0, 0, 1, 2])
+        """
+        self._same_kind(other)
+        if len(self.masses) != len(other.masses):
+            raise ValueError(
+                f"partitions must be about the same objects to be matched; got {len(self.masses)} and {len(other.masses)} "
+                "objects. Take the objects they have in common, in the same order."
+            )
+        one, reference = (transforms.pignistic(p.masses, p.focal_sets) for p in (self, other))
+        into = combination.matching(one, reference)
+        n_clusters = max(one.shape[1], reference.shape[1])
+        return self._trusted(*combination.renumbered((self.masses, self.focal_sets), into.tolist(), n_clusters))
+
+    def _among(self, n_clusters: int) -> Self:
+        """The same with more clusters, which get no mass."""
+        own = self.focal_sets.n_clusters
+        return self._trusted(*combination.renumbered((self.masses, self.focal_sets), range(own), n_clusters))
+
+    def _same_kind(self, other: object) -> None:
+        if not isinstance(other, Combining):
+            raise TypeError(
+                f"the other must be a CredalPartition; got {type(other).__name__}. "
+                "Make one with CredalPartition.from_hard or from_fuzzy."
+            )
+
+
+def consensus(partitions: Iterable[P], rule: CombinationRule = "average") -> P:
+    """One answer from many partitions of the same objects, whatever their clusters are called.
+
+    All are matched to the one that agrees most with the others, then combined.
+
+    Parameters
+    ----------
+    partitions : iterable of CredalPartition
+        At least one.
+    rule : {"average", "dempster", "conjunctive", "disjunctive", "cautious"}, default "average"
+        As for :meth:`CredalPartition.combine`.
+
+    Returns
+    -------
+    CredalPartition
+        With as many clusters as the largest of them has.
+
+    Examples
+    --------
+    >>> from softecm import CredalPartition, consensus
+    >>> runs = [CredalPartition.from_hard(labels) for labels in ([0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 1])]
+    >>> consensus(runs).pignistic().round(2)
+    array([[1.  , 0.  ],
+           [1.  , 0.  ],
+           [0.33, 0.67],
+           [0.  , 1.  ]])
+    """
+    given = list(partitions)
+    if not given:
+        raise ValueError("consensus must have at least one partition; got none.")
+    first, *others = given
+    for other in others:
+        first._same_kind(other)
+        if len(other.masses) != len(first.masses):
+            raise ValueError(
+                f"partitions must be about the same objects; got {len(first.masses)} and {len(other.masses)} objects."
+            )
+    middle = given[combination.most_agreed([transforms.pignistic(p.masses, p.focal_sets) for p in given])]
+    widest = max(p.focal_sets.n_clusters for p in given)
+    alike = [p.match(middle)._among(widest) for p in given]
+    return alike[0].combine(*alike[1:], rule=rule)
