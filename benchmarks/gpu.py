@@ -25,8 +25,9 @@ from softecm.kernels import elastic as el
 from softecm.kernels.soft_dtw import cuda as soft_dtw_cuda
 from softecm.kernels.soft_dtw import cuda_hard, dtw_sums
 
-# n, f, L, d, our aim (10^9 cells a second), Maghoumi's kernel there (speed, MB)
-SHAPES = [
+# n, f, L (or that of the series and that of the prototypes), d, our aim (10^9 cells a second), Maghoumi's kernel there
+# (speed, MB)
+SHAPES: list[tuple[int, int, int | tuple[int, int], int, int | None, float | None, int | None]] = [
     (128, 6, 64, 1, 40, 1.3, 75),
     (128, 6, 128, 1, 70, 4.7, 359),
     (128, 6, 256, 1, 130, 8.9, 1230),
@@ -39,6 +40,7 @@ SHAPES = [
     (1024, 8, 640, 1, 450, None, None),
     (4, 3, 5000, 1, 150, None, None),
     (64, 6, 300, 64, 80, None, None),
+    (16, 1, (512, 128), 88, None, None, None),
 ]
 
 # n, f, L, d, band, type, our aim (10^9 cells of the whole table a second)
@@ -105,12 +107,12 @@ def relative_error(x: torch.Tensor, y: torch.Tensor, weights: torch.Tensor, gamm
     return float((gradient(x, y, weights, gamma) - exact).norm() / exact.norm())
 
 
-def measured(n: int, f: int, steps: int, d: int, peer: type | None) -> dict[str, float]:
+def measured(n: int, f: int, steps: tuple[int, int], d: int, peer: type | None) -> dict[str, float]:
     g = torch.Generator(device="cuda").manual_seed(0)
-    x = torch.randn(n, steps, d, device="cuda", generator=g)
-    y = torch.randn(f, steps, d, device="cuda", generator=g)
+    x = torch.randn(n, steps[0], d, device="cuda", generator=g)
+    y = torch.randn(f, steps[1], d, device="cuda", generator=g)
     weights = torch.rand(n, f, device="cuda", generator=g)
-    cells = n * f * steps * steps
+    cells = n * f * steps[0] * steps[1]
 
     def both() -> object:
         return soft_dtw_cuda.forward_backward(x, None, y, None, None, weights, 1.0, None)
@@ -118,7 +120,7 @@ def measured(n: int, f: int, steps: int, d: int, peer: type | None) -> dict[str,
     out = {"ms": milliseconds(both, cells), "MB": peak(both)}
     out["value"] = milliseconds(lambda: soft_dtw_cuda.forward(x, None, y, None, None, 1.0, None), cells)
     out["error"] = relative_error(x[:512], y, weights[:512], 1.0)
-    if peer is not None and steps <= 1024:
+    if peer is not None and max(steps) <= 1024:
         loss = peer(True, gamma=1.0)
         repeated = x.repeat_interleave(f, 0)
         prototypes = y.repeat(n, 1, 1).requires_grad_()
@@ -225,12 +227,13 @@ def main() -> None:
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for n, f, steps, d, asked, before, before_mb in SHAPES:
-        r = measured(n, f, steps, d, peer)
-        cells = n * f * steps * steps / 1e6
+        lengths = steps if isinstance(steps, tuple) else (steps, steps)
+        r = measured(n, f, lengths, d, peer)
+        cells = n * f * lengths[0] * lengths[1] / 1e6
         theirs = f"{cells / r['peer']:.1f}" if "peer" in r else f"({before or '–'})"
         theirs_mb = f"{r['peer MB']:.0f}" if "peer MB" in r else f"({before_mb or '–'})"
         lines.append(
-            f"| {n * f} | {steps} | {d} | {r['ms']:.3f} | {cells / r['ms']:.0f} | {asked or '–'} | "
+            f"| {n * f} | {' x '.join(map(str, lengths[: 2 if lengths[0] != lengths[1] else 1]))} | {d} | {r['ms']:.3f} | {cells / r['ms']:.0f} | {asked or '–'} | "
             f"{cells / r['value']:.0f} | {r['MB']:.0f} | {r['error']:.1e} | {theirs} | {theirs_mb} |"
         )
         print(lines[-1], flush=True)
