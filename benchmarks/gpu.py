@@ -233,7 +233,7 @@ def main() -> None:
         theirs = f"{cells / r['peer']:.1f}" if "peer" in r else f"({before or '–'})"
         theirs_mb = f"{r['peer MB']:.0f}" if "peer MB" in r else f"({before_mb or '–'})"
         lines.append(
-            f"| {n * f} | {' x '.join(map(str, lengths[: 2 if lengths[0] != lengths[1] else 1]))} | {d} | {r['ms']:.3f} | {cells / r['ms']:.0f} | {asked or '–'} | "
+            f"| {n * f} | {' x '.join(map(str, dict.fromkeys(lengths)))} | {d} | {r['ms']:.3f} | {cells / r['ms']:.0f} | {asked or '–'} | "
             f"{cells / r['value']:.0f} | {r['MB']:.0f} | {r['error']:.1e} | {theirs} | {theirs_mb} |"
         )
         print(lines[-1], flush=True)
