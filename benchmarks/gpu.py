@@ -228,12 +228,13 @@ def main() -> None:
     ]
     for n, f, steps, d, asked, before, before_mb in SHAPES:
         lengths = steps if isinstance(steps, tuple) else (steps, steps)
+        length = " x ".join(map(str, dict.fromkeys(lengths)))
         r = measured(n, f, lengths, d, peer)
         cells = n * f * lengths[0] * lengths[1] / 1e6
         theirs = f"{cells / r['peer']:.1f}" if "peer" in r else f"({before or '–'})"
         theirs_mb = f"{r['peer MB']:.0f}" if "peer MB" in r else f"({before_mb or '–'})"
         lines.append(
-            f"| {n * f} | {' x '.join(map(str, dict.fromkeys(lengths)))} | {d} | {r['ms']:.3f} | {cells / r['ms']:.0f} | {asked or '–'} | "
+            f"| {n * f} | {length} | {d} | {r['ms']:.3f} | {cells / r['ms']:.0f} | {asked or '–'} | "
             f"{cells / r['value']:.0f} | {r['MB']:.0f} | {r['error']:.1e} | {theirs} | {theirs_mb} |"
         )
         print(lines[-1], flush=True)
