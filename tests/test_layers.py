@@ -34,7 +34,7 @@ LAYERS = [
     ("objective, in equations", "objective objective.equations objective.evaluate"),
     ("solvers", "optim"),
     ("objective, as problems", "objective.links objective.linked objective.problem objective.relaxations"),
-    ("report", "report"),
+    ("report, explanations", "report explain"),
     ("fit", "fit"),
     ("models as files", "files.fitted files.models files.values"),
     ("blocks", "distributed"),

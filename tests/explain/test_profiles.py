@@ -1,0 +1,114 @@
+"""Profiles of groups: planted columns are found, effects and intervals are what they say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softecm import CredalPartition, FocalSets
+from softecm.explain import profile
+from softecm.explain.effects import cliffs_delta, quantile
+
+
+def planted(seed, n=300, groups=3, telling=4, noise=12):
+    """A table whose first columns (numbers and words) differ between hard groups, the others do not."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, groups, n)
+    table = {}
+    for j in range(telling):
+        distinct = labels == rng.integers(0, groups)
+        if j % 2:
+            table[f"word {j}"] = np.where(rng.uniform(size=n) < np.where(distinct, 0.85, 0.25), "yes", "no")
+        else:
+            table[f"number {j}"] = rng.normal(size=n) + 2.0 * distinct
+    for j in range(noise):
+        table[f"noise {j}"] = rng.choice(["a", "b", "c"], n) if j % 3 == 0 else rng.standard_t(3, n)
+    return pd.DataFrame(table), labels
+
+
+def test_planted_columns_are_found_and_noise_is_not():
+    found = right = 0
+    for seed in range(40):
+        X, labels = planted(seed)
+        told = {trait.column for trait in profile(CredalPartition.from_hard(labels, 3), X) if trait.distinguishes}
+        found, right = found + len(told), right + sum(not name.startswith("noise") for name in told)
+    assert right / found >= 0.95
+    assert right / (40 * 4) >= 0.95
+
+
+def test_the_effect_is_the_difference_of_probabilities(rng):
+    here, elsewhere = rng.integers(0, 8, 30).astype(float), rng.integers(2, 9, 41).astype(float)
+    gap = np.sign(here[:, None] - elsewhere)
+    assert np.isclose(cliffs_delta(here, elsewhere, 1.0).size, gap.mean())
+    yes, other = here > 4, elsewhere > 4
+    effect = cliffs_delta(yes.astype(float), other.astype(float), 1.0)
+    assert np.isclose(effect.size, yes.mean() - other.mean())
+    assert effect.turned().size == -effect.size
+
+
+def test_intervals_hold_as_often_as_they_say():
+    """Two normal groups one deviation apart: the truth is 2 Φ(1/√2) - 1."""
+    rng = np.random.default_rng(1)
+    held = 0
+    for _ in range(400):
+        effect = cliffs_delta(rng.normal(size=25) + 1, rng.normal(size=60), quantile(0.95, 1))
+        held += effect.low <= 0.5205 <= effect.high
+    assert 0.92 <= held / 400 <= 0.98
+
+
+def test_a_group_in_the_middle_and_outliers_all_around_have_words_of_their_own(rng):
+    far = np.tile([1, -1], 6) * rng.uniform(30, 60, 12)
+    values = np.concatenate([*(rng.normal(centre, 1, 50) for centre in (-6, 0, 6)), far])
+    labels = np.repeat([0, 1, 2, -1], [50, 50, 50, 12])
+    told = profile(CredalPartition.from_hard(labels, 3), values[:, None], columns=["height"])
+    assert [(trait.group, trait.how) for trait in told] == [
+        ("ω1", "lower"), ("ω2", "around"), ("ω3", "higher"), ("∅", "far from"),
+    ]  # fmt: skip
+    assert all(trait.distinguishes for trait in told)
+
+
+def test_sets_between_clusters_are_groups_too(rng):
+    masses = np.repeat(np.eye(4)[[1, 2, 3]], 20, 0)
+    X = pd.DataFrame({"where": np.repeat([0.0, 10.0, 5.0], 20) + rng.normal(size=60)})
+    told = profile(CredalPartition(masses, FocalSets.full(2)), X)
+    assert [trait.how for trait in told.of("Ω")] == ["around"]
+
+
+def test_gaps_constants_and_small_groups_say_nothing_false(rng):
+    X = pd.DataFrame({"gone": [np.nan] * 40, "same": [1.0] * 40, "size": np.r_[np.zeros(20), np.ones(20)]})
+    X.loc[3, "size"] = np.nan
+    told = profile(CredalPartition.from_hard(np.r_[np.repeat([0, 1], 19), [2, 2]]), X)
+    assert {trait.column for trait in told if trait.distinguishes} == {"size"}
+    assert told.sizes["ω3"] == 2
+    assert "too few to say" in str(told)
+    assert "nothing stands out" in str(profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), X[["same"]]))
+
+
+def test_series_are_told_by_stretches_of_time(rng):
+    X = rng.normal(size=(60, 80, 2))
+    X[30:, 40:60, 1] += 3
+    told = profile(CredalPartition.from_hard(np.repeat([0, 1], 30)), X, columns=["pulse", "heat"])
+    assert {trait.column for trait in told.of("ω2")} == {"heat at 50%–62% of the time", "heat at 62%–75% of the time"}
+    ragged = [one[: 40 + i] for i, one in enumerate(X[:, :, 0])]
+    assert len(profile(CredalPartition.from_hard(np.repeat([0, 1], 30)), ragged)) == 16
+
+
+def test_frames_and_words(rng):
+    X, labels = planted(0)
+    told = profile(CredalPartition.from_hard(labels, 3), X)
+    frame = told.to_frame("pandas")
+    assert len(frame) == len(told) == 3 * X.shape[1]
+    assert (frame["low"] <= frame["effect"]).all()
+    assert (frame["effect"] <= frame["high"]).all()
+    assert told[0].group == "ω1"
+
+
+def test_bad_input_is_refused_in_a_sentence():
+    p = CredalPartition.from_hard([0, 1, 0, 1, 0, 1])
+    with pytest.raises(ValueError, match="X must hold the partition's 6 objects, in their order; got 2"):
+        profile(p, np.zeros((2, 1)))
+    with pytest.raises(ValueError, match="level must be a number above 0 and below 1; got 95"):
+        profile(p, np.zeros((6, 1)), level=95)
+    with pytest.raises(ValueError, match="columns must have one name a column, 1; got 2"):
+        profile(p, np.zeros((6, 1)), columns=["a", "b"])
+    with pytest.raises(ValueError, match="group must be one of 'ω1', 'ω2'; got 'ω9'"):
+        profile(p, np.arange(6.0)[:, None]).of("ω9")
