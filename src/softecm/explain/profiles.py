@@ -112,11 +112,11 @@ def profile(
 ) -> Profiles:
     """What each group is: columns ranked by how much they tell its objects from all others.
 
-    Groups are the sets of clusters that objects are assigned to (largest mass), ∅ for those that belong nowhere. The effect
-    is Cliff's delta (:mod:`softecm.explain.effects`); of a number it is taken of the value itself ("higher", "lower"), of
-    how close it is to the group's median ("around"), and of how far it is from the others' median ("far from"). Intervals hold
-    together for all columns of a group. They describe: where the groups were found in these very columns, something
-    had to differ.
+    Groups are the sets of clusters that objects are assigned to (largest mass), ∅ for those that belong nowhere. The
+    effect is Cliff's delta (:mod:`softecm.explain.effects`); of a number it is taken of the value itself ("higher",
+    "lower"), of how close it is to the group's median ("around"), and of how far it is from the others' median ("far
+    from"). Intervals hold together for all columns of a group. They describe: where the groups were found in these
+    very columns, something had to differ.
 
     Parameters
     ----------
