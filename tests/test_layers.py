@@ -22,7 +22,8 @@ SRC = Path(softecm.__file__).resolve().parents[1]
 LAYERS = [
     (
         "ground",
-        "_batch _checks _engine _fingerprint _frames _interrupts _memory _text _version _warnings constraints files",
+        "_batch _checks _engine _fingerprint _frames _interrupts _memory _precision _text _version _warnings constraints "
+        "files",
     ),
     ("kernels", "kernels"),
     ("belief, spaces", "belief spaces"),

@@ -65,8 +65,6 @@ ODD: dict[str, tuple[bytes, str]] = {
     "ragged.csv": (f"a,b\n{numbers()}1,2,3\n".encode(), "line 14"),
     "short.csv": (f"a,b\n{numbers()}1\n".encode(), "line 14"),
     "names.csv": (f"a,b,c\n{numbers()}".encode(), "line 1"),
-    "twice.csv": (f"a,a\n{numbers()}".encode(), "more than one column called a"),
-    "twice_with_blanks.csv": (f"a, a \n{numbers()}".encode(), "more than one column called a"),
     "infinite.csv": (f"a,b\n{numbers()}inf,3\n".encode(), "holds inf in row 13"),
     "constant.csv": (b"a,b\n" + b"1,2\n" * 12, "a (always 1), b (always 2)"),
     "packed.csv.gz": (gzip.compress(numbers().encode()), "compressed"),

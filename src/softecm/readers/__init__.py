@@ -8,6 +8,7 @@ choice of the reader and its contract tests follow from it.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from softecm.files.errors import ReadError
 from softecm.readers.arff import read_arff
 from softecm.readers.arrays import read_arrays
-from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet
+from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet, Written
 from softecm.readers.columns import stripped
 from softecm.readers.delimited import read_delimited
 from softecm.readers.excel import read_excel
@@ -40,6 +41,7 @@ __all__ = [
     "ReadOptions",
     "Reader",
     "Sheet",
+    "Written",
     "check_file",
     "format_of",
     "formats",
@@ -88,7 +90,17 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         return found
     if not len(found.frame):
         raise ReadError(f"{path} has names of columns and no rows below them: there is nothing to cluster.")
+    found = _renamed(path, found, options.names)
     return read_long(path, found, options) if options.long else understood(path, found, options)
+
+
+def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:
+    """The table with the names that were given for its columns."""
+    if not names or list(names) == list(sheet.frame.columns):
+        return sheet
+    if len(names) != sheet.frame.shape[1]:
+        raise ReadError(f"--names must name each of the {sheet.frame.shape[1]} columns of {path}; got {len(names)}.")
+    return replace(sheet, frame=sheet.frame.set_axis(list(names), axis=1))
 
 
 def format_of(path: Path) -> Format:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -19,12 +19,35 @@ if TYPE_CHECKING:
 
     from softecm.spaces.base import ColumnKind
 
-__all__ = ["Column", "Expected", "Format", "Kind", "Loaded", "Names", "ReadError", "ReadOptions", "Reader", "Sheet"]
+__all__ = [
+    "Column",
+    "Expected",
+    "Format",
+    "Kind",
+    "Loaded",
+    "Names",
+    "ReadError",
+    "ReadOptions",
+    "Reader",
+    "Sheet",
+    "Written",
+]
 
 Kind = Literal["number", "category", "date", "id", "label", "left out"]
 ATTRIBUTES = ("number", "category", "date")  # the kinds of columns that are clustered by
 UNPACKED, RATIO = 1 << 30, 200  # an archive beyond both is taken for one that is meant to fill the memory
 Names = NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Written:
+    """How the cells of a column are written, so that another file's can be read alike."""
+
+    decimal: str = "."
+    thousands: str = ""  # the sign between them
+    unit: str = ""  # of money, percent or measures
+    dates: str = ""  # the format
+    words: tuple[str, ...] = ()  # spellings, where others differ from them in capitals alone
 
 
 @dataclass(frozen=True)
@@ -34,6 +57,7 @@ class Expected:
     kinds: tuple[ColumnKind, ...]
     names: tuple[str, ...] | None = None  # None: the file's columns as they come
     id_column: str | None = None  # names the objects, where the file has it
+    written: Mapping[str, Written] = field(default_factory=dict)  # how the columns of the first file were, by name
 
     def among(self, path: Path, columns: Sequence[str]) -> dict[str, ColumnKind]:
         """The kinds of the wanted columns by name, in the model's order; refused where the file lacks some."""
@@ -58,8 +82,10 @@ class ReadOptions:
 
     delimiter: str | None = None
     decimal: str | None = None
+    thousands: str | None = None
     encoding: str | None = None
     header: bool | None = None
+    names: tuple[str, ...] = ()  # of the columns
     missing: tuple[str, ...] | None = None
     sheet: str | None = None
     array: str | None = None
@@ -68,6 +94,7 @@ class ReadOptions:
     drop: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()  # columns, formats, or both as column=format
     series_id: str | None = None
     time: str | None = None
     value: tuple[str, ...] = ()
@@ -85,8 +112,10 @@ class Column:
 
     name: str
     kind: Kind
-    detail: str
+    detail: str  # its values; for what is not clustered by, the reason
     gaps: int = 0
+    why: str = ""  # it was taken as what it is
+    written: Written | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +130,7 @@ class Loaded:
     how: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     code: tuple[str, ...] = ()  # how to read it in Python, giving X
+    table: pd.DataFrame | None = None  # every column as the file has it
 
     def __len__(self) -> int:
         return len(self.data)
@@ -129,6 +159,9 @@ class Sheet:
     how: dict[str, str]
     code: tuple[str, ...]  # how to read it in Python, giving table
     labels: Names | None = None  # where the file keeps them apart
+    text: bool = False  # whether cells are as people wrote them: numbers and dates are still to be recognised
+    decimal: str = ""  # the decimal sign that the file shows, where it does
+    notes: tuple[str, ...] = ()
 
 
 class Reader(Protocol):
@@ -187,6 +220,26 @@ def check_names(path: Path, names: Iterable[str], remedy: str = "") -> None:
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise ReadError(f"{path} has more than one column called {short(twice)}: give each a name of its own{remedy}.")
+
+
+def own_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """A name of its own for every column, the second "x" being "x (2)", and what to say about it.
+
+    Examples
+    --------
+    >>> own_names(["x", "y", "x"])[0]
+    ['x', 'y', 'x (2)']
+    """
+    given, found, notes = set(names), dict[str, None](), list[str]()
+    for name in names:
+        number, own = 1, name
+        while own in found or (number > 1 and own in given):
+            number += 1
+            own = f"{name} ({number})"
+        if own != name:
+            notes.append(f"more than one column is called {short(name)}: one of them is {short(own)} here.")
+        found[own] = None
+    return list(found), notes[:3]
 
 
 def existing(path: Path, columns: Sequence[str], name: str) -> str:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, short
+from softecm._precision import Precision, span_of
+from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, short
+from softecm.readers.dates import (
+    ISO,
+    Asked,
+    Dates,
+    TwoOrders,
+    in_words,
+    look_like_dates,
+    order_of,
+    read_dates,
+    whole_numbers_as_dates,
+)
+from softecm.readers.numbers import Ambiguous, Numbers, how_written, read_numbers, signs, told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,54 +32,173 @@ if TYPE_CHECKING:
 EXACT = 2.0**53  # floats below are whole numbers to the last digit
 
 
-class Understood(NamedTuple):
-    """Values to cluster by (None: left out), the column in words, a remark."""
+@dataclass(frozen=True)
+class Understood:
+    """Values to cluster by (None: left out), the column in words, remarks."""
 
     values: pd.Series | None
     column: Column
-    remark: str = ""
+    remarks: tuple[str, ...] = ()
 
 
-def understood_column(path: Path, column: pd.Series, options: ReadOptions, *, may_be_id: bool) -> Understood:
+@dataclass
+class Context:
+    """What is known of the file when a column is looked at."""
+
+    path: Path
+    options: ReadOptions  # with every column by its name
+    text: bool  # whether cells are as people wrote them
+    decimal: str = ""  # the decimal sign that the file or the user shows
+    dates: Asked = field(default_factory=lambda: Asked({}))
+    order: str = ""  # of day and month, as another column proves it
+
+    @staticmethod
+    def of(path: Path, sheet: Sheet, options: ReadOptions) -> Context:
+        """Of a table."""
+        frame = sheet.frame
+        asked = Asked.of(options.dates, [str(name) for name in frame.columns])
+        found = Context(path, options, sheet.text, signs(options.decimal, options.thousands)[0] or sheet.decimal, asked)
+        if sheet.text and not asked.off:
+            found.order = found._proved_order(frame)
+        return found
+
+    def _proved_order(self, frame: pd.DataFrame) -> str:
+        """Day before month or after it, where a column leaves no doubt and none says otherwise."""
+        orders = set()
+        for name in frame.columns:
+            if is_text(frame[name]) and look_like_dates(frame[name]):
+                try:
+                    found = read_dates(frame[name])
+                except TwoOrders:
+                    continue
+                orders |= {order_of(found.format)} - {""} if found is not None else set()
+        return orders.pop() if len(orders) == 1 else ""
+
+    def dates_of(self, name: str, column: pd.Series) -> Dates | None:
+        """A column as dates, None where it holds none; asks for the format where two would do."""
+        asked = name in self.dates.formats
+        if not asked and (self.dates.off or not self.text):
+            return None
+        digits = whole_numbers_as_dates(column, asked=asked)
+        if digits is not None:
+            return read_dates(digits, "%Y%m%d")
+        if not asked and not (is_text(column) and look_like_dates(column)):
+            return None
+        found = self._read_dates(name, column)
+        if found is None and asked:
+            first = column.dropna()
+            raise ReadError(
+                f"column {short(name)} of {self.path} must hold dates, as --dates says; got {short(first.iloc[0])} in row "
+                f"{int(first.index[0]) + 1}: give the format, such as --dates {name}=%d.%m.%Y."
+            )
+        return found
+
+    def _read_dates(self, name: str, column: pd.Series) -> Dates | None:
+        form = self.dates.formats.get(name) or self.dates.order
+        try:
+            return read_dates(column, form, hint=self.order)
+        except TwoOrders as two:
+            first, second = (in_words(form) for form in two.formats)
+            options = " or ".join(f"--dates '{name}={form}'" for form in two.formats)
+            raise ReadError(
+                f"column {short(name)} of {self.path} holds dates such as {two.example}, which may be {first} or {second}: "
+                f"say which with {options}."
+            ) from None
+
+    def numbers_of(self, name: str, column: pd.Series, known: Written | None = None) -> Numbers | None:
+        """A column of text as numbers; asks for the signs where two readings would do."""
+        try:
+            return read_numbers(column, self.decimal, known)
+        except Ambiguous as cell:
+            raise ReadError(
+                f"column {short(name)} of {self.path} holds {cell}, where the comma may stand between thousands or before "
+                "decimals: say which with --thousands , or --decimal ,"
+            ) from None
+
+
+def understood_column(column: pd.Series, context: Context, *, may_be_id: bool) -> Understood:
     """What a column is for.
 
     Parameters
     ----------
-    path : Path
-        For what is said about it.
     column : pandas Series
-    options : ReadOptions
-        With every column by its name.
+    context : Context
     may_be_id : bool
         Whether it may name the rows.
     """
     from pandas.api import types
 
-    from softecm.spaces.roles import counts_rows
-
+    options = context.options
     name, gaps, n = str(column.name), missing_in(column), len(column)
     if name in options.drop:
         return Understood(None, Column(name, "left out", "as asked", gaps))
     if name in options.numeric or "all" in options.numeric:
-        return Understood(as_numbers(path, name, column), Column(name, "number", shown(column), gaps))
+        numbers = as_numbers(context, name, column)
+        return Understood(numbers, Column(name, "number", shown(numbers), gaps, "as asked"))
     if gaps == n:
         return Understood(None, Column(name, "left out", "empty", gaps))
-    column = _typed_dates(column)
-    if column.dtype.kind in "mM":
-        return Understood(column, Column(name, "date", shown(column), gaps))
+    asked = name in options.categorical or "all" in options.categorical
+    if not asked:
+        recognised = _recognised(name, _typed_dates(column), context, may_be_id=may_be_id)
+        if recognised is not None:
+            return recognised
     as_number = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
     if _binary(column):
         return Understood(None, Column(name, "left out", "binary data", gaps))
-    if name in options.categorical or "all" in options.categorical or not as_number:
-        return _category(name, column, asked=name in options.categorical, may_be_id=may_be_id)
+    if asked or not as_number:
+        return _category(name, column, asked=name in options.categorical, may_be_id=may_be_id, fold=context.text)
     if types.is_complex_dtype(column.dtype):
         return Understood(None, Column(name, "left out", "complex numbers", gaps))
-    if n > 1 and gaps == 0 and (column.to_numpy() == column.iloc[0]).all():
-        return Understood(None, Column(name, "left out", f"always {short(column.iloc[0])}", gaps))
-    if may_be_id and counts_rows(column.to_numpy()):
-        return Understood(None, Column(name, "id", "counts the rows"))
+    return _number(context.path, column, Column(name, "number", "", gaps, "numbers"), may_be_id=may_be_id)
+
+
+def _recognised(name: str, column: pd.Series, context: Context, *, may_be_id: bool) -> Understood | None:
+    """A column of dates, or of text that means dates or numbers; None for any other."""
+    if column.dtype.kind in "mM":
+        return Understood(column, Column(name, "date", shown(column), missing_in(column), "dates"))
+    dates = context.dates_of(name, column)
+    if dates is not None:
+        return _date(name, dates)
+    if not (context.text and is_text(column)):
+        return None
+    numbers = context.numbers_of(name, column)
+    if numbers is None:
+        return None
+    gaps = missing_in(numbers.values)
+    described = Column(name, "number", "", gaps, how_written(numbers.written), numbers.written)
+    found = _number(context.path, numbers.values, described, may_be_id=may_be_id)
+    return found if found.values is None else replace(found, remarks=tuple(numbers.remarks(name)))
+
+
+def _number(path: Path, column: pd.Series, described: Column, *, may_be_id: bool) -> Understood:
+    """A column of numbers, unless it is always the same or names the rows."""
+    from softecm.spaces.roles import BY_NAME, number_names_rows
+
+    name, values = described.name, column.to_numpy()
+    if len(column) > 1 and described.gaps == 0 and (values == column.iloc[0]).all():
+        return Understood(None, Column(name, "left out", f"always {short(column.iloc[0])}"))
+    reason = number_names_rows(name, values) if described.gaps == 0 else ""
+    if reason and (may_be_id or reason == BY_NAME):
+        kind: Kind = "id" if may_be_id else "left out"
+        return Understood(None, Column(name, kind, reason))
     check_finite(path, name, column)
-    return Understood(column, Column(name, "number", shown(column), gaps))
+    return Understood(column, replace(described, detail=shown(column)))
+
+
+def _date(name: str, dates: Dates) -> Understood:
+    gaps = missing_in(dates.values)
+    written, why = Written(dates=dates.format), in_words(dates.format)
+    if dates.values.nunique() == 1 and not gaps and len(dates.values) > 1:
+        return Understood(None, Column(name, "left out", f"always {short(dates.values.iloc[0])}"))
+    remarks = (told(name, dates.odd, "is no date and counts", "are no dates and count"),) if len(dates.odd) else ()
+    return Understood(dates.values, Column(name, "date", shown(dates.values), gaps, why, written), remarks)
+
+
+def is_text(column: pd.Series) -> bool:
+    """Whether a column holds text, perhaps beside other things."""
+    from pandas.api import types
+
+    return bool(types.is_object_dtype(column.dtype) or types.is_string_dtype(column.dtype)) and not _binary(column)
 
 
 def missing_in(column: pd.Series) -> int:
@@ -81,50 +214,75 @@ def _binary(column: pd.Series) -> bool:
     return bool(column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "bytes")
 
 
-def expected_column(path: Path, column: pd.Series, kind: ColumnKind) -> tuple[pd.Series, Column]:
-    """A column as what a fitted model wants it, whatever it looks like."""
-    name = str(column.name)
+def expected_column(context: Context, column: pd.Series, kind: ColumnKind, written: Written) -> Understood:
+    """A column as what a fitted model wants it, whatever it looks like; ``written`` as in the fit's file."""
+    name, remarks = str(column.name), tuple[str, ...]()
     if kind == "category":
         if _binary(column):
-            raise ReadError(f"column {short(name)} of {path} must hold categories, as in the fit; got binary data.")
-        values = stripped(column)
+            raise ReadError(
+                f"column {short(name)} of {context.path} must hold categories, as in the fit; got binary data."
+            )
+        values = spelled_alike(stripped(column), written.words)
     elif kind == "number":
-        values = as_numbers(path, name, column)
+        values, remarks = _expected_numbers(context, name, column, written)
     else:
-        values = _as_times(path, name, _typed_dates(column), kind)
+        values = _as_times(context, name, _typed_dates(column), kind, written)
     shown_as: Kind = "date" if kind == "duration" else kind
-    return values, Column(name, shown_as, shown(values), int(values.isna().sum()))
+    gaps = int(values.isna().sum())
+    return Understood(values, Column(name, shown_as, shown(values), gaps, "as in the fit", written), remarks)
+
+
+def _expected_numbers(
+    context: Context, name: str, column: pd.Series, written: Written
+) -> tuple[pd.Series, tuple[str, ...]]:
+    """Numbers as in the fit; a few cells that are none are missing, too, and said."""
+    known = written if written != Written() and context.options.decimal is None else None
+    numbers = context.numbers_of(name, column, known) if context.text and is_text(column) else None
+    if numbers is None:
+        return as_numbers(context, name, column), ()
+    values = numbers.values.astype("float64")
+    check_finite(context.path, name, values)
+    return values, tuple(numbers.remarks(name))
 
 
 def _typed_dates(column: pd.Series) -> pd.Series:
     """Dates as such where they are Python's own, as from Parquet."""
     import pandas as pd
 
-    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "date":
+    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in ("date", "datetime"):
         return pd.to_datetime(column, errors="coerce")
     return column
 
 
-def _as_times(path: Path, name: str, column: pd.Series, kind: ColumnKind) -> pd.Series:
+def _as_times(context: Context, name: str, column: pd.Series, kind: ColumnKind, written: Written) -> pd.Series:
     """A column that must hold dates, or durations, as such."""
     import pandas as pd
 
     if column.dtype.kind == {"date": "M", "duration": "m"}[kind]:
         return column
-    text = column.where(column.map(lambda v: isinstance(v, str)))  # numbers count nobody knows what from when
-    read = pd.to_datetime if kind == "date" else pd.to_timedelta
-    times = read(text, errors="coerce", **({"format": "ISO8601"} if kind == "date" else {}))
-    odd = column[times.isna() & column.notna()]
-    if len(odd):
-        example = "2020-12-31 or 2020-12-31 08:30" if kind == "date" else "2 days 03:00:00"
-        raise ReadError(
-            f"column {short(name)} of {path} must hold {kind}s, as in the fit; got {short(odd.iloc[0])} in row "
-            f"{int(odd.index[0]) + 1}: write them like {example}."
-        )
-    return times
+    if kind == "date":
+        text = column if is_text(column) or written.dates == "%Y%m%d" else column.where(column.isna())
+        known = context.dates.formats.get(name) or context.dates.order or written.dates
+        found = read_dates(text, known) if known else context.dates_of(name, text)
+        if found is not None and not len(found.odd) and found.values.notna().sum() == column.notna().sum():
+            return found.values
+        odd = found.odd if found is not None and len(found.odd) else column[column.notna()]
+        example = "2020-12-31 or 2020-12-31 08:30" if written.dates in ("", ISO) else in_words(written.dates)
+    else:
+        text = column.where(column.map(lambda v: isinstance(v, str)))  # numbers count nobody knows what
+        times = pd.to_timedelta(text, errors="coerce")
+        odd, example = column[times.isna() & column.notna()], "2 days 03:00:00"
+        if not len(odd):
+            return times
+    if not len(odd):
+        return pd.to_datetime(column, errors="coerce")
+    raise ReadError(
+        f"column {short(name)} of {context.path} must hold {kind}s, as in the fit; got {short(odd.iloc[0])} in row "
+        f"{int(odd.index[0]) + 1}: write them like {example}."
+    )
 
 
-def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool) -> Understood:
+def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fold: bool) -> Understood:
     from softecm.spaces.roles import is_free_text, names_rows
 
     words = stripped(column)
@@ -135,7 +293,41 @@ def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool) -> 
         return Understood(None, Column(name, "left out", f"free text: {distinct} different values", gaps))
     if not asked and n > 1 and distinct <= 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(words.iloc[0])}", gaps))
-    return Understood(words, Column(name, "category", shown(words), gaps), _nearly_numbers(name, words))
+    remarks = [_nearly_numbers(name, words)]
+    spellings = () if asked or not fold else _spellings(words)
+    if len(spellings) and len(spellings) < distinct:
+        alike = spelled_alike(words, spellings)
+        remarks.append(
+            f"column {short(name)}: words that differ in capitals alone are taken as one ({_merged(words, alike)}); "
+            f"--categorical {short(name)} keeps them apart."
+        )
+        words = alike
+    why = "as asked" if asked else f"text, {words.nunique()} different"
+    column_found = Column(name, "category", shown(words), gaps, why, Written(words=spellings) if spellings else None)
+    return Understood(words, column_found, tuple(remark for remark in remarks if remark))
+
+
+def _spellings(words: pd.Series) -> tuple[str, ...]:
+    """The most frequent spelling of each word, where some differ in capitals alone; else empty."""
+    counts = words.value_counts()
+    best: dict[str, str] = {}
+    for word in counts.index:
+        best.setdefault(word.casefold(), word)
+    return tuple(best.values()) if len(best) < len(counts) else ()
+
+
+def spelled_alike(words: pd.Series, spellings: tuple[str, ...]) -> pd.Series:
+    """Words in the given spellings, whatever their capitals; others as they are."""
+    if not spellings:
+        return words
+    known = {word.casefold(): word for word in spellings}
+    return words.map(lambda word: word if word is None else known.get(word.casefold(), word))
+
+
+def _merged(words: pd.Series, alike: pd.Series) -> str:
+    changed = words[(words != alike) & words.notna()]
+    pairs = dict.fromkeys(f"{short(old)}, {short(new)}" for old, new in zip(changed, alike[changed.index], strict=True))
+    return "; ".join(list(pairs)[:3])
 
 
 def stripped(column: pd.Series) -> pd.Series:
@@ -160,27 +352,28 @@ def _nearly_numbers(name: str, words: pd.Series) -> str:
     if len(filled) >= 10 and 0 < len(odd) < 0.1 * len(filled):
         return (
             f"column {name} is taken as categories because of {short(odd.iloc[0])} (row {int(odd.index[0]) + 1}); if that "
-            f"means missing, give --missing {short(odd.iloc[0])}."
+            f"means missing, give --missing '{short(odd.iloc[0])}'."
         )
     return ""
 
 
-def as_numbers(path: Path, name: str, column: pd.Series) -> pd.Series:
+def as_numbers(context: Context, name: str, column: pd.Series) -> pd.Series:
     """A column that must hold numbers, as such."""
     import pandas as pd
 
     if column.dtype.kind in "mMc":  # of dates pandas would count nanoseconds
-        numbers = pd.Series(np.nan, column.index)
+        numbers, odd = pd.Series(np.nan, column.index), column.dropna()
     else:
-        numbers = pd.to_numeric(column, errors="coerce")
-    odd = column[numbers.isna() & column.notna()]
+        spelled = context.numbers_of(name, column) if context.text and is_text(column) else None
+        numbers = pd.to_numeric(column, errors="coerce") if spelled is None else spelled.values
+        odd = column[numbers.isna() & column.notna()] if spelled is None else spelled.odd
     if len(odd):
         raise ReadError(
-            f"column {short(name)} of {path} must hold numbers; got {short(odd.iloc[0])} in row "
+            f"column {short(name)} of {context.path} must hold numbers; got {short(odd.iloc[0])} in row "
             f"{int(odd.index[0]) + 1}: mend it, or name it with --missing."
         )
     numbers = numbers.astype("float64")
-    check_finite(path, name, numbers)
+    check_finite(context.path, name, numbers)
     return numbers
 
 
@@ -207,13 +400,14 @@ def shown(column: pd.Series) -> str:
     """Range of numbers and dates, or the most frequent categories."""
     if not missing_in(column) < len(column):
         return "empty"
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
-        values = column.to_numpy()
-        return f"{np.nanmin(values):.6g} to {np.nanmax(values):.6g}"
     filled = column.dropna()
     if filled.dtype.kind in "iuf":
-        return f"{filled.min():.6g} to {filled.max():.6g}"
-    if filled.dtype.kind in "mM":
+        return span_of(filled.to_numpy(dtype=np.float64))
+    if filled.dtype.kind == "M":
+        ends = np.array([filled.min().to_datetime64(), filled.max().to_datetime64()])
+        precision = Precision.of(filled.to_numpy(dtype="M8[ns]"))
+        return " to ".join(precision.cell(end) for end in ends)
+    if filled.dtype.kind == "m":
         return f"{filled.min()} to {filled.max()}"
     counts = filled.value_counts()
     shown = ", ".join(short(v) for v in counts.index[:4])

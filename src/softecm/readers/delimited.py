@@ -19,7 +19,9 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
         delimiter=options.delimiter,
         header=options.header,
         decimal=options.decimal,
+        thousands=options.thousands,
         missing=options.missing,
+        given=options.names,
         names=None if options.expected is None else options.expected.names,
     )
     check_rows(path, dialect)
@@ -29,13 +31,16 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
             "column is all there is)."
         )
     try:
-        as_written = dict.fromkeys(_categories(path, dialect, options), str)
+        wanted = dialect.names if dialect.decimal == "," else _categories(path, dialect, options)
+        as_written = dict.fromkeys(wanted, str)
         frame = pd.read_csv(path, **_arguments(dialect), names=list(dialect.names), dtype=as_written)
     except ReadError:
         raise
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
         raise ReadError(f"{path} can't be read as a table: {brief(error)}. Give --delimiter or --encoding.") from error
-    return Sheet(frame, {"format": "text", **dialect.words()}, _code(path, dialect))
+    how = {"format": "text", **dialect.words()}
+    decimal = dialect.decimal if dialect.proved else ""
+    return Sheet(frame, how, _code(path, dialect), text=True, decimal=decimal, notes=dialect.notes)
 
 
 def _categories(path: Path, dialect: Dialect, options: ReadOptions) -> Sequence[str]:
@@ -57,9 +62,8 @@ def _arguments(dialect: Dialect) -> dict[str, object]:
         "float_precision": "round_trip",  # the number that is written, to the last bit: seeds depend on it
         "encoding": dialect.encoding,
         "header": 0 if dialect.header else None,
-        "decimal": dialect.decimal,
+        "skiprows": list(dialect.skipped),
         "na_values": [m for m in dialect.missing if m],
-        "keep_default_na": dialect.missing_seen == () or "" in dialect.missing,
         "skipinitialspace": True,
         "low_memory": False,
         "index_col": False,
@@ -68,8 +72,9 @@ def _arguments(dialect: Dialect) -> dict[str, object]:
 
 def _code(path: Path, dialect: Dialect) -> tuple[str, ...]:
     """How to read the file in Python: only what pandas would not do by itself."""
-    given = {k: v for k, v in _arguments(dialect).items() if k not in ("low_memory", "index_col", "keep_default_na")}
+    given = {k: v for k, v in _arguments(dialect).items() if k not in ("low_memory", "index_col")}
     usual = {"sep": ",", "encoding": "utf-8", "header": 0, "decimal": "."}
+    given["decimal"] = dialect.decimal
     given["na_values"] = [m for m in dialect.missing_seen if m]
     told = {k: v for k, v in given.items() if usual.get(k, ...) != v and v != []}
     arguments = "".join(f", {k}={v!r}" for k, v in told.items())

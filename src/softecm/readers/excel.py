@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from softecm.readers.base import ReadError, ReadOptions, Sheet, check_names, check_unpacked
+from softecm.readers.base import ReadError, ReadOptions, Sheet, check_unpacked, own_names
 from softecm.readers.frames import pandas, sheet
+from softecm.readers.sniff import MOST_ABOVE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,21 +17,40 @@ if TYPE_CHECKING:
 def read_excel(path: Path, options: ReadOptions) -> Sheet:
     """The first sheet, or the one that was asked for."""
     needs = "xlrd" if path.suffix.lower() == ".xls" else "openpyxl"
+    notes: list[str] = []
     code = (f"table = pd.read_excel({str(path)!r})",)
-    return sheet(path, options, lambda: _frame(path, options), code, needs=needs)
+    found = sheet(path, options, lambda: _frame(path, options, notes), code, needs=needs)
+    return replace(found, text=True, notes=tuple(notes))
 
 
-def _frame(path: Path, options: ReadOptions) -> pd.DataFrame:
+def _frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataFrame:
     check_unpacked(path)
     wanted: str | int = 0 if options.sheet is None else options.sheet
-    header = None if options.header is False else 0
     try:
         with pandas().ExcelFile(path) as book:
-            if header == 0:
-                first = book.parse(wanted, header=None, nrows=1)
-                check_names(path, [str(name) for name in first.to_numpy().ravel() if name == name])
-            return book.parse(wanted, header=header, na_values=["?"])
+            if options.header is False:
+                return book.parse(wanted, header=None, na_values=["?"])
+            first = book.parse(wanted, header=None, nrows=MOST_ABOVE)
+            above = _rows_above(first)
+            frame = book.parse(wanted, header=above, na_values=["?"])
     except ValueError as error:
         if "Worksheet" not in str(error):
             raise
         raise ReadError(f"{path} has no sheet {wanted!r}: give another with --sheet.") from error
+    if len(first):
+        named = [str(name) if name == name else f"Unnamed: {j}" for j, name in enumerate(first.iloc[above])]
+        frame.columns, told = own_names(named)
+        notes += told
+        notes += [f"the first {above} rows are above the table and left out."] if above else []
+    return frame
+
+
+def _rows_above(first: pd.DataFrame) -> int:
+    """How many rows stand above the names of the columns: with few cells, such as a title."""
+    filled = first.notna().sum(axis=1).to_numpy()
+    width = first.shape[1]
+    table = (filled > max(1, width // 2)).nonzero()[0] if width > 2 else []
+    if not len(table):
+        return 0
+    names = [cell for cell in first.iloc[table[0]] if cell == cell]
+    return int(table[0]) if all(isinstance(name, str) for name in names) else 0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.readers.base import Loaded, ReadError, ReadOptions, Sheet, existing, short
-from softecm.readers.columns import as_numbers, words
+from softecm.readers.columns import Context, as_numbers, words
 from softecm.readers.series import Series, loaded_series
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
 
     frame = sheet.frame
     options = _checked(path, frame, options)
-    numbers = np.column_stack([as_numbers(path, name, frame[name]) for name in options.value])
+    context = Context.of(path, sheet, options)
+    numbers = np.column_stack([as_numbers(context, name, frame[name]) for name in options.value])
     try:
         order = order_of(nw.from_native(frame[options.time], series_only=True))
     except TypeError as error:  # numbers and words, or words and dates

@@ -10,12 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softecm.readers.base import ReadError, check_names
+from softecm.readers.base import ReadError, own_names
+from softecm.readers.numbers import signs, spelled
 
 SAMPLE = 1 << 18
 SAMPLE_ROWS = 500
 MOST_COLUMNS = 100_000
 FEW_LINES = 32  # that are looked at however long they are
+FEW_CELLS = 20_000  # that tell the decimal sign
+MOST_ABOVE = 40  # lines above a table that are no part of it
+LONGEST_UNIT = 16
 LONGEST = 1 << 27  # characters of a few lines: a million columns would do with less
 MISSING = ("", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A", ".")
 BLANKS = "blanks"
@@ -40,6 +44,9 @@ class Dialect:
     missing: tuple[str, ...]
     missing_seen: tuple[str, ...]
     names: tuple[str, ...]  # of the columns
+    proved: bool = False  # whether the decimal sign was seen or given
+    skipped: tuple[int, ...] = ()  # lines that are no part of the table, counted from 0
+    notes: tuple[str, ...] = ()
 
     @property
     def n_fields(self) -> int:
@@ -49,6 +56,7 @@ class Dialect:
     def words(self) -> dict[str, str]:
         """What was understood, for people."""
         seen = ", ".join(marker or "empty" for marker in self.missing_seen)
+        skipped = ", ".join(str(line + 1) for line in self.skipped[:5]) + (" …" if len(self.skipped) > 5 else "")
         return {
             "encoding": self.encoding,
             "delimiter": DELIMITERS.get(self.delimiter, repr(self.delimiter))
@@ -56,6 +64,7 @@ class Dialect:
             else "none (one column)",
             "decimal sign": "comma" if self.decimal == "," else "point",
             "first line": "names of the columns" if self.header else "an object (no header)",
+            **({"lines skipped": skipped} if skipped else {}),
             "missing cells": seen or "none seen",
         }
 
@@ -67,36 +76,100 @@ def sniff(
     delimiter: str | None = None,
     header: bool | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
     missing: Sequence[str] | None = None,
+    given: Sequence[str] = (),
     names: Sequence[str] | None = None,
 ) -> Dialect:
-    """Look at the file; what is given is not guessed. ``names`` are those of the columns that a model wants."""
-    if decimal not in (None, ".", ","):
-        raise ReadError(f"--decimal must be . or ,; got {decimal!r}.")
+    """Look at the file; what is given is not guessed.
+
+    ``given`` are the names of the columns as the user has them, ``names`` those of the columns that a model wants.
+    """
+    _check_signs(decimal, thousands)
     encoding = _encoding(path, encoding)
     lines = _sample(path, encoding)
     chosen = _delimiter(lines) if delimiter is None else _named(delimiter)
-    rows = split_rows(lines, chosen)[:SAMPLE_ROWS]
+    above = _lines_above(lines, chosen)
+    rows = split_rows(lines[len(above) :] if above else lines, chosen)[:SAMPLE_ROWS]
     if not rows:
         raise ReadError(f"{path} is empty: there is nothing to cluster.")
-    markers = tuple(dict.fromkeys(["", *missing])) if missing else MISSING
+    markers = tuple(dict.fromkeys([*MISSING, *(missing or ())]))
     has_header = header if header is not None else _named_by(rows[0], names)
     has_header = _header(rows, markers) if has_header is None else has_header
-    body = rows[has_header:]
-    if not body:
-        raise ReadError(f"{path} has a header and no rows below it: there is nothing to cluster.")
-    sign = decimal or _decimal(body, chosen)
-    seen = Counter(cell.strip() for row in body for cell in row if cell.strip() in markers)
     fields = Counter(len(row) for row in rows).most_common(1)[0][0]
     if fields > MOST_COLUMNS:
         raise ReadError(
             f"{path} has {fields} columns, more than the {MOST_COLUMNS} that are read from text: see whether it is a table, "
             "or save it as .npy."
         )
+    if has_header and len(rows[0]) == fields - 1 > 0:
+        rows[0].insert(0, "")  # R leaves out the name of the column that names the rows
     if has_header and len(rows[0]) != fields:
-        raise ReadError(_ragged(path, 1, len(rows[0]), fields, chosen))
-    called = _names(path, rows[0]) if has_header else [f"column {j + 1}" for j in range(fields)]
-    return Dialect(encoding, chosen, has_header, sign, markers, tuple(m for m in markers if seen[m]), tuple(called))
+        raise ReadError(_ragged(path, len(above) + 1, len(rows[0]), fields, chosen))
+    units = has_header and _are_units(rows, markers)
+    body = rows[has_header + units :]
+    if not body:
+        raise ReadError(f"{path} has a header and no rows below it: there is nothing to cluster.")
+    sign, either = signs(decimal, thousands)[0] or "", ""
+    if not sign:
+        sign, either = _decimal(body)
+    seen = Counter(cell.strip() for row in body for cell in row if cell.strip() in markers)
+    called, notes = _names(path, rows[0] if has_header else None, fields, given)
+    skipped = (*above, *((_second_line(lines, len(above)),) if units else ()))
+    missing_seen = tuple(m for m in markers if seen[m])
+    if either and chosen == ";":
+        says = f"numbers such as {either} are read with a decimal point; if it stands between thousands, give --thousands ."
+        notes = (*notes, says)
+    return Dialect(encoding, chosen, has_header, sign or ".", markers, missing_seen, called, bool(sign), skipped, notes)
+
+
+def _check_signs(decimal: str | None, thousands: str | None) -> None:
+    if decimal not in (None, ".", ","):
+        raise ReadError(f"--decimal must be . or ,; got {decimal!r}.")
+    allowed = (None, ".", ",", " ", "'", "comma", "point", "blank", "space", "apostrophe", "none")
+    if thousands not in allowed:
+        raise ReadError(f"--thousands must be , or . or blank, apostrophe or none; got {thousands!r}.")
+    if decimal is not None and signs(None, thousands)[1] == decimal:
+        raise ReadError(f"--decimal and --thousands can't both be {decimal}: one sign can't mean both.")
+
+
+def _lines_above(lines: Sequence[str], delimiter: str) -> tuple[int, ...]:
+    """The lines before the table, such as a title: with few cells, above lines that have many."""
+    if delimiter in ("", BLANKS):
+        return ()
+    counts = Counter(len(row) for row in split_rows(lines, delimiter))
+    fields = counts.most_common(1)[0][0] if counts else 0
+    if fields < 3:
+        return ()
+    sparse = False
+    for number, line in enumerate(lines[: MOST_ABOVE + 1]):
+        if line.count('"') % 2:
+            return ()
+        row = next(iter(split_rows([line], delimiter)), [])
+        filled = [cell for cell in row if cell.strip()]
+        if len(row) == fields and len(filled) > max(1, fields // 3):
+            names = not any(_is_number(cell) for cell in filled)
+            return tuple(range(number)) if names or not sparse else ()  # else they are objects with gaps
+        if len(row) not in (0, fields) and 2 * len(row) > fields:
+            return ()  # a line of the table with cells missing: said elsewhere
+        sparse = sparse or len(row) == fields
+    return ()
+
+
+def _are_units(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
+    """Whether the line below the names has no number where all columns but a few words have: units, say."""
+    if len(rows) < 5 or any(_is_number(cell) for cell in rows[1]):
+        return False
+    below = [row for row in rows[2:] if len(row) == len(rows[1])]
+    numeric = [_mostly_numbers(column, missing) for column in zip(*below, strict=True)]
+    above = [cell.strip() for cell, number in zip(rows[1], numeric, strict=False) if number]
+    return len(above) > 1 and all(cell not in missing and len(cell) <= LONGEST_UNIT for cell in above)
+
+
+def _second_line(lines: Sequence[str], start: int) -> int:
+    """The number of the second line that is not blank."""
+    filled = [number for number in range(start, len(lines)) if lines[number].strip()]
+    return filled[1]
 
 
 def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -118,7 +191,10 @@ def check_rows(path: Path, dialect: Dialect) -> int:
             quoted = _has_quotes(path, dialect.encoding)
             plain = not quoted and delimiter not in ("", BLANKS)
             rows = file if not quoted or delimiter in ("", BLANKS) else csv.reader(file, delimiter=delimiter)
+            skipped, first = frozenset(dialect.skipped), True
             for number, row in enumerate(rows, 1):
+                if number - 1 in skipped:
+                    continue
                 if isinstance(row, str):
                     if not row.strip():
                         continue
@@ -128,7 +204,9 @@ def check_rows(path: Path, dialect: Dialect) -> int:
                         continue
                     found = len(row)
                 count += 1
-                if found != wanted:
+                unnamed = first and dialect.header and found == wanted - 1
+                first = False
+                if found != wanted and not unnamed:
                     raise ReadError(_ragged(path, number, found, wanted, delimiter))
         except UnicodeDecodeError as error:
             raise ReadError(
@@ -262,11 +340,20 @@ def _named_by(first: Sequence[str], names: Sequence[str] | None) -> bool | None:
     return False if all(re.fullmatch(r"column \d+", name) for name in names) else None
 
 
-def _names(path: Path, first: Sequence[str]) -> list[str]:
-    """The names in the first line."""
-    names = [cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(first)]
-    check_names(path, names, ", or --no-header if the first line is an object")
-    return names
+def _names(
+    path: Path, first: Sequence[str] | None, fields: int, given: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the columns, given or of the first line, each its own, and what to say about them."""
+    if given and len(given) != fields:
+        raise ReadError(
+            f"--names must name each of the {fields} columns of {path}; got {len(given)}: {', '.join(given[:8])}"
+            f"{' …' if len(given) > 8 else ''}."
+        )
+    if not given and first is None:
+        return tuple(f"column {j + 1}" for j in range(fields)), ()
+    names = [cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(given or first or ())]
+    own, notes = own_names(names)
+    return tuple(own), tuple(notes)
 
 
 def _header(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
@@ -292,15 +379,19 @@ def _mostly_numbers(column: Sequence[str], missing: Sequence[str]) -> bool:
 
 
 def _is_number(cell: str) -> bool:
-    return NUMBER.fullmatch(cell.strip()) is not None
+    """Whether a cell holds a number, money and percent included; a unit in letters may as well be a name."""
+    text = cell.strip()
+    if NUMBER.fullmatch(text):
+        return True
+    found = spelled(text)
+    return found is not None and not any(sign.isalpha() for sign in found.unit)
 
 
-def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
-    """A comma where numbers are written with one and never with a point."""
-    if delimiter == ",":
-        cells = [cell.strip() for row in rows for cell in row if "," in cell]
-    else:
-        cells = [cell.strip() for row in rows for cell in row]
-    commas = sum(bool(re.fullmatch(r"[+-]?\d*,\d+([eE][+-]?\d+)?", cell)) for cell in cells)
-    points = sum(bool(re.fullmatch(r"[+-]?\d*\.\d+([eE][+-]?\d+)?", cell)) for cell in cells)
-    return "," if commas > points else "."
+def _decimal(rows: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """The decimal sign that most cells prove; else empty, and a cell whose point may mean thousands, if there is one."""
+    cells = (cell.strip() for row in rows for cell in row if "," in cell or "." in cell)
+    found = [one for cell, _ in zip(cells, range(FEW_CELLS), strict=False) if (one := spelled(cell)) is not None]
+    counts = Counter(one.evidence for one in found)
+    if not (counts[","] or counts["."]):
+        return "", next((one.whole for one in found if one.evidence == "?."), "")
+    return "," if counts[","] > counts["."] else ".", ""

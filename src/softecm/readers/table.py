@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,13 @@ from softecm.readers.base import (
     ReadError,
     ReadOptions,
     Sheet,
+    Written,
     check_names,
     existing,
     short,
 )
-from softecm.readers.columns import expected_column, missing_in, shown, understood_column, words
+from softecm.readers.columns import Context, expected_column, missing_in, shown, understood_column, words
+from softecm.readers.totals import without_total
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,23 +40,24 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     sheet : Sheet
     options : ReadOptions
     """
+    check_names(path, sheet.frame.columns)
+    sheet = without_total(sheet)
     frame = sheet.frame
-    check_names(path, frame.columns)
     options = _by_name(path, list(frame.columns), options)
-    found = _Found()
+    context, found = Context.of(path, sheet, options), _Found(notes=list(sheet.notes))
     if options.expected is None:
         for name in frame.columns:
-            found.take(path, frame[name], options)
+            found.take(frame[name], context)
     else:
-        found.take_expected(path, frame, options, options.expected)
+        found.take_expected(frame, context, options.expected)
     if not found.kept:
         raise ReadError(_nothing_left(path, found.columns))
     ids = None if found.ids is None else _ids(path, found.ids, options.id_column)
     labels = sheet.labels if found.labels is None else words(found.labels)
     columns, notes = tuple(found.columns), tuple(found.notes)
-    code = (*sheet.code, _code([name for name in frame.columns if name not in found.kept]))
+    code = _code(path, sheet, options, found)
     data = type(frame)({name: _plain(values) for name, values in found.kept.items()}, index=frame.index)
-    return Loaded(data, "table", ids, labels, columns, sheet.how, notes, code)
+    return Loaded(data, "table", ids, labels, columns, sheet.how, notes, code, frame)
 
 
 @dataclass
@@ -67,23 +70,24 @@ class _Found:
     ids: pd.Series | None = None
     labels: pd.Series | None = None
 
-    def take(self, path: Path, column: pd.Series, options: ReadOptions) -> None:
+    def take(self, column: pd.Series, context: Context) -> None:
         """Look at one more column."""
-        name = str(column.name)
+        name, options = str(column.name), context.options
         if name in (options.label_column, options.id_column):
             self._set_aside(column, options)
             return
         may_be_id = options.id_column is None and self.ids is None
-        values, described, remark = understood_column(path, column, options, may_be_id=may_be_id)
-        self.columns.append(described)
-        self.notes += [remark] if remark else []
-        if described.kind == "id":
+        found = understood_column(column, context, may_be_id=may_be_id)
+        self.columns.append(found.column)
+        self.notes += found.remarks
+        if found.column.kind == "id":
             self.ids = column
-        elif values is not None:
-            self.kept[name] = values
+        elif found.values is not None:
+            self.kept[name] = found.values
 
-    def take_expected(self, path: Path, frame: pd.DataFrame, options: ReadOptions, expected: Expected) -> None:
+    def take_expected(self, frame: pd.DataFrame, context: Context, expected: Expected) -> None:
         """Take the columns a model wants, as what it wants them."""
+        path, options = context.path, context.options
         if options.id_column is None and _names_objects(frame, expected):
             options = replace(options, id_column=expected.id_column)
         aside = [name for name in (options.label_column, options.id_column) if name is not None]
@@ -91,18 +95,21 @@ class _Found:
         for name in aside:
             self._set_aside(frame[name], options)
         for name, kind in wanted.items():
-            self.kept[name], described = expected_column(path, frame[name], kind)
-            self.columns.append(described)
+            found = expected_column(context, frame[name], kind, expected.written.get(name, Written()))
+            assert found.values is not None
+            self.kept[name] = found.values
+            self.columns.append(found.column)
+            self.notes += found.remarks
 
     def _set_aside(self, column: pd.Series, options: ReadOptions) -> None:
         """A column that has the classes or the names of the objects."""
         name, gaps = str(column.name), missing_in(column)
         if name == options.label_column:
             self.labels = column
-            self.columns.append(Column(name, "label", shown(column), gaps))
+            self.columns.append(Column(name, "label", shown(column), gaps, "as asked"))
         else:
             self.ids = column
-            self.columns.append(Column(name, "id", shown(column), gaps))
+            self.columns.append(Column(name, "id", shown(column), gaps, "as asked"))
 
 
 def _plain(values: pd.Series) -> pd.Series | NDArray[np.generic]:
@@ -129,8 +136,19 @@ def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
     )
 
 
-def _code(away: Sequence[str]) -> str:
-    return f"X = table.drop(columns={list(away)!r})" if away else "X = table"
+def _code(path: Path, sheet: Sheet, options: ReadOptions, found: _Found) -> tuple[str, ...]:
+    """The same in Python: with pandas alone where nothing had to be recognised, else with our reader."""
+    plain = (None, Written(), Written(decimal=","))
+    if all(c.written in plain for c in found.columns) and not found.notes and options.expected is None:
+        away = [name for name in sheet.frame.columns if name not in found.kept]
+        return (*sheet.code, f"X = table.drop(columns={away!r})" if away else "X = table")
+    given = {f.name: getattr(options, f.name) for f in fields(options) if f.name != "expected"}
+    said = ", ".join(f"{name}={value!r}" for name, value in given.items() if value not in (None, ()))
+    return (
+        "from pathlib import Path",
+        "from softecm.readers import ReadOptions, read",
+        f"X = read(Path({str(path)!r}), ReadOptions({said})).data",
+    )
 
 
 def _by_name(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOptions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -10,6 +11,12 @@ from numpy.typing import NDArray
 
 from softecm.spaces.columns import Cells
 
+COUNTS, BY_NAME = "counts the rows", "an id by its name, different in every row"
+#: Names of columns that hold ids: id, customer_id, CustomerID, order no., pandas' nameless index.
+NAMED_ID = re.compile(
+    r"(?:.*[\s_./-])?(?:[iI][dD]|(?i:uid|uuid|guid|key|nr|no|num|number|nummer)\.?)|.*[a-z](?:ID|Id)|"
+    r"(?i:unnamed: 0|index|row_?names?|)"
+)
 FEW_ROWS = 9  # so few different words may be groups, so few counts a coincidence
 FEW_LEVELS = 30  # categories that nobody wonders at
 FREE_TEXT = 0.5  # text with more different values than this part of the rows names objects, it does not group them
@@ -20,6 +27,21 @@ def counts_rows(values: NDArray[Any]) -> bool:
     if values.dtype.kind not in "iu" or len(values) <= FEW_ROWS or values[0] not in (0, 1):
         return False
     return bool(int(values[-1]) - int(values[0]) == len(values) - 1 and (np.diff(values) == 1).all())
+
+
+def number_names_rows(name: str, values: NDArray[Any]) -> str:
+    """Why numbers name the rows instead of measuring them; empty where they don't.
+
+    Examples
+    --------
+    >>> number_names_rows("customer_id", np.arange(10) * 7), number_names_rows("price", np.arange(10) * 7)
+    ('an id by its name, different in every row', '')
+    """
+    if counts_rows(values):
+        return COUNTS
+    if values.dtype.kind not in "iu" or len(values) <= FEW_ROWS or not NAMED_ID.fullmatch(name.strip()):
+        return ""
+    return BY_NAME if len(np.unique(values)) == len(values) else ""
 
 
 def names_rows(distinct: int, n: int) -> bool:
@@ -75,8 +97,9 @@ def _reason(column: Any, *, may_be_id: bool, gaps: bool) -> str:
     if empty == n:
         return "empty"
     if column.dtype.is_numeric():
-        if may_be_id and column.dtype.is_integer() and not empty and counts_rows(column.to_numpy()):
-            return "an id: it counts the rows"
+        named = not empty and column.dtype.is_integer() and number_names_rows(str(column.name), column.to_numpy())
+        if named and (may_be_id or named == BY_NAME):
+            return "an id: it counts the rows" if named == COUNTS else named
         distinct = column.n_unique() if gaps and not empty and n > 1 else n
         return "always the same" if distinct == 1 else ""
     if Cells(column.name, column).kind not in ("text", "ordered", "boolean"):

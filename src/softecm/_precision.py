@@ -1,0 +1,116 @@
+"""Numbers and dates as people read them: with the digits that their column has itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LOOKED_AT = 2000  # cells that tell how many digits a column has
+DIGITS = 12  # beyond these, digits are floating point's
+CELL, BETWEEN = 7, 3  # significant digits over a column's range: at most for cells, at least for means
+MOST_DECIMALS = 9  # beyond, and for numbers of more than 15 digits, powers of ten are easier to read
+UNITS = (("D", 10), ("m", 16), ("s", 19))  # of moments, and how much of 2024-12-31 08:30:00 they show
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How the values of one column are shown, everywhere alike.
+
+    Attributes
+    ----------
+    decimals : int
+        Of a cell: as many as the column's own cells have.
+    between : int
+        Of a mean, a prototype: enough to tell objects apart where the column has whole numbers.
+    moment : int
+        For dates: how many characters of a moment are shown; 0 for numbers.
+
+    Examples
+    --------
+    >>> income = Precision.of([22680.0, 41590.0, 18100.0])
+    >>> income.cell(22680.0), income.mean(30123.4567)
+    ('22680', '30123')
+    >>> rooms = Precision.of([1, 2, 5])
+    >>> rooms.cell(2.0), rooms.mean(2.3333)
+    ('2', '2.33')
+    >>> Precision.of(np.array(["2024-01-05", "2024-03-01"], dtype="M8[s]")).mean(np.datetime64("2024-02-01T13:22:11"))
+    '2024-02-01'
+    """
+
+    decimals: int = 2
+    between: int = 2
+    moment: int = 0
+
+    @staticmethod
+    def of(values: Any) -> Precision:
+        """Of a column: numbers (NaN: missing), or dates."""
+        column = np.asarray(values)
+        if column.dtype.kind == "M":
+            return Precision(moment=_moment(column))
+        numbers = column.astype(np.float64)
+        numbers = numbers[np.isfinite(numbers)]
+        if not len(numbers):
+            return Precision()
+        span = float(numbers.max() - numbers.min()) or abs(float(numbers[0])) or 1.0
+        size = math.floor(math.log10(span)) if math.isfinite(span) else 0
+        own = min(_decimals(numbers), max(CELL - 1 - size, 0))
+        return Precision(own, max(own, BETWEEN - 1 - size, 0))
+
+    def cell(self, value: Any) -> str:
+        """A value of the column."""
+        return self._moment(value) if self.moment else _number(float(value), self.decimals)
+
+    def mean(self, value: Any) -> str:
+        """A value between those of the column."""
+        return self._moment(value) if self.moment else _number(float(value), self.between)
+
+    def _moment(self, value: Any) -> str:
+        return str(np.datetime64(_plain(value), "s")).replace("T", " ")[: self.moment]
+
+
+def _plain(value: Any) -> Any:
+    """A moment without a time zone, which NumPy does not know."""
+    return value if getattr(value, "tzinfo", None) is None else value.replace(tzinfo=None)
+
+
+def _moment(column: NDArray[Any]) -> int:
+    """How much of its moments a column needs: days, minutes or seconds."""
+    moments = column[~np.isnat(column)]
+    return next((shown for unit, shown in UNITS if (moments == moments.astype(f"M8[{unit}]")).all()), UNITS[-1][1])
+
+
+def _decimals(numbers: NDArray[np.float64]) -> int:
+    """The most decimals that a cell has."""
+    step = max(1, len(numbers) // LOOKED_AT)
+    return max(_decimals_of(value) for value in numbers[::step].tolist())
+
+
+def _decimals_of(value: float) -> int:
+    digits, _, power = f"{value:.{DIGITS}g}".partition("e")
+    decimals = len(digits.partition(".")[2].rstrip("0"))
+    return max(decimals - int(power or 0), 0)
+
+
+def _number(value: float, decimals: int) -> str:
+    if not math.isfinite(value) or abs(value) >= 1e15 or decimals > MOST_DECIMALS:
+        return f"{value:.{CELL}g}"
+    text = f"{value:.{decimals}f}"
+    return text.removeprefix("-") if not any(sign in "123456789" for sign in text) else text
+
+
+def span_of(values: Iterable[float]) -> str:
+    """From the smallest to the largest number of a column, in its own precision.
+
+    Examples
+    --------
+    >>> span_of([22680.0, 41590.5])
+    '22680.0 to 41590.5'
+    """
+    column = np.asarray(list(values) if not isinstance(values, np.ndarray) else values, dtype=np.float64)
+    precision = Precision.of(column)
+    return f"{precision.cell(np.nanmin(column))} to {precision.cell(np.nanmax(column))}"

@@ -1,0 +1,222 @@
+"""Dates as people write them: ISO, day.month.year, month/day/year, names of months, with or without a time of day."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from softecm.readers.base import ReadError
+from softecm.readers.numbers import are_few, as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ISO = "ISO8601"
+ORDERS = {"dmy": ("%d", "%m", "%Y"), "mdy": ("%m", "%d", "%Y"), "ymd": ("%Y", "%m", "%d")}
+DAYS = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d.%m.%y"),
+    *("%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%m-%d-%Y", "%d-%m-%y", "%m-%d-%y"),
+    *("%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%d. %B %Y", "%B %d, %Y"),
+    *("%Y-%m", "%b %Y", "%b-%y"),
+)
+TIMES = (
+    "",
+    " %H:%M",
+    " %H:%M:%S",
+    " %H:%M:%S.%f",
+    ", %H:%M",
+    ", %H:%M:%S",
+    " %I:%M %p",
+    " %I:%M:%S %p",
+    "T%H:%M",
+    "T%H:%M:%S",
+)
+ISO_LIKE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?)?")
+MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+LIKE = re.compile(
+    rf"(?:\d{{1,4}}[-./]\d{{1,2}}(?:[-./]\d{{1,4}})?|\d{{1,2}}[-. ]\s?{MONTH}[-., ]\s?\d{{2,4}}|"
+    rf"{MONTH}[-. ]\s?(?:\d{{1,2}},? )?\d{{2,4}})(?:,?[T ]\d{{1,2}}:\d{{2}}.*)?",
+    re.IGNORECASE,
+)
+PARTS = {"d": "d", "m": "m", "b": "m", "B": "m", "Y": "y", "y": "y"}
+SAMPLE = 200
+MEANT = re.compile(r"(date|datum|day|tag|fecha|giorno|jour)", re.IGNORECASE)  # in the name of a column of 20241231
+SHOWN = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
+
+
+@dataclass(frozen=True)
+class Dates:
+    """A column of text as dates."""
+
+    values: pd.Series  # NaT for gaps
+    format: str
+    odd: pd.Series  # cells that are none
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What ``--dates`` said."""
+
+    formats: dict[str, str]  # by column; empty: to be found out
+    order: str = ""  # of all columns: dmy, mdy, ymd or a format
+    off: bool = False
+
+    @staticmethod
+    def of(entries: Sequence[str], columns: Sequence[str]) -> Asked:
+        """From entries such as ``when``, ``when=%d.%m.%Y``, ``dmy`` or ``none``; refused where one is neither."""
+        formats: dict[str, str] = {}
+        order, off = "", False
+        for entry in entries:
+            name, equals, form = entry.partition("=")
+            if entry in columns:
+                formats[entry] = ""
+            elif equals and name in columns:
+                formats[name] = _checked(form, entry)
+            elif entry.lower() in ORDERS or "%" in entry:
+                order = _checked(entry, entry)
+            elif entry == "none":
+                off = True
+            else:
+                some = ", ".join(columns[:8]) + (" …" if len(columns) > 8 else "")
+                raise ReadError(
+                    f"--dates must name a column ({some}), a format (dmy, mdy, ymd, %d.%m.%Y), both as column=format, or be "
+                    f"none; got {entry}."
+                )
+        return Asked(formats, order, off)
+
+
+def _checked(form: str, entry: str) -> str:
+    if form.lower() in ORDERS:
+        return form.lower()
+    if "%" not in form or not re.search(r"%[Yyj]", form):
+        raise ReadError(f"--dates {entry} must end in dmy, mdy, ymd or a format with a year, such as %d.%m.%Y.")
+    return form
+
+
+class TwoOrders(Exception):
+    """A column whose dates may be day first or month first: an example, and both formats."""
+
+    def __init__(self, example: str, formats: tuple[str, str]) -> None:
+        super().__init__(example)
+        self.example, self.formats = example, formats
+
+
+def look_like_dates(column: pd.Series) -> bool:
+    """Whether most of the first cells have the look of dates; quick."""
+    cells = as_text(column.dropna().iloc[:SAMPLE])
+    return bool(len(cells)) and sum(LIKE.fullmatch(cell) is not None for cell in cells) >= 0.7 * len(cells)
+
+
+def whole_numbers_as_dates(column: pd.Series, *, asked: bool) -> pd.Series | None:
+    """Numbers such as 20241231 as text, where the column is called a date, or said to be one, and all are."""
+    import pandas as pd
+
+    if column.dtype.kind not in "iu" or not (asked or MEANT.search(str(column.name))):
+        return None
+    if not column.between(19000101, 21001231).all():
+        return None
+    words = column.astype("str")
+    return words if pd.to_datetime(words, format="%Y%m%d", errors="coerce").notna().all() else None
+
+
+def read_dates(column: pd.Series, form: str = "", *, hint: str = "") -> Dates | None:
+    """A column of text as dates; None where too few of its cells are.
+
+    Parameters
+    ----------
+    column : pandas Series
+    form : a format, or an order (dmy, mdy, ymd), where it is known
+    hint : the order that another column of the file proves
+
+    Raises
+    ------
+    TwoOrders
+        Where all cells may be day first and month first, with another meaning.
+    """
+    filled = as_text(column)
+    if not len(filled):
+        return None
+    different = filled.drop_duplicates()
+    found: list[tuple[str, int]] = []
+    for candidate in _candidates(different, form):
+        wrong = int(_parsed(different, candidate).isna().sum())
+        if are_few(range(wrong), len(different)):
+            found.append((candidate, wrong))
+    if not found:
+        return None
+    best = min(wrong for _, wrong in found)
+    formats = [candidate for candidate, wrong in found if wrong == best]
+    chosen = _one_order(different, formats, form or hint)
+    values = _parsed(filled, chosen)
+    whole = values.reindex(column.index)
+    return Dates(whole, chosen, filled[values.isna()])
+
+
+def _candidates(cells: pd.Series, form: str) -> list[str]:
+    """The formats that fit most of the first cells."""
+    if "%" in form or form == ISO:
+        return [form]
+    first = cells.iloc[:SAMPLE]
+    if not form and sum(ISO_LIKE.fullmatch(cell) is not None for cell in first) > 0.5 * len(first):
+        return [ISO]
+    few = first.iloc[:20]
+    wanted = [day for day in DAYS if not form or _order(day) == form or (form == "ymd" and day.startswith("%Y"))]
+    formats = (f"{day}{time}" for time in TIMES for day in wanted)
+    return [one for one in formats if _parsed(few, one).notna().sum() > 0.6 * len(few)]
+
+
+def _parsed(cells: pd.Series, form: str) -> pd.Series:
+    """Dates, NaT where a cell has another form; moments of the same zone or of none."""
+    import warnings
+
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        zoned = form == ISO and cells.str.contains(r"(?:Z|[+-]\d{2}:?\d{2})$", regex=True).any()
+        return pd.to_datetime(cells, format=form, errors="coerce", utc=bool(zoned))
+
+
+def _order(form: str) -> str:
+    """Day, month and year as they stand in a format: dmy, mdy, ymd."""
+    return "".join(PARTS.get(sign, "") for sign in re.findall("%(.)", form))
+
+
+def order_of(form: str) -> str:
+    """The order that a column proves for others of its kind; empty for those that need no proof."""
+    order = _order(form)[:3]
+    return order if order in ("dmy", "mdy") and re.match("%[dm][/-]%[dm]", form) else ""
+
+
+def _one_order(cells: pd.Series, formats: Sequence[str], wanted: str) -> str:
+    """The format; day before month or after it must be told by the cells or by the user."""
+    if len(formats) == 1:
+        return formats[0]
+    first, second = formats[:2]
+    if {_order(first)[:3], _order(second)[:3]} != {"dmy", "mdy"}:
+        return first
+    for candidate in (first, second):
+        if _order(candidate)[:3] == wanted:
+            return candidate
+    one, other = _parsed(cells, first), _parsed(cells, second)
+    differ = one.notna() & other.notna() & (one != other)
+    if not differ.any():
+        return first
+    raise TwoOrders(str(cells[differ].iloc[0]), (first, second))
+
+
+def in_words(form: str) -> str:
+    """A format for people.
+
+    Examples
+    --------
+    >>> in_words("%d.%m.%Y %H:%M"), in_words("ISO8601")
+    ('day.month.year with a time', 'year-month-day')
+    """
+    if form == ISO:
+        return "year-month-day"
+    day = re.sub(r"[T, ]*%[HI].*", "", form)
+    words = re.sub("%[a-zA-Z]", lambda sign: SHOWN.get(sign[0], sign[0]), day)
+    return words + (" with a time" if day != form else "")

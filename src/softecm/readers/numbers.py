@@ -1,0 +1,252 @@
+"""Numbers as people write them: thousands set apart, money, percent, units, limits of detection, gaps in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softecm.readers.base import Written, short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BLANKS_WITHIN = " \u00a0\u202f'’"  # signs between thousands that are never a decimal sign
+MONEY = (
+    r"(?:US\$|A\$|C\$|R\$|[$€£¥₹₽₩₺₴₪฿]|Fr\.|kr\.?|zł|Kč|Rs\.?|"
+    r"(?:USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|BRL|ZAR|MXN|TRY)\b)"
+)
+SHAPE = re.compile(
+    rf"(?P<limit>[<>≤≥~≈]=?\s*)?(?P<open>\()?\s*(?P<sign>[+\-−–])?\s*(?P<before>{MONEY})?\s*(?P<sign2>[+\-−–])?"
+    rf"(?P<digits>(?:\d[\d.,{BLANKS_WITHIN}]*\d|\d)[.,]?|[.,]\d+)(?P<power>[eE][+-]?\d+)?"
+    rf"(?P<after>\s*(?:%|‰|°[CF]?|{MONEY})|\s+[^\W\d_][^\d\s,;]{{0,11}}[²³\d]?)?\s*(?P<sign3>[-−])?(?P<close>\))?"
+)
+#: Thousands set apart twice, or once with a decimal sign behind: there is one way to read it.
+GROUPED = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*|(?:\.\d{3}){2,}(?:,\d*)?|\.\d{3},\d*)")
+INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
+FEW, PART, SAME = 2, 0.1, 0.5  # odd cells that count as gaps: so many, such a part, such a part where all are one word
+ZERO_WORDS = ("", "-", "--", "–", "—")  # in a column of numbers a dash is an empty cell, however many there are
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """One cell taken apart."""
+
+    whole: str  # digits, with the signs between them
+    negative: bool
+    power: str
+    unit: str
+    limit: bool  # "<0.5": below what could be measured
+
+    @property
+    def evidence(self) -> str:
+        """The decimal sign that this cell proves; "?." or "?," where its one sign may be either; empty without any."""
+        digits = self.whole
+        if any(sign in digits for sign in BLANKS_WITHIN):
+            return next((sign for sign in (".", ",") if sign in digits), "")
+        if GROUPED.fullmatch(digits):
+            return "." if "," in digits.partition(".")[0] else ","
+        if digits.count(".") + digits.count(",") != 1:
+            return ""
+        sign = "." if "." in digits else ","
+        left, right = digits.split(sign)
+        either = len(right) == 3 and not self.power and re.fullmatch(r"[1-9]\d{0,2}", left)
+        return f"?{sign}" if either else sign
+
+    def number(self, decimal: str) -> float:
+        """Its value; NaN where the signs between its digits are in no order."""
+        if self.unit == "inf":
+            return -np.inf if self.negative else np.inf
+        between = "," if decimal == "." else "."
+        before, _, after = self.whole.partition(decimal)
+        if not re.fullmatch(rf"\d*|[1-9]\d{{0,2}}([{between}{BLANKS_WITHIN}])\d{{3}}(?:\1\d{{3}})*", before):
+            return np.nan
+        if not (after == "" or after.isdecimal()):
+            return np.nan
+        digits = re.sub(rf"[{between}{BLANKS_WITHIN}]", "", before)
+        value = float(f"{digits or 0}.{after or 0}{self.power}")
+        return -value if self.negative else value
+
+    @property
+    def between(self) -> str:
+        """The first sign among the digits that is neither comma nor point."""
+        return next((sign for sign in self.whole if sign in BLANKS_WITHIN), "")
+
+
+def spelled(text: str) -> Spelled | None:
+    """A cell taken apart; None where it is no number.
+
+    Examples
+    --------
+    >>> spelled("$1,273.50").number("."), spelled("1.273,50 €").number(","), spelled("(12)").number(".")
+    (1273.5, 1273.5, -12.0)
+    >>> spelled("12 %").unit, spelled("<0.5").limit, spelled("2024-01-05"), spelled("1,273").evidence
+    ('%', True, None, '?,')
+    """
+    infinite = INFINITE.fullmatch(text)
+    if infinite:
+        return Spelled("0", infinite[1] == "-", "", "inf", False)
+    found = SHAPE.fullmatch(text)
+    if found is None or (found["open"] is None) != (found["close"] is None):
+        return None
+    signs = [found[name] for name in ("sign", "sign2", "sign3") if found[name]]
+    if len(signs) > 1 or (signs and found["open"]):
+        return None
+    unit = (found["before"] or found["after"] or "").strip()
+    negative = bool(found["open"]) or (bool(signs) and signs[0] != "+")
+    return Spelled(found["digits"], negative, found["power"] or "", unit, found["limit"] is not None)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of text as numbers."""
+
+    values: pd.Series  # NaN for gaps
+    written: Written
+    odd: pd.Series  # cells that are none
+    limits: pd.Series  # cells that are the end of a range, such as <0.5
+
+    def remarks(self, name: str) -> list[str]:
+        """What is worth saying about the column."""
+        found = []
+        if len(self.odd):
+            found.append(told(name, self.odd, "is no number and counts", "are no numbers and count"))
+        if len(self.limits):
+            are = "are limits and are taken as the number, not"
+            found.append(told(name, self.limits, "is a limit and is taken as the number, not", are))
+        return found
+
+
+def told(name: str, cells: pd.Series, one: str, several: str) -> str:
+    """What became of some cells of a column, and where they are."""
+    count = f"1 cell {one}" if len(cells) == 1 else f"{len(cells)} cells {several}"
+    return f"column {short(name)}: {count} as missing: {places(cells)}."
+
+
+class Ambiguous(Exception):
+    """Cells that may be read in two ways; the text says which."""
+
+
+def places(cells: pd.Series, most: int = 3) -> str:
+    """Cells with their rows, counted from 1, in a sentence."""
+    shown = [f"{short(value)} (row {int(row) + 1})" for row, value in cells.iloc[:most].items()]
+    return ", ".join(shown) + (f" and {len(cells) - most} more" if len(cells) > most else "")
+
+
+def are_few(odd: Iterable[Hashable], filled: int) -> bool:
+    """Whether cells that do not fit are few enough to be slips: then they count as missing."""
+    listed = list(odd)
+    if not listed:
+        return True
+    good = filled - len(listed)
+    few = len(listed) <= max(FEW, PART * filled) and good >= 3 * len(listed)
+    one_word = len(set(listed)) == 1 and not any(sign.isdigit() for sign in str(listed[0]))
+    return few or (one_word and good > 3 and len(listed) <= SAME * filled)
+
+
+def as_text(column: pd.Series) -> pd.Series:
+    """Cells that are filled, as text without blanks around it; a dash is no cell."""
+    words = column.dropna().astype("str").str.strip()
+    return words[~words.isin(ZERO_WORDS)]
+
+
+def evidence_of(cells: Iterable[str]) -> set[str]:
+    """The decimal signs that cells prove."""
+    return {sign for cell in cells if (one := spelled(cell)) is not None and len(sign := one.evidence) == 1}
+
+
+def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> Numbers | None:
+    """A column of text as numbers; None where too few of its cells are.
+
+    Parameters
+    ----------
+    column : pandas Series
+    hint : "." or "," where the rest of the file or the user says what the decimal sign is, else empty
+    known : Written, optional
+        How the column was written in the fit.
+
+    Raises
+    ------
+    Ambiguous
+        Where 1,273 may be one thousand or one and a bit.
+    """
+    import pandas as pd
+
+    filled = as_text(column)
+    found = {text: one for text in filled.unique() if (one := spelled(text)) is not None}
+    unit = _unit(filled, found)
+    parts = {text: one for text, one in found.items() if one.unit in (unit, "", "inf")}
+    if not are_few(filled[~filled.isin(parts.keys())], len(filled)):
+        return None
+    decimal = known.decimal if known is not None else _decimal(filled, parts.values(), hint)
+    numbers = {text: one.number(decimal) for text, one in parts.items()}
+    values = filled.map(numbers).astype("float64")
+    odd = filled[values.isna()]
+    if not are_few(odd, len(filled)):
+        return None
+    thousands = _thousands(parts.values(), decimal)
+    limits = filled[filled.isin([text for text, one in parts.items() if one.limit])]
+    whole = pd.Series(np.nan, column.index)
+    whole[values.index] = values
+    return Numbers(_whole(whole), Written(decimal, thousands, unit), odd, limits)
+
+
+def _whole(values: pd.Series) -> pd.Series:
+    """Whole numbers as such, where there are no gaps."""
+    numbers = values.to_numpy()
+    exact = np.isfinite(numbers).all() and (numbers % 1 == 0).all() and (np.abs(numbers) < 2.0**53).all()
+    return values.astype("int64") if exact and len(values) else values
+
+
+def _unit(filled: pd.Series, parts: dict[str, Spelled]) -> str:
+    """What most numbers have beside them; empty where most have nothing."""
+    units = filled.map({text: one.unit for text, one in parts.items()}).dropna()
+    most = units.value_counts()
+    return "" if not len(most) or most.index[0] == "inf" else str(most.index[0])
+
+
+def _decimal(filled: pd.Series, parts: Iterable[Spelled], hint: str) -> str:
+    """The decimal sign of a column."""
+    if hint:
+        return hint
+    found = {one.evidence for one in parts} - {""}
+    proved = found & {".", ","}
+    if len(proved) == 1:
+        return proved.pop()
+    if not proved and "?," in found:
+        example = next(text for text in filled if (one := spelled(text)) is not None and one.evidence == "?,")
+        raise Ambiguous(example)
+    return "."
+
+
+def _thousands(parts: Iterable[Spelled], decimal: str) -> str:
+    """The sign that was found between thousands."""
+    other = "," if decimal == "." else "."
+    for one in parts:
+        if one.between or other in one.whole:
+            return one.between or other
+    return ""
+
+
+def how_written(written: Written) -> str:
+    """Why a column of text is one of numbers, in words."""
+    parts = [f"in {written.unit}"] if written.unit else []
+    parts += [f"{_called(written.thousands)} between thousands"] if written.thousands else []
+    parts += ["decimal comma"] if written.decimal == "," else []
+    return ", ".join(parts) or "numbers"
+
+
+def _called(sign: str) -> str:
+    return {",": "comma", ".": "point", "'": "apostrophe", "’": "apostrophe"}.get(sign, "blank")
+
+
+def signs(decimal: str | None, thousands: str | None) -> tuple[str, str]:
+    """What the user said about signs as a decimal sign, or empty; and what stands between thousands, or empty."""
+    named = {"comma": ",", "point": ".", "blank": " ", "space": " ", "apostrophe": "'", "none": ""}
+    between = "" if thousands is None else named.get(thousands, thousands)
+    if decimal is None and between in (",", "."):
+        return "." if between == "," else ",", between
+    return decimal or ("." if thousands is not None else ""), between

@@ -1,0 +1,268 @@
+"""Files as people have them: thousands, money, dates, slips, ids, titles above, totals below."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softecm.files.errors import ReadError
+from softecm.readers import Expected, Loaded, ReadOptions, Written, read
+
+
+def loaded(tmp_path: Path, lines: list[str], name: str = "t.csv", **options: object) -> Loaded:
+    path = tmp_path / name
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return read(path, ReadOptions(**options))  # type: ignore[arg-type]
+
+
+def kinds(found: Loaded) -> dict[str, str]:
+    return {c.name: c.kind for c in found.columns}
+
+
+SALES = ["who,sales,price", *(f'p{i},"{1 + i % 9},{100 + 7 * i}",{i / 8 + 0.25:.2f}' for i in range(40))]
+UNSURE = ["who,sales,n", *(f'p{i},"{1 + i % 9},{100 + 7 * i}",{i % 5}' for i in range(40))]
+
+
+def test_commas_between_thousands_are_no_decimal_commas(tmp_path: Path) -> None:
+    found = loaded(tmp_path, SALES)
+    assert found.data["sales"].tolist()[:3] == [1100, 2107, 3114]
+    assert [c.why for c in found.columns if c.name == "sales"] == ["comma between thousands"]
+
+
+def test_a_comma_that_may_be_either_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"column sales of .* holds 1,100.*--thousands , or --decimal ,"):
+        loaded(tmp_path, UNSURE)
+    assert loaded(tmp_path, UNSURE, thousands=",").data["sales"].iloc[0] == 1100
+    assert loaded(tmp_path, UNSURE, decimal=",").data["sales"].iloc[0] == 1.1
+    with pytest.raises(ReadError, match="can't both be ,"):
+        loaded(tmp_path, UNSURE, decimal=",", thousands=",")
+    with pytest.raises(ReadError, match="--thousands must be"):
+        loaded(tmp_path, UNSURE, thousands="x")
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "why"),
+    [
+        (
+            ["1.234,50 €", "12,00 €", "-3.000.000,25 €"],
+            [1234.5, 12.0, -3000000.25],
+            "in €, point between thousands, decimal comma",
+        ),
+        (["$1,234.50", "($12.00)", "$3"], [1234.5, -12.0, 3.0], "in $, comma between thousands"),
+        (["12.5%", "7%", "0.25 %"], [12.5, 7.0, 0.25], "in %"),
+        (["1 234,5", "12,25", "999"], [1234.5, 12.25, 999.0], "blank between thousands, decimal comma"),
+        (["1'234.5", "12", "7"], [1234.5, 12.0, 7.0], "apostrophe between thousands"),
+        (["12 kg", "7.5 kg", "80 kg"], [12.0, 7.5, 80.0], "in kg"),
+        (["1.234,50-", "12,00", "7,25"], [-1234.5, 12.0, 7.25], "point between thousands, decimal comma"),
+    ],
+)
+def test_numbers_are_read_as_they_are_meant(tmp_path: Path, cells: list[str], values: list[float], why: str) -> None:
+    found = loaded(tmp_path, ["x;k", *(f"{cell};{k}" for cell, k in zip(cells * 5, "ab" * 8, strict=False))])
+    assert found.data["x"].tolist()[:3] == values
+    assert found.columns[0].why == why
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["<=50K", ">50K"],
+        ["<1H OCEAN", "INLAND", "NEAR BAY"],
+        ["A1", "B2", "A2"],
+        ["10-20", "20-30", "30-40"],
+        ["1st", "2nd"],
+        ["12 A", "14 B", "12 B"],
+        ["10.0.0.1", "10.0.0.2"],
+        ["+49 171 1234567", "+49 30 123"],
+    ],
+)
+def test_words_with_digits_stay_words(tmp_path: Path, cells: list[str]) -> None:
+    found = loaded(tmp_path, ["x;n", *(f"{cell};{i % 7}" for i, cell in enumerate(cells * 10))])
+    assert kinds(found) == {"x": "category", "n": "number"}
+
+
+def test_a_slip_costs_a_cell_and_not_a_column(tmp_path: Path) -> None:
+    rows = [f"{i / 7:.3f},{i % 5}" for i in range(40)]
+    rows[3], rows[16] = "see note,3", "broken,1"
+    found = loaded(tmp_path, ["a,b", *rows])
+    assert (found.columns[0].kind, found.columns[0].gaps) == ("number", 2)
+    assert np.flatnonzero(np.isnan(found.data["a"])).tolist() == [3, 16]
+    assert found.notes == ("column a: 2 cells are no numbers and count as missing: see note (row 4), broken (row 17).",)
+
+
+def test_many_words_make_categories(tmp_path: Path) -> None:
+    rows = [f"{i % 7 if i % 3 else 'none of ' + 'abc'[i % 9 // 3]},{i % 5}" for i in range(45)]
+    assert kinds(loaded(tmp_path, ["a,b", *rows]))["a"] == "category"
+
+
+def test_one_word_for_a_gap_may_come_often(tmp_path: Path) -> None:
+    rows = [f"{'k.A.' if i % 3 == 0 else i / 7:},{i % 5}" for i in range(45)]
+    found = loaded(tmp_path, ["a,b", *rows])
+    assert (found.columns[0].kind, found.columns[0].gaps) == ("number", 15)
+
+
+def test_limits_of_detection_are_their_number(tmp_path: Path) -> None:
+    rows = [f"{'<0.5' if i % 4 == 0 else i / 8},{i % 5}" for i in range(40)]
+    found = loaded(tmp_path, ["crp,b", *rows])
+    assert found.data["crp"].tolist()[:5] == [0.5, 0.125, 0.25, 0.375, 0.5]
+    assert "10 cells are limits and are taken as the number" in found.notes[0]
+    assert "<0.5 (row 1)" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("form", "why"),
+    [
+        ("%Y-%m-%d", "year-month-day"),
+        ("%Y-%m-%dT%H:%M:%S", "year-month-day"),
+        ("%d.%m.%Y", "day.month.year"),
+        ("%d.%m.%y", "day.month.year"),
+        ("%m/%d/%Y", "month/day/year"),
+        ("%d/%m/%Y %H:%M", "day/month/year with a time"),
+        ("%d %b %Y", "day month year"),
+        ("%b %d, %Y", "month day, year"),
+        ("%Y/%m/%d", "year/month/day"),
+    ],
+)
+def test_dates_are_recognised(tmp_path: Path, form: str, why: str) -> None:
+    days = pd.date_range("2024-01-03", periods=40, freq="9D")
+    found = loaded(tmp_path, ["when;n", *(f"{day.strftime(form)};{i % 5}" for i, day in enumerate(days))])
+    assert (found.columns[0].kind, found.columns[0].why) == ("date", why)
+    assert found.data["when"].tolist() == days.tolist()
+    assert found.columns[0].detail.startswith("2024-01-03")
+
+
+def test_dates_of_either_order_are_asked_about(tmp_path: Path) -> None:
+    rows = ["when,n", *(f"{1 + i % 12:02d}/{1 + 5 * i % 12:02d}/2024,{i % 5}" for i in range(40))]
+    with pytest.raises(
+        ReadError, match=r"such as 02/06/2024, which may be day/month/year or month/day/year: .*--dates"
+    ):
+        loaded(tmp_path, rows)
+    assert loaded(tmp_path, rows, dates=("mdy",)).data["when"].iloc[1] == pd.Timestamp("2024-02-06")
+    assert loaded(tmp_path, rows, dates=("when=%d/%m/%Y",)).data["when"].iloc[1] == pd.Timestamp("2024-06-02")
+    assert kinds(loaded(tmp_path, rows, dates=("none",)))["when"] == "category"
+    with pytest.raises(ReadError, match="--dates must name a column"):
+        loaded(tmp_path, rows, dates=("then",))
+    with pytest.raises(ReadError, match="a format with a year"):
+        loaded(tmp_path, rows, dates=("when=%d",))
+
+
+def test_another_column_may_tell_the_order_of_day_and_month(tmp_path: Path) -> None:
+    rows = ["a,b,n", *(f"{1 + i % 12}/{1 + i % 28}/2024,{1 + i % 12}/{1 + 5 * i % 12}/2024,{i % 5}" for i in range(40))]
+    assert loaded(tmp_path, rows).data["b"].iloc[1] == pd.Timestamp("2024-02-06")
+
+
+def test_whole_numbers_are_dates_where_they_are_called_so(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-03", periods=40, freq="9D")
+    rows = [f"{day:%Y%m%d},{day:%Y%m%d},{i % 5}" for i, day in enumerate(days)]
+    found = loaded(tmp_path, ["date,size,n", *rows])
+    assert kinds(found) == {"date": "date", "size": "number", "n": "number"}
+    assert kinds(loaded(tmp_path, ["date,size,n", *rows], dates=("size",)))["size"] == "date"
+    with pytest.raises(ReadError, match=r"column n of .* must hold dates, as --dates says; got 0 in row 1"):
+        loaded(tmp_path, ["date,size,n", *rows], dates=("n",))
+
+
+def test_ids_are_kept_and_not_clustered_by(tmp_path: Path) -> None:
+    rows = [f"{1000 + 7 * i},{i % 5}.5,{i % 3}" for i in range(20)]
+    found = loaded(tmp_path, ["CustomerID,a,b", *rows])
+    assert kinds(found) == {"CustomerID": "id", "a": "number", "b": "number"}
+    assert found.names[:2] == ["1000", "1007"]
+    assert kinds(loaded(tmp_path, ["price,a,b", *rows]))["price"] == "number"
+
+
+def test_the_index_that_pandas_writes_names_the_rows(tmp_path: Path, rng: np.random.Generator) -> None:
+    frame = pd.DataFrame({"a": rng.normal(size=50), "b": rng.normal(size=50)}).sample(30, random_state=0)
+    frame.to_csv(tmp_path / "t.csv")
+    found = read(tmp_path / "t.csv", ReadOptions())
+    assert kinds(found) == {"Unnamed: 0": "id", "a": "number", "b": "number"}
+    assert found.names == [str(i) for i in frame.index]
+
+
+def test_a_file_without_names_is_given_some(tmp_path: Path) -> None:
+    rows = [f"{i / 7:.2f},{i % 5}" for i in range(20)]
+    found = loaded(tmp_path, rows, names=("size", "kind"))
+    assert (list(found.data.columns), len(found)) == (["size", "kind"], 20)
+    assert len(loaded(tmp_path, ["a,b", *rows], names=("size", "kind"))) == 20
+    with pytest.raises(ReadError, match=r"--names must name each of the 2 columns of .*; got 1: size"):
+        loaded(tmp_path, rows, names=("size",))
+    np.save(tmp_path / "x.npy", np.arange(24.0).reshape(12, 2) ** 2)
+    assert list(read(tmp_path / "x.npy", ReadOptions(names=("u", "v"))).data.columns) == ["u", "v"]
+    with pytest.raises(ReadError, match="--names must name each"):
+        read(tmp_path / "x.npy", ReadOptions(names=("u",)))
+
+
+def test_titles_above_and_units_below_the_names_are_skipped(tmp_path: Path) -> None:
+    rows = [f"{10 + i / 7:.2f},{70 + i % 9},{'red' if i % 2 else 'blue'}" for i in range(30)]
+    found = loaded(tmp_path, ["Export of machine 7", "", "size,weight,colour", "cm,kg,name", *rows])
+    assert (len(found), kinds(found)) == (30, {"size": "number", "weight": "number", "colour": "category"})
+    assert found.how["lines skipped"] == "1, 2, 4"
+
+
+def test_lines_with_few_cells_above_names_are_skipped_and_objects_with_gaps_are_not(tmp_path: Path) -> None:
+    rows = [f"{i / 7:.2f};{i % 5};{i % 3};{i % 2}" for i in range(20)]
+    assert len(loaded(tmp_path, ["Konto:;DE12;;", "a;b;c;d", *rows])) == 20
+    assert len(loaded(tmp_path, [";;;1", *rows])) == 21
+
+
+def test_row_names_without_a_name_are_those_of_r(tmp_path: Path) -> None:
+    found = loaded(tmp_path, ["a b", *(f"r{i} {i / 7:.2f} {i % 5}" for i in range(20))])
+    assert kinds(found) == {"Unnamed: 0": "id", "a": "number", "b": "number"}
+
+
+def test_a_total_in_the_last_row_is_no_object(tmp_path: Path) -> None:
+    rows = [f"store {i},{i * 10}" for i in range(1, 21)]
+    found = loaded(tmp_path, ["name,sales", *rows, "Total,2100"])
+    assert (len(found), found.data["sales"].dtype.kind) == (20, "i")
+    assert found.notes == ("the last row (row 21) is called Total and adds up the others: it is left out.",)
+    kept = loaded(tmp_path, ["name,sales", *rows, "Total,77"])
+    assert len(kept) == 21
+    assert "if it is no object, leave it out" in kept.notes[0]
+
+
+def test_two_columns_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
+    rows = [f"{i / 7:.2f},{i % 5},{i % 3}" for i in range(20)]
+    found = loaded(tmp_path, ["x,y,x", *rows])
+    assert list(found.data.columns) == ["x", "y", "x (2)"]
+    assert "more than one column is called x: one of them is x (2) here." in found.notes
+
+
+def test_capitals_make_no_categories(tmp_path: Path) -> None:
+    rows = [f"{['Yes', 'yes', 'NO', 'no', 'No'][i % 5]},{i / 7:.2f}" for i in range(40)]
+    found = loaded(tmp_path, ["smokes,x", *rows])
+    assert found.data["smokes"].value_counts().to_dict() == {"no": 24, "Yes": 16} or set(found.data["smokes"]) == {
+        "Yes",
+        "NO",
+    }
+    assert "capitals alone" in found.notes[0]
+    assert loaded(tmp_path, ["smokes,x", *rows], categorical=("smokes",)).data["smokes"].nunique() == 5
+
+
+def test_new_files_are_read_as_the_first_one_was(tmp_path: Path) -> None:
+    written = {
+        "sales": Written(thousands=","),
+        "when": Written(dates="%m/%d/%Y"),
+        "smokes": Written(words=("Yes", "no")),
+    }
+    wanted = Expected(("number", "date", "category"), ("sales", "when", "smokes"), written=written)
+    lines = ["sales,when,smokes", '"1,273",02/06/2024,YES', '"2,001",03/04/2024,No', '"1,999",03/05/2024,no']
+    found = loaded(tmp_path, lines, expected=wanted)
+    assert found.data["sales"].tolist() == [1273.0, 2001.0, 1999.0]
+    assert found.data["when"].iloc[0] == pd.Timestamp("2024-02-06")
+    assert found.data["smokes"].tolist() == ["Yes", "no", "no"]
+
+
+def test_excel_sheets_with_a_title_a_total_and_a_slip(tmp_path: Path, rng: np.random.Generator) -> None:
+    stores = pd.DataFrame(
+        {"store": [f"s{i}" for i in range(20)], "sales": rng.integers(10, 99, 20), "staff": rng.integers(1, 9, 20)}
+    )
+    total = pd.DataFrame({"store": ["Total"], "sales": [stores["sales"].sum()], "staff": [stores["staff"].sum()]})
+    cells = pd.concat([stores, total], ignore_index=True).astype(object)
+    cells.loc[4, "staff"] = "closed"
+    cells.to_excel(tmp_path / "t.xlsx", index=False, startrow=2)
+    found = read(tmp_path / "t.xlsx", ReadOptions())
+    assert (len(found), kinds(found)) == (20, {"store": "id", "sales": "number", "staff": "number"})
+    assert "closed (row 5)" in " ".join(found.notes)
+
+
+def test_what_marks_a_gap_is_added_to_the_usual_marks(tmp_path: Path) -> None:
+    rows = [f"{'-9' if i == 1 else '?' if i == 2 else i / 7:},{i % 5}" for i in range(20)]
+    assert loaded(tmp_path, ["a,b", *rows], missing=("-9",)).columns[0].gaps == 2
