@@ -70,12 +70,12 @@ class Precision:
         return self._moment(value) if self.moment else _number(float(value), self.between)
 
     def _moment(self, value: Any) -> str:
-        return str(np.datetime64(_plain(value), "s")).replace("T", " ")[: self.moment]
+        return str(moment(value).astype("M8[s]")).replace("T", " ")[: self.moment]
 
 
-def _plain(value: Any) -> Any:
-    """A moment without a time zone, which NumPy does not know."""
-    return value if getattr(value, "tzinfo", None) is None else value.replace(tzinfo=None)
+def moment(value: Any) -> np.datetime64:
+    """A date or a moment as NumPy has it, which knows no time zones."""
+    return np.datetime64(value if getattr(value, "tzinfo", None) is None else value.replace(tzinfo=None), "us")
 
 
 def _moment(column: NDArray[Any]) -> int:

@@ -24,3 +24,14 @@ def visible(text: str, *, lines: bool = False) -> str:
 def escaped(json: str) -> str:
     """JSON of one line whose strings a terminal shows unharmed."""
     return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
+
+
+def place(word: str, number: int, of: str = "X") -> str:
+    """One of many in a message: counted from 1, as people count, and as Python finds it.
+
+    Examples
+    --------
+    >>> place("row", 5)
+    'row 6 (X[5])'
+    """
+    return f"{word} {number + 1} ({of}[{number}])"

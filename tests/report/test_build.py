@@ -208,7 +208,10 @@ def test_a_pandas_index_names_the_objects_and_a_count_does_not() -> None:
 def test_other_objects_get_their_own_masses() -> None:
     model = fitted(ECM(2, random_state=0), POINTS)
     some = POINTS[::2] + 0.01
-    np.testing.assert_array_equal(report.build(model, some).partition.masses, model.predict_partition(some).masses)
+    with pytest.raises(ValueError, match=f"X has {len(some)} objects and the fit had {len(POINTS)}.*partition=model"):
+        report.build(model, some)
+    page = report.build(model, some, partition=model.predict_partition(some))
+    np.testing.assert_array_equal(page.partition.masses, model.predict_partition(some).masses)
     with pytest.raises(ValueError, match="partition=model"):
         report.build(model, POINTS[::-1])
     predicted = model.predict_partition(POINTS[::-1])
@@ -218,7 +221,7 @@ def test_other_objects_get_their_own_masses() -> None:
 @pytest.mark.parametrize("name", ["RECM", "ECMdd", "EVCLUS"])
 def test_other_objects_by_dissimilarities_are_placed_by_masses(name: str) -> None:
     model, X = ALL[name]
-    page = report.build(fitted(model, X), X[:7])
+    page = report.build(fitted(model, X), X[:7], partition=model.predict_partition(X[:7]))
     assert "guessed from the masses" in page.map_note
     check_page(page.html, page.partition)
 

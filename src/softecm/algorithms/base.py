@@ -20,6 +20,8 @@ from softecm._frames import make_frame
 from softecm._interrupts import interruptible
 from softecm._warnings import CollapseWarning, EmptyClusterWarning
 from softecm.belief import CredalPartition, FocalSets
+from softecm.belief.decided import CLEAR, Decisions
+from softecm.belief.focal import Names
 from softecm.distances.auto import Choice, choose_for
 from softecm.distances.base import SemiMetric
 from softecm.distances.registry import resolve_metric
@@ -44,6 +46,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
     partition_: CredalPartition
     focal_sets_: FocalSets
+    model_: PrototypeModel
     objective_: float
     history_: NDArray[np.float64]
     n_iter_: int
@@ -109,12 +112,54 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
             held = self.partition_.plausibility(normalise=None).sum(0)
         empty = np.flatnonzero(held < 1e-6 * len(self.partition_) / len(held))
         if len(empty):
+            named = ", ".join(self.focal_sets_.cluster_names[k] for k in empty)
             warnings.warn(
-                f"clusters {empty.tolist()} hold no mass: fewer groups were found than n_clusters={len(held)}. "
+                f"clusters {named} hold no mass: fewer groups were found than n_clusters={len(held)}. "
                 "Use fewer clusters, a larger delta, or more restarts (n_init).",
                 EmptyClusterWarning,
                 stacklevel=5,
             )
+
+    def decisions(self, X: Any = None, *, clear: float = CLEAR) -> Decisions:
+        """What is said of each object in one word: clearly, rather, undecided, between, nowhere.
+
+        Parameters
+        ----------
+        X : data like that given to ``fit``, optional
+            Other objects; by default those of the fit.
+        clear : float, default 0.75
+            Belief from which "clearly" is said.
+
+        Returns
+        -------
+        decisions : Decisions
+            See :meth:`CredalPartition.decisions`; ``decisions[i]`` is what is said of object i.
+        """
+        check_is_fitted(self)
+        return (self.partition_ if X is None else self.predict_partition(X)).decisions(clear)
+
+    def rename(self, names: Names) -> Self:
+        """Give the clusters names, which tables, figures, reports, predictions and files then show.
+
+        Another ``fit`` numbers its clusters anew and forgets the names.
+
+        Parameters
+        ----------
+        names : sequence of str, or mapping
+            One name a cluster; or some clusters, by number from 0 or by the name they have, and their new names; None
+            takes the names away.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        focal = self.focal_sets_.renamed(names)
+        if hasattr(self, "model_"):
+            self.model_ = replace(self.model_, focal=focal)
+        self.focal_sets_ = focal
+        self.partition_ = self.partition_.rename(list(focal.names))
+        return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a safetensors file; ``softecm.load_model`` reads it without running code.
@@ -133,7 +178,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : the objects given to ``fit``, or others like them
+        X : the objects given to ``fit``; for others like them, say ``partition=model.predict_partition(X)``, too
         path : where to write; an existing file is replaced
         **shown : ``names`` of the objects, known ``labels``, ``title``, ``feature_names`` and the rest of
             :func:`softecm.report.build`, which gives the report without writing it

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._text import place
 from softecm.belief.transforms import FloatArray
 
 IntArray = NDArray[np.intp]
@@ -45,18 +46,18 @@ def valid(masses: FloatArray, name: str = "masses") -> FloatArray:
     if not np.isfinite(masses).all():
         row, column = np.argwhere(~np.isfinite(masses))[0]
         raise ValueError(
-            f"{name} must be finite; got {masses[row, column]} in row {row}, column {column}. "
+            f"{name} must be finite; got {masses[row, column]} in {place('row', int(row), name)}, column {column + 1}. "
             f"Look for missing or infinite values in the data they come from."
         )
     if lowest < -NEGATIVE_TOLERANCE:
         row, column = np.unravel_index(masses.argmin(), masses.shape)
         raise ValueError(
-            f"{name} must not be negative; got {lowest} in row {row}, column {column}. "
+            f"{name} must not be negative; got {lowest} in {place('row', int(row), name)}, column {column + 1}. "
             f"Clip rounding errors to 0 and divide rows by their sums."
         )
     row = int(wrong.argmax())
     raise ValueError(
-        f"{name} must add up to 1 in every row; got {sums[row]:.9g} in row {row}. Divide each row by its "
+        f"{name} must add up to 1 in every row; got {sums[row]:.9g} in {place('row', row, name)}. Divide each row by its "
         f"sum, or add what is missing to the empty set."
     )
 

@@ -5,10 +5,11 @@ One definition for every output: tables, reports, summaries, the terminal and Py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Real
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,14 @@ def checked_clear(clear: Any) -> float:
     return float(clear)
 
 
+class Decision(NamedTuple):
+    """What is said of one object."""
+
+    word: str
+    set: str  # the name of the set of largest mass
+    confidence: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Decisions:
     """One word for each object, and what goes with it; made by :meth:`CredalPartition.decisions`.
@@ -61,6 +70,27 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @overload
+    def __getitem__(self, index: int) -> Decision: ...
+
+    @overload
+    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Decisions: ...
+
+    def __getitem__(self, index: int | slice | Sequence[int] | NDArray[Any]) -> Decision | Decisions:
+        """What is said of one object, by its number from 0; or the decisions of some, by slice, numbers or mask."""
+        if not isinstance(index, Integral):
+            return replace(
+                self, codes=self.codes[index], columns=self.columns[index], confidence=self.confidence[index]
+            )
+        i = int(index)
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"there are {len(self)} objects, numbered from 0; got {i}.")
+        named = self.focal_sets.labels()[int(self.columns[i])]
+        return Decision(WORDS[int(self.codes[i])], named, float(self.confidence[i]))
+
+    def __iter__(self) -> Iterator[Decision]:
+        return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
         said = ", ".join(f"{count} {word}" for word, count in self.counts().items())

@@ -29,6 +29,7 @@ def write(partition: CredalPartition, path: str | os.PathLike[str]) -> None:
         "version": FORMAT_VERSION,
         "n_clusters": partition.n_clusters,
         "sets": partition.focal_sets.sets,
+        **({"names": partition.focal_sets.names} if partition.focal_sets.names else {}),
     }
     masses = np.ascontiguousarray(partition.masses)
     write_bytes(path, save({"masses": masses}, metadata={"softecm": json.dumps(about)}))
@@ -58,6 +59,7 @@ def _saved_focal_sets(name: str, about: str, masses: NDArray[np.floating]) -> Fo
     try:
         found = json.loads(about)
         form, version, count, listed = (found[key] for key in ("format", "version", "n_clusters", "sets"))
+        names = found.get("names", [])
     except (ValueError, TypeError, KeyError, RecursionError):
         raise unreadable(name, "its description is damaged") from None
     if form != FORMAT:
@@ -68,8 +70,10 @@ def _saved_focal_sets(name: str, about: str, masses: NDArray[np.floating]) -> Fo
     fits = masses.ndim == 2 and isinstance(listed, list) and masses.shape[1] == len(listed) + 1 <= MOST_SETS + 1
     if not (fits and masses.dtype.kind == "f" and isinstance(count, int) and 1 <= count <= len(listed)):
         raise unreadable(name, "its masses and its focal sets don't fit together")
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise unreadable(name, "the names of its clusters are no text")
     try:
-        focal = FocalSets.of(count, listed)
+        focal = FocalSets.of(count, listed).renamed(names)
     except (ValueError, TypeError) as error:
         raise unreadable(name, f"its focal sets are not sets of clusters ({shown(str(error), 200)})") from None
     if [list(members) for members in focal.sets] != listed:

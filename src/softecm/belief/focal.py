@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, combinations
 from math import comb
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 __all__ = ["FocalSets"]
 
 ClusterSet = tuple[int, ...]
+Names: TypeAlias = Sequence[str] | Mapping[int | str, str] | None
 
 # Beyond this many sets a mass matrix of a few thousand objects no longer fits into memory.
 MOST_SETS = 2**16 - 1
@@ -40,6 +41,9 @@ class FocalSets:
     sets : iterable of tuples of int
         Sets of clusters, numbered from 0. Every single cluster must be among them; repeats are dropped, and
         so is an empty set.
+    names : tuple of str, optional
+        What the clusters are called wherever they are shown; ω1, ω2, … without. Two ``FocalSets`` are equal whatever
+        the clusters are called.
 
     Examples
     --------
@@ -56,11 +60,13 @@ class FocalSets:
 
     n_clusters: int
     sets: tuple[ClusterSet, ...]
+    names: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         n_clusters = _cluster_count(self.n_clusters)
         object.__setattr__(self, "n_clusters", n_clusters)
         object.__setattr__(self, "sets", _canonical(n_clusters, self.sets))
+        object.__setattr__(self, "names", _checked_names(self.names, n_clusters) if self.names else ())
 
     # ------------------------------------------------------------------ constructors
 
@@ -256,13 +262,51 @@ class FocalSets:
             )
         return self._columns[wanted]
 
+    def renamed(self, names: Names) -> FocalSets:
+        """The same sets with names for the clusters.
+
+        Parameters
+        ----------
+        names : sequence of str, or mapping
+            One name a cluster, in their order; or some clusters, by number from 0 or by the name they have, and their new
+            names. None or an empty list takes all names away.
+
+        Examples
+        --------
+        >>> FocalSets.full(2).renamed(["calm", "busy"]).labels()
+        ('∅', 'calm', 'busy', 'Ω')
+        >>> FocalSets.full(2).renamed({"ω2": "busy"}).cluster_names
+        ('ω1', 'busy')
+        """
+        if isinstance(names, Mapping):
+            names = self._with(names)
+        return FocalSets(self.n_clusters, self.sets, () if names is None else tuple(names))
+
+    def _with(self, names: Mapping[int | str, str]) -> list[str]:
+        shown = list(self.cluster_names)
+        place = {name: k for k, name in enumerate(self.cluster_names)}
+        for old, new in names.items():
+            k = place.get(old, -1) if isinstance(old, str) else operator.index(old)
+            if not 0 <= k < self.n_clusters:
+                raise ValueError(
+                    f"names must be for clusters that are there; got {old!r}. They are 0 to {self.n_clusters - 1}, called "
+                    f"{', '.join(self.cluster_names[:8])}{' …' if self.n_clusters > 8 else ''}."
+                )
+            shown[k] = new
+        return shown
+
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        """What the clusters are called, (c,): their own names, or ω1, ω2, … counted from 1, as in the literature."""
+        return self.names or tuple(f"ω{k + 1}" for k in range(self.n_clusters))
+
     def labels(self, names: Sequence[str] | None = None, *, ascii: bool = False) -> tuple[str, ...]:
         """Readable names of the columns of a mass matrix, the empty set first.
 
         Parameters
         ----------
         names : sequence of str, optional
-            Names of the clusters; "ω1", "ω2", … by default (counted from 1, as in the literature).
+            Names of the clusters; by default ``cluster_names``.
         ascii : bool, default False
             Avoid Greek letters: "empty", "w1", "w1+w2", "Omega".
 
@@ -277,7 +321,7 @@ class FocalSets:
         """
         empty, letter, union, everything = ("empty", "w", "+", "Omega") if ascii else ("∅", "ω", "∪", "Ω")
         if names is None:
-            names = [f"{letter}{k + 1}" for k in range(self.n_clusters)]
+            names = self.names or [f"{letter}{k + 1}" for k in range(self.n_clusters)]
         elif len(names) != self.n_clusters:
             raise ValueError(f"names must have one entry for each of the {self.n_clusters} clusters; got {len(names)}.")
         whole = self.n_clusters if self.n_clusters > 1 else 0  # a single cluster goes by its own name
@@ -328,7 +372,26 @@ class FocalSets:
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickled arrays come back writable, so derived ones are made anew instead.
-        return {"n_clusters": self.n_clusters, "sets": self.sets}
+        return {"n_clusters": self.n_clusters, "sets": self.sets, "names": self.names}
+
+
+def _checked_names(names: Iterable[str], n_clusters: int) -> tuple[str, ...]:
+    """One name of its own for each cluster, none that means something else."""
+    if isinstance(names, str):
+        raise TypeError(f"names must be a list with one name a cluster; got the text {names!r}. Write [{names!r}, …].")
+    called = tuple(str(name).strip() for name in names)
+    if len(called) != n_clusters:
+        raise ValueError(
+            f"names must have one entry for each of the {n_clusters} clusters; got {len(called)}: "
+            f"{', '.join(called[:8])}. Give as many names as clusters, or a dict for some of them."
+        )
+    for k, name in enumerate(called):
+        if not name or name in ("∅", "Ω") or name in called[:k]:
+            raise ValueError(
+                f"names must be different, not empty, and neither ∅ nor Ω; got {name!r} for cluster ω{k + 1}. Give it "
+                "another."
+            )
+    return called
 
 
 def _canonical(n_clusters: int, sets: Iterable[Iterable[int]]) -> tuple[ClusterSet, ...]:

@@ -15,7 +15,7 @@ from softecm.belief import assignments, decided, files, show, transforms
 from softecm.belief.checks import IntArray, float_array, frozen, hard_labels, valid
 from softecm.belief.combining import Combining
 from softecm.belief.decided import CLEAR, Decisions
-from softecm.belief.focal import FocalSets, _cluster_set
+from softecm.belief.focal import FocalSets, Names, _cluster_set
 from softecm.belief.rough import RoughSets
 from softecm.belief.transforms import FloatArray, LabelRule, Normalisation, SetRule
 
@@ -166,6 +166,23 @@ class CredalPartition(RoughSets, Combining):
                 )
             return self._trusted(self.masses[np.atleast_1d(chosen)], self.focal_sets)
         return self._trusted(self.masses[index], self.focal_sets)
+
+    def rename(self, names: Names) -> CredalPartition:
+        """The same partition with names for its clusters, which tables, figures, reports and files then show.
+
+        Parameters
+        ----------
+        names : sequence of str, or mapping
+            One name a cluster; or some clusters, by number from 0 or by the name they have, and their new names; None
+            takes the names away.
+
+        Examples
+        --------
+        >>> p = CredalPartition.from_hard([0, 1, 1]).rename(["calm", "busy"])
+        >>> p.to_frame("pandas")["label"].tolist()
+        ['calm', 'busy', 'busy']
+        """
+        return self._trusted(self.masses, self.focal_sets.renamed(names))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CredalPartition):
@@ -352,7 +369,8 @@ class CredalPartition(RoughSets, Combining):
         Returns
         -------
         decisions : Decisions
-            ``words``, ``clusters`` (-1 where several or none), ``sets``, ``confidence``, ``counts()``, ``to_frame()``.
+            ``words``, ``clusters`` (-1 where several or none), ``sets``, ``confidence``, ``counts()``, ``to_frame()``;
+            ``decisions[i]`` is what is said of object i.
 
         Examples
         --------
@@ -367,6 +385,8 @@ class CredalPartition(RoughSets, Combining):
         array([0.8, 0.5, 0.5, 1. , 0.9])
         >>> said.counts()
         {'clearly': 1, 'rather': 1, 'undecided': 1, 'between': 1, 'nowhere': 1}
+        >>> said[3]
+        Decision(word='between', set='Ω', confidence=1.0)
         """
         return decided.decide(self.masses, self.focal_sets, clear)
 
@@ -493,12 +513,15 @@ class CredalPartition(RoughSets, Combining):
 
     # ------------------------------------------------------------------ tables and files
 
-    def to_frame(self, backend: str | None = None, ids: ArrayLike | None = None, *, clear: float = CLEAR) -> Any:
+    def to_frame(
+        self, backend: str | None = None, ids: ArrayLike | None = None, *, X: Any = None, clear: float = CLEAR
+    ) -> Any:
         """A data frame with a row for each object.
 
-        Columns: ``id`` (where given), ``label`` (cluster numbered from 0), ``set`` (name of the set with the
-        largest mass), ``decision`` and ``confidence`` (see :meth:`decisions`), ``doubt``, ``bel(ω1)`` … and
-        ``pl(ω1)`` … (normalised), ``m(∅)``, ``m(ω1)`` … ω1 is the cluster numbered 0.
+        Columns: ``id`` (where given), the columns of ``X`` (where given), ``label`` (name of the likeliest cluster),
+        ``set`` (name of the set with the largest mass), ``decision`` and ``confidence`` (see :meth:`decisions`),
+        ``doubt``, ``bel(ω1)`` … and ``pl(ω1)`` … (normalised), ``m(∅)``, ``m(ω1)`` …. Clusters go by their names
+        (:meth:`rename`), else ω1, ω2, …; ω1 is number 0 in :meth:`labels`.
 
         Parameters
         ----------
@@ -506,6 +529,9 @@ class CredalPartition(RoughSets, Combining):
             None takes whichever is installed, pandas first.
         ids : array-like of shape (n,), optional
             Names of the objects.
+        X : data frame with n rows, optional
+            The objects themselves, whose columns are put beside; a pandas index is kept. A column that has the name of
+            one of ours gets " (data)" behind it.
         clear : float, default 0.75
             Belief from which an object is said to belong clearly.
 
@@ -513,11 +539,11 @@ class CredalPartition(RoughSets, Combining):
         --------
         >>> p = CredalPartition([[0.0, 0.75, 0.0, 0.25], [1, 0, 0, 0]], FocalSets.full(2))
         >>> p.to_frame("pandas", ids=["a", "b"])[["id", "label", "set", "decision", "bel(ω1)", "pl(ω2)", "m(Ω)"]]
-          id  label set decision  bel(ω1)  pl(ω2)  m(Ω)
-        0  a      0  ω1  clearly     0.75    0.25  0.25
-        1  b      0   ∅  nowhere     0.00    1.00  0.00
+          id label set decision  bel(ω1)  pl(ω2)  m(Ω)
+        0  a    ω1  ω1  clearly     0.75    0.25  0.25
+        1  b    ω1   ∅  nowhere     0.00    1.00  0.00
         """
-        return show.frame(self, backend, ids, clear)
+        return show.frame(self, backend, ids, X, clear)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the partition to a file (safetensors, masses and focal sets only).

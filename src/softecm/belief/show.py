@@ -18,33 +18,55 @@ if TYPE_CHECKING:
 ROWS_IN_HTML = 20
 
 
-def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None, clear: float) -> Any:
+def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None, X: Any, clear: float) -> Any:
     """A data frame, pandas or polars, with a row for each object."""
     library = _frame_library(backend)
-    sets = partition.focal_sets.labels()
-    clusters = [f"ω{k + 1}" for k in range(partition.n_clusters)]
-    leading: dict[str, NDArray[np.generic]] = {}
+    sets, clusters = partition.focal_sets.labels(), partition.focal_sets.cluster_names
+    own: dict[str, NDArray[np.generic]] = {}
     if ids is not None:
-        leading["id"] = np.asarray(ids)
-        if leading["id"].shape != (len(partition),):
+        own["id"] = np.asarray(ids)
+        if own["id"].shape != (len(partition),):
             raise ValueError(
-                f"ids must have one entry for each of the {len(partition)} objects; got shape {leading['id'].shape}."
+                f"ids must have one entry for each of the {len(partition)} objects; got shape {own['id'].shape}."
             )
-    leading["label"] = partition.labels()
     said = partition.decisions(clear)
-    leading["set"] = np.array(sets, dtype=object)[said.columns]
-    leading["decision"] = said.words
-    leading["confidence"] = said.confidence
-    leading["doubt"] = partition.doubt()
+    own["label"] = np.array(clusters, dtype=object)[partition.labels()]
+    own["set"] = np.array(sets, dtype=object)[said.columns]
+    own["decision"] = said.words
+    own["confidence"] = said.confidence
+    own["doubt"] = partition.doubt()
     names = [f"bel({k})" for k in clusters] + [f"pl({k})" for k in clusters] + [f"m({a})" for a in sets]
+    beside = {} if X is None else _beside(partition, X, {*own, *names})
+    leading = {"id": own.pop("id")} if ids is not None else {}
+    leading |= {**beside, **own}
     # A column a row of this array: frames keep columns contiguous, so they can take it as it is.
     values = np.concatenate([partition.belief().T, partition.plausibility().T, partition.masses.T])
     if library.__name__ == "polars":
         return library.DataFrame({**leading, **dict(zip(names, values, strict=True))})
+    index = X.index if type(X).__module__.startswith("pandas") else None
     frame = library.DataFrame(values.T, columns=names, copy=False)
     for position, (name, column) in enumerate(leading.items()):
         frame.insert(position, name, column)
-    return frame
+    return frame if index is None else frame.set_axis(index, axis=0)
+
+
+def _beside(partition: CredalPartition, X: Any, taken: set[str]) -> dict[str, Any]:
+    """The columns of the objects, each by a name that none of ours has."""
+    import narwhals.stable.v1 as nw
+
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(table, nw.DataFrame):
+        raise TypeError(f"X must be a data frame with the objects' columns; got {type(X).__name__}.")
+    if len(table) != len(partition):
+        raise ValueError(f"X must have a row for each of the {len(partition)} objects; got {len(table)}.")
+    called = {name: f"{name} (data)" if name in taken else str(name) for name in table.columns}
+    return {called[column.name]: _values(column) for column in table.iter_columns()}
+
+
+def _values(column: Any) -> Any:
+    """The cells of a column, in the library's own kind where it has one."""
+    native = column.to_native()
+    return native.array if hasattr(native, "array") else column.to_numpy()
 
 
 def html_table(partition: CredalPartition) -> str:

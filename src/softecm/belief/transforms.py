@@ -225,7 +225,7 @@ def normalise(masses: ArrayLike, focal: FocalSets, how: Normalisation = "dempste
     nowhere = _total(m) <= SMALLEST_TOTAL
     if focal.omega is None and (how == "yager" or nowhere.any()):
         # Ω is the largest set, so its column is the last and the others stay where they are.
-        focal = FocalSets(focal.n_clusters, (*focal.sets, tuple(range(focal.n_clusters))))
+        focal = FocalSets(focal.n_clusters, (*focal.sets, tuple(range(focal.n_clusters))), focal.names)
         m = np.column_stack([m, np.zeros(len(m))])
     column = cast(int, focal.omega)
     if how == "yager":

@@ -26,6 +26,10 @@ def main() -> None:
         _end(130, str(stop))
     except KeyboardInterrupt:
         _end(130, "stopped.")
+    except SystemExit as end:
+        if end.code == 130:  # Typer has heard Ctrl-C and says nothing
+            _end(130, "stopped.")
+        raise
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None

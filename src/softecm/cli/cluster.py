@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from rich.text import Text
 from softecm._memory import shown
 from softecm.belief.decided import CLEAR, checked_clear
 from softecm.cli import outcome
-from softecm.cli.fitting import Fitted, Params, fit_kept, metric_for
+from softecm.cli.fitting import Fitted, Measure, Params, fit_kept, metric_for
 from softecm.cli.memory import limit, must_stream
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import Counted
@@ -23,6 +23,8 @@ from softecm.cli.source import Source, whole
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.ours import RESULTS
 from softecm.readers import ReadOptions
+
+N_SETS = 40  # with a mass, where nobody has said how many groups there are
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,9 @@ class Request:
     folder: Path
     options: ReadOptions
     given: Params
+    scale: str = "auto"
+    beside: tuple[str, ...] = ()  # columns of the file to write with the masses
+    names: tuple[str, ...] | None = None  # of the groups
     parquet: bool = False
     force: bool = False
     memory: str | None = None
@@ -72,12 +77,16 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     out, err = consoles(quiet=quiet, machine=machine)
     with mendable(ValueError):
         checked_clear(asked.clear)
+    _check_names(asked)
     source = _source(asked, err)
-    metric, why = metric_for(str(asked.given["metric"]), source.loaded)
-    say_understood(out, source.file, source.loaded, metric, why, source.n_objects)
+    measure = metric_for(str(asked.given["metric"]), source.loaded, asked.scale)
+    say_understood(out, source.file, source.loaded, measure.name, measure.why, source.n_objects)
     _check_size(source, asked)
-    fitted, chosen = _fit(asked, source, metric, err)
-    fitted.model.metric_reason_ = why
+    fitted, chosen = _fit(asked, source, measure, err)
+    fitted.model.metric_reason_ = measure.why
+    if asked.names is not None:
+        with mendable(ValueError):
+            fitted.model.rename(asked.names)
 
     def fill(work: Path) -> tuple[Counted, dict[str, Any]]:
         fitted.model.save(work / "model.safetensors")  # first: from it the rest can be made again
@@ -95,6 +104,38 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
         print_json(summary)
 
 
+def show_reading(
+    file: Path, options: ReadOptions, metric: str, scale: str, memory: str | None, *, quiet: bool, machine: bool
+) -> None:
+    """What would be clustered, and how it would be compared; nothing is fitted or written."""
+    out, err = consoles(quiet=quiet, machine=machine)
+    if must_stream(file, memory, N_SETS):
+        source = _blocks(file, options, memory, err)
+    else:
+        with err.status(f"reading {file}"):
+            source = whole(file, options, parquet=False, beside=())
+    loaded = source.loaded
+    measure = metric_for(metric, loaded, scale)
+    say_understood(out, file, loaded, measure.name, measure.why, source.n_objects)
+    if machine:
+        understood = {**loaded.how, "columns": [asdict(c) for c in loaded.columns], "notes": list(loaded.notes)}
+        facts = {"file": str(file), "n_objects": source.n_objects, "understood": understood}
+        print_json({**facts, "metric": measure.name, "metric_reason": measure.why})
+
+
+def _check_names(asked: Request) -> None:
+    """Refuse names for another number of groups than was asked for, before anything is computed."""
+    if asked.names is None or asked.count is None:
+        return
+    from softecm.belief import FocalSets
+
+    with mendable(ValueError):
+        try:
+            FocalSets.up_to(asked.count, 1).renamed(asked.names)
+        except ValueError as error:
+            raise ValueError(f"--names-of-clusters: {error}") from None
+
+
 def _source(asked: Request, err: Console) -> Source:
     """The file's objects, after everything that can be refused without reading them."""
     file, count = asked.file, asked.count
@@ -104,14 +145,20 @@ def _source(asked: Request, err: Console) -> Source:
     elif asked.safety and count is None:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
     _check_places(asked)
-    if not streamed:
-        return whole(file, asked.options, parquet=asked.parquet)
+    if streamed:
+        return _blocks(file, asked.options, asked.memory, err)
+    with err.status(f"reading {file}"):
+        return whole(file, asked.options, parquet=asked.parquet, beside=asked.beside)
+
+
+def _blocks(file: Path, options: ReadOptions, memory: str | None, err: Console) -> Source:
+    """A file that does not fit in memory."""
     from softecm.cli.stream import in_blocks
 
-    allowed = limit(asked.memory)
+    allowed = limit(memory)
     err.print(Text(f"{file} is read block by block: it would not fit in {shown(allowed)}.", style="dim"))
     with err.status("looking through the file"):
-        return in_blocks(file, asked.options, allowed)
+        return in_blocks(file, options, allowed)
 
 
 def _check_places(asked: Request) -> None:
@@ -137,7 +184,7 @@ def _n_sets(count: int | None, given: Params) -> int:
     """How many sets have a mass; enough of them where the number of clusters is not known."""
     from softecm.belief import FocalSets
 
-    c, largest, sets = count or 10, given["max_cardinality"], given["focal_sets"]
+    c, largest, sets = count or N_SETS // 4, given["max_cardinality"], given["focal_sets"]
     if sets == "auto" and largest is None:  # each cluster, and at most three pairs of neighbours for each
         return 4 * c
     with mendable(ValueError, TypeError):
@@ -151,10 +198,11 @@ def _check_streamed(asked: Request) -> None:
             f"{asked.file} does not fit in memory, so --clusters {asked.clusters} can't try one number after the other: "
             "give -c a number."
         )
-    if asked.options.long or asked.options.label_column or asked.options.missing:
+    options = asked.options
+    if options.long or options.label_column or options.missing or options.dates or options.names or asked.beside:
         raise Problem(
-            f"{asked.file} does not fit in memory, and --id, --time, --label-column and --missing need all of it: leave "
-            "them out, or allow more with --memory."
+            f"{asked.file} does not fit in memory, and --id, --time, --label-column, --missing, --dates, --names and "
+            "--with-columns need all of it: leave them out, or allow more with --memory."
         )
 
 
@@ -167,9 +215,9 @@ def _check_size(source: Source, asked: Request) -> None:
         raise Problem(f"{source.file} has {objects}, too few for {wanted}: give more rows or ask for fewer clusters.")
 
 
-def _fit(asked: Request, source: Source, metric: str, err: Console) -> tuple[Fitted, Search]:
+def _fit(asked: Request, source: Source, measure: Measure, err: Console) -> tuple[Fitted, Search]:
     """The fit, and how its number of clusters was chosen."""
-    data, params = source.data(metric), {**asked.given, "metric": metric}
+    data, params = source.data(measure.name), {**asked.given, "metric": measure.metric}
     if asked.count is None:
         return fit_auto(data, params, err, asked.candidates)
     return fit_kept(data, {**params, "n_clusters": asked.count}, err, asked.safety), Search()

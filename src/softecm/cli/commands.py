@@ -19,10 +19,13 @@ from softecm.cli.options import (
     Force,
     InputFile,
     Json,
+    LabelColumn,
     MetricName,
     Quiet,
     RelaxationName,
+    ScaleName,
     Tol,
+    WithColumns,
     number_or,
     reads_a_file,
     sets_asked,
@@ -82,17 +85,21 @@ def cluster(
     file: InputFile,
     *,
     clusters: Annotated[
-        str, typer.Option("--clusters", "-c", metavar="K|2-12|auto", help="How many groups.", rich_help_panel=FIT)
-    ],
+        str | None,
+        typer.Option("--clusters", "-c", metavar="K|2-12|auto", help="How many groups.", rich_help_panel=FIT),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder to write; FILE-softecm by default.", rich_help_panel=OUT),
     ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(help="Column with known classes: only to score.", rich_help_panel=FILE)
-    ] = None,
+    label_column: LabelColumn = None,
     options: ReadOptions,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show how the file is read, fit and write nothing.", rich_help_panel=FILE),
+    ] = False,
     metric: MetricName = "auto",
+    scale: ScaleName = "auto",
     seed: Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=FIT)] = 0,
     alpha: Annotated[float, typer.Option(help="Larger keeps mass off large sets.", rich_help_panel=FIT)] = 1.0,
     beta: Annotated[
@@ -131,6 +138,11 @@ def cluster(
     parquet: Annotated[
         bool, typer.Option("--parquet", help="Write partition.parquet, too.", rich_help_panel=OUT)
     ] = False,
+    with_columns: WithColumns = None,
+    names_of_clusters: Annotated[
+        str | None,
+        typer.Option(help="Names for the groups, in their order, comma between.", rich_help_panel=OUT),
+    ] = None,
     clear: Clear = 0.75,
     force: Force = False,
     quiet: Quiet = False,
@@ -138,9 +150,10 @@ def cluster(
 ) -> None:
     """Find groups in a file; write the partition, a model and a report into a folder.
 
-    What is not said about the file is found out and shown. The folder gets partition.csv (the id of each object, its label
-    counted from 0, its set, what is said of it (clearly, rather, undecided, between, nowhere) with confidence and doubt,
-    belief and plausibility of each group, mass of each set; text that a spreadsheet would run as a formula gets an
+    What is not said about the file is found out and shown: --dry-run shows only that. Rows are counted from 1, below the
+    names. The folder gets partition.csv (the id of each object; its label, the name of its likeliest group: ω1, ω2, … or
+    --names-of-clusters; its set, what is said of it (clearly, rather, undecided, between, nowhere) with confidence and
+    doubt, belief and plausibility of each group, mass of each set; text that a spreadsheet would run as a formula gets an
     apostrophe in front), summary.json, model.safetensors and report.html. A Parquet file that does not fit in memory is
     read block by block; then the masses are in partition.parquet and the report shows a sample.
     """
@@ -164,6 +177,16 @@ def cluster(
         "dtype": dtype,
         "n_jobs": n_jobs,
     }
+    if dry_run:
+        from softecm.cli.cluster import show_reading
+
+        options = replace(options, label_column=label_column)
+        show_reading(file, options, metric, scale, memory, quiet=quiet, machine=machine)
+        return
+    if clusters is None:
+        from softecm.cli.problems import Problem
+
+        raise Problem("say how many groups to look for: -c 3, -c 2-12 or -c auto (--dry-run shows the reading alone).")
     asked = Request(
         file,
         clusters,
@@ -176,6 +199,9 @@ def cluster(
         checkpoint=checkpoint,
         resume=resume,
         clear=clear,
+        scale=scale,
+        beside=several(with_columns),
+        names=several([names_of_clusters]) if names_of_clusters is not None else None,
     )
     run(asked, quiet=quiet, machine=machine)
 
@@ -191,15 +217,20 @@ def predict(
         typer.Option("--output", "-o", help="CSV to write; FILE-partition.csv by default, - for the screen."),
     ] = None,
     options: ReadOptions,
+    with_columns: WithColumns = None,
     clear: Clear = 0.75,
     force: Force = False,
     quiet: Quiet = False,
     machine: Json = False,
 ) -> None:
-    """Say where new objects belong, by a model that is already there."""
+    """Say where new objects belong, by a model that is already there.
+
+    With -o - the table goes to the screen; with --json as well it is part of the one JSON object.
+    """
     from softecm.cli.predict import run
 
-    run(model, file, output, options, clear=clear, force=force, quiet=quiet, machine=machine)
+    beside = several(with_columns)
+    run(model, file, output, options, beside=beside, clear=clear, force=force, quiet=quiet, machine=machine)
 
 
 @app.command()
@@ -243,6 +274,7 @@ def sweep(
         int, typer.Option(help="Refits on parts of the objects, for the rule stability.", rich_help_panel=FIT)
     ] = 0,
     metric: MetricName = "auto",
+    scale: ScaleName = "auto",
     delta: Delta = "auto",
     relaxation: RelaxationName = "auto",
     n_init: Annotated[int, typer.Option(help="Starts of a run.", rich_help_panel=FIT)] = 10,
@@ -250,9 +282,7 @@ def sweep(
     tol: Tol = 1e-4,
     device: Device = "auto",
     dtype: Dtype = "float64",
-    labels: Annotated[
-        str | None, typer.Option(help="Column with known classes: only to judge.", rich_help_panel=FILE)
-    ] = None,
+    label_column: LabelColumn = None,
     options: ReadOptions,
     journal: Annotated[
         Path | None, typer.Option(help="File of finished runs; in the folder by default.", rich_help_panel=OUT)
@@ -286,8 +316,9 @@ def sweep(
         file,
         grid,
         output,
-        replace(options, label_column=labels),
+        replace(options, label_column=label_column),
         given,
+        scale=scale,
         rule=rule,
         seeds=seeds,
         resamples=resamples,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from rich.console import Console
@@ -31,6 +31,16 @@ Params: TypeAlias = Mapping[str, Any]
 
 EVERY = 15.0  # seconds between two lines about a long fit
 
+STARTING = "looking for starts (a first fit of its kind also compiles kernels, once: up to a minute)"
+
+#: How ``--scale`` may have columns of numbers, and what is said of it.
+SCALES = {
+    "auto": "",
+    "standard": "numbers are scaled to unit spread, as asked",
+    "robust": "numbers are scaled by their quartiles, as asked",
+    "none": "numbers are taken as they are, as asked",
+}
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -44,23 +54,71 @@ class Fitted:
     kept: bool = True  # whether every checkpoint that was asked for could be written
 
 
-def metric_for(asked: str, loaded: Loaded) -> tuple[str, str]:
+class Measure(NamedTuple):
+    """The metric of a fit: what it is called, why it was taken, and what the estimator is given."""
+
+    name: str
+    why: str
+    metric: Any
+
+
+def metric_for(asked: str, loaded: Loaded, scale: str = "auto") -> Measure:
     """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
     from softecm.distances import SEMI_METRICS
     from softecm.distances.auto import ASKED, Look
     from softecm.spaces import RealVectors
 
+    if asked != "auto" and asked not in SEMI_METRICS:
+        raise Problem(f"--metric {asked} is unknown: use auto, {', '.join(SEMI_METRICS)}.")
+    if scale not in SCALES:
+        raise Problem(f"--scale must be {', '.join(SCALES)}; got {scale}.")
     if asked != "auto":
-        if asked not in SEMI_METRICS:
-            raise Problem(f"--metric {asked} is unknown: use auto, {', '.join(SEMI_METRICS)}.")
+        _check_kind(asked, loaded)
+    if scale != "auto":
+        return _scaled(asked, loaded, scale)
+    if asked != "auto":
         if loaded.gaps and SEMI_METRICS[asked].space is RealVectors:
             raise Problem(_no_gaps(asked, loaded))
-        return asked, ASKED
+        return Measure(asked, ASKED, asked)
     with mendable(ValueError):
         look = Look.of(loaded.data)  # which columns to take, the reader has said
     # Of a file read block by block only a sample is here, but its gaps were counted.
     choice = replace(look, gaps=look.gaps or bool(loaded.gaps)).choice()
-    return str(choice.metric), choice.reason
+    return Measure(str(choice.metric), choice.reason, str(choice.metric))
+
+
+def _check_kind(asked: str, loaded: Loaded) -> None:
+    """Refuse a metric of series for a table, and of tables for series."""
+    from softecm.distances import SEMI_METRICS
+    from softecm.spaces import TimeSeries
+
+    of_series = SEMI_METRICS[asked].space is TimeSeries
+    if of_series and loaded.shape == "table":
+        raise Problem(
+            f"--metric {asked} compares time series, and the file was read as a table, an object a row: use --metric "
+            "auto. If "
+            "it holds series, one row a series and time, say so with --id, --time and --value; series of one length may "
+            "come as .npy of shape (series, steps, channels)."
+        )
+    if not of_series and loaded.shape == "series":
+        raise Problem(
+            f"--metric {asked} compares rows of a table, and the file holds series: use auto, softdtw or dtw."
+        )
+
+
+def _scaled(asked: str, loaded: Loaded, scale: str) -> Measure:
+    """The metric with columns scaled as asked."""
+    from softecm.distances import Mixed
+
+    if loaded.shape == "series":
+        raise Problem(f"--scale {scale} is for tables, and the file holds series: leave it out.")
+    if asked not in ("auto", "mixed"):
+        raise Problem(f"--scale {scale} goes with --metric auto or mixed, which scale columns; got --metric {asked}.")
+    why = SCALES[scale]
+    plain = not loaded.gaps and all(c.kind == "number" for c in loaded.columns if c.kind in ATTRIBUTES)
+    if scale == "none" and asked == "auto" and plain:
+        return Measure("sqeuclidean", why, "sqeuclidean")
+    return Measure("mixed", why, Mixed(scaling={"standard": "std"}.get(scale, scale)))
 
 
 def _no_gaps(asked: str, loaded: Loaded) -> str:
@@ -117,7 +175,7 @@ class _Watch:
 
     def __init__(self, bar: Progress, title: str, tol: float, stopped: Callable[[], bool]) -> None:
         self.bar, self.tol, self.stopped = bar, max(tol, 1e-12), stopped
-        self.title, self.stands = title, "looking for starts"
+        self.title, self.stands = title, STARTING
         self.task = bar.add_task(title, total=1.0, left=self.stands)
         self.began = 0.0
         self.changes: list[float] = []

@@ -22,6 +22,22 @@ Delimiter = Annotated[
     str | None, typer.Option(help="Between cells: a character, tab, blanks, or none.", rich_help_panel=FILE)
 ]
 Decimal = Annotated[str | None, typer.Option(help="Decimal sign, . or ,", rich_help_panel=FILE)]
+Thousands = Annotated[
+    str | None, typer.Option(help="Between thousands: , or . or blank, apostrophe, none.", rich_help_panel=FILE)
+]
+Dates = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns of dates, a format (dmy, mdy, ymd, %d.%m.%Y), or both as column=format; none to leave dates as text.",
+        rich_help_panel=FILE,
+    ),
+]
+ColumnNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--names", help="Names for all columns, comma between, where the file has none.", rich_help_panel=FILE
+    ),
+]
 Encoding = Annotated[str | None, typer.Option(help="Such as utf-8 or cp1252.", rich_help_panel=FILE)]
 Header = Annotated[
     bool | None,
@@ -29,7 +45,9 @@ Header = Annotated[
 ]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(help="What marks a missing cell, instead of ?, NA, empty …; repeatable.", rich_help_panel=FILE),
+    typer.Option(
+        help="What else marks a missing cell, beside empty, ?, NA, n/a, NULL …; repeatable.", rich_help_panel=FILE
+    ),
 ]
 Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file.", rich_help_panel=FILE)]
 Array = Annotated[str | None, typer.Option(help="Array of an .npz file.", rich_help_panel=FILE)]
@@ -39,6 +57,22 @@ Categorical = Annotated[
 ]
 Numeric = Annotated[list[str] | None, typer.Option(help="Columns that must be numbers, or all.", rich_help_panel=FILE)]
 MetricName = Annotated[str, typer.Option(help="auto, or a metric's name.", rich_help_panel=FIT)]
+ScaleName = Annotated[
+    str,
+    typer.Option(
+        "--scale",
+        help="How columns of numbers are scaled: auto, standard (to unit spread), robust (by quartiles) or none.",
+        rich_help_panel=FIT,
+    ),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option("--label-column", "--labels", help="Column with known classes: only to score.", rich_help_panel=FILE),
+]
+WithColumns = Annotated[
+    list[str] | None,
+    typer.Option("--with-columns", help="Columns of FILE to write beside, comma between, or all.", rich_help_panel=OUT),
+]
 Delta = Annotated[
     str, typer.Option(help="Distance to no group: auto, a number, or none for no outliers.", rich_help_panel=FIT)
 ]
@@ -70,10 +104,13 @@ READING: dict[str, Any] = {
     "drop": Drop,
     "categorical": Categorical,
     "numeric": Numeric,
+    "dates": Dates,
     "delimiter": Delimiter,
     "decimal": Decimal,
+    "thousands": Thousands,
     "encoding": Encoding,
     "header": Header,
+    "names": ColumnNames,
     "missing": Missing,
     "sheet": Sheet,
     "array": Array,
@@ -119,7 +156,11 @@ def read_options(said: dict[str, Any]) -> Any:
     """What was said about a file, as ``ReadOptions``."""
     from softecm.readers import ReadOptions
 
-    lists: dict[str, Any] = {name: several(said[name]) for name in ("drop", "categorical", "numeric") if name in said}
+    listed = [name for name in ("drop", "categorical", "numeric", "names") if name in said]
+    lists: dict[str, Any] = {name: several(said[name]) for name in listed}
+    lists["dates"] = tuple(
+        one for entry in said["dates"] or () for one in ([entry] if "%" in entry else several([entry]))
+    )
     lists["value"] = several([said["value"]] if said["value"] else None)
     return ReadOptions(**said | lists | {"missing": tuple(said["missing"] or ()) or None})
 

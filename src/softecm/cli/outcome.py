@@ -17,7 +17,7 @@ from softecm.cli.results import Counted, summary_facts, write_json
 from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import Search, candidates_table
 from softecm.cli.source import Source
-from softecm.readers import ReadOptions
+from softecm.readers import Loaded, ReadOptions
 from softecm.report.fit import code, parameters, scores
 from softecm.report.words import five_counts
 
@@ -32,7 +32,7 @@ def summary(source: Source, options: ReadOptions, fitted: Fitted, counted: Count
         "softecm": __version__,
         "file": str(source.file.absolute()),
         "reading": {k: v for k, v in asdict(options).items() if v not in (None, ())},
-        "understood": {**loaded.how, "columns": [asdict(c) for c in loaded.columns]},
+        "understood": {**reading(loaded), "columns": [asdict(c) for c in loaded.columns]},
         **summary_facts(model, counted, source.sentences(model, counted)),
         **chosen.facts(),
         "parameters": parameters(model),
@@ -42,6 +42,11 @@ def summary(source: Source, options: ReadOptions, fitted: Fitted, counted: Count
         "seconds": round(fitted.seconds, 3),
         **source.more(fitted),
     }
+
+
+def reading(loaded: Loaded) -> dict[str, str]:
+    """How a file was read, by what is said of it."""
+    return {**loaded.how, **({"notes": " ".join(loaded.notes)} if loaded.notes else {})}
 
 
 def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Mapping[str, Any]) -> None:
@@ -58,7 +63,7 @@ def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Map
         parameters=summary["parameters"],
         scores=summary["scores"],
         warnings=summary["warnings"],
-        reading=source.loaded.how,
+        reading=reading(source.loaded),
         clear=summary["clear"],
         candidates={int(c): value for c, value in summary["candidates"].items()},
         candidates_note=summary["clusters_chosen"] or "",

@@ -18,8 +18,9 @@ from softecm.cli.fitting import told_users
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import Counted, partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines, print_json, remarks
+from softecm.cli.source import columns_beside
 from softecm.files import check_file, check_replaced, completed, to_file
-from softecm.readers import Expected, ReadOptions, read
+from softecm.readers import Expected, ReadOptions, Written, read
 from softecm.report import three_sentences
 from softecm.report.words import five_counts
 
@@ -30,6 +31,7 @@ def run(
     output: Path | None,
     options: ReadOptions,
     *,
+    beside: tuple[str, ...] = (),
     clear: float = CLEAR,
     force: bool,
     quiet: bool,
@@ -42,20 +44,20 @@ def run(
     if not to_stdout:
         _check_place(target, [file, model], force=force)
     estimator = load(model)
-    loaded = read(file, _as_trained(estimator, model, options))
+    with err.status(f"reading {file}"):
+        loaded = read(file, _as_trained(estimator, model, options))
+    joined = columns_beside(loaded, beside)
     with mendable(ValueError, TypeError), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         partition = estimator.predict_partition(loaded.data)
-        table = partition_table(partition, loaded.names, clear)
-    told = told_users(caught)
-    if to_stdout:
-        if sys.stdout.isatty():
-            table["id"] = table["id"].map(visible)
-        sys.stdout.flush()
-        write_csv(table, sys.stdout.buffer)
+        table = partition_table(partition, loaded.names, clear, joined)
+    told = (*loaded.notes, *told_users(caught))
+    if to_stdout and not machine:
+        _print(table)
         remarks(err, told)
         return
-    to_file(target, lambda path: write_csv(table, path))
+    if not to_stdout:
+        to_file(target, lambda path: write_csv(table, path))
     noun = "series" if loaded.shape == "series" else "object"
     sentences = three_sentences(partition, loaded.names, noun=noun, clear=clear)
     lines(out, sentences)
@@ -66,7 +68,7 @@ def run(
     out.print(Text(f"Written to {target}"))
     if machine:
         facts = {
-            "file": str(target),
+            "file": None if to_stdout else str(target),
             "n_objects": len(partition),
             "objects_by_set": counted.by_set(),
             "decisions": counted.decisions,
@@ -74,7 +76,27 @@ def run(
             "sentences": sentences,
             "warnings": list(told),
         }
-        print_json(facts)
+        print_json({**facts, "objects": _records(table)} if to_stdout else facts)
+
+
+def _print(table: Any) -> None:
+    """The table as CSV on the screen, or into a pipe, whose reader may have seen enough."""
+    if sys.stdout.isatty():
+        for name in table.columns:
+            if table[name].dtype.kind == "O":
+                table[name] = table[name].map(lambda cell: visible(cell) if isinstance(cell, str) else cell)
+    sys.stdout.flush()
+    try:
+        write_csv(table, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        raise BrokenPipeError from error
+
+
+def _records(table: Any) -> list[dict[str, Any]]:
+    """The rows of a table as JSON has them."""
+    records: list[dict[str, Any]] = json.loads(table.to_json(orient="records", date_format="iso", double_precision=10))
+    return records
 
 
 def _check_place(target: Path, inputs: list[Path], *, force: bool) -> None:
@@ -107,17 +129,29 @@ def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOption
     named = None if names is None else tuple(str(name) for name in names)
     if not kinds or (named is not None and len(named) != len(kinds)):
         return options
-    first = _said_before(model)
-    options = replace(options, missing=options.missing or first.missing)
-    return replace(options, expected=Expected(kinds, named, first.id_column))
+    said, id_column, written = _said_before(model)
+    names_given = options.names or said.names
+    options = replace(options, missing=options.missing or said.missing, names=names_given)
+    return replace(options, expected=Expected(kinds, named, id_column, written))
 
 
-def _said_before(model: Path) -> ReadOptions:
-    """The id column of the training file, and what marked its gaps, where the model lies in its folder."""
+def _said_before(model: Path) -> tuple[ReadOptions, str | None, dict[str, Written]]:
+    """Of the training file, where the model lies in its folder: what was said, its id column, how columns are written."""
     try:
         summary = json.loads((model / "summary.json").read_text(encoding="utf-8"))
-        ids = [c["name"] for c in summary["understood"]["columns"] if c["kind"] == "id"]
+        columns = summary["understood"]["columns"]
+        ids = [str(c["name"]) for c in columns if c["kind"] == "id"]
         missing = tuple(str(mark) for mark in summary["reading"].get("missing", ()))
+        names = tuple(str(name) for name in summary["reading"].get("names", ()))
+        written = {str(c["name"]): _written(c["written"]) for c in columns if c.get("written")}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return ReadOptions()
-    return ReadOptions(id_column=str(ids[0]) if ids else None, missing=missing or None)
+        return ReadOptions(), None, {}
+    return ReadOptions(missing=missing or None, names=names), ids[0] if ids else None, written
+
+
+def _written(said: dict[str, Any]) -> Written:
+    """How a column was written, from a summary; anything odd in it counts as unsaid."""
+    decimal, words = said.get("decimal"), said.get("words")
+    texts = {name: str(said.get(name) or "") for name in ("thousands", "unit", "dates")}
+    kept = tuple(str(word) for word in words) if isinstance(words, list) else ()
+    return Written("," if decimal == "," else ".", words=kept, **texts)

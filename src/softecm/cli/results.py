@@ -43,12 +43,18 @@ def as_it_was(text: str) -> str:
     return text[1:] if text.startswith("'") and harmless(text[1:]) == text else text
 
 
-def partition_table(partition: CredalPartition, ids: Sequence[str], clear: float = CLEAR) -> Any:
-    """The table of partition.csv: what is said of each object; masses, beliefs and plausibilities to six decimals."""
-    names = np.array([harmless(name) for name in ids], dtype=object)
-    frame = partition.to_frame("pandas", ids=names, clear=clear)
-    numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
+def partition_table(partition: CredalPartition, ids: Sequence[str], clear: float = CLEAR, beside: Any = None) -> Any:
+    """The table of partition.csv: what is said of each object; masses, beliefs and plausibilities to six decimals.
+
+    ``beside`` are columns of the file to join, as they are.
+    """
+    frame = partition.to_frame("pandas", ids=np.asarray(ids, dtype=object), X=beside, clear=clear)
+    own = set(frame.columns) if beside is None else set(partition[:0].to_frame("pandas").columns)
+    numbers = [name for name in frame.columns if name in own and frame[name].dtype.kind == "f"]
     frame[numbers] = frame[numbers].round(6)
+    for name in frame.columns:
+        if frame[name].dtype.kind == "O" and name != "decision":
+            frame[name] = frame[name].map(lambda cell: harmless(cell) if isinstance(cell, str) else cell)
     return frame
 
 
@@ -112,6 +118,7 @@ def summary_facts(model: SoftECM, counted: Counted, sentences: Sequence[str]) ->
         "sentences": list(sentences),
         "n_objects": counted.n_objects,
         "n_clusters": counted.focal.n_clusters,
+        "cluster_names": list(counted.focal.cluster_names),
         "focal_sets": [list(members) for members in counted.focal.sets],
         "objects_by_set": counted.by_set(),
         "decisions": counted.decisions,
@@ -134,6 +141,11 @@ def finite(value: float) -> float | None:
 
 
 # ------------------------------------------------------------------ the way back
+
+
+def _own_names(focal: FocalSets, names: Sequence[str]) -> Sequence[str]:
+    """The names of clusters that have some of their own."""
+    return [] if tuple(names) == focal.cluster_names else names
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -168,7 +180,8 @@ def read_partition(folder: Path, summary: Mapping[str, Any]) -> tuple[CredalPart
         raise Problem(f"{path} can't be read: run softecm cluster again.") from error
     try:
         focal = FocalSets.of(int(summary["n_clusters"]), summary["focal_sets"])
-        masses = frame[[f"m({label})" for label in focal.labels()]].to_numpy(dtype=np.float64)
+        focal = focal.renamed(_own_names(focal, summary.get("cluster_names", [])))
+        masses = frame[[harmless(f"m({label})") for label in focal.labels()]].to_numpy(dtype=np.float64)
         masses /= masses.sum(1, keepdims=True)  # six decimals do not add up to 1 exactly
         return CredalPartition(masses, focal), [as_it_was(name) for name in frame["id"]]
     except (KeyError, ValueError, TypeError) as error:

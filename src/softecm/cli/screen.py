@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,11 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.plots import set_colors
 
 if TYPE_CHECKING:
-    from softecm.readers import Loaded
+    from softecm.readers import Column, Loaded
 
 BAR = 24
-SHOWN_COLUMNS = 16
+NARROW = 72  # below this width a table of columns can't be read
+MANY_COLUMNS = 60
 GLYPHS = "█▓▒░"  # so that neighbours differ where there is no colour, too
 
 
@@ -124,21 +126,43 @@ def counted(n: int, loaded: Loaded) -> str:
 
 
 def say_understood(out: Console, file: Path, loaded: Loaded, metric: str, why: str, n: int) -> None:
-    """The file's ``n`` objects, its columns, the metric."""
+    """The file's ``n`` objects, every column with what it was taken as and why, the metric."""
     out.print(Text.assemble((str(file), "bold"), f"  {counted(n, loaded)}"))
     if loaded.how:
         out.print(Text("  " + " · ".join(f"{k}: {v}" for k, v in loaded.how.items()), style="dim"))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
-    for name in ("column", "taken as", "values", "missing"):
-        table.add_column(name, style="" if name == "column" else "dim", overflow="ellipsis", no_wrap=True)
-    for column in loaded.columns[:SHOWN_COLUMNS]:
-        gaps = str(column.gaps) if column.gaps else ""
-        style = "dim" if column.kind == "left out" else ""
-        table.add_row(*(Text(t, style=style) for t in (column.name, column.kind, column.detail, gaps)))
-    out.print(table)
-    more = len(loaded.columns) - SHOWN_COLUMNS
-    if more > 0:
-        out.print(Text(f"  … and {more} more columns", style="dim"))
+    rows = columns_shown(loaded.columns)
+    if out.width < NARROW:
+        for name, kind, values, reason, gaps in rows:
+            parts = [kind, *(part for part in (reason, values) if part), *([f"{gaps} missing"] if gaps else [])]
+            out.print(Text(f"  {name}: {', '.join(parts)}", style="dim" if kind == "left out" else ""))
+    else:
+        out.print(_columns_table(rows))
     out.print(Text(f"  metric: {metric} ({why})", style="dim"))
     for note in loaded.notes:
         out.print(Text(f"  note: {note}", style="yellow"))
+
+
+def _columns_table(rows: Sequence[Sequence[str]]) -> Table:
+    """A line a column; what does not fit goes on below."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
+    for name in ("column", "taken as", "values", "why", "missing"):
+        table.add_column(name, style="" if name == "column" else "dim", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell, style="dim" if row[1] == "left out" else "") for cell in row))
+    return table
+
+
+def columns_shown(columns: Sequence[Column]) -> list[tuple[str, str, str, str, str]]:
+    """Name, kind, values, reason and gaps of each column; of very many, neighbours of one kind in one line."""
+    many = len(columns) > MANY_COLUMNS
+    lines: list[tuple[str, str, str, str, str]] = []
+    for _, alike in groupby(columns, key=lambda c: (c.kind, c.why, bool(c.gaps)) if many else id(c)):
+        group = list(alike)
+        first, last = group[0], group[-1]
+        aside = first.kind == "left out" or not first.why
+        values, why = ("", first.detail) if aside else (first.detail, first.why)
+        gaps = sum(c.gaps for c in group)
+        name = first.name if len(group) == 1 else f"{first.name} … {last.name} ({len(group)} columns)"
+        shown = values if len(group) == 1 else ""
+        lines.append((name, first.kind, shown, why, str(gaps) if gaps else ""))
+    return lines

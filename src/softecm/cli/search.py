@@ -89,7 +89,9 @@ def fit_auto(data: Any, params: Params, err: Console, candidates: Sequence[int] 
             "or -c with a number."
         ) from None
     fitted = replace(tried[choice.n_clusters], model=choice.model)
-    remarks = _remarks(choice, [c for c, one in tried.items() if one.interrupted and c not in choice.values])
+    remarks = _remarks(
+        choice, [c for c, one in tried.items() if one.interrupted and c not in choice.values], candidates
+    )
     return replace(fitted, warnings=(*remarks, *fitted.warnings)), _search(choice)
 
 
@@ -101,13 +103,18 @@ def _search(choice: Choice) -> Search:
     return Search(text, choice.rule, values)
 
 
-def _remarks(choice: Choice, cut_short: Sequence[int]) -> list[str]:
+def _remarks(choice: Choice, cut_short: Sequence[int], asked: Sequence[int] | None) -> list[str]:
     """What to mind about a search."""
-    from softecm.selection.n_clusters import edge_remark
+    from softecm.selection.n_clusters import MOST_CLUSTERS, edge_remark
 
     if cut_short:
         return [f"The search was stopped by Ctrl-C at {cut_short[0]} groups, which do not count: more were not tried."]
-    return [f"{edge_remark(choice)} For example -c 2-{2 * choice.n_clusters}."] if choice.edge else []
+    if not choice.edge:
+        return []
+    stopped = ""
+    if asked is None and choice.edge == "largest":
+        stopped = f" -c auto stops at {max(choice.values)} for so many objects (their root, at most {MOST_CLUSTERS})."
+    return [f"{edge_remark(choice)}{stopped} For example -c 2-{2 * choice.n_clusters}."]
 
 
 def candidates_table(values: Mapping[str, float | None], chosen: int) -> Table:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from softecm.belief import CredalPartition
 from softecm.cli.fitting import Fitted
+from softecm.cli.problems import Problem
 from softecm.cli.results import Counted, partition_table, write_csv
 from softecm.readers import Loaded, ReadOptions, read
 from softecm.report import three_sentences
@@ -69,6 +70,7 @@ class Whole(Source):
     """All objects in memory."""
 
     parquet: bool = False  # whether partition.parquet is wanted, too
+    beside: tuple[str, ...] = ()  # columns of the file to write with the masses
 
     @property
     def n_objects(self) -> int:
@@ -81,7 +83,7 @@ class Whole(Source):
 
     def write_masses(self, model: SoftECM, work: Path, clear: float) -> Counted:
         """partition.csv, and partition.parquet where asked."""
-        table = partition_table(model.partition_, self.loaded.names, clear)
+        table = partition_table(model.partition_, self.loaded.names, clear, columns_beside(self.loaded, self.beside))
         write_csv(table, work / "partition.csv")
         if self.parquet:
             table.to_parquet(work / "partition.parquet", index=False)
@@ -98,6 +100,24 @@ class Whole(Source):
         return model.partition_
 
 
-def whole(file: Path, options: ReadOptions, *, parquet: bool) -> Whole:
+def whole(file: Path, options: ReadOptions, *, parquet: bool, beside: tuple[str, ...]) -> Whole:
     """Read a file."""
-    return Whole(file, read(file, options), parquet)
+    source = Whole(file, read(file, options), parquet, beside)
+    columns_beside(source.loaded, beside)  # refused before anything is computed
+    return source
+
+
+def columns_beside(loaded: Loaded, names: Sequence[str]) -> Any:
+    """The columns of a file that were asked for, as the file has them; None where none were."""
+    if not names:
+        return None
+    if loaded.table is None:
+        raise Problem("--with-columns is for tables, an object a row, and the file holds series: leave it out.")
+    ids = {c.name for c in loaded.columns if c.kind == "id"}
+    known = [str(name) for name in loaded.table.columns]
+    if "all" in names:
+        return loaded.table[[name for name in known if name not in ids]]
+    absent = [name for name in names if name not in known]
+    if absent:
+        raise Problem(f"--with-columns {absent[0]} is no column of the file: its columns are {', '.join(known[:12])}.")
+    return loaded.table[list(names)]

@@ -69,7 +69,7 @@ class Blocks(Source):
     def write_masses(self, model: SoftECM, work: Path, clear: float) -> Counted:
         """partition.parquet, with the ids where a column holds them."""
         named = [c.name for c in self.loaded.columns if c.kind == "id" and c.detail != "counts the rows"]
-        source = self.data(model.metric)
+        source = self.data(model.model_.metric.name)
         ids = None if not named else (table.column(0) for table in source.beside(named[:1]).read())
         scattered = cast("ScatteredPartition", model.partition_)
         totals = scattered.to_parquet(work / "partition.parquet", dtype="float32", ids=ids, clear=clear)

@@ -42,6 +42,7 @@ def run(
     options: ReadOptions,
     given: Params,
     *,
+    scale: str = "auto",
     rule: str,
     seeds: int,
     resamples: int,
@@ -57,14 +58,17 @@ def run(
     folder = output or Path(f"{file.stem}-sweep")
     book = journal or folder / JOURNAL
     _check_places(folder, book, file, force=force)
-    loaded = read(file, options)
-    metric, why = metric_for(str(given["metric"]), loaded)
-    out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {metric} ({why})"))
+    with err.status(f"reading {file}"):
+        loaded = read(file, options)
+    measure = metric_for(str(given["metric"]), loaded, scale)
+    out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {measure.name} ({measure.why})"))
+    for note in loaded.notes:
+        out.print(Text(f"  note: {note}", style="yellow"))
     if force and book.exists():
         write_text(book, "")  # afresh
-    found = _sweep(loaded, values, {**given, "metric": metric}, seeds, resamples, book, err)
+    found = _sweep(loaded, values, {**given, "metric": measure.metric}, seeds, resamples, book, err)
     choices = {name: _choice(found, name) for name in _rules(found)}
-    summary = _summary(file, (metric, why), found, values, rule, choices)
+    summary = _summary(file, (measure.name, measure.why), found, values, rule, choices)
     to_folder(folder, lambda work: _write(work, found, values, rule, summary), force=True)
     _say(out, folder, found, values, rule, choices)
     if machine:
@@ -136,7 +140,9 @@ def _sweep(
     from softecm.selection import sweep
 
     if loaded.labels is not None and any(label is None for label in loaded.labels):
-        raise Problem("--labels must name a column without gaps: leave it out, or the rows whose class is unknown.")
+        raise Problem(
+            "--label-column must name a column without gaps: leave it out, or the rows whose class is unknown."
+        )
     labels = None if loaded.labels is None else [str(label) for label in loaded.labels]
     options: dict[str, Any] = {"seeds": seeds, "resamples": resamples, "progress": err.is_terminal and not err.quiet}
     with interruptible(), mendable(ValueError, TypeError), disk(f"writing {journal}"):

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from softecm._text import place
 from softecm.distances.base import SemiMetric
 
 BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
@@ -38,11 +39,13 @@ def check_distances(metric: SemiMetric, d: Tensor, n: int, k: int, first: int = 
     if bool(bad.any()):
         i, j = (int(v) for v in bad.nonzero()[0])
         raise ValueError(
-            f"metric {name} must return finite distances; got {float(values[i, j])} for object {first + i} and prototype "
-            f"{j}. Look for a division by zero or a root of zero; softecm.testing.check_semimetric shows more."
+            f"metric {name} must return finite distances; got {float(values[i, j])} for {place('object', first + i)} and "
+            f"{place('prototype', j, 'prototypes_')}. Look for a division by zero or a root of zero; "
+            "softecm.testing.check_semimetric shows more."
         )
     i, j = (int(v) for v in (values == low).nonzero()[0])
     raise ValueError(
-        f"metric {name} must never be negative; got {low} for object {first + i} and prototype {j}. "
+        f"metric {name} must never be negative; got {low} for {place('object', first + i)} and "
+        f"{place('prototype', j, 'prototypes_')}. "
         "Subtract the distances of each object to itself (as the Soft-DTW divergence does), or square it."
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from softecm._text import place
 from softecm.distances.base import ClosedForm, SemiMetric
 
 TINY = 1e-12  # length below which a vector has no direction
@@ -65,6 +66,7 @@ class Cosine(SemiMetric):
         empty = x.detach().norm(dim=-1) < TINY
         if bool(empty.any()):
             raise ValueError(
-                f"metric 'cosine' needs rows that are not zero; got zeros in object {int(empty.nonzero()[0, 0])}. Leave "
+                "metric 'cosine' needs rows that are not zero; got zeros in "
+                f"{place('row', int(empty.nonzero()[0, 0]))}. Leave "
                 "such rows out, or use 'sqeuclidean'."
             )

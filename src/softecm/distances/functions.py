@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._text import place
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import blocks
 from softecm.distances.capabilities import fitted_metric
@@ -98,7 +99,8 @@ def _refuse_gaps(name: str, series: Tensor, lengths: Tensor | None) -> None:
     bad = (~torch.isfinite(series.detach()).all(-1) & inside).any(1).nonzero()
     if len(bad):
         raise ValueError(
-            f"{name} must hold finite numbers within its lengths; got NaN or infinity in series {int(bad[0])}. Fill gaps "
+            f"{name} must hold finite numbers within its lengths; got NaN or infinity in "
+            f"{place('series', int(bad[0]), name)}. Fill gaps "
             "first, or give lengths where it is padding."
         )
 

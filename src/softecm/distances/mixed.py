@@ -14,7 +14,7 @@ from softecm.distances.squared_euclidean import squared_differences
 from softecm.spaces.columns import Cell, Name
 from softecm.spaces.tables import ColumnChoice, EncodedTable, Table, TableOptions
 
-SCALINGS = ("std", "range", "robust")
+SCALINGS = ("std", "range", "robust", "none")
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Mixed(SemiMetric):
     weights : dict of names, or one number a column, optional
         The weights :math:`\omega_l`, positive. By default 1 for numbers, ranks and dates, ``category_weight`` for
         categories.
-    scaling : {"std", "range", "robust"}, default="std"
-        The unit :math:`s_l` of a number: standard deviation, range, or interquartile range (divided by 1.349, its value for
-        a standard normal variable).
+    scaling : {"std", "range", "robust", "none"}, default="std"
+        The unit :math:`s_l` of a number: standard deviation, range, interquartile range (divided by 1.349, its value for
+        a standard normal variable), or 1: columns count as they are, dates and durations in days.
     category_weight : float, optional
         What a mismatch costs. By default 2 (1 with ``scaling="range"``): the mean squared difference of two rows in a
         column of standard deviation 1 is 2, the largest in a column of range 1 is 1.

@@ -93,7 +93,7 @@ class ParquetBlocks(Source):
     def name(self, i: int) -> str:
         """The rows it holds."""
         first = sum(rows for _, rows in self._blocks[:i])
-        return f"rows {first} to {first + self._blocks[i][1] - 1} of {self.path}"
+        return f"rows {first + 1} to {first + self._blocks[i][1]} of {self.path}"
 
     @property
     def lengths(self) -> list[int]:

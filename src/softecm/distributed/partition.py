@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.decided import CLEAR, WORDS, checked_clear, counts_of
+from softecm.belief.focal import Names
 from softecm.belief.transforms import LabelRule, Normalisation
 from softecm.distributed.cluster import Cluster, packed
 from softecm.distributed.encoding import Encoder
@@ -112,6 +113,10 @@ class ScatteredPartition:
     def focal_sets(self) -> FocalSets:
         """The sets that have a column."""
         return self.model.focal
+
+    def rename(self, names: Names) -> ScatteredPartition:
+        """The same with names for its clusters; see :meth:`CredalPartition.rename`."""
+        return replace(self, model=replace(self.model, focal=self.model.focal.renamed(names)), _known={})
 
     @property
     def is_lazy(self) -> bool:
@@ -266,11 +271,11 @@ def part_table(part: CredalPartition, dtype: str = "float64", clear: float = CLE
 
     said = part.decisions(clear)
     words = pa.DictionaryArray.from_arrays(pa.array(said.codes), pa.array(WORDS))
-    names = [f"m({label})" for label in part.focal_sets.labels()]
+    names, clusters = [f"m({label})" for label in part.focal_sets.labels()], part.focal_sets.cluster_names
     numbers = [said.confidence, part.doubt(), *part.masses.T]
     columns = [pa.array(np.ascontiguousarray(column, dtype=dtype)) for column in numbers]
     return pa.table(
-        [pa.array(part.labels().astype(np.int32)), words, *columns],
+        [pa.DictionaryArray.from_arrays(pa.array(part.labels().astype(np.int32)), pa.array(clusters)), words, *columns],
         names=["label", "decision", "confidence", "doubt", *names],
     )
 

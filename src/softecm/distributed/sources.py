@@ -143,7 +143,7 @@ def _of_array(X: Any) -> Source:
     if not known:
         return DaskBlocks(whole.to_delayed().ravel(), X, [f"block {i}" for i in range(len(lengths))], None)
     ends = np.cumsum(lengths)
-    names = [f"block {i} (rows {end - n} to {end - 1})" for i, (n, end) in enumerate(zip(lengths, ends, strict=True))]
+    names = [f"block {i} (rows {end - n + 1} to {end})" for i, (n, end) in enumerate(zip(lengths, ends, strict=True))]
     row = int(np.prod(X.shape[1:], dtype=np.int64)) * X.dtype.itemsize
     return DaskBlocks(whole.to_delayed().ravel(), X, names, [int(n) * row for n in lengths])
 

@@ -155,6 +155,7 @@ FIELDS: dict[str, dict[str, Check]] = {
     "FocalSets": {
         "n_clusters": count(size="c", most=MOST_SETS),
         "sets": listed(listed(count(least=0, below="c"), least=1, different=True), size="f", different=True),
+        "names": listed(text()),
     },
     "CredalPartition": {"focal_sets": own("FocalSets"), "masses": array("n f+1", allowed=Range(-1e-12, 1 + 1e-6))},
     "PrototypeModel": {
@@ -184,7 +185,7 @@ FIELDS: dict[str, dict[str, Check]] = {
         "sample_weight": maybe(array("none")),
     },
     "TableOptions": {
-        "scaling": text("std", "range", "robust"),
+        "scaling": text("std", "range", "robust", "none"),
         "category_weight": number(POSITIVE),
         "max_levels": count(),
         "nominal": flag,
@@ -209,7 +210,7 @@ FIELDS: dict[str, dict[str, Check]] = {
         "levels": listed(count()),
     },
     "Mixed": {
-        "scaling": text("std", "range", "robust"),
+        "scaling": text("std", "range", "robust", "none"),
         "category_weight": maybe(number(POSITIVE)),
         "max_levels": count(),
     },

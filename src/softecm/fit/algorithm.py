@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._text import place
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import fitted_metric
@@ -167,7 +168,8 @@ def check_init(chosen: Settings, space: Space) -> Tensor:
     if not usable.all():
         row = int((~usable).nonzero()[0])
         raise ValueError(
-            f"init must hold finite numbers of at most {LARGEST:g} in size; row {row} has others. Give prototypes among the "
+            f"init must hold finite numbers of at most {LARGEST:g} in size; {place('row', row, 'init')} has others. "
+            "Give prototypes among the "
             "objects, or leave init at its default."
         )
     return given[None]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
 
 from softecm._engine import choose_device
+from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import nearest_of
@@ -287,7 +288,7 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     weights: NDArray[np.float64] = np.asarray(sample_weight, dtype=np.float64)
     if weights.size and (weights < 0).any():
         raise ValueError(
-            f"sample_weight must not be negative; got {weights.min():g} for object {int(weights.argmin())}. "
+            f"sample_weight must not be negative; got {weights.min():g} for {place('object', int(weights.argmin()))}. "
             "Leave an object out by giving it weight 0."
         )
     if weights.size and not weights.any():

@@ -129,7 +129,7 @@ def _names_objects(frame: pd.DataFrame, expected: Expected) -> bool:
 def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
     """Why no column is left, in a sentence."""
     away = [f"{short(c.name)} ({c.detail if c.kind == 'left out' else c.kind})" for c in columns]
-    listed = ", ".join(away[:5]) + (f" and {len(away) - 5} more" if len(away) > 5 else "")
+    listed = ", ".join(away[:12]) + (f" and {len(away) - 12} more" if len(away) > 12 else "")
     return (
         f"{path} has no column left to cluster by; left out: {listed}. Give it a column that varies, or see --categorical, "
         "--numeric, --drop and --id-column."

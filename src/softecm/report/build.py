@@ -58,7 +58,7 @@ def build(
     feature_names : sequence of str, optional
         What the columns are called, where ``X`` does not say.
     partition : CredalPartition, optional
-        What to show; by default the fit's own partition for the objects that were fitted, ``predict_partition`` for others.
+        What to show; by default the fit's own partition. For other objects give ``model.predict_partition(X)``.
     parameters, scores, warnings, reading, code : optional
         What the last section lists, where it is known better than from the model.
     clear : float, default 0.75
@@ -136,8 +136,14 @@ def _partition(model: Model, X: Data) -> CredalPartition:
             "draw no more of them anyway."
         )
     fitted = model.partition_
-    if not isinstance(fitted, CredalPartition) or len(fitted) != len(X):
+    if not isinstance(fitted, CredalPartition):
         return model.predict_partition(X)
+    if len(fitted) != len(X):
+        raise ValueError(
+            f"X has {len(X)} objects and the fit had {len(fitted)}. Give the objects of the fit, or say that others "
+            "are meant: "
+            "partition=model.predict_partition(X)."
+        )
     if pairwise(model):
         return fitted if is_square(np.asarray(X, dtype=np.float64)) else model.predict_partition(X)
     rows = every(len(X), COMPARED)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
+from softecm._precision import Precision
 from softecm.belief import CredalPartition
 from softecm.belief.decided import CLEAR
 from softecm.report.chosen import FloatArray, IntArray
@@ -21,6 +22,20 @@ class Attribute:
     name: str
     kind: Literal["number", "category"]
     values: Sequence[object] | FloatArray  # numbers (nan: missing), or words (None: missing)
+    precision: Precision | None = None  # how its numbers, or dates, are shown; None for words
+
+    def shown(self, value: object, *, between: bool = False) -> str:
+        """A cell for reading, or with ``between`` a prototype's, which lies between cells."""
+        if missing(value):
+            return "missing"
+        if self.precision is None or isinstance(value, str):
+            return str(value)
+        return self.precision.mean(value) if between else self.precision.cell(value)
+
+
+def missing(value: object) -> bool:
+    """Whether a cell is a gap: None, NaN, NaT, or pandas' NA."""
+    return value is None or type(value).__name__ == "NAType" or value != value
 
 
 @dataclass(frozen=True)

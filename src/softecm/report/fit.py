@@ -9,7 +9,7 @@ import numpy as np
 from softecm.belief import CredalPartition
 from softecm.distances import SEMI_METRICS
 from softecm.report.asked import Model, comparing, merged, pairwise
-from softecm.report.objects import missing
+from softecm.report.data import missing
 
 UNTOLD = ("callback", "verbose", "warm_start")
 LONGEST = 120  # signs of a parameter; what is longer is data rather than a setting

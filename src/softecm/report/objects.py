@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._precision import Precision, moment
 from softecm.report.asked import Comparing, Data, FloatArray
 from softecm.report.chosen import IntArray
-from softecm.report.data import Attribute
+from softecm.report.data import Attribute, missing
 from softecm.spaces.tables import read_table
 
 
@@ -81,11 +83,17 @@ class Columns:
 
     def value(self, key: str, i: int) -> str:
         """A cell of an object, for reading; empty where the objects lack the column."""
-        return cell(self.attributes[self.keys.index(key)].values[i]) if key in self.keys else ""
+        if key not in self.keys:
+            return ""
+        attribute = self.attributes[self.keys.index(key)]
+        return attribute.shown(attribute.values[i])
 
     def at_prototype(self, key: str, s: int) -> str:
         """A cell of a set's prototype."""
-        return cell(self.prototypes[s][self.keys.index(key)]) if key in self.keys else ""
+        if key not in self.keys:
+            return ""
+        j = self.keys.index(key)
+        return self.attributes[j].shown(self.prototypes[s][j], between=True)
 
     @property
     def is_plane(self) -> bool:
@@ -108,7 +116,15 @@ def columns_of(model: Comparing, some: Data, names: Sequence[str] | None) -> Col
     words = {str(c.name) for c in getattr(model.model_.space, "categories", ())} if named else _places(model)
     cells = zip(keys, shown, table.columns, strict=True)
     attributes = [_attribute(name, column.values, words=key in words) for key, name, column in cells]
-    return Columns(tuple(keys), tuple(attributes), prototype_cells(model, keys))
+    rows = [
+        tuple(a.shown(v, between=True) if _is_moment(a) else v for a, v in zip(attributes, row, strict=True))
+        for row in prototype_cells(model, keys)
+    ]
+    return Columns(tuple(keys), tuple(attributes), tuple(rows))
+
+
+def _is_moment(attribute: Attribute) -> bool:
+    return attribute.precision is not None and attribute.precision.moment > 0
 
 
 def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> Columns:
@@ -149,7 +165,12 @@ def _attribute(name: str, values: nw.Series[Any] | NDArray[np.generic], *, words
     else:
         number, listed = values.dtype.kind in "iuf", values.tolist()
     if number and not words:
-        return Attribute(name, "number", np.array([np.nan if v is None else v for v in listed], dtype=np.float64))
+        numbers = np.array([np.nan if v is None else v for v in listed], dtype=np.float64)
+        return Attribute(name, "number", numbers, Precision.of(numbers))
+    if any(isinstance(v, dt.date) for v in listed):
+        moments = [None if missing(v) else moment(v) for v in listed]
+        precision = Precision.of(np.array([v for v in moments if v is not None]))
+        return Attribute(name, "category", [None if v is None else precision.cell(v) for v in moments], precision)
     return Attribute(name, "category", [None if missing(v) else _word(v) for v in listed])
 
 
@@ -169,16 +190,3 @@ def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object
         columns = {str(name): array[:, j].tolist() for j, name in enumerate(model.model_.space.attributes)}
     count = len(model.partition_.focal_sets) if not columns else len(next(iter(columns.values())))
     return tuple(tuple(columns[key][i] if key in columns else "" for key in keys) for i in range(count))
-
-
-def missing(value: object) -> bool:
-    """Whether a cell is a gap: None, NaN, or pandas' NA."""
-    return value is None or type(value).__name__ == "NAType" or value != value
-
-
-def cell(value: object) -> str:
-    """A cell for reading."""
-    if missing(value):
-        return "missing"
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return f"{float(value):.4g}" if is_number else str(value)  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ from softecm.report.payload import beyond, payload, to_script
 from softecm.report.words import _group, in_words, three_sentences
 
 if TYPE_CHECKING:
+    from softecm.belief import FocalSets
     from softecm.report.data import ReportData
 
 MOST_ATTRIBUTES = 60
@@ -213,7 +214,11 @@ def _profile(data: ReportData) -> str:
 
 def _sets(data: ReportData) -> str:
     focal = data.partition.focal_sets
-    lead = "ω1, ω2 … are the groups. A union such as ω1∪ω2 collects what could be in either; Ω is all of them."
+    first = ", ".join(focal.cluster_names[:2]) + (" …" if focal.n_clusters > 2 else "")
+    lead = (
+        f"{escape(first)} are the groups. A union such as {_union(focal)} collects what could be in either; Ω is all of "
+        "them."
+    )
     counts = np.bincount(data.partition.masses.argmax(1), minlength=len(focal) + 1)
     mean = data.partition.masses.mean(0)
     shown = [j for j in range(1, len(focal) + 1) if j <= focal.n_clusters or counts[j] or mean[j] > 0.005][:MOST_SETS]
@@ -319,7 +324,8 @@ def _prototype_cell(data: ReportData, row: int, column: int) -> str:
     low, high = (float(own.min()), float(own.max())) if len(own) else (0.0, 0.0)
     place = 50.0 if high <= low else min(max(100 * (_float(value) - low) / (high - low), 0.0), 100.0)
     mark = f'<span class="rule" aria-hidden="true"><i style="left:{place:.0f}%"></i></span>'
-    return f'<td><span class="num">{_number(value)}</span>{mark}</td>'
+    shown = _number(value) if attribute.precision is None else attribute.precision.mean(value)
+    return f'<td><span class="num">{shown}</span>{mark}</td>'
 
 
 def _objects(data: ReportData) -> str:
@@ -414,13 +420,21 @@ def _cell(key: str, value: object) -> str:
     return f"<td>{int(_float(value)) + 1}</td>" if key == "run" else f"<td>{_number(value)}</td>"
 
 
+def _union(focal: FocalSets) -> str:
+    """The first two groups together."""
+    return escape("∪".join((*focal.cluster_names[:2], "ω2")[:2]))
+
+
 def _glossary(data: ReportData) -> str:
     terms: Iterable[tuple[str, str]] = (
         (
             "Mass",
             "How much of the evidence about an object points to exactly this set. The masses of an object add up to 1.",
         ),
-        ("A set such as ω1∪ω2", "The object is in one of these groups, and the data can’t tell which."),
+        (
+            f"A set such as {_union(data.partition.focal_sets)}",
+            "The object is in one of these groups, and the data can’t tell which.",
+        ),
         ("∅", "Mass on no group: the object is unlike all of them."),
         ("Belief", "What points to a group alone; at least this much. In tables of the partition as bel(…)."),
         (

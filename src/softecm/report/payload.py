@@ -135,7 +135,8 @@ def _column(attribute: Attribute) -> Json:
     if attribute.kind == "number":
         numbers = np.asarray(attribute.values, dtype=np.float64)
         if np.nanmax(np.abs(numbers), initial=0.0) <= LARGEST_SHOWN:
-            return {"name": attribute.name, "numbers": _packed(numbers, "<f4")}
+            decimals = 6 if attribute.precision is None else attribute.precision.decimals
+            return {"name": attribute.name, "numbers": _packed(numbers, "<f4"), "decimals": decimals}
         values = [None if np.isnan(v) else f"{v:.6g}" for v in numbers]
     levels = sorted({str(v) for v in values if v is not None})
     code = {level: i for i, level in enumerate(levels)}

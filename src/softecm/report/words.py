@@ -23,6 +23,11 @@ class Counted(Protocol):
         """Number of clusters."""
         ...
 
+    @property
+    def focal_sets(self) -> FocalSets:
+        """The sets, and what the clusters are called."""
+        ...
+
     def __len__(self) -> int: ...
 
 
@@ -100,7 +105,7 @@ def five_counts(counts: Mapping[str, int], clear: float) -> str:
 
 def in_words(focal: FocalSets, column: int) -> str:
     """A column of a mass matrix as a phrase: "ω1", "ω1 or ω2", "none"."""
-    return _listed([f"ω{k + 1}" for k in focal.sets[column - 1]], "or") if column else "none"
+    return _listed([focal.cluster_names[k] for k in focal.sets[column - 1]], "or") if column else "none"
 
 
 def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:
@@ -112,7 +117,7 @@ def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:
         )
     counts = table[WORDS.index("clearly")]
     sure = int(counts.sum())
-    sizes = [(f"{_group(counts[k + 1])} to ω{k + 1}") for k in range(c)]
+    sizes = [f"{_group(counts[k + 1])} to {name}" for k, name in enumerate(partition.focal_sets.cluster_names)]
     shown = sizes if c <= 6 else [*sizes[:5], f"{_group(int(counts[6 : c + 1].sum()))} to the other {c - 5}"]
     one = "the one group" if c == 1 else f"one of {c} groups"
     verb = "belongs" if sure == 1 else "belong"

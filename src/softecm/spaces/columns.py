@@ -13,6 +13,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import place
 from softecm.spaces.alike import Positions
 from softecm.spaces.base import ColumnKind
 from softecm.spaces.ranges import LARGEST, refuse_range
@@ -21,6 +22,7 @@ MISSING, UNSEEN = -1, -2  # codes of cells that are empty, or hold a category th
 ROWS = 1 << 16  # cells held as Python values at once
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MICROSECOND = dt.timedelta(microseconds=1)
+DAY = 86_400e6  # in microseconds
 TEMPORAL = ("date", "datetime", "duration")
 NORMAL_IQR = 1.3489795003921634  # interquartile range of a standard normal variable
 
@@ -148,7 +150,8 @@ class Cells:
         if largest > LARGEST:
             row = int(np.nanargmax(np.abs(numbers)))
             raise ValueError(
-                f"{self.label} must hold finite numbers of at most {LARGEST:g} in size; got {numbers[row]:g} in row {row}. "
+                f"{self.label} must hold finite numbers of at most {LARGEST:g} in size; got {numbers[row]:g} in "
+                f"{place('row', row)}. "
                 "Mark such a cell as missing (NaN), or divide the column by a constant."
             )
         return numbers
@@ -333,7 +336,7 @@ def ranks(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.float64]:
         row = int((found == UNSEEN).argmax())
         value = next(cells.chunks())[1][row] if row < ROWS else "..."
         raise ValueError(
-            f"{cells.label} must hold one of its ordered levels {list(levels)!r}; got {value!r} in row {row}. "
+            f"{cells.label} must hold one of its ordered levels {list(levels)!r}; got {value!r} in {place('row', row)}. "
             "Where it belongs among them is unknown: name every level in ordinal_features, or mark it as missing."
         )
     return np.where(found == MISSING, np.nan, found.astype(np.float64))
@@ -396,15 +399,22 @@ def learn_number(
         kind if levels is None else "ordinal",
         weight,
         center,
-        spread(values - center, weights, scaling),
+        spread(values - center, weights, scaling, kind),
         () if levels is None else tuple(levels),
         cells.zone() if kind == "datetime" else None,
         style_of(cells),
     )
 
 
-def spread(values: NDArray[np.float64], weights: NDArray[np.float64], scaling: str) -> float:
+def plain_unit(kind: str) -> float:
+    """What a column that is not scaled is counted in: numbers in themselves, dates and durations in days."""
+    return DAY if kind in TEMPORAL else 1.0
+
+
+def spread(values: NDArray[np.float64], weights: NDArray[np.float64], scaling: str, kind: str = "number") -> float:
     """Standard deviation, range or interquartile range (as that of a normal variable); 1 for a constant column."""
+    if scaling == "none":
+        return plain_unit(kind)
     if scaling == "range":
         scale = float(values.max() - values.min())
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._text import place
 from softecm.spaces.ranges import refuse_range
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def refuse_not_finite(d: NDArray[np.floating]) -> None:
         i, j = np.argwhere(bad)[0]
         what = "NaN" if np.isnan(d[i, j]) else "infinity"
         raise ValueError(
-            f"Input X contains {what}: the dissimilarity of objects {i} and {j}. Every pair needs a finite number: leave "
+            f"Input X contains {what}: the dissimilarity of objects {i + 1} and {j + 1} (X[{i}, {j}]). Every pair "
+            "needs a finite number: leave "
             "out objects that can't be compared, or fill in an estimate."
         )
 
@@ -69,7 +71,8 @@ def refuse_negative(d: NDArray[np.floating]) -> None:
     if d.min() < 0:
         i, j = np.unravel_index(int(d.argmin()), d.shape)
         raise ValueError(
-            f"X must not hold a negative dissimilarity; got {d[i, j]:g} for objects {i} and {j}. Turn similarities s into "
+            f"X must not hold a negative dissimilarity; got {d[i, j]:g} for objects {i + 1} and {j + 1} (X[{i}, "
+            f"{j}]). Turn similarities s into "
             "dissimilarities, such as max(s) - s, or subtract what an object differs from itself."
         )
     refuse_range(0.0, float(d.max()))
@@ -82,7 +85,8 @@ def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
     if diagonal.max() > ROUNDING * largest:
         i = int(diagonal.argmax())
         raise ValueError(
-            f"X must be zero on its diagonal: an object does not differ from itself; got {diagonal[i]:g} for object {i}. "
+            f"X must be zero on its diagonal: an object does not differ from itself; got {diagonal[i]:g} for "
+            f"{place('object', i)}. "
             "Turn similarities s into dissimilarities, such as max(s) - s, or subtract what an object differs from itself."
         )
     worst, where, exact = 0.0, (0, 0), not diagonal.any()
@@ -95,7 +99,8 @@ def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
     if worst > ROUNDING * largest:
         i, j = where
         raise ValueError(
-            f"X must be symmetric; got {d[i, j]:g} from object {i} to {j} and {d[j, i]:g} back. Use (X + X.T) / 2, or the "
+            f"X must be symmetric; got {d[i, j]:g} from object {i + 1} to {j + 1} (X[{i}, {j}]) and {d[j, i]:g} "
+            "back. Use (X + X.T) / 2, or the "
             "larger of the two."
         )
     if worst == 0.0 and exact:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._text import place
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.ranges import refuse_large, refuse_range
 
@@ -131,9 +132,9 @@ def _where_infinite(X: object) -> str:
     rows = np.asarray(X, dtype=np.float64)
     for row, column in np.argwhere(np.isinf(rows))[:1].tolist():
         named = getattr(X, "columns", None)
-        name = f"column {column}" if named is None else f"column {list(named)[column]!r}"
+        name = f"column {column + 1}" if named is None else f"column {list(named)[column]!r}"
         return (
-            f"{rows[row, column]} in row {row}, {name}. Leave such rows out, or put a number there; "
+            f"{rows[row, column]} in {place('row', row)}, {name}. Leave such rows out, or put a number there; "
             "SoftECM(metric='mixed') also takes NaN, a missing cell."
         )
     return ""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import check_choice, check_count
+from softecm._text import place
 from softecm.spaces.base import Space, content_keys
 from softecm.spaces.ranges import refuse_large, refuse_range
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 COARSEST = (8, 6, 5, 4, 3, 2)  # steps that may be taken together
 SHORTEST = 16  # steps that remain
+TABLE_COLUMNS = 3  # rows of so few numbers are a table rather than series
 DETAIL = 0.75  # of the variance that remains
 
 
@@ -94,18 +96,20 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
             row = np.asarray(one)
         except ValueError as error:
             raise ValueError(
-                f"X must hold series with one value a channel at every step; got steps of unequal size in series {i}. "
+                "X must hold series with one value a channel at every step; got steps of unequal size in "
+                f"{place('series', i)}. "
                 "Mark what is missing with NaN."
             ) from error
         if row.dtype.kind not in "fiub":
             raise ValueError(
-                f"X must hold series of numbers; got {row.dtype} in series {i}. Turn it into floats first."
+                f"X must hold series of numbers; got {row.dtype} in {place('series', i)}. Turn it into floats first."
             )
         row = row.astype(np.float64)
         row = row[:, None] if row.ndim == 1 else row
         if row.ndim != 2:
             raise ValueError(
-                f"X must hold series of shape (steps, channels); got {row.ndim} dimensions in series {i}. Give one array "
+                f"X must hold series of shape (steps, channels); got {row.ndim} dimensions in {place('series', i)}. "
+                "Give one array "
                 "a series."
             )
         rows.append(row.T if layout == "aeon" else row)
@@ -113,8 +117,9 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
     if len(channels) > 1:
         odd = next(i for i, row in enumerate(rows) if row.shape[1] != rows[0].shape[1])
         raise ValueError(
-            f"X must hold series with the same channels; got {rows[0].shape[1]} in series 0 and {rows[odd].shape[1]} in "
-            f"series {odd}. If channels come first, say layout='aeon'."
+            f"X must hold series with the same channels; got {rows[0].shape[1]} in the first series and "
+            f"{rows[odd].shape[1]} "
+            f"in {place('series', odd)}. If channels come first, say layout='aeon'."
         )
     return [_trimmed(row, i) for i, row in enumerate(rows)]
 
@@ -123,23 +128,30 @@ def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
     """The series without its padding."""
     if row.size == 0:
         raise ValueError(
-            f"X must hold series with steps and channels; got shape {row.shape} in series {i}. Leave it out."
+            f"X must hold series with steps and channels; got shape {row.shape} in {place('series', i)}. Leave it out."
         )
-    if np.isinf(row).any():
+    infinite = np.argwhere(np.isinf(row))
+    if len(infinite):
+        step, channel = infinite[0].tolist()
         raise ValueError(
-            f"X must hold finite numbers; got infinity in series {i}. Mark missing steps with NaN instead."
+            f"X must hold finite numbers; got infinity at step {step + 1}, channel {channel + 1} of "
+            f"{place('series', i)}. Mark "
+            "missing steps with NaN instead."
         )
     seen = np.flatnonzero(~np.isnan(row).all(1))
     if not len(seen):
-        raise ValueError(f"X must hold series with values; got only NaN in series {i}. Leave it out.")
+        raise ValueError(f"X must hold series with values; got only NaN in {place('series', i)}. Leave it out.")
     row = row[: seen[-1] + 1]
     if len(row) < 2:
-        raise ValueError(f"X must hold series of at least 2 steps; got {len(row)} in series {i}. Leave it out.")
-    refuse_large(float(np.nanmax(np.abs(row))), what=f"series {i} of X")
+        raise ValueError(
+            f"X must hold series of at least 2 steps; got {len(row)} in {place('series', i)}. Leave it out."
+        )
+    refuse_large(float(np.nanmax(np.abs(row))), what=place("series", i))
     if np.isnan(row).all(0).any():
         channel = int(np.flatnonzero(np.isnan(row).all(0))[0])
         raise ValueError(
-            f"X must have values in every channel; got only NaN in channel {channel} of series {i}. Leave it out."
+            f"X must have values in every channel; got only NaN in channel {channel + 1} of {place('series', i)}. "
+            "Leave it out."
         )
     return row
 
@@ -224,6 +236,7 @@ class TimeSeries(Space):
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[NDArray[np.float64]]:
         """Series as a list of (steps, channels)."""
         rows = to_list(X, self.layout)
+        self._check_table(X, reset=reset)
         if reset:
             estimator.n_features_in_ = rows[0].shape[1]
         elif rows[0].shape[1] != estimator.n_features_in_:
@@ -232,6 +245,20 @@ class TimeSeries(Space):
                 f"{estimator.n_features_in_}. Give the same channels in the same order."
             )
         return rows
+
+    def _check_table(self, X: object, *, reset: bool) -> None:
+        """Refuse rows of a table, which would pass for series of one channel: too short, or of another length."""
+        if getattr(X, "ndim", 0) != 2:
+            return
+        n, steps = np.shape(X)  # type: ignore[call-overload]
+        if steps > TABLE_COLUMNS if reset else steps == self.length:
+            return
+        known = "" if reset else f", and those of the fit have about {self.length}"
+        raise ValueError(
+            f"X must hold series; got a table of shape {(n, steps)}: its rows would be series of {steps} steps{known}. Give "
+            "X[:, :, None] or a list if that is what they are; a table is for a model of tables, such as "
+            "metric='auto' makes."
+        )
 
     def fit(self, X: list[NDArray[np.float64]], *, dtype: torch.dtype) -> TimeSeries:
         """Choose the prototypes' length."""

@@ -16,6 +16,7 @@ from softecm.spaces.columns import (
     category_kind,
     codes,
     distinct,
+    plain_unit,
     raise_empty,
     ranks,
     spread,
@@ -97,11 +98,15 @@ class NumberSummary:
             raise ValueError(
                 "scaling must be 'std' or 'range' for data in blocks; got 'robust', whose quartiles need all values at once."
             )
+        t = self.traits
+        return NumberColumn(t.name, t.kind, weight, self.mean, self._scale(scaling), (), t.zone, t.style)
+
+    def _scale(self, scaling: str) -> float:
+        if scaling == "none":
+            return plain_unit(self.traits.kind)
         scale = self.high - self.low if scaling == "range" else float(np.sqrt(self.scatter / self.weight))
         largest = max(abs(self.low - self.mean), abs(self.high - self.mean))
-        scale = scale if scale > 1e-12 * largest else 1.0
-        t = self.traits
-        return NumberColumn(t.name, t.kind, weight, self.mean, scale, (), t.zone, t.style)
+        return scale if scale > 1e-12 * largest else 1.0
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._text import place
 from softecm._warnings import UnseenCategoryWarning
 from softecm.spaces.base import ColumnKind, Space, content_keys
 from softecm.spaces.columns import (
@@ -359,7 +360,8 @@ class Table(Space):
         if (cells == len(weights)).any():
             rows = np.flatnonzero(cells == len(weights))
             raise ValueError(
-                f"X must have at least one value in every row; got {len(rows)} empty, the first is row {rows[0]}. "
+                f"X must have at least one value in every row; got {len(rows)} empty, the first is "
+                f"{place('row', int(rows[0]))}. "
                 "Leave such rows out: nothing is known of them."
             )
         return observed, weights.sum() / (weights.sum() - lost)
@@ -403,8 +405,8 @@ class Table(Space):
             strange = (x.codes[:, j].long() == len(category.levels)).nonzero()
             if len(strange):
                 raise ValueError(
-                    f"init must use categories of the fit; column {category.name!r} has another one in row "
-                    f"{int(strange[0])}. Its categories are {list(category.levels)[:10]!r}."
+                    f"init must use categories of the fit; column {category.name!r} has another one in "
+                    f"{place('row', int(strange[0]), 'init')}. Its categories are {list(category.levels)[:10]!r}."
                 )
         return self.starts(x, torch.arange(len(x)))
 

@@ -65,7 +65,8 @@ def first(values: Tensor, bad: Callable[[Tensor], Tensor], text: str = "") -> st
     if not len(found):
         return ""
     i, j = (int(v) for v in found[0])
-    return f"{text}{float(values[i, j]):.6g} for object {i} and prototype {j} ({len(found)} of {values.numel()} pairs)"
+    where = f"object {i + 1} and prototype {j + 1} ({len(found)} of {values.numel()} pairs)"
+    return f"{text}{float(values[i, j]):.6g} for {where}"
 
 
 def apart(what: str, ours: Tensor, plain: Tensor, tol: float) -> str:

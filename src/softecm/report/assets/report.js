@@ -12,7 +12,7 @@ const N = D.ids.length, F = D.labels.length;
 const xy = unpack(D.xy, Uint16Array), raw = unpack(D.masses, Uint16Array), mix = unpack(D.mix, Uint8Array);
 const doubt = unpack(D.doubt, Float32Array), distance = unpack(D.distance, Float32Array), numbers = unpack(D.numbers, Uint32Array);
 const WORDS = Object.keys(D.decisions), said = unpack(D.said, Uint8Array), confidence = unpack(D.confidence, Float32Array);
-const columns = D.columns.map((c) => c.levels ? { name: c.name, levels: c.levels, codes: unpack(c.codes, Uint16Array) } : { name: c.name, numbers: unpack(c.numbers, Float32Array) });
+const columns = D.columns.map((c) => c.levels ? { name: c.name, levels: c.levels, codes: unpack(c.codes, Uint16Array) } : { name: c.name, decimals: c.decimals, numbers: unpack(c.numbers, Float32Array) });
 const mass = (i, j) => raw[i * F + j] / 65535;
 const best = new Uint16Array(N), top = new Float32Array(N), single = new Float32Array(N);
 for (let i = 0; i < N; i++) {
@@ -30,7 +30,9 @@ const hex = (h) => { const s = h.replace("#", ""); const w = s.length === 3 ? s.
 const shape = (j) => j === 0 ? "cross" : D.sets[j].length === 1 ? "dot" : "gem";
 const mark = (j) => { const m = el("span", shape(j)); m.setAttribute("aria-hidden", "true"); if (j) m.style.background = D.colors[j]; return m; };
 const badge = (j) => { const b = el("span"); b.style.cssText = "display:inline-flex;align-items:center;gap:.45em"; b.append(mark(j), el("span", "", D.labels[j])); if (D.words[j] !== D.labels[j]) b.title = D.words[j]; return b; };
-const value = (c, i) => c.levels ? (c.codes[i] === 65535 ? "missing" : c.levels[c.codes[i]]) : isNaN(c.numbers[i]) ? "missing" : number(c.numbers[i]);
+// Numbers of a column with as many decimals as its own cells have, as far as seven digits go.
+const inColumn = (v, decimals) => Math.abs(v) >= 1e7 ? String(+v.toPrecision(7)) : v.toFixed(Math.max(0, Math.min(decimals, 7 - String(Math.trunc(Math.abs(v))).length)));
+const value = (c, i) => c.levels ? (c.codes[i] === 65535 ? "missing" : c.levels[c.codes[i]]) : isNaN(c.numbers[i]) ? "missing" : inColumn(c.numbers[i], c.decimals);
 
 // ------------------------------------------------------------------ theme
 const redraws = [];
