@@ -282,5 +282,7 @@ def test_a_number_of_clusters_that_is_a_word_points_to_the_search():
 
 def test_an_infinite_cell_is_named_with_its_place():
     table = pytest.importorskip("pandas").DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, -np.inf, 2.0]})
-    with pytest.raises(ValueError, match=r"contains infinity: -inf in row 1, column 'b'\. Leave such rows out"):
+    with pytest.raises(
+        ValueError, match=r"contains infinity: -inf in row 2 \(X\[1\]\), column 'b'\. Leave such rows out"
+    ):
         SoftECM(2, metric="sqeuclidean").fit(table)

@@ -227,7 +227,7 @@ def test_a_frame_has_labels_sets_beliefs_and_masses(backend):
     first = ["id", "label", "set", "decision", "confidence", "doubt", "bel(ω1)", "bel(ω2)", "pl(ω1)", "pl(ω2)"]
     assert list(frame.columns) == [*first, "m(∅)", "m(ω1)", "m(ω2)", "m(Ω)"]
     assert list(frame["id"]) == ["a", "b"]
-    assert list(frame["label"]) == [0, 0]
+    assert list(frame["label"]) == ["ω1", "ω1"]
     assert list(frame["set"]) == ["ω1", "∅"]
     assert list(frame["decision"]) == ["clearly", "nowhere"]
     assert list(frame["confidence"]) == [0.75, 0.5]
@@ -369,17 +369,17 @@ TWO = FocalSets.full(2)
         (
             lambda: CredalPartition([[0.0, 0.5, 0.2, 0.2]], TWO),
             ValueError,
-            ["add up to 1", "got 0.9 in row 0"],
+            ["add up to 1", "got 0.9 in row 1 (masses[0])"],
         ),
         (
             lambda: CredalPartition([[0, 1, 0, 0], [-0.1, 1.1, 0, 0]], TWO),
             ValueError,
-            ["must not be negative", "got -0.1 in row 1, column 0"],
+            ["must not be negative", "got -0.1 in row 2 (masses[1]), column 1"],
         ),
         (
             lambda: CredalPartition([[0, np.nan, 0, 1]], TWO),
             ValueError,
-            ["finite", "got nan in row 0, column 1"],
+            ["finite", "got nan in row 1 (masses[0]), column 2"],
         ),
         (lambda: CredalPartition([[-np.inf, np.inf, 0, 1]], TWO), ValueError, ["must be finite", "got -inf"]),
         (lambda: CredalPartition([[0, 1, 0, 0], [1]], TWO), ValueError, ["masses", "rows of equal length"]),

@@ -68,7 +68,7 @@ DATA = [
 ]
 
 WEIGHTS = [
-    (-np.ones(12), r"sample_weight must not be negative; got -1 for object 0"),
+    (-np.ones(12), r"sample_weight must not be negative; got -1 for object 1"),
     (np.zeros(12), r"sample_weight must not be zero for every object"),
     (np.ones(5), r"sample_weight.*shape|Number of samples"),
 ]

@@ -32,7 +32,7 @@ def test_nearest_is_the_same_compiled_and_in_blocks(rng, monkeypatch):
     torch.testing.assert_close(compiled[0], blocks[0])
     assert torch.equal(compiled[1], blocks[1])
     x[7] = torch.nan
-    with pytest.raises(ValueError, match="finite distances; got nan for object 107 and prototype 0"):
+    with pytest.raises(ValueError, match=r"finite distances; got nan for object 108 \(X\[107\]\) and prototype 1 "):
         nearest_of(FunctionMetric(plain), x, v, first=100)
 
 

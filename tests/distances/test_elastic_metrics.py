@@ -200,7 +200,7 @@ def test_series_that_do_not_fit_are_refused():
         SoftECM(2, metric=MSM(band=0), random_state=0).fit([X[0], X[1], X[2][:20], X[3]])
     with pytest.raises(ValueError, match="derivative=True must have series of at least 3 steps; got one of 2"):
         SoftECM(2, metric=MSM(derivative=True), random_state=0).fit([X[0], X[1], X[2][:2], X[3]])
-    with pytest.raises(ValueError, match="must hold series with values; got only NaN in series 1"):
+    with pytest.raises(ValueError, match="must hold series with values; got only NaN in series 2"):
         SoftECM(2, metric=MSM(), random_state=0).fit([X[0], X[1] * np.nan])
     with pytest.raises(ValueError, match="metric softmsm must never be negative"):
         SoftECM(2, metric=SoftMSM(0.0, gamma=2.0, divergence=False), random_state=0).fit(X)

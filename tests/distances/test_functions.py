@@ -66,7 +66,7 @@ def test_bad_input_is_refused():
     gap = x.clone()
     gap[1, 2] = torch.nan
     with pytest.raises(
-        ValueError, match="y must hold finite numbers within its lengths; got NaN or infinity in series 1"
+        ValueError, match="y must hold finite numbers within its lengths; got NaN or infinity in series 2"
     ):
         softecm.soft_dtw(x, gap)
     assert torch.isfinite(softecm.soft_dtw(x, gap, y_lengths=torch.tensor([4, 2]))).all()

@@ -189,7 +189,7 @@ def test_an_empty_block_is_named():
 def test_a_block_with_a_gap_is_named():
     gap = X.copy()
     gap[250, 1] = np.nan
-    with pytest.raises(ValueError, match=r"block 2 \(rows 200 to 299\): Input X contains NaN"):
+    with pytest.raises(ValueError, match=r"block 2 \(rows 201 to 300\): Input X contains NaN"):
         SoftECM(3, metric="sqeuclidean").fit(da.from_array(gap, chunks=(100, 2)))
 
 

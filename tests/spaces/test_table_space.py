@@ -245,12 +245,12 @@ def test_given_starts_are_rows_of_a_table(fitted):
 BAD = {
     "empty column": (lambda f: f.assign(size=np.nan), "column 'size' must hold at least one value"),
     "empty categories": (lambda f: f.assign(colour=pd.Series([None] * len(f), dtype="str")), "must hold at least one"),
-    "empty row": (lambda f: f.assign(**dict.fromkeys(f.columns)).iloc[:1].pipe(lambda e: _join(f, e)), "row 12"),
+    "empty row": (lambda f: f.assign(**dict.fromkeys(f.columns)).iloc[:1].pipe(lambda e: _join(f, e)), "row 13"),
     "mixed types": (
         lambda f: f.assign(colour=np.array(["a", 1] * 6, dtype=object)),
         r"one kind of value; got text \('a'\) and number \(1\)",
     ),
-    "infinite": (lambda f: f.assign(size=np.where(f.index == 5, np.inf, 1.0)), "got inf in row 5"),
+    "infinite": (lambda f: f.assign(size=np.where(f.index == 5, np.inf, 1.0)), "got inf in row 6"),
     "huge": (lambda f: f.assign(size=np.where(f.index == 5, 1e200, 1.0)), "at most 1e"),
     "twice": (lambda f: f.set_axis(["a", "a", "b", "c", "d"], axis=1), "'a' more than once"),
     "lists": (lambda f: f.assign(size=[[1]] * len(f)), "must hold numbers, text"),
@@ -305,7 +305,7 @@ def test_what_a_column_held_in_the_fit_it_must_hold_in_predict(fitted):
         fitted.predict(small().assign(colour=1))
     with pytest.raises(ValueError, match=r"column 'size' must hold what it held in fit \(number\); got text"):
         fitted.predict(small().assign(size="big"))
-    with pytest.raises(ValueError, match=r"one of its ordered levels .*; got 'top' in row 0"):
+    with pytest.raises(ValueError, match=r"one of its ordered levels .*; got 'top' in row 1"):
         fitted.predict(small().assign(grade="top"))
     assert len(fitted.predict(small().assign(colour=np.nan))) == 12  # all missing is fine
 

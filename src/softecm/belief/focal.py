@@ -280,6 +280,10 @@ class FocalSets:
         """
         if isinstance(names, Mapping):
             names = self._with(names)
+        if isinstance(names, str):
+            raise TypeError(
+                f"names must be a list with one name a cluster; got the text {names!r}. Write [{names!r}, …]."
+            )
         return FocalSets(self.n_clusters, self.sets, () if names is None else tuple(names))
 
     def _with(self, names: Mapping[int | str, str]) -> list[str]:
@@ -377,8 +381,6 @@ class FocalSets:
 
 def _checked_names(names: Iterable[str], n_clusters: int) -> tuple[str, ...]:
     """One name of its own for each cluster, none that means something else."""
-    if isinstance(names, str):
-        raise TypeError(f"names must be a list with one name a cluster; got the text {names!r}. Write [{names!r}, …].")
     called = tuple(str(name).strip() for name in names)
     if len(called) != n_clusters:
         raise ValueError(

@@ -1,0 +1,41 @@
+"""Numbers are shown with the digits that their column has itself."""
+
+import numpy as np
+import pytest
+
+from softecm._precision import Precision, moment, span_of
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "shown", "mean", "between"),
+    [
+        ([22680, 41590, 18100], 22680, "22680", 30123.456, "30123"),
+        ([1, 2, 5], 2, "2", 2.3333, "2.33"),
+        ([1273.5, 2001.25], 1273.5, "1273.50", 1500.12345, "1500.12"),
+        ([0.1 + 0.2, 0.7], 0.1 + 0.2, "0.3", 0.51234, "0.512"),
+        ([5e-12, 7e-12], 5e-12, "5e-12", 6.5e-12, "6.5e-12"),
+        ([1e18, 2e18], 1e18, "1e+18", 1.5e18, "1.5e+18"),
+        ([3.0, 3.0], 3.0, "3", 3.0, "3.00"),
+        ([np.nan, np.nan], 1.0, "1.00", 1.0, "1.00"),
+        ([-0.4, 0.4], -0.0, "0.0", -0.0001, "0.000"),
+    ],
+)  # fmt: skip
+def test_a_column_shows_its_own_digits(column, cell, shown, mean, between) -> None:
+    precision = Precision.of(np.array(column))
+    assert precision.cell(cell) == shown
+    assert precision.mean(mean) == between
+
+
+@pytest.mark.parametrize(
+    ("moments", "shown"),
+    [(["2024-01-05", "2024-03-01"], "2024-02-01"), (["2024-01-05T08:30", "2024-03-01"], "2024-02-01 13:22")],
+)
+def test_dates_are_shown_as_dates(moments, shown) -> None:
+    assert Precision.of(np.array(moments, dtype="M8[s]")).mean(np.datetime64("2024-02-01T13:22:11")) == shown
+
+
+def test_moments_lose_their_zone_and_spans_keep_their_digits() -> None:
+    import datetime as dt
+
+    assert moment(dt.datetime(2024, 1, 5, tzinfo=dt.UTC)) == np.datetime64("2024-01-05")
+    assert span_of(np.array([22680.0, np.nan, 41590.5])) == "22680.0 to 41590.5"
