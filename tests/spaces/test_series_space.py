@@ -148,3 +148,13 @@ def test_short_series_stay_as_they_are():
     rows = [np.linspace(0.0, 1.0, 20)[:, None] for _ in range(3)]
     space = TimeSeries().fit(rows, dtype=torch.float64)
     assert space.coarser(space.encode(rows)) is None
+
+
+def test_a_table_is_no_set_of_series(rng):
+    with pytest.raises(ValueError, match=r"got a table of shape \(50, 2\): its rows would be series of 2 steps"):
+        SoftECM(2, metric="softdtw").fit(rng.normal(size=(50, 2)))
+    model = SoftECM(2, metric="series-euclidean", n_init=1, random_state=0).fit(rng.normal(size=(8, 12, 1)))
+    with pytest.raises(ValueError, match="those of the fit have about 12"):
+        model.predict(rng.normal(size=(5, 7)))
+    assert len(model.predict(rng.normal(size=(5, 12)))) == 5
+    assert len(model.predict(rng.normal(size=(5, 7, 1)))) == 5

@@ -293,7 +293,7 @@ def test_shapes_and_kinds_that_fit_no_table():
         SoftECM(2, metric="mixed").fit(small().iloc[:0])
     with pytest.raises(ValueError, match="to be categorical; got datetime"):
         SoftECM(2, metric="hamming").fit(small())
-    for bad in ({"scaling": "none"}, {"category_weight": 0}, {"max_levels": 0}):
+    for bad in ({"scaling": "huge"}, {"category_weight": 0}, {"max_levels": 0}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             Mixed(**bad)
     with pytest.raises(ValueError, match="kind"):
@@ -328,3 +328,11 @@ def test_cells_know_their_kind():
     )
     assert read_table([[1, "a"], [2, "b"]]).columns[1].kind == "text"
     assert read_table([[1, 2.0], [2, None]]).columns[1].kind == "number"
+
+
+def test_columns_that_are_not_scaled_count_as_they_are_and_dates_in_days() -> None:
+    days = pd.date_range("2024-01-01", periods=12, freq="D")
+    table = pd.DataFrame({"a": np.arange(12.0), "when": days})
+    model = SoftECM(2, metric=Mixed(scaling="none"), n_init=1, random_state=0).fit(table)
+    scales = {column.name: column.scale for column in model.model_.space.columns}
+    assert scales == {"a": 1.0, "when": 86_400e6}
