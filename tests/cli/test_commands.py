@@ -204,7 +204,7 @@ def test_an_existing_folder_is_never_overwritten_unasked(run: Run, two_groups: P
         ("one.csv", b"a\n1\n2\n3\n", "only one column"),
         ("few.csv", b"a,b\n1,2\n", "too few"),
         ("twice.csv", b"id,a,b\nx,1,2\nx,2,3\ny,3,4\n", "unique"),
-        ("text.csv", b"a,b\n" + b"".join(b"%d q,%d r\n" % (i, i) for i in range(40)), "no column left"),
+        ("text.csv", b"a,b\n" + b"".join(b"q%d,r%d\n" % (i, i) for i in range(40)), "no column left"),
     ],
 )
 def test_bad_files_are_one_sentence_and_exit_2(run: Run, name: str, content: bytes | None, part: str) -> None:

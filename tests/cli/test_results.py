@@ -68,7 +68,7 @@ def test_the_table_has_what_the_manual_says() -> None:
         head.replace('"', "")
         == "id,label,set,decision,confidence,doubt,bel(ω1),bel(ω2),pl(ω1),pl(ω2),m(∅),m(ω1),m(ω2),m(Ω)"
     )
-    assert row.replace('"', "").startswith("a,0,ω1,rather,0.666667,0.222222,0.666667,")
+    assert row.replace('"', "").startswith("a,ω1,ω1,rather,0.666667,0.222222,0.666667,")
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_the_partition_is_written_to_parquet_block_by_block(tmp_path):
     frame = pd.read_parquet(tmp_path / "masses.parquet")
     whole = model.partition_.compute()
     np.testing.assert_array_equal(frame.filter(like="m(").to_numpy(), whole.masses)
-    np.testing.assert_array_equal(frame["label"], whole.labels())
+    np.testing.assert_array_equal(frame["label"], [f"ω{k + 1}" for k in whole.labels()])
     assert totals.n_objects == len(X)
     assert totals.nonspecificity == pytest.approx(whole.nonspecificity(), rel=1e-12)
     assert totals.outliers == len(whole.outliers())

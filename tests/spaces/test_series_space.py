@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 import torch
 
+from softecm import SoftECM
 from softecm.series import SeriesResampler, SeriesScaler, from_long
 from softecm.spaces.series import SeriesBatch, TimeSeries, filled, in_blocks, resampled, to_list
 

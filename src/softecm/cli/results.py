@@ -55,7 +55,7 @@ def partition_table(partition: CredalPartition, ids: Sequence[str], clear: float
     for name in frame.columns:
         if frame[name].dtype.kind == "O" and name != "decision":
             frame[name] = frame[name].map(lambda cell: harmless(cell) if isinstance(cell, str) else cell)
-    return frame
+    return frame.rename(columns=harmless)
 
 
 def write_csv(frame: Any, target: Any) -> None:
@@ -181,7 +181,7 @@ def read_partition(folder: Path, summary: Mapping[str, Any]) -> tuple[CredalPart
     try:
         focal = FocalSets.of(int(summary["n_clusters"]), summary["focal_sets"])
         focal = focal.renamed(_own_names(focal, summary.get("cluster_names", [])))
-        masses = frame[[harmless(f"m({label})") for label in focal.labels()]].to_numpy(dtype=np.float64)
+        masses = frame[[f"m({label})" for label in focal.labels()]].to_numpy(dtype=np.float64)
         masses /= masses.sum(1, keepdims=True)  # six decimals do not add up to 1 exactly
         return CredalPartition(masses, focal), [as_it_was(name) for name in frame["id"]]
     except (KeyError, ValueError, TypeError) as error:
