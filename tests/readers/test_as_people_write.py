@@ -266,3 +266,31 @@ def test_excel_sheets_with_a_title_a_total_and_a_slip(tmp_path: Path, rng: np.ra
 def test_what_marks_a_gap_is_added_to_the_usual_marks(tmp_path: Path) -> None:
     rows = [f"{'-9' if i == 1 else '?' if i == 2 else i / 7:},{i % 5}" for i in range(20)]
     assert loaded(tmp_path, ["a,b", *rows], missing=("-9",)).columns[0].gaps == 2
+
+
+def test_codes_keep_their_zeros(tmp_path: Path) -> None:
+    rows = [f"{('01067', '80331')[i % 2]},{i / 7:.2f}" for i in range(20)]
+    found = loaded(tmp_path, ["zip,x", *rows])
+    assert found.data["zip"].tolist()[:2] == ["01067", "80331"]
+
+
+def test_years_may_name_columns(tmp_path: Path) -> None:
+    found = loaded(tmp_path, ["country,2019,2020", *(f"c{i},{i % 7},{i % 5}" for i in range(20))])
+    assert list(found.data.columns) == ["2019", "2020"]
+    assert len(loaded(tmp_path, [f"c{i},{2000 + i},{2001 + i}" for i in range(20)])) == 20
+
+
+def test_rows_without_a_value_are_left_out_and_the_others_keep_their_numbers(tmp_path: Path) -> None:
+    rows = [f"{i / 7:.2f},{i % 5}" for i in range(20)]
+    rows[4] = ","
+    found = loaded(tmp_path, ["a,b", *rows])
+    assert (len(found), found.names[3:6], found.gaps) == (19, ["4", "6", "7"], 0)
+    assert found.notes == ("1 row has no value to cluster by and is left out: row 5.",)
+
+
+def test_a_line_of_text_below_the_table_is_no_object(tmp_path: Path) -> None:
+    rows = [f"{i / 7:.2f},{i % 5},{i % 3}" for i in range(20)]
+    found = loaded(tmp_path, ["a,b,c", *rows, "", "Source: somebody"])
+    assert (len(found), found.notes) == (20, ("the last line has one cell and is left out.",))
+    with pytest.raises(ReadError, match=r"line 12 of .* has 1 cell where the others have 3"):
+        loaded(tmp_path, ["a,b,c", *rows[:10], "broken", *rows[10:]])

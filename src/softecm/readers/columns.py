@@ -165,7 +165,7 @@ def _recognised(name: str, column: pd.Series, context: Context, *, may_be_id: bo
     if numbers is None:
         return None
     gaps = missing_in(numbers.values)
-    described = Column(name, "number", "", gaps, how_written(numbers.written), numbers.written)
+    described = Column(name, "number", "", gaps, how_written(numbers), numbers.written)
     found = _number(context.path, numbers.values, described, may_be_id=may_be_id)
     return found if found.values is None else replace(found, remarks=tuple(numbers.remarks(name)))
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing
 from softecm.readers.frames import pandas
 from softecm.readers.sniff import BLANKS, Dialect, check_rows, sniff
+
+LAST = "the last line has one cell and is left out."
 
 
 def read_delimited(path: Path, options: ReadOptions) -> Sheet:
@@ -24,7 +27,11 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
         given=options.names,
         names=None if options.expected is None else options.expected.names,
     )
-    check_rows(path, dialect)
+    below: list[int] = []
+    check_rows(path, dialect, below)
+    if below:
+        told = f"the last {len(below)} lines have one cell and are left out." if len(below) > 1 else LAST
+        dialect = replace(dialect, skipped=(*dialect.skipped, *below), notes=(*dialect.notes, told))
     if dialect.n_fields == 1 and options.delimiter is None:
         raise ReadError(
             f"{path} seems to have only one column: say how its cells are divided with --delimiter (--delimiter none if one "
@@ -32,7 +39,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
         )
     try:
         wanted = dialect.names if dialect.decimal == "," else _categories(path, dialect, options)
-        as_written = dict.fromkeys(wanted, str)
+        as_written = dict.fromkeys((*wanted, *dialect.codes), str)
         frame = pd.read_csv(path, **_arguments(dialect), names=list(dialect.names), dtype=as_written)
     except ReadError:
         raise

@@ -26,6 +26,7 @@ SHAPE = re.compile(
 )
 #: Thousands set apart twice, or once with a decimal sign behind: there is one way to read it.
 GROUPED = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*|(?:\.\d{3}){2,}(?:,\d*)?|\.\d{3},\d*)")
+CODE = r"0\d+"  # of a post office, say: without its first digit it would be another
 INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
 FEW, PART, SAME = 2, 0.1, 0.5  # odd cells that count as gaps: so many, such a part, such a part where all are one word
 ZERO_WORDS = ("", "-", "--", "–", "—")  # in a column of numbers a dash is an empty cell, however many there are
@@ -108,6 +109,7 @@ class Numbers:
     written: Written
     odd: pd.Series  # cells that are none
     limits: pd.Series  # cells that are the end of a range, such as <0.5
+    decimals: bool = True  # whether a cell has a decimal sign
 
     def remarks(self, name: str) -> list[str]:
         """What is worth saying about the column."""
@@ -176,6 +178,8 @@ def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> 
     import pandas as pd
 
     filled = as_text(column)
+    if filled.str.fullmatch(CODE).any():
+        return None
     found = {text: one for text in filled.unique() if (one := spelled(text)) is not None}
     unit = _unit(filled, found)
     parts = {text: one for text, one in found.items() if one.unit in (unit, "", "inf")}
@@ -191,7 +195,8 @@ def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> 
     limits = filled[filled.isin([text for text, one in parts.items() if one.limit])]
     whole = pd.Series(np.nan, column.index)
     whole[values.index] = values
-    return Numbers(_whole(whole), Written(decimal, thousands, unit), odd, limits)
+    decimals = any(decimal in one.whole for one in parts.values())
+    return Numbers(_whole(whole), Written(decimal, thousands, unit), odd, limits, decimals)
 
 
 def _whole(values: pd.Series) -> pd.Series:
@@ -231,11 +236,12 @@ def _thousands(parts: Iterable[Spelled], decimal: str) -> str:
     return ""
 
 
-def how_written(written: Written) -> str:
+def how_written(numbers: Numbers) -> str:
     """Why a column of text is one of numbers, in words."""
+    written = numbers.written
     parts = [f"in {written.unit}"] if written.unit else []
     parts += [f"{_called(written.thousands)} between thousands"] if written.thousands else []
-    parts += ["decimal comma"] if written.decimal == "," else []
+    parts += ["decimal comma"] if written.decimal == "," and numbers.decimals else []
     return ", ".join(parts) or "numbers"
 
 

@@ -8,10 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from softecm.readers.base import ReadError, own_names
-from softecm.readers.numbers import signs, spelled
+from softecm.readers.numbers import CODE, signs, spelled
 
 SAMPLE = 1 << 18
 SAMPLE_ROWS = 500
@@ -19,12 +20,14 @@ MOST_COLUMNS = 100_000
 FEW_LINES = 32  # that are looked at however long they are
 FEW_CELLS = 20_000  # that tell the decimal sign
 MOST_ABOVE = 40  # lines above a table that are no part of it
+MOST_BELOW = 10  # and below
 LONGEST_UNIT = 16
 LONGEST = 1 << 27  # characters of a few lines: a million columns would do with less
 MISSING = ("", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A", ".")
 BLANKS = "blanks"
 DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", BLANKS: "blanks"}
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|INF)")
+YEAR = re.compile(r"(?:1[89]|20)\d\d")
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # begins as UTF-16's does
@@ -46,6 +49,7 @@ class Dialect:
     names: tuple[str, ...]  # of the columns
     proved: bool = False  # whether the decimal sign was seen or given
     skipped: tuple[int, ...] = ()  # lines that are no part of the table, counted from 0
+    codes: tuple[str, ...] = ()  # columns of digits of which some begin with 0
     notes: tuple[str, ...] = ()
 
     @property
@@ -120,7 +124,17 @@ def sniff(
     if either and chosen == ";":
         says = f"numbers such as {either} are read with a decimal point; if it stands between thousands, give --thousands ."
         notes = (*notes, says)
-    return Dialect(encoding, chosen, has_header, sign or ".", markers, missing_seen, called, bool(sign), skipped, notes)
+    codes = _codes(body, called)
+    return Dialect(
+        encoding, chosen, has_header, sign or ".", markers, missing_seen, called, bool(sign), skipped, codes, notes
+    )
+
+
+def _codes(rows: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[str, ...]:
+    """Columns of digits with leading zeros, which a number would lose."""
+    begin = [row for row in rows if len(row) == len(names)]
+    found = {j for row in begin for j, cell in enumerate(row) if cell[:1] == "0" and re.fullmatch(CODE, cell.strip())}
+    return tuple(names[j] for j in sorted(found))
 
 
 def _check_signs(decimal: str | None, thousands: str | None) -> None:
@@ -182,8 +196,11 @@ def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     return [row for row in csv.reader(filled, delimiter=delimiter, skipinitialspace=True) if row]
 
 
-def check_rows(path: Path, dialect: Dialect) -> int:
-    """Number of rows; a ``ReadError`` at the first line with too many or too few cells, or that can't be decoded."""
+def check_rows(path: Path, dialect: Dialect, below: list[int] | None = None) -> int:
+    """Number of rows; a ``ReadError`` at the first line with too many or too few cells, or that can't be decoded.
+
+    Lines of one cell at the very end, such as a source, are no rows where ``below`` is there to take their numbers.
+    """
     count, number = 0, 0
     delimiter, wanted = dialect.delimiter, dialect.n_fields
     with open(path, encoding=dialect.encoding, newline="" if delimiter else None) as file:
@@ -206,6 +223,12 @@ def check_rows(path: Path, dialect: Dialect) -> int:
                 count += 1
                 unnamed = first and dialect.header and found == wanted - 1
                 first = False
+                if found == 1 and wanted > 2 and below is not None and len(below) < MOST_BELOW:
+                    below.append((number if isinstance(row, str) else rows.line_num) - 1)  # type: ignore[union-attr]
+                    count -= 1
+                    continue
+                if below:
+                    raise ReadError(_ragged(path, below[0] + 1, 1, wanted, delimiter))
                 if found != wanted and not unnamed:
                     raise ReadError(_ragged(path, number, found, wanted, delimiter))
         except UnicodeDecodeError as error:
@@ -361,6 +384,8 @@ def _header(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
     if len(rows) < 2:
         return bool(rows) and not any(_is_number(cell) for cell in rows[0])
     first = [cell.strip() for cell in rows[0]]
+    if _years_across(rows):
+        return True
     if any(_is_number(cell) or cell == "?" for cell in first):
         return False
     columns = list(zip(*(row for row in rows[1:] if len(row) == len(first)), strict=True))
@@ -371,6 +396,17 @@ def _header(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
     return not repeated and not any(
         name in {cell.strip() for cell in column} for name, column in zip(first, columns, strict=False)
     )
+
+
+def _years_across(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line names columns by years, one after the other, above numbers that are none."""
+    years = [(j, int(cell)) for j, cell in enumerate(rows[0]) if YEAR.fullmatch(cell.strip())]
+    others = [cell.strip() for cell in rows[0] if not YEAR.fullmatch(cell.strip())]
+    rising = all(b > a for (_, a), (_, b) in pairwise(years))
+    if len(years) < 2 or not others or not rising or any(_is_number(cell) for cell in others):
+        return False
+    below = [row[j].strip() for row in rows[1:] for j, _ in years if j < len(row)]
+    return sum(YEAR.fullmatch(cell) is not None for cell in below) < 0.5 * len(below)
 
 
 def _mostly_numbers(column: Sequence[str], missing: Sequence[str]) -> bool:

@@ -54,6 +54,15 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         raise ReadError(_nothing_left(path, found.columns))
     ids = None if found.ids is None else _ids(path, found.ids, options.id_column)
     labels = sheet.labels if found.labels is None else words(found.labels)
+    filled = _filled(path, found)
+    if not filled.all():
+        kept = np.flatnonzero(filled)
+        ids = np.array([str(i + 1) for i in kept], dtype=object) if ids is None else ids[kept]
+        labels = None if labels is None else labels[kept]
+        found.kept = {name: values.iloc[kept] for name, values in found.kept.items()}
+        frame = frame.iloc[kept]
+        lost = len(filled) - len(kept)
+        found.columns = [replace(c, gaps=c.gaps - lost) if c.name in found.kept else c for c in found.columns]
     columns, notes = tuple(found.columns), tuple(found.notes)
     code = _code(path, sheet, options, found)
     data = type(frame)({name: _plain(values) for name, values in found.kept.items()}, index=frame.index)
@@ -110,6 +119,27 @@ class _Found:
         else:
             self.ids = column
             self.columns.append(Column(name, "id", shown(column), gaps, "as asked"))
+
+
+def _filled(path: Path, found: _Found) -> NDArray[np.bool_]:
+    """Which rows have a value to cluster by; those without are said."""
+    n = len(next(iter(found.kept.values())))
+    if not all(missing_in(values) for values in found.kept.values()):
+        return np.ones(n, dtype=bool)
+    filled = np.zeros(n, dtype=bool)
+    for values in found.kept.values():
+        filled |= values.notna().to_numpy()
+    empty = np.flatnonzero(~filled)
+    if len(empty) == n:
+        raise ReadError(
+            f"{path} has no value in any row of the columns to cluster by: see whether it is the right file."
+        )
+    if len(empty):
+        rows = "1 row has" if len(empty) == 1 else f"{len(empty)} rows have"
+        found.notes.append(
+            f"{rows} no value to cluster by and is left out: row {empty[0] + 1}{' …' if len(empty) > 1 else ''}."
+        )
+    return filled
 
 
 def _plain(values: pd.Series) -> pd.Series | NDArray[np.generic]:
