@@ -36,7 +36,17 @@ def test_a_partition_is_the_same_whatever_its_clusters_are_called() -> None:
     assert NAMED.rename({"calm": "quiet"}).focal_sets.cluster_names == ("quiet", "busy")
 
 
-@pytest.mark.parametrize("again", [lambda p: p[:2], lambda p: p.normalise(), lambda p: pickle.loads(pickle.dumps(p))])
+@pytest.mark.parametrize(
+    "again",
+    [
+        lambda p: p[:2],
+        lambda p: p.normalise(),
+        lambda p: pickle.loads(pickle.dumps(p)),
+        lambda p: p.combine(P),
+        lambda p: p.discount(0.9),
+        P.match,
+    ],
+)
 def test_names_stay_with_what_is_made_of_a_partition(again) -> None:
     assert again(NAMED).focal_sets.cluster_names == ("calm", "busy")
 

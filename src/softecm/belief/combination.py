@@ -29,6 +29,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._text import place
 from softecm.belief.focal import MOST_SETS, ClusterSet, FocalSets
 from softecm.belief.transforms import BLOCK_ENTRIES, SMALLEST_TOTAL, FloatArray, _check_choice, _divided, _total
 
@@ -73,8 +74,9 @@ def combined(one: Sourced, other: Sourced, rule: CombinationRule = "dempster") -
         conflict = np.flatnonzero(total <= SMALLEST_TOTAL)
         if len(conflict):
             raise ValueError(
-                f"Dempster's rule must have sources that agree in something; those of object {conflict[0]} (counted "
-                f"from 0; {len(conflict)} such objects) contradict each other in everything. Use rule='conjunctive', which "
+                f"Dempster's rule must have sources that agree in something; those of "
+                f"{place('object', int(conflict[0]), 'masses')}, {len(conflict)} in all, contradict each other in "
+                "everything. Use rule='conjunctive', which "
                 "keeps the conflict on ∅, rule='average', or discount() the sources first."
             )
         masses = _divided(masses, total, 0.0)
@@ -283,8 +285,9 @@ def _log_weights(source: Sourced) -> FloatArray:
     sure = np.flatnonzero(lattice[:, -1] <= SMALLEST_TOTAL)
     if len(sure):
         raise ValueError(
-            f"rule='cautious' must have some mass on all clusters together, for every object; object {sure[0]} (counted "
-            f"from 0; {len(sure)} such objects) has none. Trust the sources a little less first: discount(0.99)."
+            f"rule='cautious' must have some mass on all clusters together, for every object; "
+            f"{place('object', int(sure[0]), 'masses')}, {len(sure)} in all, has none. Trust the sources a little "
+            "less first: discount(0.99)."
         )
     q = _over_supersets(lattice)
     weights = -_over_supersets(np.log(q), -1.0)

@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 from numpy.typing import ArrayLike
 
 from softecm.belief import combination, transforms
-from softecm.belief.combination import CombinationRule
+from softecm.belief.combination import CombinationRule, Sourced
 from softecm.belief.focal import FocalSets
 from softecm.belief.transforms import FloatArray
 
@@ -52,8 +52,8 @@ class Combining:
             self._same_kind(other)
         sources = [(one.masses, one.focal_sets) for one in (self, *others)]
         if rule == "average":
-            return self._trusted(*combination.averaged(sources))
-        return self._trusted(*reduce(lambda a, b: combination.combined(a, b, rule), sources))
+            return self._named(combination.averaged(sources), self.focal_sets)
+        return self._named(reduce(lambda a, b: combination.combined(a, b, rule), sources), self.focal_sets)
 
     def discount(self, reliability: ArrayLike) -> Self:
         """The partition trusted only so far: the rest of each object's mass goes to Ω, "could be any".
@@ -70,7 +70,7 @@ class Combining:
         array([[0. , 0.8, 0. , 0.2],
                [0. , 0. , 0.8, 0.2]])
         """
-        return self._trusted(*combination.discounted((self.masses, self.focal_sets), reliability))
+        return self._named(combination.discounted((self.masses, self.focal_sets), reliability), self.focal_sets)
 
     def coarsen(self, groups: Iterable[Iterable[int]]) -> Self:
         """The partition with clusters merged: each group becomes one cluster, in the order given.
@@ -113,7 +113,13 @@ class Combining:
         one, reference = (transforms.pignistic(p.masses, p.focal_sets) for p in (self, other))
         into = combination.matching(one, reference)
         n_clusters = max(one.shape[1], reference.shape[1])
-        return self._trusted(*combination.renumbered((self.masses, self.focal_sets), into.tolist(), n_clusters))
+        matched = combination.renumbered((self.masses, self.focal_sets), into.tolist(), n_clusters)
+        return self._named(matched, other.focal_sets)
+
+    def _named(self, source: Sourced, like: FocalSets) -> Self:
+        """A partition whose clusters are called as those of other sets, where they are the same clusters."""
+        masses, focal = source
+        return self._trusted(masses, focal.renamed(like.names) if focal.n_clusters == like.n_clusters else focal)
 
     def _among(self, n_clusters: int) -> Self:
         """The same with more clusters, which get no mass."""
