@@ -42,7 +42,7 @@ def test_a_partition_is_the_same_whatever_its_clusters_are_called() -> None:
         lambda p: p[:2],
         lambda p: p.normalise(),
         lambda p: pickle.loads(pickle.dumps(p)),
-        lambda p: p.combine(P),
+        lambda p: p.combine(P, rule="average"),
         lambda p: p.discount(0.9),
         P.match,
     ],
