@@ -31,7 +31,7 @@ LAYERS = [
     ("figures", "figures plots"),
     ("readers", "readers"),
     ("data", "barycenters datasets series"),
-    ("distances", "distances"),
+    ("distances", "distances losses"),
     ("objective, in equations", "objective objective.equations objective.evaluate"),
     ("solvers", "optim"),
     ("objective, as problems", "objective.links objective.linked objective.problem objective.relaxations"),

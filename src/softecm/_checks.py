@@ -6,6 +6,8 @@ import math
 from collections.abc import Collection
 from numbers import Integral, Real
 
+import numpy as np
+
 #: What to do about a number of clusters that is none.
 HOW_MANY = "Give the number of groups to look for; softecm.selection.choose_n_clusters(X) finds one."
 
@@ -46,3 +48,10 @@ def check_choice(name: str, value: object, choices: Collection[str], hint: str =
         listed = ", ".join(repr(c) for c in choices)
         raise ValueError(f"{name} must be one of {listed}; got {value!r}.{' ' + hint if hint else ''}")
     return value
+
+
+def check_flag(name: str, value: object, hint: str) -> bool:
+    """True or False, also as NumPy has them."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {value!r}. {hint}")
+    return bool(value)

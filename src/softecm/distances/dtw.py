@@ -12,6 +12,7 @@ from torch import Tensor
 
 from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.distances.soft_dtw import check_band, step_terms
+from softecm.kernels.first_derivatives import first_only
 from softecm.kernels.soft_dtw import dtw, dtw_sums
 from softecm.spaces.series import EncodedSeries, TimeSeries, as_batch
 
@@ -40,7 +41,8 @@ class _HardDTW(torch.autograd.Function):
         return dtw(x, y, x_lengths=x_lengths, pairs=pairs, band=band)
 
     @staticmethod
-    def backward(ctx: _Context, weights: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    @first_only
+    def backward(ctx: _Context, weights: Tensor) -> tuple[Tensor | None, ...]:
         x, y = ctx.saved_tensors
         lengths, pairs, band = ctx.rest
         grad_x = grad_y = None

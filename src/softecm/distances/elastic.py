@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm._checks import check_number
+from softecm._checks import check_flag, check_number
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
 from softecm.distances.soft_dtw import check_band, gamma_of, gradients_in_both, steps_of
 from softecm.kernels.elastic import Rule, elastic, elastic_sums
@@ -40,9 +40,7 @@ class Elastic(SemiMetric):
     def __post_init__(self) -> None:
         check_band(self.band)
         for name in ("derivative", "znormalise"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}. The default is False.")
-            object.__setattr__(self, name, bool(getattr(self, name)))
+            object.__setattr__(self, name, check_flag(name, getattr(self, name), hint="The default is False."))
 
     @abstractmethod
     def rule(self) -> Rule:

@@ -32,9 +32,9 @@ def soft_dtw(
 
     .. math:: s_\gamma(x, y) = -\gamma \log \sum_{\pi} e^{-\sum_{(s,t) \in \pi} \|x_s - y_t\|^2 / \gamma}
 
-    over all alignments :math:`\pi`. **First derivatives only**: a gradient made with ``create_graph=True`` is a
-    constant, or refuses to be differentiated. Memory does not grow with the number of pairs, since gradients compute
-    alignments again.
+    over all alignments :math:`\pi`. **First derivatives only**: a gradient made with ``create_graph=True`` refuses to
+    be differentiated. Memory does not grow with the number of pairs, since gradients compute alignments again. As a
+    module: :class:`softecm.losses.SoftDTWLoss`.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def soft_dtw(
     if y is None:
         y, y_lengths = x, x_lengths
     for name, t, lengths in (("x", x, x_lengths), ("y", y, y_lengths)):
-        _refuse_gaps(name, t, lengths)
+        refuse_gaps(name, t, lengths)
     of = kernels.soft_dtw_paired if paired else kernels.soft_dtw
     values = of(x, y, gamma=gamma, band=band, x_lengths=x_lengths, y_lengths=y_lengths)
     if not divergence:
@@ -85,7 +85,8 @@ def soft_dtw(
     return values - 0.5 * (in_x if paired else in_x[:, None]) - 0.5 * in_y
 
 
-def _refuse_gaps(name: str, series: Tensor, lengths: Tensor | None) -> None:
+def refuse_gaps(name: str, series: Tensor, lengths: Tensor | None = None) -> None:
+    """Refuse what is no tensor of finite numbers within its lengths."""
     if not isinstance(series, Tensor):
         raise TypeError(
             f"{name} must be a torch tensor (n, steps, channels); got {type(series).__name__}. Use torch.as_tensor, or "
@@ -145,12 +146,7 @@ def series_distances(
             f"X and Y must have the same channels; got {rows[0].shape[1]} and {others[0].shape[1]}. If channels come first, "
             "give a metric with layout='aeon'."
         )
-    lengths = {len(row) for row in (*rows, *others)}
-    if isinstance(chosen, SeriesEuclidean) and len(lengths) > 1:
-        raise ValueError(
-            f"metric 'series-euclidean' must have series of one length; got {min(lengths)} to {max(lengths)} steps. Draw "
-            "them over one length with SeriesResampler, or take a metric that aligns, such as 'dtw'."
-        )
+    check_lengths(chosen, {len(row) for row in (*rows, *others)})
     space = space.fit(rows, dtype=getattr(torch, dtype))
     x = space.encode(rows)
     fitted = fitted_metric(chosen, x, None)
@@ -163,3 +159,12 @@ def series_distances(
             for part in blocks(len(x), v[:1]):
                 out[part, columns] = fitted.pairwise(x[part], v).numpy()
     return out
+
+
+def check_lengths(metric: SemiMetric, lengths: set[int]) -> None:
+    """Refuse series of several lengths where they are compared step with step."""
+    if isinstance(metric, SeriesEuclidean) and len(lengths) > 1:
+        raise ValueError(
+            f"metric 'series-euclidean' must have series of one length; got {min(lengths)} to {max(lengths)} steps. Draw "
+            "them over one length with SeriesResampler, or take a metric that aligns, such as 'dtw'."
+        )

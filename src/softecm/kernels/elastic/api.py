@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.elastic.rules import Rule
+from softecm.kernels.first_derivatives import first_only
 from softecm.kernels.soft_dtw import Pairs, check
 from softecm.kernels.soft_dtw.checks import check_weights
 from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS
@@ -127,7 +128,7 @@ class _Elastic(torch.autograd.Function):
         return _solve(x, y, None, rest, 1.0).values
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @first_only
     def backward(ctx: _Context, weights: Tensor) -> tuple[Tensor | None, ...]:
         x, y = ctx.saved_tensors
         grad_x = grad_y = None

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from softecm.kernels.first_derivatives import first_only
 from softecm.kernels.soft_dtw.checks import Pairs, Rows
 
 
@@ -89,7 +90,7 @@ class SelfSoftDTW(torch.autograd.Function):
         return backend(x).forward(x.detach(), lengths, x.detach(), *ctx.rest[1:])
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @first_only
     def backward(ctx: Context, weights: Tensor) -> tuple[Tensor | None, ...]:
         """Gradient in the series, then nothing for the rest."""
         (x,) = ctx.saved_tensors
@@ -118,7 +119,7 @@ class SoftDTW(torch.autograd.Function):
         return backend(x).forward(x.detach(), x_lengths, y.detach(), *ctx.rest[1:])
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @first_only
     def backward(ctx: Context, weights: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients in x and y where they are wanted, then nothing for the rest."""
         x, y = ctx.saved_tensors

@@ -1,0 +1,45 @@
+"""Gradients that can't be differentiated again, and say so instead of passing for constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+Gradients: TypeAlias = tuple[Tensor | None, ...]
+
+
+def first_only(backward: Callable[[Any, Tensor], Gradients]) -> Callable[[Any, Tensor], Gradients]:
+    """A ``backward`` without a graph of its own: whoever differentiates what it gives is told that there is no more.
+
+    torch's ``once_differentiable`` says so only where the incoming gradient has a graph; a penalty on the gradient of a
+    plain sum would count for nothing, without a word.
+    """
+
+    @wraps(backward)
+    def wrapped(ctx: Any, weights: Tensor) -> Gradients:
+        with torch.no_grad():
+            found = backward(ctx, weights)
+        if not torch.is_grad_enabled():  # nobody asked for create_graph
+            return found
+        return tuple(None if g is None else _First.apply(g, weights, *ctx.saved_tensors) for g in found)
+
+    return wrapped
+
+
+class _First(torch.autograd.Function):
+    """A gradient as it is; the series it belongs to are inputs, so that a second derivative comes through here."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, *inputs: Tensor) -> Tensor:  # type: ignore[override]
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, weights: Tensor) -> Gradients:  # type: ignore[override]
+        raise RuntimeError(
+            "distances between series have first derivatives only: this gradient (create_graph=True) can't be "
+            "differentiated again. Detach it, or take finite differences of gradients."
+        )
