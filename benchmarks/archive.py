@@ -1,13 +1,16 @@
 """Clusterings of archive sets of series: ours beside the peers, quality and time, set by set.
 
     python benchmarks/archive.py                      # every set below the folder SOFTECM_DATA, or those named
-    python benchmarks/archive.py CBF GunPoint --seeds 3 --methods softdtw,softmsm,kasba
+    python benchmarks/archive.py CBF GunPoint --seeds 3 --methods softdtw,series-auto,kasba
+    python benchmarks/archive.py --folder Univariate_ts --limit 600 --rows ucr.jsonl    # the whole UCR archive
 
 Training parts, z-normalised, the true number of clusters; labels are looked at when all is done. Each run is one line of
 ``benchmarks/results/archive.jsonl`` (``--rows``): a run that is there already is not run again, so that an interrupted
-benchmark goes on where it was. The table and the critical-difference figure are made from these lines. Peers are those
-that can be imported: aeon's KASBA, k-means with MSM and k-medoids, tslearn's DBA k-means and k-shape; one that
-refuses a set (unequal lengths) has no row there. "CBF" is made (3 x 50), as its archive file would be.
+benchmark goes on where it was. Each runs in a process of its own, which is ended after ``--limit`` seconds. Beside the lines
+there are the table (``.md``), the critical-difference figure (``.svg``, `ranks.py` says by which tests) and what they were
+measured with (``.json``). A row says why it has no score: a package that is not installed, a set that a method refuses
+(unequal lengths), a run that took too long. Where something else was running, a row is marked as loaded, and its time is not
+counted. "CBF" is made (3 x 50), as its archive file would be, unless ``--folder`` is given.
 """
 
 from __future__ import annotations
@@ -16,32 +19,84 @@ import argparse
 import datetime
 import importlib.metadata
 import json
+import multiprocessing
 import os
 import platform
 import time
 import warnings
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-
-from softecm import SoftECM
-from softecm.datasets import load_series, make_cbf
-from softecm.scores import adjusted_rand_index
-from softecm.series import SeriesScaler
+from ranks import draw, ranked
 
 RESULTS = Path(__file__).parent / "results"
 MADE = "CBF"
+MISSING = "not installed"
+PACKAGES = ("softecm", "aeon", "tslearn", "numba", "torch", "numpy", "scipy", "scikit-learn")
 Series = list[np.ndarray]  # (steps, channels) each
+Fit = Callable[[Series, int, int], dict[str, Any]]  # series, clusters, seed -> labels, and what else a row should say
+
+# ---------------------------------------------------------------- sets
 
 
-def load(name: str) -> tuple[Series, np.ndarray]:
+def load(name: str, folder: Path | None) -> tuple[Series, np.ndarray]:
     """The training part, z-normalised, and its classes."""
-    bunch = make_cbf(50, random_state=0) if name == MADE else load_series(name, split="train")
-    rows = [np.asarray(row, dtype=np.float64).reshape(len(row), -1) for row in bunch.data]
-    return list(SeriesScaler().fit_transform(rows)), np.asarray(bunch.target)
+    from softecm.datasets import load_series, make_cbf
+    from softecm.series import SeriesScaler
+
+    if folder is not None:
+        data, target = read_ts(file_of(name, folder))
+    else:
+        bunch = make_cbf(50, random_state=0) if name == MADE else load_series(name, split="train")
+        data, target = bunch.data, bunch.target
+    rows = [np.asarray(row, dtype=np.float64).reshape(len(row), -1) for row in data]
+    return list(SeriesScaler().fit_transform(rows)), np.asarray(target)
+
+
+def read_ts(path: Path) -> tuple[Series, np.ndarray]:
+    """Series (steps, channels) and classes of a .ts file."""
+    from aeon.datasets import load_from_ts_file
+
+    X, y = load_from_ts_file(str(path))
+    return [np.asarray(row).T for row in X], np.unique(y, return_inverse=True)[1]
+
+
+def files(folder: Path) -> dict[str, Path]:
+    """The training files of a folder by their sets' names, with or without a folder for each set."""
+    found = sorted([*folder.glob("*_TRAIN.ts"), *folder.glob("*/*_TRAIN.ts")])
+    return {path.name.removesuffix("_TRAIN.ts"): path for path in found}
+
+
+def file_of(name: str, folder: Path) -> Path:
+    there = files(folder)
+    if name not in there:
+        raise SystemExit(f"{folder} has no {name}_TRAIN.ts. It has {', '.join(there) or 'no training file'}.")
+    return there[name]
+
+
+def names_in(folder: Path | None) -> list[str]:
+    """All sets of the folder, or of SOFTECM_DATA."""
+    place = folder or Path(os.environ.get("SOFTECM_DATA", "")) / "timeseries"
+    found = list(files(place))
+    if not found:
+        raise SystemExit(f"{place} has no file NAME_TRAIN.ts. Give --folder, or set SOFTECM_DATA.")
+    return found
+
+
+# ---------------------------------------------------------------- methods
+
+
+def ours(metric: str) -> Fit:
+    def fit(X: Series, c: int, seed: int) -> dict[str, Any]:
+        from softecm import SoftECM
+
+        model = SoftECM(c, metric=metric, random_state=seed).fit(X)
+        return {"labels": model.labels_, "metric": model.metric_.name, "rounds": int(model.n_iter_)}
+
+    return fit
 
 
 def equal(X: Series) -> np.ndarray:
@@ -51,59 +106,122 @@ def equal(X: Series) -> np.ndarray:
     return np.stack(X)
 
 
-def ours(metric: str) -> Callable[[Series, int, int], np.ndarray]:
-    return lambda X, c, seed: SoftECM(c, metric=metric, random_state=seed).fit(X).labels_
+def padded(X: Series) -> np.ndarray:
+    """Series of any length as tslearn takes them: NaN to the longest."""
+    longest = max(len(row) for row in X)
+    return np.stack([np.pad(row, ((0, longest - len(row)), (0, 0)), constant_values=np.nan) for row in X])
 
 
-def aeons(make: Callable[[int, int], Any]) -> Callable[[Series, int, int], np.ndarray]:
-    return lambda X, c, seed: make(c, seed).fit(equal(X).transpose(0, 2, 1)).labels_
+def aeons(name: str, **options: Any) -> Fit:
+    def fit(X: Series, c: int, seed: int) -> dict[str, Any]:
+        import aeon.clustering
+
+        model = getattr(aeon.clustering, name)(n_clusters=c, random_state=seed, **options)
+        return {"labels": model.fit(equal(X).transpose(0, 2, 1)).labels_}
+
+    return fit
 
 
-def tslearns(make: Callable[[int, int], Any]) -> Callable[[Series, int, int], np.ndarray]:
-    return lambda X, c, seed: make(c, seed).fit_predict(equal(X))
+def tslearns(name: str, shaped: Callable[[Series], np.ndarray], **options: Any) -> Fit:
+    def fit(X: Series, c: int, seed: int) -> dict[str, Any]:
+        import tslearn.clustering
+
+        model = getattr(tslearn.clustering, name)(n_clusters=c, random_state=seed, **options)
+        return {"labels": model.fit_predict(shaped(X))}
+
+    return fit
 
 
-def methods() -> dict[str, Callable[[Series, int, int], np.ndarray]]:
-    """What can be run here, by name."""
-    found = {name: ours(name) for name in ("softdtw", "softmsm", "msm", "wdtw", "adtw")}
+METHODS: dict[str, Fit] = {
+    **{name: ours(name) for name in ("softdtw", "series-auto", "softmsm", "softtwe", "msm", "adtw", "wdtw", "sbd")},
+    "kasba": aeons("KASBA"),
+    "k-means msm": aeons("TimeSeriesKMeans", distance="msm", averaging_method="mean", n_init=1),
+    "k-medoids msm": aeons("TimeSeriesKMedoids", distance="msm", n_init=1),
+    "dba": tslearns("TimeSeriesKMeans", padded, metric="dtw"),
+    "k-shape": tslearns("KShape", equal),
+}
+DEFAULT = "softdtw,series-auto,softmsm,kasba,k-means msm,k-medoids msm,dba,k-shape"
+
+# ---------------------------------------------------------------- runs
+
+
+class Worker:
+    """A process that fits, so that a run which takes too long can be ended."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self.process: Any = None
+        self.pipe: Connection | None = None
+
+    def __call__(self, method: str, X: Series, c: int, seed: int) -> dict[str, Any]:
+        """What a run found and how long it took, or why it found nothing."""
+        if self.process is None or not self.process.is_alive():
+            context = multiprocessing.get_context("spawn")
+            self.pipe, theirs = context.Pipe()
+            self.process = context.Process(target=serve, args=(theirs,), daemon=True)
+            self.process.start()
+            theirs.close()
+        assert self.pipe is not None
+        self.pipe.send((method, X, c, seed))
+        if not self.pipe.poll(self.limit):
+            self.close()
+            return {"refused": f"took longer than {self.limit:g} s"}
+        try:
+            found: dict[str, Any] = self.pipe.recv()
+            return found
+        except EOFError:
+            return {"refused": f"its process ended (exit code {self.process.exitcode})"}
+
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+
+
+def serve(pipe: Connection) -> None:
+    """Fit what comes; the first call of a method on a type of series warms compilers up and is not timed."""
+    warnings.simplefilter("ignore")
+    warm = set()
+    while True:
+        try:
+            method, X, c, seed = pipe.recv()
+        except EOFError:
+            return
+        try:
+            kind = (method, X[0].shape[1], len({len(row) for row in X}) > 1)
+            if kind not in warm:
+                warm_up(METHODS[method], X, c)
+                warm.add(kind)
+            start = time.perf_counter()
+            found = METHODS[method](X, c, seed)
+            pipe.send({**found, "seconds": time.perf_counter() - start})
+        except ImportError as error:
+            pipe.send({"refused": f"{MISSING}: {error}"[:200]})
+        except Exception as error:
+            pipe.send({"refused": f"{type(error).__name__}: {error}"[:200]})
+
+
+def warm_up(fit: Fit, X: Series, c: int) -> None:
+    """Compile for these types; whatever goes wrong will go wrong again."""
     try:
-        from aeon.clustering import KASBA, TimeSeriesKMeans, TimeSeriesKMedoids
+        fit([row[:12] for row in X[: max(2 * c, 6)]], 2, 0)
+    except Exception:
+        return
 
-        found["kasba"] = aeons(lambda c, seed: KASBA(n_clusters=c, random_state=seed))
-        found["k-means msm"] = aeons(
-            lambda c, seed: TimeSeriesKMeans(
-                n_clusters=c, distance="msm", averaging_method="mean", n_init=1, random_state=seed
-            )
-        )
-        found["k-medoids msm"] = aeons(
-            lambda c, seed: TimeSeriesKMedoids(n_clusters=c, distance="msm", n_init=1, random_state=seed)
-        )
-    except ImportError:
-        pass
+
+def run(rows: Path, names: list[str], wanted: list[str], seeds: int, limit: float, folder: Path | None) -> None:
+    """Every method on every set, what is not there yet."""
+    from softecm.scores import adjusted_rand_index
+
+    there = {key_of(r) for r in read(rows) if not r.get("refused", "").startswith(MISSING)}
+    missing = [(n, s, m) for n in names for s in range(seeds) for m in wanted if (n, m, s) not in there]
+    worker, last, began = Worker(limit), "", time.monotonic()
     try:
-        from tslearn.clustering import KShape
-        from tslearn.clustering import TimeSeriesKMeans as DBA
-
-        found["dba"] = tslearns(lambda c, seed: DBA(n_clusters=c, metric="dtw", random_state=seed))
-        found["k-shape"] = tslearns(lambda c, seed: KShape(n_clusters=c, random_state=seed))
-    except ImportError:
-        pass
-    return found
-
-
-def run(rows: Path, names: list[str], wanted: list[str], seeds: int) -> None:
-    """Every method on every set, what is not there yet; the first call on a set warms compilers up and is not timed."""
-    there = {(r["set"], r["method"], r["seed"]) for r in read(rows)}
-    fits = {name: fit for name, fit in methods().items() if name in wanted}
-    for name in names:
-        missing = [(m, s) for s in range(seeds) for m in fits if (name, m, s) not in there]
-        if not missing:
-            continue
-        X, y = load(name)
-        c = len(np.unique(y))
-        for method in dict.fromkeys(m for m, _ in missing):
-            warm(fits[method], X, c)
-        for method, seed in missing:
+        for done, (name, seed, method) in enumerate(missing):
+            if name != last:
+                (X, y), last = load(name, folder), name
+            c, busy = len(np.unique(y)), os.getloadavg()[0]
             row = {
                 "set": name,
                 "n": len(X),
@@ -111,36 +229,36 @@ def run(rows: Path, names: list[str], wanted: list[str], seeds: int) -> None:
                 "channels": X[0].shape[1],
                 "c": c,
             }
-            start = time.perf_counter()
-            try:
-                labels = fits[method](X, c, seed)
-                row |= {"ari": adjusted_rand_index(y, labels), "seconds": time.perf_counter() - start}
-            except Exception as error:
-                row |= {"refused": f"{type(error).__name__}: {error}"[:200]}
-            row |= {"method": method, "seed": seed, **surroundings()}
+            found = worker(method, X, c, seed)
+            if "labels" in found:
+                found = {"ari": adjusted_rand_index(y, found.pop("labels")), **found}
+            row |= {**found, "method": method, "seed": seed, "load": round(busy, 1), **surroundings()}
+            row |= {"loaded": True} if busy > threads() + 0.5 else {}
             with rows.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
-            print(name, method, seed, row.get("ari"), row.get("seconds", row.get("refused")), flush=True)
+            left = (time.monotonic() - began) / (done + 1) * (len(missing) - done - 1)
+            shown = row.get("refused") or f"{row['ari']:.3f} in {row['seconds']:.2f} s"
+            print(
+                f"{done + 1}/{len(missing)} (about {left / 60:.0f} min left) {name} {method} {seed}: {shown}",
+                flush=True,
+            )
+    finally:
+        worker.close()
 
 
-def warm(fit: Callable[[Series, int, int], np.ndarray], X: Series, c: int) -> None:
-    """Compile for these types; whatever goes wrong will go wrong again."""
-    try:
-        fit([row[:12] for row in X[: max(2 * c, 6)]], 2, 0)
-    except Exception as error:
-        print(f"  not warmed up: {error}"[:120])
+def threads() -> int:
+    import torch
+
+    return int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads()))
 
 
 def surroundings() -> dict[str, Any]:
     """What a row was measured with."""
-    packages = ("softecm", "aeon", "tslearn", "numba", "torch")
-    installed = {name: version(name) for name in packages}
-    threads = torch.get_num_threads()
     return {
         "date": str(datetime.date.today()),
-        "machine": f"{os.cpu_count()} cores, {threads} threads, load {os.getloadavg()[0]:.1f}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {threads()} threads",
         "python": platform.python_version(),
-        "packages": {name: found for name, found in installed.items() if found},
+        "packages": {name: found for name in PACKAGES if (found := version(name))},
     }
 
 
@@ -152,81 +270,117 @@ def version(name: str) -> str:
 
 
 def read(rows: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()] if rows.exists() else []
+    """The rows there are; what was not installed then may be now, so that the last row of a run counts."""
+    lines = rows.read_text(encoding="utf-8").splitlines() if rows.exists() else []
+    last = {key_of(row): row for row in map(json.loads, lines)}
+    return list(last.values())
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def key_of(row: dict[str, Any]) -> tuple[str, str, int]:
+    return row["set"], row["method"], row["seed"]
+
+
+# ---------------------------------------------------------------- what they say
+
+
+class Cells:
+    """Rows by set and method."""
+
+    def __init__(self, rows: list[dict[str, Any]], methods: list[str]) -> None:
+        self.sets = list(dict.fromkeys(r["set"] for r in rows))
+        self.methods = [m for m in methods if any(r["method"] == m for r in rows)]
+        self.rows = {
+            (s, m): [r for r in rows if (r["set"], r["method"]) == (s, m)] for s in self.sets for m in self.methods
+        }
+
+    def mean(self, s: str, m: str) -> float:
+        """Mean adjusted Rand index over the seeds; NaN where a run has none."""
+        found = [r.get("ari", np.nan) for r in self.rows[s, m]]
+        return float(np.mean(found)) if found else float("nan")
+
+    def seconds(self, s: str, m: str) -> float:
+        """Median over the runs that had the machine to themselves; NaN where there are none."""
+        found = [r["seconds"] for r in self.rows[s, m] if "seconds" in r and not r.get("loaded")]
+        return float(np.median(found)) if found else float("nan")
+
+    def scores(self) -> tuple[list[str], list[str], np.ndarray]:
+        """Sets, methods and means (sets, methods): methods that ran somewhere, sets that all of those have."""
+        methods = [m for m in self.methods if any(np.isfinite(self.mean(s, m)) for s in self.sets)]
+        table = np.array([[self.mean(s, m) for m in methods] for s in self.sets]).reshape(len(self.sets), len(methods))
+        whole = np.isfinite(table).all(1)
+        return [s for s, w in zip(self.sets, whole, strict=True) if w], methods, table[whole]
+
+
+def table(cells: Cells) -> str:
     """Mean adjusted Rand index and median seconds, a row a set, a column a method; means over the sets all have."""
-    sets = list(dict.fromkeys(r["set"] for r in rows))
-    names = list(dict.fromkeys(r["method"] for r in rows))
-    cells = {
-        (s, m): [r for r in rows if r["set"] == s and r["method"] == m and "ari" in r] for s in sets for m in names
-    }
-    shared = [s for s in sets if all(cells[s, m] for m in names)]
 
     def line(first: str, values: list[str]) -> str:
         return "| " + " | ".join([first, *values]) + " |"
 
     def shown(s: str, m: str) -> str:
-        found = cells[s, m]
-        if not found:
+        mean, seconds = cells.mean(s, m), cells.seconds(s, m)
+        if np.isnan(mean):
             return "–"
-        return f"{np.mean([r['ari'] for r in found]):.3f} ({np.median([r['seconds'] for r in found]):.2f} s)"
+        return f"{mean:.3f}" + ("" if np.isnan(seconds) else f" ({seconds:.2f} s)")
 
-    out = [line("set", names), "|---" * (len(names) + 1) + "|"]
-    out += [line(s, [shown(s, m) for m in names]) for s in sets]
-    if shared:
-        mean = {m: np.mean([np.mean([r["ari"] for r in cells[s, m]]) for s in shared]) for m in names}
-        pace = {m: [np.median([r["seconds"] for r in cells[s, m]]) for s in shared] for m in names}
-        base = np.log(pace.get("kasba", pace[names[0]]))
-        out.append(line(f"mean of {len(shared)}", [f"{mean[m]:.3f}" for m in names]))
-        ratio = {m: np.exp(np.mean(np.log(pace[m]) - base)) for m in names}
-        worst = {m: np.exp(np.max(np.log(pace[m]) - base)) for m in names}
-        beside = "kasba" if "kasba" in names else names[0]
-        out.append(line(f"time over {beside}'s, mean (worst)", [f"{ratio[m]:.2f} ({worst[m]:.1f})" for m in names]))
-    return "\n".join(out) + "\n"
+    out = [line("set", cells.methods), "|---" * (len(cells.methods) + 1) + "|"]
+    out += [line(s, [shown(s, m) for m in cells.methods]) for s in cells.sets]
+    sets, methods, scores = cells.scores()
+    if len(sets):
+        mean = dict(zip(methods, scores.mean(0), strict=True))
+        out.append(line(f"mean of {len(sets)}", [f"{mean[m]:.3f}" if m in mean else "–" for m in cells.methods]))
+        out.append(times(cells, sets, methods, line))
+    return "\n".join(filter(None, [*out, "", *reasons(cells)])) + "\n"
 
 
-def figure(rows: list[dict[str, Any]], path: Path) -> bool:
-    """The critical-difference diagram over the sets that all methods have; aeon draws it."""
-    names = list(dict.fromkeys(r["method"] for r in rows))
-    sets = list(dict.fromkeys(r["set"] for r in rows))
-    mean = {(r["set"], r["method"]): [] for r in rows if "ari" in r}
-    for r in rows:
-        if "ari" in r:
-            mean[r["set"], r["method"]].append(r["ari"])
-    shared = [s for s in sets if all((s, m) in mean for m in names)]
-    if len(shared) < 3 or len(names) < 3:
-        return False
-    from aeon.visualisation import plot_critical_difference
+def times(cells: Cells, sets: list[str], methods: list[str], line: Callable[[str, list[str]], str]) -> str:
+    """Times over the reference's, geometric mean and worst; empty where no run had the machine to itself."""
+    beside = "kasba" if "kasba" in methods else methods[0]
+    base = np.log([cells.seconds(s, beside) for s in sets])
+    ratios = {m: np.log([cells.seconds(s, m) for s in sets]) - base for m in methods}
+    told = {m: f"{np.exp(r.mean()):.2f} ({np.exp(r.max()):.1f})" for m, r in ratios.items() if np.isfinite(r).all()}
+    if not told:
+        return ""
+    return line(f"time over {beside}'s, mean (worst)", [told.get(m, "–") for m in cells.methods])
 
-    scores = np.array([[np.mean(mean[s, m]) for m in names] for s in shared])
-    drawn = plot_critical_difference(scores, names)[0]
-    drawn.suptitle(f"Adjusted Rand index, mean ranks over {len(shared)} sets")
-    drawn.savefig(path, bbox_inches="tight")
-    return True
+
+def reasons(cells: Cells) -> list[str]:
+    """Why there is no score, a line a reason; and that times under load are left out."""
+    found: dict[str, list[str]] = {}
+    for (s, m), rows in cells.rows.items():
+        for reason in dict.fromkeys(r["refused"] for r in rows if "refused" in r):
+            found.setdefault(f"{m}: {reason}", []).append(s)
+    out = [f"- {reason} ({', '.join(sets)})" for reason, sets in found.items()]
+    if any(r.get("loaded") for rows in cells.rows.values() for r in rows):
+        out.append("- times of runs during which something else was running are left out")
+    return ["\n", *out] if out else []
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("sets", nargs="*")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--methods", default="softdtw,softmsm,kasba,k-means msm,dba,k-shape")
+    parser.add_argument("--methods", default=DEFAULT, help=f"of {', '.join(METHODS)}")
     parser.add_argument("--rows", type=Path, default=RESULTS / "archive.jsonl")
+    parser.add_argument("--folder", type=Path, help="where the .ts files are, instead of SOFTECM_DATA/timeseries")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds a fit may take")
     asked = parser.parse_args()
-    warnings.simplefilter("ignore")
-    folder = Path(os.environ.get("SOFTECM_DATA", "")) / "timeseries"
-    names = asked.sets or sorted(p.name for p in folder.iterdir() if p.is_dir())
-    run(asked.rows, names, asked.methods.split(","), asked.seeds)
-    rows = [r for r in read(asked.rows) if r["set"] in names and r["method"] in asked.methods.split(",")]
-    text = table(rows)
+    wanted = [m.strip() for m in asked.methods.split(",")]
+    if unknown := [m for m in wanted if m not in METHODS]:
+        raise SystemExit(f"--methods must be of {', '.join(METHODS)}; got {', '.join(unknown)}.")
+    names = asked.sets or names_in(asked.folder)
+    run(asked.rows, names, wanted, asked.seeds, asked.limit, asked.folder)
+    rows = [r for r in read(asked.rows) if r["set"] in names and r["method"] in wanted and r["seed"] < asked.seeds]
+    cells = Cells(rows, wanted)
+    text = table(cells)
     command = " ".join(["python benchmarks/archive.py", *asked.sets])
     asked.rows.with_suffix(".md").write_text(f"`{command}`\n\n{text}", encoding="utf-8")
+    facts = {"sets": names, "methods": wanted, "seeds": asked.seeds, "limit": asked.limit, **surroundings()}
+    asked.rows.with_suffix(".json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     print(text)
-    try:
-        figure(rows, asked.rows.with_suffix(".svg"))
-    except ImportError as error:
-        print(f"no figure: {error}")
+    sets, methods, scores = cells.scores()
+    if len(sets) > 2 and len(methods) > 2:
+        draw(ranked(methods, scores), asked.rows.with_suffix(".svg"), what="adjusted Rand index")
 
 
 if __name__ == "__main__":
