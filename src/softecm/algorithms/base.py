@@ -386,10 +386,10 @@ class PrototypeFamily(PrototypeClusterer):
         return self
 
     def _fit_memory(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
-        choice = choose_for(chosen.metric, X)
-        metric, X = resolve_metric(choice.metric, None), choice.kept(X)
-        algorithm = self._algorithm(metric)
         with threads(chosen.n_jobs):
+            choice = choose_for(chosen.metric, X, chosen.n_clusters)
+            metric, X = resolve_metric(choice.metric, None), choice.kept(X)
+            algorithm = self._algorithm(metric)
             objects = in_memory(algorithm, chosen, metric, self, X, sample_weight, runs=chosen.n_init)
             outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
             model = pipeline.model_of(algorithm, objects, outcome)

@@ -79,8 +79,8 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
         checked_clear(asked.clear)
     _check_names(asked)
     source = _source(asked, err)
-    measure = metric_for(str(asked.given["metric"]), source.loaded, asked.scale)
-    say_understood(out, source.file, source.loaded, measure.name, measure.why, source.n_objects)
+    measure = metric_for(str(asked.given["metric"]), source.loaded, asked.scale, asked.count)
+    say_understood(out, source.file, source.loaded, measure, source.n_objects)
     _check_size(source, asked)
     fitted, chosen = _fit(asked, source, measure, err)
     fitted.model.metric_reason_ = measure.why
@@ -116,7 +116,7 @@ def show_reading(
             source = whole(file, options, parquet=False, beside=())
     loaded = source.loaded
     measure = metric_for(metric, loaded, scale)
-    say_understood(out, file, loaded, measure.name, measure.why, source.n_objects)
+    say_understood(out, file, loaded, measure, source.n_objects)
     if machine:
         understood = {**loaded.how, "columns": [asdict(c) for c in loaded.columns], "notes": list(loaded.notes)}
         facts = {"file": str(file), "n_objects": source.n_objects, "understood": understood}

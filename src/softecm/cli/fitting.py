@@ -25,6 +25,7 @@ from softecm.readers.base import ATTRIBUTES
 
 if TYPE_CHECKING:
     from softecm import SoftECM
+    from softecm.distances.series_auto import Tried
 
 #: Parameters of an estimator by name, as the options gave them.
 Params: TypeAlias = Mapping[str, Any]
@@ -60,18 +61,21 @@ class Measure(NamedTuple):
     name: str
     why: str
     metric: Any
+    tried: tuple[Tried, ...] = ()  # where several were compared, best first
 
 
-def metric_for(asked: str, loaded: Loaded, scale: str = "auto") -> Measure:
+def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int | None = None) -> Measure:
     """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
     from softecm.distances import SEMI_METRICS
-    from softecm.distances.auto import ASKED, Look
+    from softecm.distances.auto import ASKED, SERIES_AUTO, Look
     from softecm.spaces import RealVectors
 
-    if asked != "auto" and asked not in SEMI_METRICS:
-        raise Problem(f"--metric {asked} is unknown: use auto, {', '.join(SEMI_METRICS)}.")
+    if asked not in ("auto", SERIES_AUTO, *SEMI_METRICS):
+        raise Problem(f"--metric {asked} is unknown: use auto, {SERIES_AUTO}, {', '.join(SEMI_METRICS)}.")
     if scale not in SCALES:
         raise Problem(f"--scale must be {', '.join(SCALES)}; got {scale}.")
+    if asked == SERIES_AUTO:
+        return _tried(loaded, scale, n_clusters)
     if asked != "auto":
         _check_kind(asked, loaded)
     if scale != "auto":
@@ -85,6 +89,19 @@ def metric_for(asked: str, loaded: Loaded, scale: str = "auto") -> Measure:
     # Of a file read block by block only a sample is here, but its gaps were counted.
     choice = replace(look, gaps=look.gaps or bool(loaded.gaps)).choice()
     return Measure(str(choice.metric), choice.reason, str(choice.metric))
+
+
+def _tried(loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
+    """The best of a few distances between series."""
+    from softecm.distances.auto import SERIES_AUTO, series_choice
+
+    if loaded.shape != "series":
+        raise Problem(f"--metric {SERIES_AUTO} is for series, and this file is a table: use --metric auto.")
+    if scale != "auto":
+        raise Problem(f"--scale {scale} is for tables, and the file holds series: leave it out.")
+    with mendable(ValueError):
+        choice = series_choice(loaded.data, n_clusters)
+    return Measure(choice.name, choice.reason, choice.metric, choice.tried)
 
 
 def _check_kind(asked: str, loaded: Loaded) -> None:

@@ -56,7 +56,12 @@ Categorical = Annotated[
     list[str] | None, typer.Option(help="Columns to take as categories, or all.", rich_help_panel=FILE)
 ]
 Numeric = Annotated[list[str] | None, typer.Option(help="Columns that must be numbers, or all.", rich_help_panel=FILE)]
-MetricName = Annotated[str, typer.Option(help="auto, or a metric's name.", rich_help_panel=FIT)]
+MetricName = Annotated[
+    str,
+    typer.Option(
+        help="auto, series-auto (tries a few distances between series), or a metric's name.", rich_help_panel=FIT
+    ),
+]
 ScaleName = Annotated[
     str,
     typer.Option(

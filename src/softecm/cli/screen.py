@@ -18,6 +18,8 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.plots import set_colors
 
 if TYPE_CHECKING:
+    from softecm.cli.fitting import Measure
+    from softecm.distances.series_auto import Tried
     from softecm.readers import Column, Loaded
 
 BAR = 24
@@ -125,7 +127,17 @@ def counted(n: int, loaded: Loaded) -> str:
     return f"{n:,} {what}".replace(",", " ")
 
 
-def say_understood(out: Console, file: Path, loaded: Loaded, metric: str, why: str, n: int) -> None:
+def _tried(distances: Sequence[Tried]) -> Table:
+    """The distances that were compared, best first."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
+    table.add_column("distance tried")
+    table.add_column("neighbours in one group", justify="right", style="dim")
+    for one in distances:
+        table.add_row(one.name, f"{one.clear:.2f}")
+    return table
+
+
+def say_understood(out: Console, file: Path, loaded: Loaded, measure: Measure, n: int) -> None:
     """The file's ``n`` objects, every column with what it was taken as and why, the metric."""
     out.print(Text.assemble((str(file), "bold"), f"  {counted(n, loaded)}"))
     if loaded.how:
@@ -137,7 +149,9 @@ def say_understood(out: Console, file: Path, loaded: Loaded, metric: str, why: s
             out.print(Text(f"  {name}: {', '.join(parts)}", style="dim" if kind == "left out" else ""))
     else:
         out.print(_columns_table(rows))
-    out.print(Text(f"  metric: {metric} ({why})", style="dim"))
+    out.print(Text(f"  metric: {measure.name} ({measure.why})", style="dim"))
+    if measure.tried:
+        out.print(_tried(measure.tried))
     for note in loaded.notes:
         out.print(Text(f"  note: {note}", style="yellow"))
 

@@ -60,7 +60,8 @@ def run(
     _check_places(folder, book, file, force=force)
     with err.status(f"reading {file}"):
         loaded = read(file, options)
-    measure = metric_for(str(given["metric"]), loaded, scale)
+    numbers = values.get("n_clusters", [])
+    measure = metric_for(str(given["metric"]), loaded, scale, int(numbers[0]) if len(numbers) == 1 else None)
     out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {measure.name} ({measure.why})"))
     for note in loaded.notes:
         out.print(Text(f"  note: {note}", style="yellow"))

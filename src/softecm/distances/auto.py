@@ -12,6 +12,7 @@ import numpy as np
 from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
 
+from softecm.distances.series_auto import Tried, choose_series
 from softecm.spaces.roles import left_out, without
 
 logger = logging.getLogger("softecm")
@@ -27,6 +28,9 @@ UNITS = "the columns are in different units, so each is scaled to unit spread"
 ALIKE = "the columns are in comparable units and taken as they are"
 ASKED = "as asked"
 
+#: What ``metric=`` may say instead of a metric: look at the data, and for series, try a few.
+AUTO, SERIES_AUTO = "auto", "series-auto"
+
 Kind: TypeAlias = Literal["series", "categories", "numbers"]
 
 
@@ -37,6 +41,13 @@ class Choice:
     metric: Any  # a name, or whatever the user gave
     reason: str
     left_out: Mapping[str, str] = field(default_factory=dict)
+    asked: str = AUTO
+    tried: tuple[Tried, ...] = ()  # where several were compared, best first
+
+    @property
+    def name(self) -> str:
+        """The metric in a word."""
+        return self.metric if isinstance(self.metric, str) else str(self.metric.name)
 
     def kept(self, X: Any) -> Any:
         """The data without the columns that are left out."""
@@ -44,7 +55,7 @@ class Choice:
 
     def tell(self) -> Choice:
         """Say it in the log."""
-        logger.info('metric="auto": %s (%s)', self.metric, self.reason)
+        logger.info('metric="%s": %s (%s)', self.asked, self.name, self.reason)
         for name, reason in self.left_out.items():
             logger.info("column %r is left out (%s)", name, reason)
         return self
@@ -123,9 +134,29 @@ def choose(X: Any) -> Choice:
     return Choice(found.metric, found.reason, away)
 
 
-def choose_for(metric: Any, X: Any) -> Choice:
-    """The choice where ``metric`` is "auto", told in the log; else what was asked for."""
-    return choose(X).tell() if isinstance(metric, str) and metric == "auto" else Choice(metric, ASKED)
+def choose_for(metric: Any, X: Any, n_clusters: int | None) -> Choice:
+    """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
+    if isinstance(metric, str) and metric == AUTO:
+        return choose(X).tell()
+    return series_choice(X, n_clusters).tell() if is_series_auto(metric) else Choice(metric, ASKED)
+
+
+def is_series_auto(metric: Any) -> bool:
+    """Whether a few distances between series are to be tried."""
+    return isinstance(metric, str) and metric == SERIES_AUTO
+
+
+def series_choice(X: Any, n_clusters: int | None) -> Choice:
+    """The distance between series with the clearest groups; tables are refused."""
+    if getattr(X, "ndim", 0) == 3:
+        refuse_channels_first(X.shape, SERIES_AUTO)
+    elif getattr(nw.from_native(X, eager_only=True, pass_through=True), "columns", None) is not None:
+        raise ValueError(
+            f"metric='{SERIES_AUTO}' must have series, (n, steps, channels) or a list; got a table. Say metric='{AUTO}', or "
+            "give X.to_numpy() if each row is a series."
+        )
+    found = choose_series(X, n_clusters)
+    return Choice(found.metric, found.reason, asked=SERIES_AUTO, tried=found.tried)
 
 
 def kind_of(X: Any) -> Kind:
@@ -141,15 +172,15 @@ def kind_of(X: Any) -> Kind:
     return "categories" if _has_words(X) else "numbers"
 
 
-def refuse_channels_first(shape: tuple[int, ...]) -> None:
+def refuse_channels_first(shape: tuple[int, ...], asked: str = AUTO) -> None:
     """Ask about an array that has few rows and many columns a series: aeon's layout, or very short series."""
     n, first, second = shape
     if not (first <= MOST_CHANNELS and STEPS_A_CHANNEL * first < second):
         return
     as_it_is = f" If they really have {first} steps in {second} channels, say metric='softdtw'." if first > 1 else ""
     raise ValueError(
-        f"X must hold series as (n, steps, channels) under metric='auto'; got shape {tuple(shape)}, which looks like aeon's "
-        f"(n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}. Give "
+        f"X must hold series as (n, steps, channels) under metric='{asked}'; got shape {tuple(shape)}, which looks like "
+        f"aeon's (n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}. Give "
         f"X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
     )
 

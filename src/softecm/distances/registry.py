@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from softecm.distances.auto import choose
+from softecm.distances.auto import AUTO, SERIES_AUTO, choose
 from softecm.distances.base import SemiMetric
 
 
@@ -37,10 +37,15 @@ def resolve_metric(metric: Any, X: Any) -> SemiMetric:
     if isinstance(metric, SemiMetric):
         return metric
     if isinstance(metric, str):
-        name = choose(X).metric if metric == "auto" else metric
+        name = choose(X).metric if metric == AUTO else metric
         if name in SEMI_METRICS:
             return SEMI_METRICS[name]()
-        names = ", ".join(repr(n) for n in ("auto", *SEMI_METRICS))
+        if name == SERIES_AUTO:
+            raise ValueError(
+                f"metric='{SERIES_AUTO}' is found by an estimator's fit: name one of those it tries here, such as 'softdtw' "
+                "or 'softmsm'."
+            )
+        names = ", ".join(repr(n) for n in (AUTO, SERIES_AUTO, *SEMI_METRICS))
         raise ValueError(f"metric must be one of {names}, a SemiMetric or a torch function; got {metric!r}.")
     if isinstance(metric, type) and issubclass(metric, SemiMetric):
         raise ValueError(f"metric must be an instance; got the class {metric.__name__}. Write {metric.__name__}().")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softecm.distances.auto import ASKED, Choice, Look, kind_of
+from softecm.distances.auto import ASKED, AUTO, SERIES_AUTO, Choice, Look, is_series_auto, kind_of
 from softecm.distributed.partition import engine_for
 from softecm.distributed.sources import Raw, Source
 
@@ -15,7 +15,12 @@ def choose_for_blocks(metric: Any, source: Source) -> Choice:
     Types alone tell series and categories; gaps and units of numbers take a pass, which naming the metric saves. Columns
     are taken as they are: that one is an id shows only when all rows are together.
     """
-    if not (isinstance(metric, str) and metric == "auto"):
+    if is_series_auto(metric):
+        raise ValueError(
+            f"metric='{SERIES_AUTO}' must have all series in memory; got blocks. Fit some of them with it, and name the "
+            "metric it takes (metric_) for the rest."
+        )
+    if not (isinstance(metric, str) and metric == AUTO):
         return Choice(metric, ASKED)
     kind = kind_of(source.look)
     if kind != "numbers" or not len(source):

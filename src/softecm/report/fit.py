@@ -8,6 +8,7 @@ import numpy as np
 
 from softecm.belief import CredalPartition
 from softecm.distances import SEMI_METRICS
+from softecm.distances.auto import AUTO, SERIES_AUTO
 from softecm.report.asked import Model, comparing, merged, pairwise
 from softecm.report.data import missing
 
@@ -34,11 +35,11 @@ def parameters(model: Model) -> dict[str, str]:
 
 
 def _metric(model: Model, given: object) -> str:
-    """The metric's name: the one that was found for "auto", otherwise the one that was given."""
+    """The metric's name: the one that was found where it was to be found, otherwise the one that was given."""
     if pairwise(model):
         return given if isinstance(given, str) else ""
     fitted = comparing(model)
-    if fitted is None or (isinstance(given, str) and given != "auto"):
+    if fitted is None or (isinstance(given, str) and given not in (AUTO, SERIES_AUTO)):
         return str(given or "")
     name = str(fitted.model_.metric.name)
     if given is None:  # an algorithm with one metric: named where people know it

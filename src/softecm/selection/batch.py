@@ -64,7 +64,7 @@ def prepared(cell: Cell, data: Data) -> Ready:
         while len(_prepared) >= KEPT:
             del _prepared[next(iter(_prepared))]
         chosen = model._settings()
-        choice = choose_for(chosen.metric, data.X)
+        choice = choose_for(chosen.metric, data.X, chosen.n_clusters)
         metric, X = resolve_metric(choice.metric, None), choice.kept(data.X)
         algorithm = model._algorithm(metric)
         objects = in_memory(algorithm, chosen, metric, model, X, data.sample_weight, runs=100 * chosen.n_init)

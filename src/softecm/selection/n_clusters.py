@@ -19,6 +19,7 @@ from sklearn.base import clone
 from softecm._checks import check_count
 from softecm._frames import make_frame
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, SearchEdgeWarning
+from softecm.distances.auto import choose_for, is_series_auto
 from softecm.selection.batch import Data, geometry_of
 from softecm.selection.grid import digest, make_cells
 from softecm.selection.measures import measures
@@ -149,7 +150,7 @@ def choose_n_clusters(
 
     pick_rule(DEFAULT if rule == "auto" else rule)
     search = _Search(X, None if rule == "auto" else rule)
-    base = SoftECM() if estimator is None else estimator
+    base, why = _with_metric(SoftECM() if estimator is None else estimator, X)
     for c in _numbers(candidates, len(X), search):
         model = _fitted(clone(base).set_params(n_clusters=c), X, fit)
         if model is None:
@@ -158,9 +159,20 @@ def choose_n_clusters(
         if callback is not None and callback(c, model, value):
             break
     choice = search.choice()
+    if why is not None:
+        choice.model.metric_reason_ = why
     if choice.edge:
         warnings.warn(edge_remark(choice), SearchEdgeWarning, stacklevel=2)
     return choice
+
+
+def _with_metric(estimator: Any, X: Any) -> tuple[Any, str | None]:
+    """The estimator with one metric for all numbers of clusters, and why, where it was to find one for each."""
+    metric = estimator.get_params(deep=False).get("metric")
+    if not is_series_auto(metric):
+        return estimator, None
+    chosen = choose_for(metric, X, None)
+    return clone(estimator).set_params(metric=chosen.metric), chosen.reason
 
 
 def edge_remark(choice: Choice) -> str:
