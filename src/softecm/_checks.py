@@ -22,16 +22,17 @@ def check_number(
     hint: str,
 ) -> float:
     """A finite number greater than ``above`` or at least ``least``, and at most ``most``."""
-    rule = f"greater than {above:g}" if above is not None else f"at least {least:g}" if least is not None else "finite"
+    low = f"greater than {above:g}" if above is not None else f"at least {least:g}" if least is not None else ""
+    rule = " and ".join(filter(None, (low, "" if most is None else f"at most {most:g}")))
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    rule += "" if most is None else f" and at most {most:g}"
     outside = (
         (most is not None and number > most)
         or (above is not None and not number > above)
         or (least is not None and not number >= least)
     )
     if not math.isfinite(number) or outside:
-        raise ValueError(f"{name} must be {'' if math.isfinite(number) else 'a number '}{rule}; got {value!r}. {hint}")
+        kind = "a finite number" if math.isinf(number) or not rule else "" if math.isfinite(number) else "a number"
+        raise ValueError(f"{name} must be {' '.join(filter(None, (kind, rule)))}; got {value!r}. {hint}")
     return number
 
 

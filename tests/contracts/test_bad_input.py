@@ -33,7 +33,7 @@ PARAMETERS = [
     ({"delta": "big"}, r"delta must be one of 'auto'; got 'big'"),
     ({"lam": -0.1}, r"lam must be at least 0 and at most 1e\+200; got -0\.1"),
     ({"relaxation": "hard"}, r"relaxation must be one of 'auto', 'penalty', 'gap', 'exact'; got 'hard'"),
-    ({"metric": "euclid"}, r"metric must be one of 'auto', 'sqeuclidean',.*got 'euclid'"),
+    ({"metric": "euclid"}, r"metric must be one of 'auto', 'series-auto', 'sqeuclidean',.*got 'euclid'"),
     ({"metric": 3}, r"metric must be a name, a SemiMetric or a torch function d\(x, v\); got 3"),
     ({"init": "kmeans"}, r"init must be one of 'auto', 'k-means\+\+', 'random'; got 'kmeans'"),
     ({"init": [[0.0, 0.0]]}, r"init must have one row a cluster, 2; got 1"),

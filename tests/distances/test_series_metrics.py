@@ -159,6 +159,7 @@ def test_made_series_have_their_shapes():
     ("make", "message"),
     [
         (lambda: SoftDTW(gamma=0), r"gamma must be a number greater than 0 or 'auto'; got 0"),
+        (lambda: SoftDTW(divergence="no"), r"divergence must be True or False; got 'no'"),
         (lambda: SoftDTW(gamma=-1.0), r"gamma must be a number greater than 0 or 'auto'; got -1\.0"),
         (lambda: SoftDTW(gamma=np.nan), r"gamma must be a number greater than 0 or 'auto'; got nan"),
         (lambda: SoftDTW(gamma=np.inf), r"gamma must be a number greater than 0 or 'auto'; got inf"),

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softecm._checks import check_flag, check_number
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
-from softecm.distances.soft_dtw import check_band, gamma_of, gradients_in_both, steps_of
+from softecm.distances.soft_dtw import RAW, check_band, gamma_of, gradients_in_both, steps_of
 from softecm.kernels.elastic import Rule, elastic, elastic_sums
 from softecm.kernels.soft_dtw import Pairs, Rows
 from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
@@ -163,6 +163,7 @@ class SoftElastic(Elastic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "divergence", check_flag("divergence", self.divergence, hint=RAW))
         if self.gamma == "auto":
             return
         hint = "Or say 'auto'. Small: one alignment decides; large: all count."

@@ -12,9 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from softecm._checks import check_flag
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
 from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
 from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
+
+RAW = "False takes the raw value, which may be below 0."
 
 
 class KernelOptions(TypedDict):
@@ -75,6 +78,7 @@ class SoftDTW(SemiMetric):
             raise ValueError(
                 f"gamma must be a number greater than 0 or 'auto'; got {self.gamma!r}. 1 is usual for z-normalised series."
             )
+        object.__setattr__(self, "divergence", check_flag("divergence", self.divergence, hint=RAW))
         check_band(self.band)
         if number:  # a NumPy number would not go into a model file
             object.__setattr__(self, "gamma", float(self.gamma))
