@@ -107,5 +107,6 @@ def draw(ranking: Ranking, path: Path, *, what: str) -> None:
         f"Friedman p = {ranking.friedman:.2g}",
         fontsize=9,
     )
-    figure.savefig(path, bbox_inches="tight")
+    with plt.rc_context({"svg.fonttype": "none"}):  # words stay words
+        figure.savefig(path, bbox_inches="tight")
     plt.close(figure)
