@@ -205,7 +205,7 @@ def serve(pipe: Connection) -> None:
 def warm_up(fit: Fit, X: Series, c: int) -> None:
     """Compile for these types; whatever goes wrong will go wrong again."""
     try:
-        fit([row[:12] for row in X[: max(2 * c, 6)]], 2, 0)
+        fit([row[:12] for row in X[: max(2 * c, 12)]], 2, 0)
     except Exception:
         return
 
