@@ -26,9 +26,9 @@ def choose_device(device: str | torch.device, work: float, cpu_only: str = "") -
             f"device must be 'auto', 'cpu' or a torch device such as 'cuda:0'; got {device!r}. Use 'auto'."
         ) from error
     if chosen.type != "cpu" and cpu_only:
+        instead = " On a GPU use metric SoftDTW with a small gamma." if cpu_only.startswith("metric") else ""
         raise ValueError(
-            f"device must be 'cpu' or 'auto' with {cpu_only}, which has no GPU code for fits; got {device!r}. On a GPU use "
-            "metric SoftDTW with a small gamma."
+            f"device must be 'cpu' or 'auto' with {cpu_only}, which has no GPU code for fits; got {device!r}.{instead}"
         )
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(

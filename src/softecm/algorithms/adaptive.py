@@ -181,11 +181,11 @@ class AdaptiveProblem:
         """Blocks of objects without links, then the linked ones in one."""
         size = self.x.new_empty(len(self.cost.beta) * len(self.focal), self.x.shape[1])
         if self.links is None:
-            return [(rows, None) for rows in blocks(len(self.x), size)]
+            return [(rows, None) for rows in blocks(self.x, size)]
         free = torch.ones(len(self.x), dtype=torch.bool, device=self.x.device)
         free[self.links.rows] = False
         others = free.nonzero()[:, 0]
-        return [*((others[cut], None) for cut in blocks(len(others), size)), (self.links.rows, self.links)]
+        return [*((others[cut], None) for cut in blocks(others, size)), (self.links.rows, self.links)]
 
     def solve(self, sums: AdaptiveState) -> Tensor:
         """The centres that minimise the objective for these masses and matrices: a system of size c p."""

@@ -224,7 +224,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     def prototypes_(self) -> Any:
         """Prototypes of all non-empty sets in the order of ``focal_sets_``, as the data had them."""
         check_is_fitted(self)
-        return self.model_.space.decode(self.model_.prototypes)
+        return self.model_.space.decode(self.model_.whole())
 
     @property
     def cluster_centers_(self) -> Any:
@@ -335,6 +335,8 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 class PrototypeFamily(PrototypeClusterer):
     """Estimators of the common way: a subclass checks its parameters and names its algorithm."""
 
+    #: Whether ``X`` may be a sparse matrix, where the metric takes it.
+    takes_sparse = False
     #: Fits that differ in alpha, beta, delta, lam or seed alone can be solved as one batch.
     batches = True
 
@@ -472,6 +474,7 @@ class PrototypeFamily(PrototypeClusterer):
         metric = getattr(self, "metric", None)
         pairwise = isinstance(metric, str) and metric == "precomputed"
         tags.input_tags.allow_nan = isinstance(metric, str) and metric in ("auto", "mixed")
+        tags.input_tags.sparse = self.takes_sparse
         tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
         return tags
 

@@ -158,6 +158,8 @@ class CECM(PrototypeFamily):
     Statistics & Data Analysis 56, 2012.
     """
 
+    takes_sparse = True
+
     def __init__(
         self,
         n_clusters: int = 2,

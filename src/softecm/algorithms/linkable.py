@@ -13,6 +13,8 @@ from softecm.objective.linked import WeightedPairs
 class LinkableFamily(PrototypeFamily):
     """Members of the Soft-ECM family whose ``fit`` takes pairs of objects known to be together or apart."""
 
+    takes_sparse = True
+
     def fit(
         self,
         X: Any,

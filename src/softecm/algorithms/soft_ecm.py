@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack, cast
 
 import torch
 from torch import Tensor
@@ -11,15 +11,16 @@ from torch import Tensor
 from softecm.algorithms.linkable import LinkableFamily
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric
+from softecm.distances.blocks import distances_of
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import LoopOptions, Problem
 from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, Settings, settings
 from softecm.fit.soft_ecm import Model, soft_ecm, soft_ecm_problem
-from softecm.objective import evaluate
+from softecm.objective import evaluate, share
 from softecm.objective.links import Links
-from softecm.objective.relaxations import set_barycenters
+from softecm.objective.relaxations import distances_to_sets, set_barycenters
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
 
@@ -30,18 +31,32 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
 
     streams: ClassVar[bool] = True
     adds_sets: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def with_sets(
         self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, singles: Solution
     ) -> Solution:
         """A set's prototype is the barycentre of its clusters', whatever the metric."""
         places = clusters = singles.prototypes[:, : chosen.n_clusters]
+        if objects.space.wide:
+            return extended(singles, Completed(clusters, self._wide_cost(objects, chosen, prices, clusters)))
         if len(chosen.focal) > chosen.n_clusters:
             middles = set_barycenters(objects.metric, chosen.focal, clusters, None, GAIN * chosen.tol)
             places = torch.cat([clusters, middles], 1)
         cost = prices.cost(chosen.focal, clusters, objects.weights)
         found = evaluate(objects.metric, objects.x, places, cost)
         return extended(singles, Completed(places, found.cost))
+
+    @staticmethod
+    def _wide_cost(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, clusters: Tensor) -> Tensor:
+        """The objective (runs,) at the sets of clusters (runs, c, *shape), whose prototypes are not written down."""
+        cost, metric, x = prices.cost(chosen.focal, clusters, objects.weights), objects.metric, cast(Encoded, objects.x)
+        totals = []
+        for run, own in enumerate(clusters):
+            d = distances_to_sets(metric, chosen.focal, own, distances_of(metric, x, own))
+            each = share(d, cost.factors[run], cost.beta[run], cost.delta2[run]).cost
+            totals.append((each if cost.weights is None else each * cost.weights).sum())
+        return torch.stack(totals)
 
     def problem(
         self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, like: Tensor, links: Links | None

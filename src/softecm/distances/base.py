@@ -45,6 +45,8 @@ class SemiMetric(ABC):
     gpu: ClassVar[bool] = True
     #: The power of a length that ``d`` grows like: 2 where it is a square, 1 for a true metric.
     degree: ClassVar[float] = 2.0
+    #: Whether objects may also be sparse rows (``softecm.spaces.sparse.SparseRows``), which are never written out.
+    sparse: ClassVar[bool] = False
     #: Whether prototypes are objects themselves, given by their numbers: there is then nothing to differentiate.
     discrete: ClassVar[bool] = False
 

@@ -9,16 +9,32 @@ from torch import Tensor
 
 from softecm._text import place
 from softecm.distances.base import SemiMetric
+from softecm.spaces.base import Encoded
+from softecm.spaces.sparse import SparseRows
 
 BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
 GPU_CELLS = 1 << 27  # the same on a GPU, where a block must be large enough to fill it
 
 
-def blocks(n: int, prototypes: Tensor) -> list[slice]:
-    """Cut n objects so that a block's distances to all prototypes (k, *shape) fit in a block."""
-    # A pair costs as many numbers as a prototype has: differences taken by broadcasting, or sums over alignments.
-    size = max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, prototypes.numel()))
+def blocks(x: Encoded, prototypes: Tensor) -> list[slice]:
+    """Cut objects so that a block's distances to all prototypes (k, *shape) fit in a block."""
+    # A pair costs as many numbers as a prototype has: differences taken by broadcasting, or sums over alignments. Sparse
+    # rows are multiplied as they are.
+    each = len(prototypes) if isinstance(x, SparseRows) else prototypes.numel()
+    n, size = len(x), max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, each))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def distances_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> Tensor:
+    """Distances (n, k) of objects to prototypes, block by block, looked at; ``first`` is the first object's number."""
+    parts = [v.new_empty(0, len(v))]
+    with torch.no_grad():
+        for rows in blocks(x, v):
+            block = x[rows]
+            d = metric.pairwise(block, v)
+            check_distances(metric, d, len(block), len(v), first + rows.start)
+            parts.append(d.clamp_min(0.0))
+    return torch.cat(parts)
 
 
 def check_distances(metric: SemiMetric, d: Tensor, n: int, k: int, first: int = 0) -> None:

@@ -40,6 +40,12 @@ def barycenters_of(metric: SemiMetric, x: Tensor, weights: Tensor) -> Tensor | N
     return None if form is None else form.barycenters(x, weights)
 
 
+def mixed_of(metric: SemiMetric, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
+    """Distances (n, k) to barycentres, from those to the points (n, c) and among them (c, c); None: unknown."""
+    form = metric.closed_form
+    return None if form is None else form.mixed(distances, between, weights)
+
+
 def compiled_round(
     metric: SemiMetric,
     x: Encoded,
@@ -87,7 +93,7 @@ def nearest_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> 
         return found[0].double().cpu(), found[1].cpu()
     distances, which = [v.new_empty(0).double().cpu()], [torch.empty(0, dtype=torch.int64)]
     with torch.no_grad():
-        for rows in blocks(len(x), v):
+        for rows in blocks(x, v):
             block = x[rows]
             d = metric.pairwise(block, v)
             check_distances(metric, d, len(block), len(v), first + rows.start)

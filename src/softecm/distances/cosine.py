@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from softecm._text import place
 from softecm.distances.base import ClosedForm, SemiMetric
+from softecm.spaces.sparse import SparseRows
 
 TINY = 1e-12  # length below which a vector has no direction
+ROUNDING = 1e-15  # what is less than this is 0
 
 
 def unit(x: Tensor) -> Tensor:
@@ -25,6 +28,13 @@ class MeanDirections(ClosedForm):
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
         """The direction of the weighted sum of directions."""
         return unit(weights @ unit(x))
+
+    def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor:
+        """From cosines: those with a sum of directions add up, over the length of that sum."""
+        length = (((weights @ (1.0 - between)) * weights).sum(1)).clamp_min(0.0).sqrt()
+        # Directions that cancel leave none: the zero vector, at distance 1/2.
+        cosines = torch.where(length > TINY, ((1.0 - distances) @ weights.T) / length.clamp_min(TINY), 0.5)
+        return (1.0 - cosines).clamp_min(0.0)
 
 
 @dataclass(frozen=True)
@@ -42,28 +52,35 @@ class Cosine(SemiMetric):
     """
 
     name = "cosine"
+    sparse = True
 
     @property
     def closed_form(self) -> MeanDirections:
         """Barycentres are mean directions."""
         return MeanDirections()
 
-    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+    def pairwise(self, x: Tensor | SparseRows, v: Tensor) -> Tensor:
         """From differences of directions: exact where two directions meet."""
         self._check(x)
+        if isinstance(x, SparseRows):
+            towards = unit(v)
+            length = 1.0 + towards.square().sum(-1)  # 2, or 1 where there is no direction
+            apart = 0.5 * length - x.products(towards) / x.squares.to(v.dtype).sqrt()[:, None]
+            return torch.where(apart > ROUNDING, apart, 0.0)
         return 0.5 * (unit(x)[:, None] - unit(v)).square().sum(-1)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Distances of matching rows."""
         return 0.5 * (unit(a) - unit(b)).square().sum(-1)
 
-    def terms(self, x: Tensor, v: Tensor) -> Tensor:
+    def terms(self, x: Tensor | SparseRows, v: Tensor) -> Tensor:
         """What each column adds."""
+        x = x.in_full("explain", len(v)) if isinstance(x, SparseRows) else x
         return 0.5 * (unit(x)[:, None] - unit(v)).square()
 
     @staticmethod
-    def _check(x: Tensor) -> None:
-        empty = x.detach().norm(dim=-1) < TINY
+    def _check(x: Tensor | SparseRows) -> None:
+        empty = (x.squares.sqrt() if isinstance(x, SparseRows) else x.detach().norm(dim=-1)) < TINY
         if bool(empty.any()):
             raise ValueError(
                 "metric 'cosine' needs rows that are not zero; got zeros in "

@@ -156,7 +156,7 @@ def series_distances(
         for length in np.unique(steps):
             columns = np.flatnonzero(steps == length)
             v = space.encode([others[j] for j in columns]).values
-            for part in blocks(len(x), v[:1]):
+            for part in blocks(x, v[:1]):
                 out[part, columns] = fitted.pairwise(x[part], v).numpy()
     return out
 

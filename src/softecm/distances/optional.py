@@ -82,6 +82,13 @@ class ClosedForm(ABC):  # noqa: B024 -- all of it is optional; a subclass says w
         """
         return None
 
+    def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
+        """Distances (n, k) to the barycentres of some points under ``weights`` (k, c), without these barycentres.
+
+        ``distances`` (n, c) are those to the points, ``between`` (c, c) those among them. None: they don't say enough.
+        """
+        return None
+
 
 class CompiledPasses(ABC):  # noqa: B024 -- as above
     """Passes over the objects without a tensor of all distances in between."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import blocks, check_distances
+from softecm.distances.blocks import distances_of
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.dissimilarities import Dissimilarities
 
@@ -35,10 +35,4 @@ def medoid(d: Tensor, weights: Tensor | None = None) -> Tensor:
 def all_pairs(metric: SemiMetric, space: Space, x: Encoded) -> Tensor:
     """The dissimilarities (n, n) of all encoded objects, each serving as a prototype in turn."""
     prototypes = space.starts(x, torch.arange(len(x)))
-    parts = []
-    with torch.no_grad():
-        for rows in blocks(len(x), prototypes):
-            d = metric.pairwise(x[rows], prototypes)
-            check_distances(metric, d, len(x[rows]), len(prototypes), rows.start)
-            parts.append(d.clamp_min(0.0).double())
-    return torch.cat(parts)
+    return distances_of(metric, x, prototypes).double()

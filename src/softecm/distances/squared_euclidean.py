@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -11,16 +13,24 @@ from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
 from softecm.distances.optional import RoundCost, RunCost
+from softecm.spaces.sparse import SparseRows
+
+Rows = Tensor | SparseRows
+ROUNDING = 1e-14  # of the squared lengths: what is less than this is 0
 
 
-def squared_differences(x: Tensor, v: Tensor) -> Tensor:
-    """``||x_i - v_k||^2`` from differences, so that nothing cancels: (n, p), (k, p) -> (n, k)."""
-    return (x[:, None] - v).square().sum(-1)
+def squared_differences(x: Rows, v: Tensor) -> Tensor:
+    """``||x_i - v_k||^2`` (n, p), (k, p) -> (n, k): from differences, so that nothing cancels, unless rows are sparse."""
+    if not isinstance(x, SparseRows):
+        return (x[:, None] - v).square().sum(-1)
+    lengths = x.squares.to(v.dtype)[:, None] + v.square().sum(-1)
+    apart = lengths - 2.0 * x.products(v)
+    return torch.where(apart > ROUNDING * lengths, apart, 0.0)
 
 
-def weighted_sums(x: Tensor, weights: Tensor) -> Sums:
+def weighted_sums(x: Rows, weights: Tensor) -> Sums:
     """Sums of weights (k, 1) and of weighted objects (k, p), for weights (n, k)."""
-    return Sums(weights.sum(0)[:, None], weights.T @ x)
+    return Sums(weights.sum(0)[:, None], x.sums(weights) if isinstance(x, SparseRows) else weights.T @ x)
 
 
 def weighted_means(x: Tensor, weights: Tensor) -> Tensor:
@@ -28,9 +38,9 @@ def weighted_means(x: Tensor, weights: Tensor) -> Tensor:
     return weights @ x / weights.sum(1, keepdim=True)
 
 
-def fused_vectors(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
+def fused_vectors(x: Rows, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
     """The compiled pass: x (n, p), v (runs, f, p)."""
-    if x.ndim != 2:
+    if isinstance(x, SparseRows) or x.ndim != 2:
         return None
     if x.is_cuda:
         return _fused_on_gpu(x, v, previous, **cost)
@@ -61,9 +71,9 @@ def _fused_on_gpu(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[
     return FusedRound(total.to(v.dtype), mass[..., None].to(v.dtype), moment.to(v.dtype), change.to(v.dtype))
 
 
-def fused_vector_masses(x: Tensor, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
+def fused_vector_masses(x: Rows, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
     """Masses of CPU tensors x (n, p) for prototypes v (f, p), compiled."""
-    if x.is_cuda or x.ndim != 2:
+    if isinstance(x, SparseRows) or x.is_cuda or x.ndim != 2:
         return None
     from softecm.kernels import quadratic
 
@@ -77,9 +87,18 @@ class VectorMeans(ClosedForm):
 
     quadratic = True
 
-    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
+    def sums(self, x: Rows, v: Tensor, weights: Tensor) -> Sums:
         """Exact: the cost is itself a quadratic."""
         return weighted_sums(x, weights)
+
+    def with_sums(self, x: Rows, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+        """For sparse rows: no derivative is needed, so none is prepared."""
+        return (squared_differences(x, v), partial(weighted_sums, x)) if isinstance(x, SparseRows) else None
+
+    def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor:
+        """Huygens: the mean of the squared distances to the points, less the points' own spread about their mean."""
+        shares = weights / weights.sum(1, keepdim=True)
+        return (distances @ shares.T - 0.5 * ((shares @ between) * shares).sum(1)).clamp_min(0.0)
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
         """Weighted means."""
@@ -90,17 +109,17 @@ class VectorMeans(ClosedForm):
 class VectorPasses(CompiledPasses):
     """The compiled passes over rows of numbers."""
 
-    def round(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
+    def round(self, x: Rows, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
         """On the CPU and, where it fits, on the GPU."""
         return fused_vectors(x, v, previous, **cost)
 
-    def masses(self, x: Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
+    def masses(self, x: Rows, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """On the CPU."""
         return fused_vector_masses(x, v, **cost)
 
-    def nearest(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
+    def nearest(self, x: Rows, v: Tensor) -> tuple[Tensor, Tensor] | None:
         """On the CPU."""
-        if x.is_cuda or x.ndim != 2:
+        if isinstance(x, SparseRows) or x.is_cuda or x.ndim != 2:
             return None
         from softecm.kernels.nearest import nearest
 
@@ -123,6 +142,7 @@ class SquaredEuclidean(SemiMetric):
     """
 
     name = "sqeuclidean"
+    sparse = True
 
     @property
     def closed_form(self) -> VectorMeans:
@@ -134,7 +154,7 @@ class SquaredEuclidean(SemiMetric):
         """All passes, on CPU and GPU."""
         return VectorPasses()
 
-    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+    def pairwise(self, x: Rows, v: Tensor) -> Tensor:
         """Squared lengths of all differences."""
         return squared_differences(x, v)
 
@@ -142,6 +162,7 @@ class SquaredEuclidean(SemiMetric):
         """Squared lengths of the differences of matching rows."""
         return (a - b).square().sum(-1)
 
-    def terms(self, x: Tensor, v: Tensor) -> Tensor:
+    def terms(self, x: Rows, v: Tensor) -> Tensor:
         """Squared differences, one a column."""
+        x = x.in_full("explain", len(v)) if isinstance(x, SparseRows) else x
         return (x[:, None] - v).square()

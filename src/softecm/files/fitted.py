@@ -140,7 +140,7 @@ SQUARABLE = Range(-LARGEST, LARGEST)
 UNIT = Range(0, 1 + 1e-6)  # with what rounding adds
 
 PROTOTYPES = {
-    "RealVectors": array("f p", allowed=SQUARABLE),
+    "RealVectors": either(array("c p", allowed=SQUARABLE), array("f p", allowed=SQUARABLE)),
     "Table": array("f width", allowed=SQUARABLE),
     "TimeSeries": array("f steps p", allowed=SQUARABLE),
     "Dissimilarities": either(array("f p+1", allowed=SQUARABLE), array("f", allowed=Range(least=0, below="p"))),
@@ -169,7 +169,7 @@ FIELDS: dict[str, dict[str, Check]] = {
         "tie": number(),
         "close": maybe(number(POSITIVE)),
     },
-    "RealVectors": {"n_features": count(size="p"), "names": listed(text()), "dtype": numeric_type},
+    "RealVectors": {"n_features": count(size="p"), "names": listed(text()), "dtype": numeric_type, "sparse": flag},
     "Dissimilarities": {"n_objects": count(size="p"), "names": listed(text()), "dtype": numeric_type},
     "TimeSeries": {
         "n_channels": count(size="p"),
@@ -325,6 +325,10 @@ def _check_model(model: PrototypeModel) -> None:
     expected = metric.make_space()
     if type(expected) is not type(space):
         raise Misfit(f"the metric {type(metric).__name__} does not measure in {type(space).__name__}")
+    if space.wide and not metric.sparse:
+        raise Misfit(f"the metric {type(metric).__name__} does not measure sparse rows")
+    if model.follows and not space.wide:
+        raise Misfit("model_.prototypes are fewer than its focal sets")
     if isinstance(space, Table) and isinstance(expected, Table):
         _check_table(metric, space, expected)
     if isinstance(space, Dissimilarities):

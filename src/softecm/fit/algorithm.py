@@ -15,6 +15,7 @@ from torch import Tensor
 from softecm._text import place
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.distances.blocks import distances_of
 from softecm.distances.capabilities import fitted_metric
 from softecm.fit.loop import LoopOptions, Problem, iterate
 from softecm.fit.memory import check_size
@@ -80,6 +81,8 @@ class Algorithm(ABC, Generic[X]):
     samples: ClassVar[bool] = True
     #: Whether it needs the dissimilarities of all objects to all others.
     compares: ClassVar[bool] = False
+    #: Whether objects may be sparse rows, where the metric takes them.
+    takes_sparse: ClassVar[bool] = False
     #: What can't run on a GPU, for the message; empty where all of it can.
     cpu_only: ClassVar[str] = ""
 
@@ -138,8 +141,7 @@ class Algorithm(ABC, Generic[X]):
 
     def between(self, objects: Objects[X], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """The distances (c, c) between the clusters of each run."""
-        with torch.no_grad():
-            tables = [objects.metric.pairwise(v, v).clamp_min(0.0) for v in solution.prototypes[:, :n_clusters]]
+        tables = [distances_of(objects.metric, v, v) for v in solution.prototypes[:, :n_clusters]]
         return [table.double().cpu().numpy() for table in tables]
 
     def with_sets(self, objects: Objects[X], chosen: Settings, prices: Prices, singles: Solution) -> Solution:

@@ -13,8 +13,12 @@ from torch import Tensor
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.checks import sound
 from softecm.distances.base import SemiMetric
-from softecm.objective import MassCost, blocks, check_distances, mass_cost, masses_of, share
+from softecm.distances.blocks import distances_of
+from softecm.objective import MassCost, mass_cost, masses_of, share
+from softecm.objective.relaxations import distances_to_sets, set_barycenters
 from softecm.spaces.base import Space
+
+ROWS = 1 << 14  # objects that are given masses at once
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class PrototypeModel:
     metric: SemiMetric
     space: Space
     focal: FocalSets
-    prototypes: Tensor  # (f, *shape)
+    prototypes: Tensor  # (f, *shape); where they are wide, (c, *shape): sets then follow from their clusters
     alpha: float
     beta: float
     delta: float | None
@@ -39,8 +43,21 @@ class PrototypeModel:
         """Masses (n, f + 1) of encoded objects: one mass update (eq. 7)."""
         if not torch.isfinite(self.prototypes).all():
             raise ValueError("the model's prototypes must be finite numbers; some are not. Fit it again.")
+        if self.follows:
+            return self.measured(x)[0].masses
         with torch.no_grad():
             return masses_of(self.metric, x, self.prototypes, self.cost()).double().numpy()
+
+    @property
+    def follows(self) -> bool:
+        """Whether the sets' prototypes are not there: they are the barycentres of their clusters'."""
+        return self.prototypes.ndim > 1 and len(self.prototypes) < len(self.focal)
+
+    def whole(self) -> Tensor:
+        """The prototypes (f, *shape) of all sets, written down."""
+        if not self.follows:
+            return self.prototypes
+        return torch.cat([self.prototypes, set_barycenters(self.metric, self.focal, self.prototypes[None], None)[0]])
 
     def to(self, device: torch.device) -> PrototypeModel:
         """The same with its prototypes on a device; its metric is taken to follow them."""
@@ -48,13 +65,11 @@ class PrototypeModel:
 
     def measured(self, x: Any) -> tuple[CredalPartition, NDArray[np.float64]]:
         """The partition of encoded objects and their distances (n, f), from one pass where the prototypes are."""
-        cost, parts, masses = self.cost(), [], []
-        with torch.no_grad():
-            for rows in blocks(len(x), self.prototypes):
-                d = self.metric.pairwise(x[rows], self.prototypes).clamp_min(0.0)
-                parts.append(d.double().cpu())
-                masses.append(share(d, cost.factors[0], cost.beta[0], cost.delta2[0]).masses.double().cpu())
-        return CredalPartition._trusted(sound(torch.cat(masses).numpy()), self.focal), torch.cat(parts).numpy()
+        cost, d = self.cost(), self._distances(x)
+        cuts = range(0, max(1, len(x)), ROWS)
+        masses = [share(d[i : i + ROWS], cost.factors[0], cost.beta[0], cost.delta2[0]).masses.cpu() for i in cuts]
+        table = torch.cat(masses).double().numpy()
+        return CredalPartition._trusted(sound(table), self.focal), d.double().cpu().numpy()
 
     def partition(self, x: Any) -> CredalPartition:
         """The credal partition of encoded objects."""
@@ -62,14 +77,11 @@ class PrototypeModel:
 
     def distances(self, x: Any) -> NDArray[np.floating[Any]]:
         """Distances (n, f) of encoded objects to the prototypes."""
-        parts = []
-        with torch.no_grad():
-            for rows in blocks(len(x), self.prototypes):
-                block = x[rows]
-                d = self.metric.pairwise(block, self.prototypes)
-                check_distances(self.metric, d, len(block), len(self.prototypes), rows.start)
-                parts.append(d.clamp_min(0.0))
-        return torch.cat(parts).numpy()
+        return self._distances(x).numpy()
+
+    def _distances(self, x: Any) -> Tensor:
+        d = distances_of(self.metric, x, self.prototypes)
+        return distances_to_sets(self.metric, self.focal, self.prototypes, d) if self.follows else d
 
     def mean_cost(self, x: Any, weights: NDArray[np.float64] | None) -> float:
         """The objective per object at these prototypes."""
@@ -81,7 +93,7 @@ class PrototypeModel:
     def terms(self, x: Any) -> NDArray[np.floating[Any]]:
         """What each attribute adds to each distance: (n, f, attributes)."""
         with torch.no_grad():
-            terms = self.metric.terms(x, self.prototypes)
+            terms = self.metric.terms(x, self.whole())
         if terms is None:
             name = self.metric.name or type(self.metric).__name__
             raise ValueError(

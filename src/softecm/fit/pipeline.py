@@ -107,11 +107,14 @@ def model_of(algorithm: Algorithm[X], objects: Objects[X], outcome: Outcome) -> 
     """The model of a cell's best run: what prediction needs."""
     chosen, run, solution = outcome.chosen, outcome.best, outcome.solution
     assert not isinstance(chosen.delta, str)
+    prototypes = algorithm.prototypes_of(objects, solution, run)
+    if objects.space.wide and chosen.relaxation in ("auto", "exact"):  # sets follow from their clusters
+        prototypes = prototypes[: chosen.n_clusters]
     return PrototypeModel(
         algorithm.metric_of(objects, chosen, solution, run),
         objects.space,
         chosen.focal,
-        algorithm.prototypes_of(objects, solution, run),
+        prototypes,
         chosen.alpha,
         chosen.beta,
         chosen.delta,

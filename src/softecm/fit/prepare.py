@@ -17,18 +17,20 @@ from softecm._engine import choose_device
 from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.distances.blocks import blocks, distances_of
 from softecm.distances.capabilities import nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.model import PrototypeModel
 from softecm.fit.seeding import Draw, seed, systematic
 from softecm.fit.settings import Settings
 from softecm.fit.soft_ecm import soft_ecm
-from softecm.objective import blocks
 from softecm.objective.relaxations import has_barycenters
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities
+from softecm.spaces.real import RealVectors
 from softecm.spaces.scattered import Scattered
+from softecm.spaces.sparse import is_sparse
 
 POLISH = 3  # rounds for the barycentre of all that begin where one of coarser objects lies: it decides on no cluster
 ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual
@@ -41,6 +43,10 @@ P = TypeVar("P", contravariant=True)
 
 class Preparation(Protocol[P]):
     """What an algorithm has a say in before its problem is stated."""
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether objects may be sparse rows, where the metric takes them."""
 
     @property
     def cpu_only(self) -> str:
@@ -217,7 +223,7 @@ def in_memory(
     runs: int,
 ) -> InMemory[Any]:
     """Check and encode data for so many runs at once, and measure it; ``owner`` is the estimator, left as it is."""
-    space = metric.make_space()
+    space = space_for(algorithm, metric, X)
     checked = copy.copy(owner)
     raw = space.check(checked, X, reset=True)
     if not isinstance(space, Dissimilarities):
@@ -247,6 +253,20 @@ def in_memory(
     return InMemory(metric, space, x, device, weight, spread, columns, counts, weights, distances)
 
 
+def space_for(algorithm: Preparation[Any], metric: SemiMetric, X: Any) -> Space:
+    """The metric's space, not yet fitted; sparse rows are refused where they would have to be written out."""
+    space = metric.make_space()
+    if not is_sparse(X):
+        return space
+    if not (metric.sparse and algorithm.takes_sparse and isinstance(space, RealVectors)):
+        name, whose = metric.name or type(metric).__name__, type(algorithm).__name__.removesuffix("Algorithm")
+        raise TypeError(
+            f"X must not be sparse for metric {name!r} of {whose}; got a sparse matrix. Use SoftECM, ECM or FCM with "
+            "'sqeuclidean' or 'cosine', or, where it fits in memory, X.toarray()."
+        )
+    return replace(space, sparse=True)
+
+
 def coarsened(algorithm: Preparation[Any], objects: Objects[Any]) -> InMemory[Any] | None:
     """The objects with less detail, where their space has such; measured in their own units."""
     found = objects.space.coarser(objects.x) if isinstance(objects, InMemory) else None
@@ -265,6 +285,7 @@ def _device(
     algorithm: Preparation[Any], chosen: Settings, metric: SemiMetric, space: Space, x: Encoded, runs: int
 ) -> torch.device:
     cpu_only = algorithm.cpu_only or ("" if metric.gpu else f"metric {metric.name or type(metric).__name__}")
+    cpu_only = "sparse rows" if space.wide else cpu_only
     each = metric.cost_of_distance(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
     return choose_device(chosen.device, float(len(x)) * chosen.n_sets * runs * each, cpu_only)
 
@@ -311,11 +332,10 @@ def two_nearest(model: PrototypeModel, x: Encoded, counts: NDArray[np.float64] |
     table = np.zeros((c, c))
     if c < 2:
         return table
-    with torch.no_grad():
-        for rows in blocks(len(x), model.prototypes):
-            d = model.metric.pairwise(x[rows], model.prototypes)
-            pair = d.topk(2, largest=False).indices.sort(1).values.cpu().numpy()
-            np.add.at(table, (pair[:, 0], pair[:, 1]), 1.0 if counts is None else counts[rows])
+    for rows in blocks(x, model.prototypes):
+        d = distances_of(model.metric, x[rows], model.prototypes)
+        pair = d.topk(2, largest=False).indices.sort(1).values.cpu().numpy()
+        np.add.at(table, (pair[:, 0], pair[:, 1]), 1.0 if counts is None else counts[rows])
     return table
 
 
@@ -323,7 +343,7 @@ def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | N
     """The barycentre (1, *shape) of all objects in memory."""
     coarse = space.coarser(x)
     if coarse is None:
-        return barycenter_from(metric, x, space.starts(x, start_rows(len(x)).to(device)).mean(0)[None, None], weights)
+        return barycenter_from(metric, x, space.middle(x, start_rows(len(x)).to(device))[None], weights)
     start = space.finer(barycenter(metric, *coarse, weights, device))
     return barycenter_from(metric, x, start[None], weights, rounds=POLISH)
 
@@ -347,6 +367,4 @@ def barycenter_from(
 
 def distances_to(metric: SemiMetric, x: Encoded, point: Tensor) -> NDArray[np.float64]:
     """Distances (n,) of all objects to one point (1, *shape)."""
-    with torch.no_grad():
-        parts = [metric.pairwise(x[rows], point)[:, 0].clamp_min(0.0) for rows in blocks(len(x), point)]
-    return torch.cat(parts).double().cpu().numpy()
+    return distances_of(metric, x, point)[:, 0].double().cpu().numpy()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
-from softecm.objective import blocks, check_distances
+from softecm.distances.blocks import distances_of
 from softecm.spaces.base import Encoded, Space
 
 GROUP_CELLS = 1 << 22  # distances to the nearest start held at once
@@ -77,7 +77,8 @@ class _Pool(NamedTuple):
     def distances(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Of all objects to some of them (n, k), at most ``cap``."""
         places = self.space.starts(self.x, torch.as_tensor(rows))
-        return np.minimum(_distances(self.metric, self.x, places), self.cap)
+        d: NDArray[np.float64] = distances_of(self.metric, self.x, places).double().cpu().numpy()
+        return np.minimum(d, self.cap)
 
 
 def _spread(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -137,14 +138,3 @@ def systematic(
     hit = np.minimum(np.searchsorted(steps, places, side="right"), len(order) - 1)
     found, counts = np.unique(hit, return_counts=True)
     return order[found], counts.astype(np.float64) * (float(steps[-1]) / size)
-
-
-def _distances(metric: SemiMetric, x: Encoded, starts: Tensor) -> NDArray[np.float64]:
-    parts = []
-    with torch.no_grad():
-        for rows in blocks(len(x), starts):
-            block = x[rows]
-            d = metric.pairwise(block, starts)
-            check_distances(metric, d, len(block), len(starts), rows.start)
-            parts.append(d.clamp_min(0.0))
-    return torch.cat(parts).double().cpu().numpy()

@@ -138,7 +138,7 @@ def evaluate_in_blocks(
     flat = prototypes.flatten(0, 1)
     totals = _Totals.empty(prototypes, previous)
     keep = len(x) * runs * (f + 1) <= KEPT_CELLS
-    for rows in blocks(len(x), flat):
+    for rows in blocks(x, flat):
         block = x[rows]
         distances, derivative = _measured(metric, block, flat)
         check_distances(metric, distances, len(block), runs * f, rows.start)
@@ -249,7 +249,7 @@ def masses_of(metric: SemiMetric, x: Encoded, prototypes: Tensor, cost: MassCost
     if fused is not None:
         return fused
     out = prototypes.new_empty((len(x), prototypes.shape[0] + 1), device="cpu")
-    for rows in blocks(len(x), prototypes):
+    for rows in blocks(x, prototypes):
         block = x[rows]
         d = metric.pairwise(block, prototypes).detach()
         check_distances(metric, d, len(block), len(prototypes), rows.start)
@@ -264,7 +264,7 @@ def with_masses(
     runs, f = at.shape[:2]
     flat = at.flatten(0, 1)
     weights = []
-    for rows in blocks(len(x), flat):
+    for rows in blocks(x, flat):
         d = metric.pairwise(x[rows], flat).detach().clamp_min(0.0).reshape(-1, runs, f)
         w = share(d, cost.factors, cost.beta, cost.delta2).weights
         if cost.weights is not None:
@@ -275,7 +275,7 @@ def with_masses(
         leaf = v.detach().flatten(0, 1).requires_grad_()
         value = v.new_zeros(runs)
         gradient = torch.zeros_like(leaf)
-        for rows, w in zip(blocks(len(x), leaf), weights, strict=True):
+        for rows, w in zip(blocks(x, leaf), weights, strict=True):
             with torch.enable_grad():
                 d = metric.pairwise(x[rows], leaf)
                 terms = d * w

@@ -161,7 +161,7 @@ class LinkedProblem:
         """Cost and derivative of the linked objects' part."""
         runs, f = prototypes.shape[:2]
         flat = prototypes.flatten(0, 1)
-        cuts = blocks(len(self.x), flat)
+        cuts = blocks(self.x, flat)
         with torch.no_grad():
             parts = [self.metric.pairwise(self.x[rows], flat) for rows in cuts]
         for rows, d in zip(cuts, parts, strict=True):
@@ -218,7 +218,7 @@ class LinkedProblem:
                 expanded = self.rest.relaxation.expand(leaf)
             flat = expanded.detach().flatten(0, 1)
             slope = torch.zeros_like(flat)
-            for rows in blocks(len(self.x), flat):
+            for rows in blocks(self.x, flat):
                 terms, part = _gradient(self.metric, self.x[rows], flat, weights[rows].reshape(-1, runs * f))
                 value = value + terms.reshape(runs, f).sum(1)
                 slope += part

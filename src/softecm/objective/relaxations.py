@@ -16,7 +16,8 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.distances.capabilities import barycenters_of, paired_gradients_of, tensor_of
+from softecm.distances.blocks import distances_of
+from softecm.distances.capabilities import barycenters_of, mixed_of, paired_gradients_of, tensor_of
 from softecm.objective.equations import inertia, set_members
 from softecm.optim import differentiated, minimise_small
 
@@ -208,6 +209,21 @@ def _gradient(cost: Tensor, leaf: Tensor) -> Tensor:
 def has_barycenters(metric: SemiMetric, like: Tensor) -> bool:
     """Whether the metric has a closed form for barycentres, tried on prototypes of its own shape (1, *shape)."""
     return barycenters_of(metric, like, like.new_ones(1, len(like))) is not None
+
+
+def distances_to_sets(metric: SemiMetric, focal: FocalSets, clusters: Tensor, distances: Tensor) -> Tensor:
+    """Distances (n, f) to the prototypes of all sets from those (n, c) to the clusters' (c, *shape), one run's.
+
+    A set's prototype is the barycentre of its clusters'; it is not written down where the metric knows the distance to it.
+    """
+    members = torch.as_tensor(focal.membership[focal.n_clusters :].copy()).to(distances)
+    if not len(members):
+        return distances
+    found = mixed_of(metric, distances, distances_of(metric, clusters, clusters).to(distances), members)
+    if found is None:
+        name = metric.name or type(metric).__name__
+        raise TypeError(f"metric {name} can't measure to sets from its clusters: its closed form needs mixed(...).")
+    return torch.cat([distances, found], 1)
 
 
 def set_barycenters(

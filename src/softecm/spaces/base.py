@@ -96,6 +96,15 @@ class Space(ABC):
     def starts(self, x: Any, rows: Tensor) -> Tensor:
         """Prototypes (k, *shape) placed on the objects ``rows``."""
 
+    def middle(self, x: Any, rows: Tensor) -> Tensor:
+        """The mean (1, *shape) of prototypes placed on the objects ``rows``."""
+        return self.starts(x, rows).mean(0)[None]
+
+    @property
+    def wide(self) -> bool:
+        """Whether prototypes are so much wider than the objects that those of sets are not written down."""
+        return False
+
     def coarser(self, x: Any) -> tuple[Space, Encoded] | None:
         """The same objects with less detail, on which starts can be compared at a fraction of the time; None: no need."""
         return None

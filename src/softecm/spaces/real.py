@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 from softecm._text import place
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.ranges import refuse_large, refuse_range
+from softecm.spaces.sparse import SparseRows, canonical, is_sparse
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -33,6 +34,15 @@ class Extent(NamedTuple):
             return cls(X.shape[1], 0.0, 0.0)
         return cls(X.shape[1], float(X.min()), float(X.max()))
 
+    @classmethod
+    def of_sparse(cls, X: Any) -> Extent:
+        """Of sparse rows: zeros count where there are any."""
+        n, columns = X.shape
+        known = [0.0] if X.nnz < n * columns or not X.nnz else []
+        return cls(int(columns), float(np.min(X.data, initial=np.inf)), float(np.max(X.data, initial=-np.inf))).merge(
+            cls(int(columns), min(known, default=np.inf), max(known, default=-np.inf))
+        )
+
     def merge(self, other: Extent) -> Extent:
         """Two blocks together; blocks of another width are refused before."""
         return Extent(self.columns, min(self.low, other.low), max(self.high, other.high))
@@ -40,20 +50,20 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True)
 class RealVectors(Space):
-    """Rows of numbers, encoded as they are."""
+    """Rows of numbers, encoded as they are: dense, or, where the fit was given such, sparse."""
 
     n_features: int = 0
     names: tuple[str, ...] = ()
     dtype: torch.dtype = field(default=torch.float64)
+    sparse: bool = False
 
-    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> NDArray[np.floating]:
-        """A finite matrix of numbers, as scikit-learn checks it."""
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> Any:
+        """A finite matrix of numbers, as scikit-learn checks it; a sparse space also takes dense rows."""
         from sklearn.utils.validation import validate_data
 
+        form = ("csr",) if self.sparse else False
         try:
-            rows: NDArray[np.floating] = validate_data(
-                estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False
-            )
+            rows = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=form)
         except ValueError as error:
             if "contains NaN" in str(error):
                 raise ValueError(
@@ -64,7 +74,12 @@ class RealVectors(Space):
             if where:
                 raise ValueError(f"Input X contains infinity: {where}") from error
             raise
-        return rows
+        return canonical(rows) if self.sparse else rows
+
+    @property
+    def wide(self) -> bool:
+        """Where rows are sparse."""
+        return self.sparse
 
     @property
     def kinds(self) -> Sequence[ColumnKind]:
@@ -75,9 +90,9 @@ class RealVectors(Space):
         """Remember the number of columns."""
         return self.fit_described(self.describe(X), dtype=dtype)
 
-    def describe(self, X: NDArray[np.floating]) -> Extent:
+    def describe(self, X: Any) -> Extent:
         """The number of columns, and the range of the numbers."""
-        found = Extent.of(X)
+        found = Extent.of_sparse(X) if self.sparse else Extent.of(X)
         refuse_large(max(-found.low, found.high))
         return found
 
@@ -86,8 +101,11 @@ class RealVectors(Space):
         refuse_range(description.low, description.high, dtype)
         return replace(self, n_features=description.columns, dtype=dtype)
 
-    def encode(self, X: NDArray[np.floating]) -> Tensor:
-        """Rows as a tensor (n, p); shares memory with ``X`` where the type allows."""
+    def encode(self, X: Any) -> Tensor | SparseRows:
+        """Rows as a tensor (n, p), or as they are where they are sparse; shares memory with ``X`` where the type allows."""
+        if self.sparse:
+            refuse_large(float(np.max(np.abs(X.data), initial=0.0)), self.dtype)
+            return SparseRows.of(X, self.dtype)
         refuse_large(float(np.max(np.abs(X), initial=0.0)), self.dtype)
         return self.tensor(X)
 
@@ -112,9 +130,19 @@ class RealVectors(Space):
             )
         return torch.as_tensor(rows, dtype=self.dtype)
 
-    def starts(self, x: Tensor, rows: Tensor) -> Tensor:
-        """Copies of the chosen objects."""
-        return x[rows].clone()
+    def starts(self, x: Tensor | SparseRows, rows: Tensor) -> Tensor:
+        """Copies of the chosen objects, written out in full."""
+        chosen = x[rows]
+        return chosen.dense() if isinstance(chosen, SparseRows) else chosen.clone()
+
+    def middle(self, x: Tensor | SparseRows, rows: Tensor) -> Tensor:
+        """The mean of the chosen objects."""
+        chosen = x[rows]
+        return chosen.mean()[None] if isinstance(chosen, SparseRows) else super().middle(x, rows)
+
+    def keys(self, x: Tensor | SparseRows) -> NDArray[np.uint64]:
+        """The same for sparse rows as for dense ones."""
+        return x.keys if isinstance(x, SparseRows) else super().keys(x)
 
     @property
     def attributes(self) -> Sequence[str]:
@@ -129,6 +157,8 @@ class RealVectors(Space):
 
 def _where_infinite(X: object) -> str:
     """The first infinite cell of a table, and what to do about it; empty where there is none."""
+    if is_sparse(X):
+        return "in a sparse matrix. Leave such rows out, or put numbers there: X.data[~np.isfinite(X.data)] = 0."
     rows = np.asarray(X, dtype=np.float64)
     for row, column in np.argwhere(np.isinf(rows))[:1].tolist():
         named = getattr(X, "columns", None)

@@ -1,0 +1,132 @@
+"""Sparse rows, of which only the cells that are not zero are written down, and never more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+EXPLAINED = 1 << 25  # cells of rows that are written out in full: 256 MB
+
+
+def canonical(X: Any) -> Any:
+    """Rows (CSR) with columns in order, none twice; anything else as a matrix of such."""
+    rows = X if is_sparse(X) else scipy.sparse.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def is_sparse(X: object) -> bool:
+    """Whether these are SciPy's sparse matrices or arrays."""
+    return bool(scipy.sparse.issparse(X))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Sparse rows as the distances see them (CSR), on the CPU: columns in order, none twice."""
+
+    starts: NDArray[np.int64]  # (n + 1,)
+    columns: NDArray[np.integer[Any]]
+    values: NDArray[np.floating[Any]]
+    width: int
+
+    @staticmethod
+    def of(X: Any, dtype: torch.dtype) -> SparseRows:
+        """Of a CSR matrix; shares its memory where types allow."""
+        kind = np.float32 if dtype == torch.float32 else np.float64
+        return SparseRows(X.indptr.astype(np.int64), X.indices, X.data.astype(kind, copy=False), int(X.shape[1]))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, rows: slice | Tensor) -> SparseRows:
+        if isinstance(rows, slice):
+            first, last, step = rows.indices(len(self))
+            if step == 1:
+                starts = self.starts[first : max(first, last) + 1]
+                entries = slice(int(starts[0]), int(starts[-1]))
+                return SparseRows(starts - starts[0], self.columns[entries], self.values[entries], self.width)
+        part = self.matrix()[np.arange(len(self))[rows if isinstance(rows, slice) else rows.cpu().numpy()]]
+        return SparseRows(part.indptr.astype(np.int64), part.indices, part.data, self.width)
+
+    def to(self, device: torch.device) -> SparseRows:
+        """The same: sparse rows stay in main memory."""
+        return self
+
+    def cpu(self) -> SparseRows:
+        """The same."""
+        return self
+
+    def matrix(self) -> Any:
+        """As SciPy has them; shares memory."""
+        return scipy.sparse.csr_array((self.values, self.columns, self.starts), shape=(len(self), self.width))
+
+    def dense(self) -> Tensor:
+        """Written out in full (n, p)."""
+        return torch.from_numpy(self.matrix().toarray())
+
+    @cached_property
+    def squares(self) -> Tensor:
+        """Squared lengths (n,)."""
+        squared = self.values.astype(np.float64) ** 2
+        total = np.add.reduceat(np.append(squared, 0.0), self.starts[:-1]) if len(self) else squared[:0]
+        return torch.from_numpy(np.where(np.diff(self.starts) > 0, total, 0.0))
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """One number a row that depends on its content alone, that of the dense row."""
+        from softecm.kernels.sparse import content_keys
+
+        return content_keys(self.starts, self.columns, self.values, self.width)
+
+    def products(self, points: Tensor) -> Tensor:
+        """Inner products (n, k) with dense points (k, p); differentiable in these."""
+        found: Tensor = _Products.apply(points, self)  # type: ignore[no-untyped-call]
+        return found
+
+    def sums(self, weights: Tensor) -> Tensor:
+        """Sums (k, p) of the rows, weighted by the columns of ``weights`` (n, k)."""
+        from softecm.kernels.sparse import sums
+
+        given = np.ascontiguousarray(weights.detach().double().numpy())
+        found = sums(self.starts, self.columns, self.values, given, self.width)
+        return torch.from_numpy(found).to(weights.dtype)
+
+    def mean(self) -> Tensor:
+        """The mean of all rows (p,)."""
+        kind = torch.float32 if self.values.dtype == np.float32 else torch.float64
+        return self.sums(torch.full((len(self), 1), 1.0 / max(1, len(self)), dtype=kind))[0]
+
+    def in_full(self, what: str, k: int) -> Tensor:
+        """Written out, where what follows for k points fits in memory."""
+        if len(self) * k * self.width > EXPLAINED:
+            most = max(1, EXPLAINED // max(1, k * self.width))
+            raise ValueError(
+                f"X must have few rows for {what}, which writes down every column of sparse rows for every set; got "
+                f"{len(self)} of {self.width} columns. Give at most {most} rows at a time."
+            )
+        return self.dense()
+
+
+class _Products(torch.autograd.Function):
+    """Inner products of sparse rows with points, and back."""
+
+    @staticmethod
+    def forward(ctx: Any, points: Tensor, rows: SparseRows) -> Tensor:
+        from softecm.kernels.sparse import products
+
+        ctx.rows = rows
+        given = points.detach().double().numpy()
+        return torch.from_numpy(products(rows.starts, rows.columns, rows.values, given)).to(points.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
+        return ctx.rows.sums(slopes[0]), None

@@ -1,0 +1,176 @@
+"""Sparse rows give what dense rows give, and are never written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+
+import softecm
+from softecm import ECM, FCM, SoftECM, load_model
+from softecm.spaces.sparse import SparseRows
+
+
+def texts(n: int = 90, p: int = 30, topics: int = 3, *, seed: int = 0) -> sp.csr_array:
+    """Rows like TF-IDF: few words each, of length 1, from a few topics; some from two of them."""
+    rng = np.random.default_rng(seed)
+    words = np.full((topics, p), 0.1)
+    for k, own in enumerate(np.array_split(np.arange(p), topics)):
+        words[k, own] = 20.0
+    words /= words.sum(1, keepdims=True)
+    counts = np.array([rng.multinomial(p, words[i % topics]) for i in range(n)], dtype=np.float64)
+    rows = np.log1p(counts)
+    return sp.csr_array(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+X = texts()
+ROUTES = {
+    "default": lambda: SoftECM(3, tol=1e-11, random_state=0),
+    "cosine": lambda: SoftECM(3, metric="cosine", tol=1e-12, random_state=0),
+    "exact": lambda: SoftECM(3, relaxation="exact", tol=1e-11, random_state=0),
+    "penalty": lambda: SoftECM(3, relaxation="penalty", tol=1e-11, random_state=0),
+    "gap": lambda: SoftECM(3, relaxation="gap", lam=5.0, tol=1e-11, random_state=0),
+    "all pairs": lambda: SoftECM(3, max_cardinality=3, tol=1e-11, random_state=0),
+    "k-means++": lambda: SoftECM(3, init="k-means++", n_init=1, tol=1e-11, random_state=0),
+    "given starts": lambda: SoftECM(3, init=X.toarray()[:3], tol=1e-11),
+    "no outliers": lambda: SoftECM(3, delta=None, tol=1e-11, random_state=0),
+    "gradient": lambda: SoftECM(3, solver="gradient", max_iter=20, init=X.toarray()[:3], delta=1.0),
+    "ECM": lambda: ECM(3, beta=1.3, tol=1e-11, random_state=0),
+    "FCM": lambda: FCM(3, beta=1.3, tol=1e-11, random_state=0),
+}
+QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def close(a: Any, b: Any) -> None:
+    assert_allclose(a, b, rtol=0, atol=1e-9)
+
+
+def scaled(v: Any, to_one: bool) -> Any:
+    """Points, or their directions."""
+    return v / np.linalg.norm(v, axis=1, keepdims=True) if to_one else v
+
+
+@QUIET
+@pytest.mark.parametrize("route", ROUTES)
+def test_sparse_equals_dense(route):
+    sparse, dense = ROUTES[route]().fit(X), ROUTES[route]().fit(X.toarray())
+    assert sparse.focal_sets_ == dense.focal_sets_
+    close(sparse.partition_.masses, dense.partition_.masses)
+    close(sparse.objective_, dense.objective_)
+    length = route == "cosine"  # which says nothing about a prototype's
+    close(scaled(sparse.prototypes_, length), scaled(dense.prototypes_, length))
+    close(scaled(sparse.cluster_centers_, length), scaled(dense.cluster_centers_, length))
+    assert_array_equal(sparse.labels_, dense.labels_)
+
+
+def test_weights_count_as_copies():
+    weights = np.ones(X.shape[0])
+    weights[:10] = 2
+    weighed = ROUTES["default"]().fit(X, sample_weight=weights)
+    twice = ROUTES["default"]().fit(sp.vstack([X, X[:10]], format="csr"))
+    close(weighed.partition_.masses, twice.partition_.masses[: X.shape[0]])
+
+
+def test_links_are_heeded_as_in_dense_rows():
+    links = {"must_link": [(0, 1), (3, 4)], "cannot_link": [(0, 3)], "constraint_weight": 2.0}
+    sparse, dense = ROUTES["default"]().fit(X, **links), ROUTES["default"]().fit(X.toarray(), **links)
+    close(sparse.partition_.masses, dense.partition_.masses)
+
+
+@pytest.mark.parametrize("form", ["csc", "coo", "lil", "dok", "bsr"])
+def test_other_forms_and_matrices_are_converted(form):
+    found = FCM(3, random_state=0).fit(X.asformat(form))
+    close(found.cluster_centers_, FCM(3, random_state=0).fit(sp.csr_matrix(X)).cluster_centers_)
+
+
+def test_stored_zeros_and_cells_in_two_parts_mean_what_they_add_up_to():
+    coo = X.tocoo()
+    data = np.concatenate([coo.data / 2, coo.data / 2, [0.0]])
+    where = np.concatenate([coo.row, coo.row, [0]]), np.concatenate([coo.col, coo.col, [1]])
+    odd = sp.csr_matrix((data, where), shape=X.shape)
+    close(FCM(3, random_state=0).fit(odd).cluster_centers_, FCM(3, random_state=0).fit(X).cluster_centers_)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
+def test_new_objects_sparse_or_dense(metric):
+    new = texts(30, seed=1)
+    model = SoftECM(3, metric=metric, random_state=0).fit(X)
+    dense = SoftECM(3, metric=metric, random_state=0).fit(X.toarray())
+    close(model.transform(new), dense.transform(new.toarray()))
+    close(model.predict_partition(new.toarray()).masses, dense.predict_partition(new.toarray()).masses)
+    close(model.score(new), dense.score(new.toarray()))
+    close(model.explain(new), dense.explain(new.toarray()))
+    close(model.predict_partition(X).masses, model.partition_.masses)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
+def test_saved_without_the_sets_prototypes(tmp_path, metric):
+    model = SoftECM(3, metric=metric, random_state=0).fit(X)
+    assert len(model.model_.prototypes) == 3 < len(model.focal_sets_)
+    model.save(tmp_path / "m.safetensors")
+    back = load_model(tmp_path / "m.safetensors")
+    close(back.predict_partition(X).masses, model.partition_.masses)
+    close(back.prototypes_, model.prototypes_)
+
+
+def test_going_on_from_a_sparse_fit():
+    model = SoftECM(3, warm_start=True, random_state=0).fit(X)
+    before = model.partition_.masses
+    assert np.abs(model.fit(X).partition_.masses - before).max() < 1e-3
+
+
+def test_never_written_out(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("rows were written out")
+
+    monkeypatch.setattr(sp.csr_array, "toarray", refuse)
+    wide = texts(300, 400)
+    widest = []
+    monkeypatch.setattr(SparseRows, "dense", lambda rows: widest.append(len(rows)) or dense_rows(rows))
+    model = SoftECM(3, random_state=0).fit(wide)
+    model.predict(wide)
+    assert max(widest) < len(model.labels_)
+
+
+def dense_rows(rows: SparseRows) -> Any:
+    """Written out without SciPy."""
+    out = np.zeros((len(rows), rows.width))
+    out[np.repeat(np.arange(len(rows)), np.diff(rows.starts)), rows.columns] = rows.values
+    return torch.from_numpy(out)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "what"),
+    [
+        (SoftECM(3, metric="mahalanobis"), "mahalanobis"),
+        (SoftECM(3, metric="manhattan"), "manhattan"),
+        (SoftECM(3, metric="mixed"), "mixed"),
+        (softecm.CCM(3), "CCM"),
+        (softecm.CECM(3, metric="adaptive"), "sparse"),
+        (softecm.BCM(3), "BCM"),
+    ],
+    ids=str,
+)
+def test_refused_in_a_sentence_where_rows_would_be_written_out(estimator, what):
+    with pytest.raises(TypeError, match=rf"X must not be sparse .*{what}|{what}.*sparse"):
+        estimator.fit(X)
+
+
+def test_gaps_and_infinities_are_refused():
+    for bad in (np.nan, np.inf):
+        broken = X.copy()
+        broken.data[5] = bad
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            SoftECM(3).fit(broken)
+
+
+@QUIET
+def test_too_many_rows_to_explain():
+    wide = sp.random_array((40, 200_000), density=1e-4, random_state=0, format="csr")
+    model = FCM(2, init=wide[:2].toarray(), max_iter=1)
+    with pytest.raises(ValueError, match=r"few rows for explain.*Give at most 83 rows at a time"):
+        model.fit(wide).explain(sp.vstack([wide] * 3))
