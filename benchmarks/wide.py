@@ -4,10 +4,10 @@
 
 A few minutes on two idle cores. Every fit runs in a process of its own, after a small one that loads and compiles
 everything; "memory" is the highest resident memory of the fit above what the process held with the data loaded, "data" the
-bytes of the rows, "centres" those of c dense centres. Texts are made here: 20 topics, words as frequent as words are, TF-IDF,
-rows of length 1. The bounds of the last column: three times KMeans(n_init=10) and twice the data plus four times the centres
-for texts, twice KMeans for embeddings. ``beta`` is named where it is not the default: with more noise than structure in many
-columns, 1.2 pulls all prototypes together.
+bytes of the rows, "centres" those of c dense centres. Texts are made here: 20 topics, words as frequent as words are,
+TF-IDF, rows of length 1. The bounds of the last column: three times KMeans(n_init=10) and twice the data plus four times the
+centres for texts, twice KMeans for embeddings. ``beta`` is named where it is not the
+default: with more noise than structure in many columns, 1.2 pulls all prototypes together.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ class Peak:
         return self
 
     def watch(self):
+        """Until the block ends."""
         while not self.done.wait(0.002):
             self.most = max(self.most, resident())
 

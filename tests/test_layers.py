@@ -32,7 +32,7 @@ LAYERS = [
     ("readers", "readers"),
     ("data", "barycenters datasets series"),
     ("distances", "distances losses"),
-    ("objective, in equations", "objective objective.equations objective.evaluate"),
+    ("objective, in equations", "objective objective.equations objective.evaluate objective.pull"),
     ("solvers", "optim"),
     ("objective, as problems", "objective.links objective.linked objective.problem objective.relaxations"),
     ("report, explanations", "report explain"),

@@ -41,6 +41,7 @@ _WHERE = {
     "consensus": "softecm.belief",
     "load_model": "softecm.models",
     "CollapseWarning": "softecm._warnings",
+    "DriftWarning": "softecm._warnings",
     "EmptyClusterWarning": "softecm._warnings",
     "UnseenCategoryWarning": "softecm._warnings",
     "GradientDescent": "softecm.optim",
@@ -76,6 +77,7 @@ __all__ = [
     "CatECM",
     "CollapseWarning",
     "CredalPartition",
+    "DriftWarning",
     "ECMPlus",
     "ECMdd",
     "EmptyClusterWarning",
@@ -122,7 +124,7 @@ if TYPE_CHECKING:
         series,
         testing,
     )
-    from softecm._warnings import CollapseWarning, EmptyClusterWarning, UnseenCategoryWarning
+    from softecm._warnings import CollapseWarning, DriftWarning, EmptyClusterWarning, UnseenCategoryWarning
     from softecm.algorithms.bcm import BCM
     from softecm.algorithms.bpec import BPEC
     from softecm.algorithms.catecm import CatECM

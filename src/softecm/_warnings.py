@@ -11,6 +11,10 @@ class CollapseWarning(UserWarning):
     """Prototypes of different clusters have merged: the partition says nothing about groups."""
 
 
+class DriftWarning(UserWarning):
+    """Clusters have gone far from where they were when learning began."""
+
+
 class EmptyClusterWarning(UserWarning):
     """A cluster has lost all its mass: fewer clusters were found than asked for."""
 

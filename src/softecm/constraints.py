@@ -145,6 +145,62 @@ def sample_constraints(
     return Constraints(pairs[agree], pairs[~agree])
 
 
+def groups_of_labels(y: ArrayLike | None, n_clusters: int) -> tuple[Pairs, ...]:
+    """The objects of each known label, in the order of labels, where all clusters have one; empty else.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in groups_of_labels([1, -1, 0, 1], 2)]
+    [[2], [0, 3]]
+    """
+    given = np.asarray(y)
+    known = None if y is None else partial_labels(given)
+    names = np.empty(0) if known is None else np.unique(given[known])
+    return tuple(np.flatnonzero(given == name) for name in names) if len(names) == n_clusters else ()
+
+
+def links_of_labels(
+    y: ArrayLike | None, must_link: ArrayLike | None, cannot_link: ArrayLike | None, n_clusters: int
+) -> tuple[ArrayLike | None, ArrayLike | None]:
+    """Links with those that partial labels add: each known object with the next of its label and one of every other.
+
+    ``y`` without a -1 adds nothing: scikit-learn hands complete labels to clusterers, which have to ignore them.
+
+    Examples
+    --------
+    >>> must, cannot = links_of_labels([0, -1, 0, 1], None, None, 2)
+    >>> must.tolist(), cannot.tolist()
+    ([[0, 2]], [[0, 3], [2, 3]])
+    """
+    if y is None:
+        return must_link, cannot_link
+    given = np.asarray(y)
+    known = partial_labels(given)
+    if known is None:
+        return must_link, cannot_link
+    names = np.unique(given[known])
+    if len(names) > n_clusters:
+        raise ValueError(
+            f"y must name at most n_clusters={n_clusters} different groups; got {len(names)}: "
+            f"{', '.join(map(str, names[:10]))}. Ask for as many clusters, or write -1 where a label is not known."
+        )
+    groups = [known[given[known] == name] for name in names]
+    together = [np.stack([rows, np.roll(rows, -1)], 1) for rows in groups if len(rows) > 1]
+    apart = [np.stack([a, np.resize(b, len(a))], 1) for a in groups for b in groups if a is not b]
+    n = len(given)
+    must = [_pairs("must_link", must_link, n), *together]
+    cannot = [_pairs("cannot_link", cannot_link, n), *apart]
+    return _distinct(must), _distinct(cannot)
+
+
+def partial_labels(y: NDArray[np.generic]) -> Pairs | None:
+    """The objects whose label is known, where some are marked -1, "not known"; None where none is so marked."""
+    if y.ndim != 1 or y.dtype.kind not in "iuf":
+        return None
+    unknown = y == -1
+    return np.flatnonzero(~unknown) if unknown.any() else None
+
+
 def kept(labels: ArrayLike, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None) -> float:
     """The share of constraints that a hard labelling keeps; 1 where there is none.
 

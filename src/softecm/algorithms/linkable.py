@@ -1,19 +1,39 @@
-"""Estimators that take must-links and cannot-links."""
+"""Estimators that take what is known beforehand: links, labels of some objects, an earlier model, earlier batches."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, Self
 
-from softecm.algorithms.base import PrototypeFamily
-from softecm.fit.settings import Plan
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from softecm._checks import check_number
+from softecm._engine import threads
+from softecm._interrupts import interruptible
+from softecm._warnings import DriftWarning
+from softecm.algorithms.base import PrototypeFamily, in_blocks
+from softecm.belief import CredalPartition
+from softecm.constraints import groups_of_labels, links_of_labels, partial_labels
+from softecm.fit import learning, pipeline
+from softecm.fit.learning import Past
+from softecm.fit.prepare import in_memory
+from softecm.fit.settings import Plan, Prior, Settings
 from softecm.objective.linked import WeightedPairs
+from softecm.spaces.roles import without
+
+FAR = 0.5  # usual distances from its cluster: one that has gone further has drifted
 
 
 class LinkableFamily(PrototypeFamily):
-    """Members of the Soft-ECM family whose ``fit`` takes pairs of objects known to be together or apart."""
+    """Members of the Soft-ECM family: they heed links, known labels and an earlier model, and learn batch by batch."""
 
     takes_sparse = True
+    #: How far each cluster has gone since the first batch, in usual distances of an object from its cluster.
+    drift_: NDArray[np.float64]
+    _past: Past
 
     def fit(
         self,
@@ -24,11 +44,13 @@ class LinkableFamily(PrototypeFamily):
         must_link: Any = None,
         cannot_link: Any = None,
         constraint_weight: float = 1.0,
+        prior: Any = None,
+        prior_weight: float = 1.0,
         checkpoint: Any = None,
         checkpoint_every: int = 10,
         resume: Any = None,
     ) -> Self:
-        r"""Find the prototypes and the credal partition, heeding what is known about pairs of objects.
+        r"""Find the prototypes and the credal partition, heeding what is known beforehand.
 
         Links add to the objective what they add in CECM, for any metric and any beta:
 
@@ -43,9 +65,14 @@ class LinkableFamily(PrototypeFamily):
         Parameters
         ----------
         X : array-like of shape (n, p), or what the metric's space reads
-            Data in blocks are taken, too: a dask array or data frame, a list of delayed blocks (of series, say), or
-            :class:`softecm.distributed.ParquetBlocks`. Links then must be left out.
-        y : ignored
+            Sparse matrices are taken with "sqeuclidean" and "cosine", and stay sparse. So are data in blocks: a dask array
+            or data frame, a list of delayed blocks (of series, say), or :class:`softecm.distributed.ParquetBlocks`. Links
+            and labels then must be left out.
+        y : array-like of shape (n,), optional
+            Known labels of some objects, -1 where it is not known: objects of one label are linked as belonging together,
+            objects of different labels as apart. Where all ``n_clusters`` labels are there, the fit starts at the
+            means of their objects, and cluster k is the k-th label's. Without a -1 it is ignored, as all of
+            scikit-learn's clusterers do.
         sample_weight : array-like of shape (n,), optional
             How often each object counts; 2 is the same as giving it twice.
         must_link, cannot_link : array-like of shape (m, 2), optional
@@ -54,6 +81,13 @@ class LinkableFamily(PrototypeFamily):
         constraint_weight : float, default=1.0
             At least 0: the price :math:`\kappa` of a broken link, in units of the objects' mean distance to the barycentre
             of all. Larger obeys more links.
+        prior : fitted estimator, optional
+            An earlier model of objects like these, last year's say. Its clusters are where the fit starts, and pull at the
+            new ones: cluster k stays cluster k. Adds :math:`\rho \sum_k d(s_k, v_k)` to the objective, with :math:`s_k` its
+            prototypes.
+        prior_weight : float, default=1.0
+            At least 0: :math:`\rho` in numbers of objects of an average cluster. 1 puts a cluster about midway between the
+            earlier prototype and its new objects; 0 only starts there.
         checkpoint : path, optional
             File that keeps where the fit stands: written every ``checkpoint_every`` rounds and when it is interrupted.
         checkpoint_every : int, default=10
@@ -64,6 +98,131 @@ class LinkableFamily(PrototypeFamily):
         -------
         self
         """
+        known, plan = Prior.of(prior, prior_weight), Plan.of(checkpoint, checkpoint_every, resume)
+        if known is not None and plan is not None:
+            raise ValueError(
+                "checkpoint must be left out with prior, near whose clusters a fit ends soon; got both. Leave one out."
+            )
+        if y is not None and partial_labels(np.asarray(y)) is not None:
+            check_consistent_length(X, y)
+        seeds = groups_of_labels(y, self.n_clusters)
+        must_link, cannot_link = links_of_labels(y, must_link, cannot_link, self.n_clusters)
         pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
-        plan = Plan.of(checkpoint, checkpoint_every, resume)
-        return self._fit_to(replace(self._settings(), pairs=pairs, plan=plan), X, sample_weight)
+        self._forget()
+        chosen = replace(self._settings(), pairs=pairs, plan=plan, prior=known, seeds=seeds)
+        return self._fit_to(chosen, X, sample_weight)
+
+    def _forget(self) -> None:
+        for name in ("_past", "drift_"):
+            self.__dict__.pop(name, None)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, keep: float = 0.95) -> Self:
+        r"""Learn on with a batch of new objects; what was learned from earlier ones fades.
+
+        The first batch is fitted as by ``fit``. Each further one starts from the clusters there are, which its own objects
+        move to where the sums over all batches are least, earlier ones counting ``keep`` times as much as before: an exact
+        step, no rate. ``partition_`` and ``labels_`` are those of this batch. After ``fit``, learning goes on from its
+        clusters, its objects counting once each.
+
+        ``drift_`` says how far each cluster has gone since the first batch, in usual distances (the median) of an object
+        from its cluster; a :class:`softecm.DriftWarning` says when one has gone half of that further than chance may have
+        put it in the first batch, and again for every further half.
+
+        Parameters
+        ----------
+        X : data like the first batch, with the same columns; later batches may be as small as one object
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+        keep : float, default=0.95
+            Above 0, at most 1: what earlier objects count for after each batch. 1 never forgets; 0.95 remembers about twenty
+            batches.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softecm import FCM
+        >>> rng = np.random.default_rng(0)
+        >>> model = FCM(2, random_state=0)
+        >>> for _ in range(5):
+        ...     model = model.partial_fit(rng.normal(size=(40, 2)) + rng.choice([-5, 5], size=(40, 1)))
+        >>> model.cluster_centers_.round().astype(int).tolist()
+        [[-5, -5], [5, 5]]
+        """
+        fades = check_number(
+            "keep", keep, above=0, most=1, hint="1 never forgets; 0.95 remembers about twenty batches."
+        )
+        chosen = self._settings()
+        if in_blocks(X):
+            raise TypeError("X must be in memory for partial_fit: give one block after another, or all of them to fit.")
+        if not hasattr(self, "model_"):
+            return self._first_batch(chosen, X, sample_weight)
+        self._next_batch(chosen, X, sample_weight, fades)
+        return self
+
+    def _first_batch(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+        self._fit_to(chosen, X, sample_weight)
+        self._check_means()
+        objects, algorithm = self._batch(chosen, X, sample_weight), self._algorithm(self.model_.metric)
+        self._past = learning.past_of(algorithm, objects, chosen, self.model_)
+        self.drift_ = self._past.drift(self.model_)
+        return self
+
+    def _batch(self, chosen: Settings, X: Any, sample_weight: Any) -> Any:
+        """Objects like those of the first batch."""
+        model, X = self.model_, without(X, getattr(self, "left_out_", None))
+        return in_memory(
+            self._algorithm(model.metric), chosen, model.metric, self, X, sample_weight, runs=1, known=model.space
+        )
+
+    @interruptible()
+    def _next_batch(self, chosen: Settings, X: Any, sample_weight: Any, keep: float) -> None:
+        self._check_means()
+        algorithm, model = self._algorithm(self.model_.metric), self.model_
+        past = getattr(self, "_past", None) or self._past_of_fit(chosen)
+        with threads(chosen.n_jobs):
+            objects = self._batch(chosen, X, sample_weight)
+            past = past.faded(keep)
+            outcome = learning.next_batch(algorithm, objects, chosen, model, past)
+            found = pipeline.model_of(algorithm, objects, outcome)
+            partition = objects.partition(found)
+            past = past.plus(learning.past_of(algorithm, objects, chosen, found))
+        self._adopt(objects, found, outcome)
+        self._store(partition)
+        self._warn_if_unconverged()
+        self._say_drift(past)
+
+    def _past_of_fit(self, chosen: Settings) -> Past:
+        partition = getattr(self, "partition_", None)
+        if not isinstance(partition, CredalPartition):
+            raise TypeError(
+                "partial_fit must follow a fit in memory; the partition of this one is not here. Fit a batch first."
+            )
+        return learning.past_of_fit(chosen, self._algorithm(self.model_.metric), self.model_, partition)
+
+    def _check_means(self) -> None:
+        check_is_fitted(self)
+        metric = self.model_.metric
+        if not metric.is_quadratic:
+            name = metric.name or type(metric).__name__
+            raise TypeError(
+                f"metric must have means for prototypes for partial_fit; got {name}, of whose objects no "
+                "sums stay. Use 'sqeuclidean', 'mahalanobis' or 'mixed', or fit again with warm_start=True."
+            )
+
+    def _say_drift(self, past: Past) -> None:
+        before = getattr(self, "drift_", np.zeros(0))
+        self._past, self.drift_ = past, past.drift(self.model_)
+        unsure = past.unsure()
+        steps = [np.floor((drift - unsure).clip(0.0) / FAR) for drift in (before, self.drift_) if len(drift)]
+        if steps[-1].max(initial=0.0) > (steps[0].max(initial=0.0) if len(steps) > 1 else 0.0):
+            furthest = int((self.drift_ - unsure).argmax())
+            warnings.warn(
+                f"cluster {furthest} has gone {self.drift_[furthest]:.2g} usual distances of an object from where it was in "
+                "the first batch (drift_): what was said of it then may no longer hold. Fit anew to measure from here.",
+                DriftWarning,
+                stacklevel=4,
+            )

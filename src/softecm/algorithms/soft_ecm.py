@@ -104,6 +104,7 @@ def _model(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Pric
         "solver": chosen.solver,
         "weights": objects.weights,
         "links": links,
+        "pull": chosen.pull,
         "tol": chosen.tol,
     }
 

@@ -40,6 +40,7 @@ from softecm.files.expected import (
     text,
 )
 from softecm.files.values import Node, own_classes
+from softecm.fit.learning import Past
 from softecm.fit.model import PrototypeModel
 from softecm.spaces import Table
 from softecm.spaces.dissimilarities import Dissimilarities
@@ -238,6 +239,17 @@ FIELDS: dict[str, dict[str, Check]] = {
     },
     "AffineDistance": {"squared": flag, "shift": number(NOT_NEGATIVE), "floor": number(NOT_NEGATIVE)},
     "MedoidMixture": {"base": metric, "focal": own("FocalSets"), "gamma": number(NOT_NEGATIVE)},
+    "Past": {
+        "curvature": anything,  # these three: see ``_check_past``
+        "moment": anything,
+        "first": anything,
+        "weight": number(NOT_NEGATIVE),
+        "median": number(NOT_NEGATIVE),
+        "mad": number(NOT_NEGATIVE),
+        "held": array("c c", allowed=NOT_NEGATIVE),
+        "counts": array("c", allowed=NOT_NEGATIVE),
+        "unit": number(NOT_NEGATIVE),
+    },
     "GradientDescent": {
         "learning_rate": number(POSITIVE),
         "inner_tol": number(NOT_NEGATIVE),
@@ -270,6 +282,8 @@ STATE: dict[str, Check] = {
     "constraint_residual_": number(Range(0, np.inf)),
     "feature_names_in_": listed(text(), kind="objects", size="p"),
     "left_out_": mapped(text()),
+    "_past": own("Past"),
+    "drift_": array("c", allowed=Range(0, np.inf)),
     "metric_reason_": text(),
     "_runs": mapped(anything),
 }
@@ -317,6 +331,21 @@ def check_agreement(estimator: EvidentialClusterer) -> None:
         if getattr(estimator, "delta_", model.delta) != model.delta:
             raise Misfit("delta_ is not the delta of model_")
         _check_model(model)
+        past = getattr(estimator, "_past", None)
+        if isinstance(past, Past):
+            _check_past(past, model)
+
+
+def _check_past(past: Past, model: PrototypeModel) -> None:
+    """What earlier batches left behind fits the prototypes that they pull at."""
+    c, shape = model.focal.n_clusters, tuple(model.prototypes.shape[1:])
+    if past.first.shape != (c, *shape):
+        raise Misfit("_past.first should have the shape of the clusters' prototypes")
+    if past.moment.ndim < 2 or tuple(past.moment.shape[1:]) != shape or len(past.moment) not in (c, len(model.focal)):
+        raise Misfit("_past.moment should have the shape of prototypes")
+    wide = torch.Size([len(past.moment), *(1,) * len(shape)])
+    if past.curvature.shape not in (past.moment.shape, wide) or bool((past.curvature < 0).any()):
+        raise Misfit("_past.curvature should hold weights of prototypes")
 
 
 def _check_model(model: PrototypeModel) -> None:

@@ -31,6 +31,7 @@ OWN: dict[str, tuple[str, ...] | None] = {
     "softecm.distances.affine": ("AffineDistance",),
     "softecm.distances.medoid_mixture": ("MedoidMixture",),
     "softecm.distances.mismatches": ("ExpectedMismatches",),
+    "softecm.fit.learning": ("Past",),
     "softecm.fit.model": ("PrototypeModel",),
 }
 NEVER = ("FunctionMetric",)  # holds a user's code

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from softecm._fingerprint import warn_unseen
@@ -20,8 +21,9 @@ from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, Objects
-from softecm.fit.settings import Settings
-from softecm.fit.stages import BETA, Stage, discover, quicker, refined
+from softecm.fit.settings import Prior, Settings
+from softecm.fit.stages import BETA, Stage, discover, quicker, refined, renewed
+from softecm.objective.pull import Pull
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,10 @@ def _planned(
     """Everything that is "auto" found."""
     if checkpoints is not None and checkpoints.reached == "sets":
         return _resumed(objects, chosen, checkpoints)
+    if chosen.prior is not None:
+        return _from_prior(algorithm, objects, chosen, chosen.prior, callback)
+    if chosen.seeds and chosen.staged and isinstance(objects, InMemory) and not objects.metric.discrete:
+        return _from_labels(algorithm, objects, chosen, callback)
     if chosen.warm_start and last is not None:
         return _continued(algorithm, objects, chosen, last, callback)
     stage, found, keeps = None, chosen, False
@@ -105,7 +111,7 @@ def _planned(
         found = replace(found, solver=quicker(objects, found))
     else:
         start = pipeline.starts(algorithm, objects, found, chosen.random_state)
-    return Planned(found if keeps else _settled(objects, found), start, stage, keeps)
+    return Planned(found if keeps else settled(objects, found), start, stage, keeps)
 
 
 def _discovered(
@@ -129,7 +135,7 @@ def _resumed(objects: Objects[Any], chosen: Settings, checkpoints: Checkpoints) 
     """As a checkpoint of the last loop has it."""
     sets, delta = checkpoints.facts["sets"], checkpoints.facts["delta"]
     found = replace(chosen, focal=FocalSets.of(chosen.n_clusters, sets), delta=delta)
-    return Planned(_settled(objects, found), checkpoints.start)
+    return Planned(settled(objects, found), checkpoints.start)
 
 
 def _continued(
@@ -147,10 +153,64 @@ def _continued(
         return Planned(found, algorithm.from_clusters(objects, found, stage.single.solution, 0), stage, True)
     focal = last.focal if chosen.finds_sets and last.focal.n_clusters == chosen.n_clusters else chosen.focal
     delta = last.delta if isinstance(chosen.delta, str) else chosen.delta
-    found = _settled(objects, replace(chosen, focal=focal, delta=delta))
+    found = settled(objects, replace(chosen, focal=focal, delta=delta))
     if last.focal != focal:
         return Planned(found, pipeline.starts(algorithm, objects, found, chosen.random_state))
     return Planned(found, algorithm.continued(objects, found, last))
+
+
+def _from_prior(
+    algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, prior: Prior, callback: Callback | None
+) -> Planned:
+    """From the clusters of an earlier model, which pull; delta and sets are found anew where they are to be found."""
+    c, last = chosen.n_clusters, prior.model
+    _check_prior(objects, last, c)
+    clusters = objects.space.encode_prototypes(last.space.decode(last.prototypes[:c])).to(chosen.dtype)
+    weights = torch.full((c,), prior.weight * objects.weight / c, dtype=chosen.dtype)
+    chosen = replace(chosen, pull=Pull(clusters, weights))
+    stage = renewed(algorithm, objects, chosen, _alone(objects, chosen, clusters), callback)
+    keeps = chosen.staged and chosen.keeps_clusters and algorithm.adds_sets
+    found = _measured(chosen, stage)
+    start = algorithm.from_clusters(objects, found, stage.single.solution, 0)
+    return Planned(found if keeps else settled(objects, found), start, stage, keeps)
+
+
+def _from_labels(
+    algorithm: Algorithm[Any], objects: InMemory[Any], chosen: Settings, callback: Callback | None
+) -> Planned:
+    """From the means of objects with known labels, which links then hold; delta and sets are found around these."""
+    at = [torch.as_tensor(rows, device=objects.device) for rows in chosen.seeds]
+    clusters = torch.cat([objects.space.middle(objects.x, rows) for rows in at]).to(chosen.dtype)
+    stage = renewed(algorithm, objects, replace(chosen, max_iter=1), _alone(objects, chosen, clusters), callback)
+    return Planned(settled(objects, _measured(chosen, stage)), clusters[None], stage)
+
+
+def _alone(objects: Objects[Any], chosen: Settings, clusters: Tensor) -> PrototypeModel:
+    """Clusters (c, *shape) as the model of an earlier fit that found nothing else."""
+    simple = FocalSets.up_to(chosen.n_clusters, 1)
+    return PrototypeModel(objects.metric, objects.space, simple, clusters.cpu(), chosen.alpha, chosen.beta, None, 0.0)
+
+
+def _measured(chosen: Settings, stage: Stage) -> Settings:
+    """With the delta and the sets of a stage, where they were to be found."""
+    delta = stage.delta if isinstance(chosen.delta, str) else chosen.delta
+    return replace(chosen, delta=delta, focal=stage.focal if chosen.finds_sets else chosen.focal)
+
+
+def _check_prior(objects: Objects[Any], prior: PrototypeModel, c: int) -> None:
+    """Refuse prototypes that can't pull at those of these objects."""
+    before, now = prior.space.prototype_shape(prior.prototypes), objects.space.prototype_shape(objects.like())
+    if type(prior.space) is not type(objects.space) or before != now or objects.metric.discrete:
+        theirs, ours = type(prior.space).__name__, type(objects.space).__name__
+        raise ValueError(
+            f"prior must be a model of objects like these, with prototypes of shape {now} in {ours}; got one with "
+            f"prototypes of shape {before} in {theirs}. Give a model fitted to the same columns, or leave prior out."
+        )
+    if prior.focal.n_clusters != c:
+        raise ValueError(
+            f"prior must have as many clusters as are asked for, n_clusters={c}; got a model of {prior.focal.n_clusters}. "
+            "Its clusters and the new ones are the same, one by one."
+        )
 
 
 def _check_alike(objects: Objects[Any], last: PrototypeModel) -> None:
@@ -163,7 +223,7 @@ def _check_alike(objects: Objects[Any], last: PrototypeModel) -> None:
         )
 
 
-def _settled(objects: Objects[Any], chosen: Settings) -> Settings:
+def settled(objects: Objects[Any], chosen: Settings) -> Settings:
     """Relaxation and lambda as a run of all sets at once takes them."""
     relaxation = chosen.relaxation
     if relaxation == "auto":
@@ -184,7 +244,7 @@ def _solved(
 ) -> list[Outcome]:
     """Cells that are solved together."""
     if plans[0].keeps:
-        return _with_sets(algorithm, objects, plans, callback)
+        return with_sets(algorithm, objects, plans, callback)
     links, chosen = None, plans[0].chosen
     if stopped(callback):
         checkpoints = None  # its file says how to go on from where the fit was stopped
@@ -206,7 +266,7 @@ def _solved(
     return [replace(outcome, runs=table) for outcome, table in zip(outcomes, runs, strict=True)]
 
 
-def _with_sets(
+def with_sets(
     algorithm: Algorithm[Any], objects: Objects[Any], plans: Sequence[Planned], callback: Callback | None
 ) -> list[Outcome]:
     """The first stage's clusters, fitted again where beta is another, and the sets they make."""

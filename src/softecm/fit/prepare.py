@@ -221,19 +221,25 @@ def in_memory(
     sample_weight: Any,
     *,
     runs: int,
+    known: Space | None = None,
 ) -> InMemory[Any]:
-    """Check and encode data for so many runs at once, and measure it; ``owner`` is the estimator, left as it is."""
-    space = space_for(algorithm, metric, X)
+    """Check and encode data for so many runs at once, and measure it; ``owner`` is the estimator, left as it is.
+
+    ``known`` is the space of an earlier batch, whose columns these objects must have; they may then be few.
+    """
+    space = space_for(algorithm, metric, X) if known is None else known
     checked = copy.copy(owner)
-    raw = space.check(checked, X, reset=True)
+    raw = space.check(checked, X, reset=known is None)
     if not isinstance(space, Dissimilarities):
         refuse_dissimilarities(raw)
     columns = Columns.of(checked)
     given = None if sample_weight is None else check_weights(sample_weight, raw)
-    space = fitted_space(space, raw, columns.names, chosen.dtype, given)
+    if known is None:
+        space = fitted_space(space, raw, columns.names, chosen.dtype, given)
     x = space.encode(raw)
     n = len(x)
-    check_enough(chosen.n_clusters, n)
+    if known is None:
+        check_enough(chosen.n_clusters, n)
     algorithm.check_size(metric, chosen, n)
     device = _device(algorithm, chosen, metric, space, x, runs)
     counts = np.ones(n) if given is None else given

@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import choose_dtype
 from softecm.belief import FocalSets
 from softecm.files import check_file, check_replaced
 from softecm.fit.loop import Callback
+from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Progress
 from softecm.objective.linked import Pairs
 from softecm.objective.problem import RELAXATIONS
+from softecm.objective.pull import Pull
 from softecm.optim import Accelerated, Closed, Descent, GradientDescent
 
 logger = logging.getLogger("softecm")
@@ -66,6 +70,29 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Prior:
+    """An earlier model, and how much each of its clusters counts, in objects of an average cluster."""
+
+    model: PrototypeModel
+    weight: float
+
+    @staticmethod
+    def of(prior: Any, weight: Any) -> Prior | None:
+        """From the arguments of ``fit``; None where there is none."""
+        hint = "1 counts an old prototype as much as all objects of an average cluster; 0 ignores it."
+        price = check_number("prior_weight", weight, least=0, hint=hint)
+        if prior is None:
+            return None
+        model = getattr(prior, "model_", None)
+        if not isinstance(model, PrototypeModel) or model.prototypes.ndim < 2:
+            raise ValueError(
+                f"prior must be a fitted model with prototypes, such as a SoftECM after fit; got {type(prior).__name__}. "
+                "Fit it first, or read it with load_model."
+            )
+        return Prior(model, price)
+
+
+@dataclass(frozen=True)
 class Settings:
     """A Soft-ECM problem with every choice made; what an estimator's parameters come down to."""
 
@@ -91,6 +118,9 @@ class Settings:
     finds_sets: bool = False  # each cluster and each pair of neighbouring clusters, which are found
     pairs: Pairs | None = None  # must-links and cannot-links
     plan: Plan | None = None  # where checkpoints go
+    seeds: tuple[NDArray[np.int64], ...] = ()  # objects of a known label each, in the place of starts
+    prior: Prior | None = None  # an earlier model whose clusters pull at the new ones
+    pull: Pull | None = None  # prototypes known before, or what objects seen before leave behind
     gain: float = 0.0  # a run also ends when a round gains less than this part of its objective
 
     @property

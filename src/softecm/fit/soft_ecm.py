@@ -18,6 +18,7 @@ from softecm.objective import mass_cost
 from softecm.objective.linked import LinkedProblem
 from softecm.objective.links import Links
 from softecm.objective.problem import RELAXATIONS, SoftECMProblem, constraint_residual, make_solver
+from softecm.objective.pull import Pull
 from softecm.objective.relaxations import Exact, has_barycenters
 from softecm.optim import Solver
 from softecm.spaces.base import Encoded
@@ -39,6 +40,7 @@ class Model(TypedDict, total=False):
     solver: str | Solver
     weights: Tensor | None
     links: Links | None
+    pull: Pull | None
     tol: float
 
 
@@ -56,6 +58,7 @@ def soft_ecm_problem(
     solver: str | Solver = "auto",
     weights: Tensor | None = None,
     links: Links | None = None,
+    pull: Pull | None = None,
     tol: float = 1e-4,
 ) -> SoftECMProblem | LinkedProblem:
     """The relaxed problem of eq. 6 for as many runs as ``like`` (runs, ...) has, on its device."""
@@ -68,7 +71,8 @@ def soft_ecm_problem(
         )
     cost = mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=weights)
     kept = RELAXATIONS[relaxation](metric, focal, strength)
-    problem = SoftECMProblem(metric, x, cost, kept, make_solver(solver, metric), tol)
+    pull = None if pull is None else pull.to(like)
+    problem = SoftECMProblem(metric, x, cost, kept, make_solver(solver, metric), tol, pull)
     return problem if links is None else LinkedProblem.of(problem, links)
 
 
@@ -106,6 +110,8 @@ def soft_ecm(
         How much each object counts.
     links : Links, optional
         Must-links and cannot-links between objects.
+    pull : Pull, optional
+        Prototypes known before.
     callback, groups, checkpointer, gain : as for :func:`softecm.fit.loop.iterate`
     """
     how: LoopOptions = {"callback": callback, "groups": groups, "checkpointer": checkpointer, "gain": gain}

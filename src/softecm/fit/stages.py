@@ -131,6 +131,22 @@ def refined(
     return Stage(single, None, last.delta if auto else chosen.delta, last.focal, 0)  # type: ignore[arg-type]
 
 
+def renewed(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    chosen: Settings,
+    last: PrototypeModel,
+    callback: Callback | None,
+) -> Stage:
+    """Single clusters from where an earlier fit left them; delta and sets are measured anew."""
+    stage = refined(algorithm, objects, chosen, last, callback)
+    focal, cut = neighbours(algorithm, objects, stage.single)
+    delta = stage.delta
+    if isinstance(chosen.delta, str):
+        delta = robust_delta(algorithm, objects, objects, stage.single, _first(objects), OUTLYING)
+    return replace(stage, delta=delta, focal=focal, cut=cut)
+
+
 def _started(
     algorithm: Algorithm[Any],
     objects: Objects[Any],
@@ -258,8 +274,13 @@ def neighbours(algorithm: Algorithm[Any], objects: Objects[Any], single: Outcome
     """Each cluster, and pairs of neighbouring clusters; how many such pairs were left out."""
     c = single.chosen.n_clusters
     apart = algorithm.between(objects, single.solution, c)[single.best]
-    near = gabriel(apart ** (2.0 / objects.metric.degree))
     held = objects.second_nearest(pipeline.model_of(algorithm, objects, single))
+    return neighbouring(apart, objects.metric.degree, held)
+
+
+def neighbouring(apart: NDArray[np.float64], degree: float, held: NDArray[np.float64]) -> tuple[FocalSets, int]:
+    """The same from distances between clusters (c, c) and the weight of the objects between two of them (c, c)."""
+    c, near = len(apart), gabriel(apart ** (2.0 / degree))
     pairs = [(a, b) for a in range(c) for b in range(a + 1, c) if near[a, b] and held[a, b] > 0]
     kept = sorted(pairs, key=lambda pair: -held[pair])[: PAIRS * c]
     if len(kept) < len(pairs):

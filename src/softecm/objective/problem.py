@@ -16,6 +16,7 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import tensor_of
 from softecm.objective import MassCost, Previous, evaluate, inertia, set_members, with_masses
 from softecm.objective.proximal import stationary
+from softecm.objective.pull import Pull
 from softecm.objective.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 from softecm.optim import Closed, Descent, GradientDescent, Solver, State
 from softecm.spaces.base import Encoded
@@ -42,6 +43,7 @@ class SoftECMProblem:
     relaxation: Relaxation
     solver: Solver
     tol: float
+    pull: Pull | None = None
     rises: ClassVar[str] = "refused"
 
     @property
@@ -74,6 +76,8 @@ class SoftECMProblem:
         prototypes = expanded.detach()
         previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
         evaluation = evaluate(self.metric, self.x, prototypes, self.cost, previous=previous, tol=self.tol)
+        if self.pull is not None:
+            evaluation = self.pull.added(self.metric, evaluation, prototypes)
         constraint = self.relaxation.constraint(prototypes, None if before is None else before.inner)
         gradient = self._pull_back(evaluation.gradient + constraint.gradient, leaf, expanded)
         return State(
@@ -155,6 +159,10 @@ class SoftECMProblem:
             with torch.enable_grad():
                 expanded = self.relaxation.expand(leaf)
             value, gradient = data(expanded.detach())
+            if self.pull is not None and not self.metric.is_quadratic:  # whose sums hold it already
+                price, slope = self.pull.cost(self.metric, expanded)
+                value, gradient = value + price, gradient.clone()
+                gradient[:, : slope.shape[1]] += slope
             constraint = self.relaxation.constraint(expanded.detach(), state.inner)
             return value + constraint.cost, self._pull_back(gradient + constraint.gradient, leaf, expanded)
 

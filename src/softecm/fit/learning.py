@@ -1,0 +1,170 @@
+r"""Learn on: a batch of objects after another, those of earlier batches known by what they left behind.
+
+Where barycentres are means, the prototype step needs of an object nothing but what it adds to the sums of weights and of
+weighted objects. So the sums stay when the objects go, fade with every batch, and pull at the prototypes of the next
+(:mod:`softecm.objective.pull`): a batch is fitted to its end, with the masses of its own objects minimised out and those of
+earlier ones as they were. Where the user left them open, delta and the sets of neighbours are measured over faded batches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.belief import CredalPartition, FocalSets
+from softecm.distances.blocks import distances_of
+from softecm.fit import pipeline
+from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.fitting import Planned, settled, with_sets
+from softecm.fit.model import PrototypeModel
+from softecm.fit.pipeline import Outcome
+from softecm.fit.prepare import Objects
+from softecm.fit.settings import Settings
+from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, neighbouring
+from softecm.objective import evaluate
+from softecm.objective.pull import Pull
+
+
+@dataclass(frozen=True)
+class Past:
+    """What objects that were seen before leave behind."""
+
+    curvature: Tensor  # (k, ...), sums of weights of the first k sets
+    moment: Tensor  # (k, *shape), of weighted objects
+    weight: float  # of the objects
+    median: float  # of the roots of the distances to the nearest cluster
+    mad: float  # of their deviations from it
+    held: Tensor  # (c, c), weight of the objects between two clusters
+    first: Tensor  # (c, *shape), the clusters of the first batch
+    counts: Tensor  # (c,), what they held
+    unit: float  # the usual root distance then
+
+    def faded(self, keep: float) -> Past:
+        """All of it counting for less."""
+        kept = {name: getattr(self, name) * keep for name in ("curvature", "moment", "weight", "held")}
+        return replace(self, **kept)
+
+    def plus(self, batch: Past) -> Past:
+        """With a batch more."""
+        total = self.weight + batch.weight
+        share = batch.weight / total if total > 0 else 1.0
+        return replace(
+            self,
+            curvature=self.curvature + batch.curvature,
+            moment=self.moment + batch.moment,
+            weight=total,
+            median=(1.0 - share) * self.median + share * batch.median,
+            mad=(1.0 - share) * self.mad + share * batch.mad,
+            held=self.held + batch.held,
+        )
+
+    def pull(self) -> Pull:
+        """How the next batch feels it."""
+        there = self.curvature > 0
+        points = self.moment / torch.where(there, self.curvature, 1.0)
+        return Pull(points, torch.where(there, self.curvature, 0.0))
+
+    def drift(self, model: PrototypeModel) -> NDArray[np.float64]:
+        """How far each cluster has gone since the first batch, in usual distances of an object from its cluster (c,)."""
+        between = distances_of(model.metric, self.first, model.prototypes[: len(self.first)]).diagonal()
+        gone = between.double().numpy() ** (1.0 / model.metric.degree)
+        return np.asarray(gone / self.unit if self.unit > 0 else np.where(gone > 0, np.inf, 0.0))
+
+    def unsure(self) -> NDArray[np.float64]:
+        """How far chance may have put each cluster of the first batch, in the same unit: two standard errors of a mean."""
+        return np.asarray(2.0 / np.sqrt(np.maximum(self.counts.double().numpy(), 1.0)))
+
+
+def keeps_clusters(algorithm: Algorithm[Any], chosen: Settings) -> bool:
+    """Whether clusters are found alone and sets added to them."""
+    return chosen.staged and chosen.keeps_clusters and algorithm.adds_sets
+
+
+def past_of(algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, model: PrototypeModel) -> Past:
+    """What a batch leaves behind that ended at a model."""
+    c = chosen.n_clusters
+    simple = FocalSets.up_to(c, 1)
+    alone = replace(model, focal=simple, prototypes=model.prototypes[:c])
+    learned = model
+    if keeps_clusters(algorithm, chosen):
+        learned = replace(alone, delta=model.delta if model.close is None else model.close)
+    places = learned.whole()[None].to(objects.device)
+    prices = Prices.same(1, alpha=model.alpha, beta=model.beta, delta=learned.delta)
+    found = evaluate(model.metric, objects.x, places, prices.cost(learned.focal, places, objects.weights))
+    assert found.curvature is not None and found.moment is not None  # noqa: PT018 -- quadratic metrics only
+    median, mad = objects.nearest_spread(alone)
+    held = torch.from_numpy(objects.second_nearest(alone))
+    curvature, moment = found.curvature[0].cpu(), found.moment[0].cpu()
+    counts = curvature.flatten(1).amax(1)[:c]
+    return Past(curvature, moment, objects.weight, median, mad, held, alone.prototypes, counts, median)
+
+
+def past_of_fit(chosen: Settings, algorithm: Algorithm[Any], model: PrototypeModel, partition: CredalPartition) -> Past:
+    """About what the objects of a whole fit left behind, from their masses: each counts once, sums lie on the prototypes."""
+    c = chosen.n_clusters
+    masses = partition.masses[:, 1:]
+    sizes = model.focal.cardinalities.astype(np.float64)
+    if keeps_clusters(algorithm, chosen):
+        raised = partition.pignistic() ** model.beta * (1.0 - partition.masses[:, :1])
+        places = model.prototypes[:c]
+    else:
+        raised, places = masses**model.beta * sizes**model.alpha, model.whole()
+    weights = torch.from_numpy(raised.sum(0)).to(places)
+    held = np.zeros((c, c))
+    for number, members in enumerate(model.focal.sets):
+        if len(members) == 2:
+            held[members] = masses[:, number].sum() + 1e-9
+    mad = 0.0
+    if model.delta is not None and model.close is not None:
+        mad = max(0.0, (model.delta - model.close) / ((OUTLYING - CLOSE) * MAD))
+    median = 0.0 if model.delta is None else max(0.0, model.delta - OUTLYING * MAD * mad)
+    tail = (1,) * (places.ndim - 1)
+    curvature = weights.reshape(-1, *tail)
+    total, first = float(len(masses)), model.prototypes[:c]
+    between = torch.from_numpy(held)
+    return Past(curvature, curvature * places, total, median, mad, between, first, weights[:c], median)
+
+
+def next_batch(
+    algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, last: PrototypeModel, past: Past
+) -> Outcome:
+    """One more batch, from where the last ended, with the past pulling at it."""
+    chosen = replace(chosen, pull=past.pull())
+    if keeps_clusters(algorithm, chosen):
+        return _clusters_first(algorithm, objects, chosen, last, past)
+    delta = last.delta if isinstance(chosen.delta, str) else chosen.delta
+    found = settled(objects, replace(chosen, focal=last.focal, delta=delta))
+    start = last.whole().to(chosen.dtype)[None]
+    return pipeline.solve(algorithm, objects, [found], [start], callback=chosen.callback)[0]
+
+
+def _clusters_first(
+    algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, last: PrototypeModel, past: Past
+) -> Outcome:
+    c = chosen.n_clusters
+    simple = FocalSets.up_to(c, 1)
+    auto = isinstance(chosen.delta, str)
+    close = last.close if auto else chosen.delta
+    if auto and past.mad > 0 and past.weight >= ENOUGH * c:
+        close = past.median + CLOSE * MAD * past.mad
+    alone = replace(chosen, focal=simple, lam=0.0, relaxation="exact", pairs=None, delta=close)
+    start = last.prototypes[:c].to(chosen.dtype)[None]
+    (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=chosen.callback)
+    here = pipeline.model_of(algorithm, objects, single)
+    median, mad = objects.nearest_spread(here)
+    share = objects.weight / (past.weight + objects.weight)
+    both = (1.0 - share) * past.median + share * median, (1.0 - share) * past.mad + share * mad
+    delta = (both[0] + OUTLYING * MAD * both[1] or last.delta) if auto else chosen.delta
+    focal = chosen.focal
+    if chosen.finds_sets:
+        held = past.held.numpy() + objects.second_nearest(here)
+        focal, _ = neighbouring(algorithm.between(objects, single.solution, c)[0], objects.metric.degree, held)
+    found = replace(chosen, delta=delta, focal=focal)
+    stage = Stage(single, None, delta, focal, 0)  # type: ignore[arg-type]
+    plan = Planned(found, algorithm.from_clusters(objects, found, single.solution, 0), stage, True)
+    return with_sets(algorithm, objects, [plan], chosen.callback)[0]
