@@ -142,7 +142,7 @@ def between(n=200, seed=11):
     """Two long groups that run together, so that labels must say where one ends."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(2, size=n)
-    return np.stack([rng.normal(size=n) * 1.2, labels * 2.0 + 0.4 * rng.normal(size=n)], 1), labels
+    return np.stack([rng.normal(size=n) * 1.5, labels * 2.0 + 0.4 * rng.normal(size=n)], 1), labels
 
 
 def test_some_labels_help():

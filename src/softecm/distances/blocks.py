@@ -10,6 +10,7 @@ from torch import Tensor
 from softecm._text import place
 from softecm.distances.base import SemiMetric
 from softecm.spaces.base import Encoded
+from softecm.spaces.combinations import Whole
 from softecm.spaces.sparse import SparseRows
 
 BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
@@ -20,6 +21,8 @@ def blocks(x: Encoded, prototypes: Tensor) -> list[slice]:
     """Cut objects so that a block's distances to all prototypes (k, *shape) fit in a block."""
     # A pair costs as many numbers as a prototype has: differences taken by broadcasting, or sums over alignments. Sparse
     # rows are multiplied as they are.
+    if isinstance(x, Whole):
+        return [slice(0, len(x))]
     each = len(prototypes) if isinstance(x, SparseRows) else prototypes.numel()
     n, size = len(x), max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, each))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]

@@ -82,6 +82,10 @@ class ClosedForm(ABC):  # noqa: B024 -- all of it is optional; a subclass says w
         """
         return None
 
+    def combined(self, x: Any) -> SemiMetric | None:
+        """The metric to prototypes written as combinations of these objects, where these are shorter; None: they are not."""
+        return None
+
     def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
         """Distances (n, k) to the barycentres of some points under ``weights`` (k, c), without these barycentres.
 

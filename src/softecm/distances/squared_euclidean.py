@@ -95,6 +95,12 @@ class VectorMeans(ClosedForm):
         """For sparse rows: no derivative is needed, so none is prepared."""
         return (squared_differences(x, v), partial(weighted_sums, x)) if isinstance(x, SparseRows) else None
 
+    def combined(self, x: Rows) -> SemiMetric | None:
+        """For sparse rows that are fewer than their columns."""
+        from softecm.distances.combined import CombinedSquares
+
+        return CombinedSquares(x) if isinstance(x, SparseRows) and len(x) < x.width else None
+
     def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor:
         """Huygens: the mean of the squared distances to the points, less the points' own spread about their mean."""
         shares = weights / weights.sum(1, keepdim=True)

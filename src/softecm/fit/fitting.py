@@ -272,7 +272,7 @@ def with_sets(
     """The first stage's clusters, fitted again where beta is another, and the sets they make."""
     alone = [_single(plan) for plan in plans]
     singles = [plan.stage.single for plan in plans if plan.stage is not None]
-    again = [i for i, chosen in enumerate(alone) if chosen.beta != BETA]
+    again = [i for i, chosen in enumerate(alone) if _finds_others(chosen.beta, singles[i].chosen.beta)]
     if again:
         starts = [plans[i].start for i in again]
         moved = pipeline.solve(algorithm, objects, [alone[i] for i in again], starts, callback=callback)
@@ -288,6 +288,14 @@ def with_sets(
         replace(outcome, runs=None if plan.stage is None else plan.stage.runs, close=_number(_single(plan).delta))
         for outcome, plan in zip(outcomes, plans, strict=True)
     ]
+
+
+def _finds_others(beta: float, first: float) -> bool:
+    """Whether a beta has clusters of its own, those of the first stage being found with another.
+
+    A larger one than that where the first stage had to go below its usual beta has not: it pulls all clusters together.
+    """
+    return beta != first and (first == BETA or beta < first)
 
 
 def _in_last_terms(solution: Solution, singles: Solution) -> Solution:

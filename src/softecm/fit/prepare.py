@@ -26,6 +26,7 @@ from softecm.fit.settings import Settings
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective.relaxations import has_barycenters
 from softecm.spaces.base import Encoded, Space
+from softecm.spaces.combinations import Whole
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
@@ -285,6 +286,15 @@ def coarsened(algorithm: Preparation[Any], objects: Objects[Any]) -> InMemory[An
     distances = algorithm.from_center(metric, space, x, objects.weights, objects.device)
     spread = float(np.average(distances, weights=objects.counts))
     return replace(objects, metric=metric, space=space, x=x, distances=distances, spread=spread)
+
+
+def shortened(objects: Objects[Any]) -> InMemory[Any] | None:
+    """The same objects with prototypes as combinations of them, where that is shorter; None where it is not."""
+    form = objects.metric.closed_form
+    metric = None if form is None or not isinstance(objects, InMemory) else form.combined(objects.x)
+    if metric is None or not isinstance(objects, InMemory):
+        return None
+    return replace(objects, metric=metric, space=metric.make_space(), x=Whole(objects.x))
 
 
 def _device(

@@ -32,20 +32,24 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from softecm.belief import FocalSets
+from softecm.distances.capabilities import nearest_of
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, Checkpointer, stopped
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import Runs, Solution, runs_table
+from softecm.fit.outcome import MERGED, Runs, Solution, runs_table
 from softecm.fit.pipeline import Outcome
-from softecm.fit.prepare import InMemory, Objects, coarsened
+from softecm.fit.prepare import InMemory, Objects, coarsened, shortened
 from softecm.fit.seeding import Draw
 from softecm.fit.settings import GAIN, Settings
 from softecm.fit.swaps import swapped
 from softecm.optim import Accelerated, Solver
 
 BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
+SOFTER = (1.05, 1.02, 1.01)  # tried where that pulls clusters together
+WIDER = 2.0  # times the first delta, then
+HARDLY = 0.05  # of its share of the objects: a cluster that holds less is none
 NEAR = 0.95  # this part of the objects lies nearer to the barycentre of all than the first delta
 GREEDY = 3  # candidates for each cluster of a start
 MAD = 1.4826  # of a normal distribution, in deviations: its median absolute deviation is one over this
@@ -92,13 +96,16 @@ def discover(
     if checkpoints is not None and checkpoints.reached == "clusters":
         close, start = checkpoints.facts["close"], checkpoints.start
         runs: Runs = {name: np.asarray(column) for name, column in checkpoints.facts["runs"].items()}
+        alone = replace(alone, beta=checkpoints.facts.get("beta", BETA))
     else:
-        starts, close, start = _started(algorithm, objects, alone, first, random_state, callback, checkpoints)
+        starts, close, start, beta = _apart(algorithm, objects, alone, first, random_state, callback, checkpoints)
         runs = runs_table(starts.solution, starts.best, starts.apart)
+        alone = replace(alone, beta=beta)
     if stopped(callback):
         checkpoints = None  # its file says how to go on from where the fit was stopped
     if checkpoints is not None:
-        checkpoints.enter("clusters", close=close, runs={name: column.tolist() for name, column in runs.items()})
+        table = {name: column.tolist() for name, column in runs.items()}
+        checkpoints.enter("clusters", close=close, runs=table, beta=alone.beta)
     alone = replace(alone, delta=close, solver=quicker(objects, alone))
     (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpoints)
     delta = close
@@ -147,6 +154,53 @@ def renewed(
     return replace(stage, delta=delta, focal=focal, cut=cut)
 
 
+def _apart(
+    algorithm: Algorithm[Any],
+    objects: Objects[Any],
+    alone: Settings,
+    first: float,
+    random_state: object,
+    callback: Callback | None,
+    checkpoints: Checkpoints | None,
+) -> tuple[Outcome, float | None, Tensor, float]:
+    """The best of the starts, with a beta so near to 1 that clusters stay apart.
+
+    In many columns of noise all clusters merge, or most of them hold next to nothing. Then a few smaller betas are tried,
+    and that is taken whose clusters leave the objects least far from the nearest of them.
+    """
+    found = _started(algorithm, objects, alone, first, random_state, callback, checkpoints)
+    if not isinstance(objects, InMemory) or alone.n_clusters < 2 or not objects.metric.is_quadratic:
+        return *found[:-1], alone.beta
+    wide = WIDER * first  # noise puts any two objects further apart than either from the barycentre of all
+    left, lost = _left(objects, found[2], wide)
+    if not (found[-1] or lost) or objects.distinct(alone.n_clusters) is not None:
+        return *found[:-1], alone.beta
+    best, chosen = found, alone.beta
+    for beta in SOFTER:
+        tried = _started(algorithm, objects, replace(alone, beta=beta), wide, random_state, callback, None)
+        far, lost = _left(objects, tried[2], wide)
+        if far < left and not tried[-1]:
+            best, chosen, left = tried, beta, far
+            if not lost:
+                break
+    if chosen != alone.beta:
+        logger.warning(
+            "beta=%g pulls the clusters of these objects together: they were found with beta=%g, which also gives masses "
+            "that say more",
+            alone.beta,
+            chosen,
+        )
+    return *best[:-1], chosen
+
+
+def _left(objects: InMemory[Any], start: Tensor, cap: float) -> tuple[float, bool]:
+    """How far all objects are from the nearest cluster, capped; whether most clusters are nearest to hardly any."""
+    d, which = nearest_of(objects.metric, objects.x.cpu(), start[0].cpu())
+    held = np.bincount(which.numpy(), objects.counts, len(start[0]))
+    few = held < HARDLY * objects.weight / len(held)
+    return float(objects.counts @ np.minimum(d.numpy(), cap**2)), bool(2 * few.sum() > len(held))
+
+
 def _started(
     algorithm: Algorithm[Any],
     objects: Objects[Any],
@@ -155,16 +209,22 @@ def _started(
     random_state: object,
     callback: Callback | None,
     checkpoints: Checkpoints | None,
-) -> tuple[Outcome, float | None, Tensor]:
-    """The best of the starts, found on a sample of many objects; the delta to fit it to all of them; where to begin."""
+) -> tuple[Outcome, float | None, Tensor, bool]:
+    """The best of the starts, found on a sample of many objects; the delta to fit it to all of them; where to begin.
+
+    And whether it has merged.
+    """
     few, rng = _sampled(algorithm, objects, alone.n_clusters), check_random_state(random_state)
     slow = algorithm.samples and not objects.metric.is_quadratic and isinstance(alone.init, str)
     coarse = coarsened(algorithm, few) if slow else None
     among, unit = (few, first) if coarse is None else (coarse, _first(coarse))
+    short = shortened(few) if isinstance(alone.init, str) else None
     rough, auto = replace(alone, tol=max(alone.tol, ROUGH), gain=3.0 * alone.gain), isinstance(alone.delta, str)
     if not auto and alone.delta is not None:
         rough = replace(rough, delta=float(alone.delta) * (unit / first))
-    starts, best, close = _compared(algorithm, among, rough, unit, rng, callback, checkpoints)
+    starts, best, close = _compared(algorithm, short or among, rough, unit, rng, callback, checkpoints)
+    if short is not None:
+        best = _written_out(short, best)
     runs = [best.best]
     if coarse is not None:  # the best of them as the objects in full see them, and these have the last word
         others = [run for run in np.argsort(best.solution.objective, kind="stable").tolist() if run != best.best]
@@ -176,7 +236,16 @@ def _started(
         close = min(close, robust_delta(algorithm, objects, few, best, first, CLOSE))
     settled = replace(alone, delta=close)
     solutions = {run: in_order(best.solution, run) if isinstance(alone.init, str) else best.solution for run in runs}
-    return starts, close, torch.cat([algorithm.from_clusters(few, settled, solutions[run], run) for run in runs])
+    begin = torch.cat([algorithm.from_clusters(few, settled, solutions[run], run) for run in runs])
+    return starts, close, begin, bool(best.apart[best.best] < MERGED)
+
+
+def _written_out(short: InMemory[Any], best: Outcome) -> Outcome:
+    """The best run, its combinations of objects written out."""
+    run = slice(best.best, best.best + 1)
+    one = best.solution.part(run)
+    solution = replace(one, prototypes=short.space.finer(one.prototypes[0])[None])
+    return replace(best, solution=solution, apart=best.apart[run], best=0)
 
 
 def _compared(

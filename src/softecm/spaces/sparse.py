@@ -44,6 +44,11 @@ class SparseRows:
         kind = np.float32 if dtype == torch.float32 else np.float64
         return SparseRows(X.indptr.astype(np.int64), X.indices, X.data.astype(kind, copy=False), int(X.shape[1]))
 
+    @staticmethod
+    def of_dense(points: Tensor) -> SparseRows:
+        """Of a few dense points (k, p)."""
+        return SparseRows.of(scipy.sparse.csr_array(points.numpy()), points.dtype)
+
     def __len__(self) -> int:
         return len(self.starts) - 1
 
