@@ -27,8 +27,8 @@ import scipy.sparse as sp
 HERE = Path(__file__).resolve().parent
 CLUSTERS = 20
 JOBS = {
-    "texts": {"n": 11_000, "p": 50_000, "beta": 1.05, "times": 3.0},
-    "large": {"n": 100_000, "p": 10_000, "beta": 1.05, "times": 3.0},
+    "texts": {"n": 11_000, "p": 50_000, "beta": 1.2, "times": 3.0},
+    "large": {"n": 100_000, "p": 10_000, "beta": 1.2, "times": 3.0},
     "embeddings": {"n": 50_000, "p": 384, "beta": 1.2, "times": 2.0},
 }
 

@@ -174,3 +174,17 @@ def test_too_many_rows_to_explain():
     model = FCM(2, init=wide[:2].toarray(), max_iter=1)
     with pytest.raises(ValueError, match=r"few rows for explain.*Give at most 83 rows at a time"):
         model.fit(wide).explain(sp.vstack([wide] * 3))
+
+
+def test_a_report_shows_the_telling_columns(tmp_path):
+    wide = texts(90, 200)
+    model = SoftECM(3, random_state=0).fit(wide)
+    names = [f"word {j}" for j in range(200)]
+    page = softecm.report.build(model, wide, feature_names=names)
+    assert len(page.attributes) == 30
+    assert len(page.prototypes) == len(model.focal_sets_)
+    own = {a.name for a in page.attributes}
+    assert all(any(f"word {j}" in own for j in part) for part in np.array_split(np.arange(200), 3))
+    assert "word" in page.html
+    model.report(wide, tmp_path / "r.html")
+    assert softecm.report.build(model, None, partition=model.partition_).html

@@ -67,8 +67,9 @@ class Measure(NamedTuple):
 def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int | None = None) -> Measure:
     """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
     from softecm.distances import SEMI_METRICS
-    from softecm.distances.auto import ASKED, SERIES_AUTO, Look
+    from softecm.distances.auto import ASKED, SERIES_AUTO, SPARSE, Look
     from softecm.spaces import RealVectors
+    from softecm.spaces.sparse import is_sparse
 
     if asked not in ("auto", SERIES_AUTO, *SEMI_METRICS):
         raise Problem(f"--metric {asked} is unknown: use auto, {SERIES_AUTO}, {', '.join(SEMI_METRICS)}.")
@@ -84,6 +85,8 @@ def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int 
         if loaded.gaps and SEMI_METRICS[asked].space is RealVectors:
             raise Problem(_no_gaps(asked, loaded))
         return Measure(asked, ASKED, asked)
+    if is_sparse(loaded.data):
+        return Measure("sqeuclidean", SPARSE, "sqeuclidean")
     with mendable(ValueError):
         look = Look.of(loaded.data)  # which columns to take, the reader has said
     # Of a file read block by block only a sample is here, but its gaps were counted.

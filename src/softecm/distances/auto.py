@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from softecm.distances.series_auto import Tried, choose_series
 from softecm.spaces.roles import left_out, without
+from softecm.spaces.sparse import is_sparse
 
 logger = logging.getLogger("softecm")
 
@@ -26,6 +27,7 @@ CATEGORIES = "numbers are scaled to unit spread, categories count when they diff
 GAPS = "missing cells are left out of the comparison, numbers scaled to unit spread"
 UNITS = "the columns are in different units, so each is scaled to unit spread"
 ALIKE = "the columns are in comparable units and taken as they are"
+SPARSE = "sparse rows are taken as they are"
 ASKED = "as asked"
 
 #: What ``metric=`` may say instead of a metric: look at the data, and for series, try a few.
@@ -129,6 +131,8 @@ def choose(X: Any) -> Choice:
     >>> choose(np.array([[1.0, 2000.0], [1.2, 1000.0]])).reason
     'the columns are in different units, so each is scaled to unit spread'
     """
+    if is_sparse(X):
+        return Choice("sqeuclidean", SPARSE)
     away = left_out(X)
     found = Look.of(without(X, away)).choice()
     return Choice(found.metric, found.reason, away)

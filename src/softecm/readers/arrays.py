@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.readers.base import Loaded, Names, ReadError, ReadOptions, Sheet, brief, check_unpacked
+from softecm.readers.base import Column, Loaded, Names, ReadError, ReadOptions, Sheet, brief, check_unpacked
 from softecm.readers.frames import pandas
 from softecm.readers.series import loaded_series
 
 
 def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
     """The numbers of an ``.npy`` file or of one array of an ``.npz`` file; its array ``y`` has the labels."""
+    if _is_sparse(path):
+        return _sparse(path)
     values, labels, name = _content(path, options)
     if values.dtype.kind not in "iufb" or values.ndim not in (2, 3):
         raise ReadError(
@@ -34,6 +37,40 @@ def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
         f"table = pd.DataFrame({loads}).rename(columns=lambda j: f'column {{j + 1}}')",
     )
     return Sheet(pandas().DataFrame(values, columns=names), how, code, labels)
+
+
+def _is_sparse(path: Path) -> bool:
+    """Whether SciPy wrote the file (``scipy.sparse.save_npz``)."""
+    if not zipfile.is_zipfile(path):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {"format.npy", "shape.npy", "data.npy"} <= set(archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _sparse(path: Path) -> Loaded:
+    """Sparse rows, which stay sparse."""
+    import scipy.sparse
+
+    check_unpacked(path)
+    try:
+        rows = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
+        rows.check_format(full_check=True)
+    except Exception as error:  # damaged, or not what SciPy writes
+        raise ReadError(f"{path} can't be read as a sparse matrix of SciPy's: {brief(error)}.") from error
+    if rows.dtype.kind not in "iufb" or not all(rows.shape):
+        raise ReadError(
+            f"{path} must hold sparse numbers of some rows and columns; got {rows.dtype} of shape {rows.shape}."
+        )
+    n, p = rows.shape
+    filled = f"{rows.nnz} of {n * p} cells are not zero"
+    code = ("import scipy.sparse", f"X = scipy.sparse.csr_array(scipy.sparse.load_npz({str(path)!r}))")
+    how = {"format": f"sparse matrix of shape {rows.shape}"}
+    return Loaded(
+        rows.astype(np.float64), "table", None, None, (Column(f"{p} columns", "number", filled),), how, code=code
+    )
 
 
 def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Names | None, str]:

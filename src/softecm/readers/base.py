@@ -122,7 +122,7 @@ class Column:
 class Loaded:
     """Objects, their names, and how they were read."""
 
-    data: Any  # data frame; or (n, L, d) array, or list of (L, d) arrays
+    data: Any  # data frame; or (n, L, d) array, or list of (L, d) arrays; or sparse rows
     shape: Literal["table", "series"]
     ids: Names | None
     labels: Names | None
@@ -133,7 +133,7 @@ class Loaded:
     table: pd.DataFrame | None = None  # every column as the file has it
 
     def __len__(self) -> int:
-        return len(self.data)
+        return int(self.data.shape[0]) if hasattr(self.data, "indptr") else len(self.data)
 
     @property
     def names(self) -> list[str]:

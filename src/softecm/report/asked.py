@@ -63,7 +63,7 @@ def of_series(model: Model) -> bool:
     fitted = comparing(model)
     if fitted is None or pairwise(model):
         return False
-    return isinstance(fitted.prototypes_, list) or np.ndim(fitted.prototypes_) == 3
+    return fitted.model_.prototypes.ndim == 3
 
 
 def merged(model: Model) -> bool:

@@ -13,6 +13,7 @@ from softecm.report import fit
 from softecm.report.asked import Data, Model, comparing, history, merged, pairwise, restarts
 from softecm.report.data import ReportData
 from softecm.report.objects import every, names_of, take
+from softecm.report.thin import count_of
 from softecm.report.view import is_square, look
 from softecm.spaces.roles import without
 
@@ -81,10 +82,10 @@ def build(
     """
     X = without(X, getattr(model, "left_out_", None))
     shown = partition if partition is not None else _partition(model, X)
-    if X is not None and len(shown) != len(X):
+    if X is not None and len(shown) != count_of(X):
         raise ValueError(
-            f"partition must have a mass function for each of the {len(X)} objects of X; got {len(shown)}. Leave it out: "
-            "the model then says where these objects belong."
+            f"partition must have a mass function for each of the {count_of(X)} objects of X; got {len(shown)}. Leave it "
+            "out: the model then says where these objects belong."
         )
     scored = fit.scores(shown, labels) if scores is None else scores
     called = names_of(X, len(shown), names)
@@ -138,20 +139,20 @@ def _partition(model: Model, X: Data) -> CredalPartition:
     fitted = model.partition_
     if not isinstance(fitted, CredalPartition):
         return model.predict_partition(X)
-    if len(fitted) != len(X):
+    count = count_of(X)
+    if len(fitted) != count:
         raise ValueError(
-            f"X has {len(X)} objects and the fit had {len(fitted)}. Give the objects of the fit, or say that others "
-            "are meant: "
-            "partition=model.predict_partition(X)."
+            f"X has {count} objects and the fit had {len(fitted)}. Give the objects of the fit, or say that others "
+            "are meant: partition=model.predict_partition(X)."
         )
     if pairwise(model):
         return fitted if is_square(np.asarray(X, dtype=np.float64)) else model.predict_partition(X)
-    rows = every(len(X), COMPARED)
+    rows = every(count, COMPARED)
     apart = np.abs(model.predict_partition(take(X, rows)).masses - fitted.masses[rows]).max(1)
     if np.median(apart) > SAME:
         raise ValueError(
-            f"X has as many objects as the fit, {len(X)}, and other masses: either they are others, or links between them "
-            "moved theirs. Say what to show: partition=model.predict_partition(X) or partition=model.partition_."
+            f"X has as many objects as the fit, {len(fitted)}, and other masses: either they are others, or links between "
+            "them moved theirs. Say what to show: partition=model.predict_partition(X) or partition=model.partition_."
         )
     return fitted
 

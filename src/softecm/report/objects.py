@@ -15,6 +15,7 @@ from softecm._precision import Precision, moment
 from softecm.report.asked import Comparing, Data, FloatArray
 from softecm.report.chosen import IntArray
 from softecm.report.data import Attribute, missing
+from softecm.spaces.sparse import is_sparse
 from softecm.spaces.tables import read_table
 
 
@@ -35,6 +36,8 @@ def names_of(X: Data, count: int, given: Sequence[object] | None) -> list[str]:
 
 def take(X: Data, rows: IntArray) -> Data:
     """Some objects of a frame, an array or a list, in its own kind."""
+    if is_sparse(X):
+        return X.tocsr()[rows]
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return frame[rows.tolist()].to_native()

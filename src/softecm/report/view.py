@@ -14,6 +14,8 @@ from softecm.report.data import Explanation
 from softecm.report.objects import Columns, columns_of, prototype_series, series_of, take, unknown_columns
 from softecm.report.places import Map, dissimilarity_map, mass_map, metric_map, plane_map
 from softecm.report.reasons import Attributes, Stretches, Teller, explanations
+from softecm.report.thin import thin_columns, thin_map
+from softecm.spaces.sparse import is_sparse
 
 MOST_SERIES = 3_000
 GONE = "The objects are not at hand, so places are guessed from masses and nothing is explained."
@@ -44,6 +46,8 @@ def look(model: Model, X: Data, partition: CredalPartition, names: Sequence[str]
         return _by_dissimilarities(model, X, partition, rows)
     some = take(X, rows)
     distances = _to_nearest(fitted, some, partition.n_clusters)
+    if is_sparse(X):
+        return View(rows, thin_map(fitted, partition[rows]), distances, thin_columns(fitted, some, names))
     explained = _explained_rows(partition, rows, distances)
     if of_series(model):
         own, prototypes = series_of(fitted, some)
@@ -90,8 +94,10 @@ def is_square(D: FloatArray) -> bool:
 
 def _without_objects(model: Model, partition: CredalPartition, rows: IntArray, names: Sequence[str] | None) -> View:
     """What can be drawn without the objects: the sets, and places guessed from masses."""
-    drawn = mass_map(model, partition[rows])._replace(note=GONE)
     fitted = comparing(model)
+    if fitted is not None and fitted.model_.space.wide:
+        return View(rows, thin_map(fitted, partition[rows])._replace(note=GONE))
+    drawn = mass_map(model, partition[rows])._replace(note=GONE)
     if fitted is None or pairwise(model):
         return View(rows, drawn)
     if of_series(model):
