@@ -9,9 +9,11 @@ import pytest
 import scipy.sparse as sp
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import adjusted_rand_score
 
 import softecm
 from softecm import ECM, FCM, SoftECM, load_model
+from softecm.fit import stages
 from softecm.spaces.sparse import SparseRows
 
 
@@ -98,8 +100,8 @@ def test_stored_zeros_and_cells_in_two_parts_mean_what_they_add_up_to():
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
 def test_new_objects_sparse_or_dense(metric):
     new = texts(30, seed=1)
-    model = SoftECM(3, metric=metric, random_state=0).fit(X)
-    dense = SoftECM(3, metric=metric, random_state=0).fit(X.toarray())
+    model = SoftECM(3, metric=metric, tol=1e-11, random_state=0).fit(X)
+    dense = SoftECM(3, metric=metric, tol=1e-11, random_state=0).fit(X.toarray())
     close(model.transform(new), dense.transform(new.toarray()))
     close(model.predict_partition(new.toarray()).masses, dense.predict_partition(new.toarray()).masses)
     close(model.score(new), dense.score(new.toarray()))
@@ -188,3 +190,26 @@ def test_a_report_shows_the_telling_columns(tmp_path):
     assert "word" in page.html
     model.report(wide, tmp_path / "r.html")
     assert softecm.report.build(model, None, partition=model.partition_).html
+
+
+def test_a_sample_of_wide_rows_is_compared_by_its_combinations(monkeypatch):
+    """The same answer whether starts are combinations of the sample's rows or written out."""
+    monkeypatch.setattr(stages, "SAMPLE", 40)
+    monkeypatch.setattr(stages, "SAMPLE_EACH", 10)
+    wide = texts(120, 90)
+    short = SoftECM(3, tol=1e-11, random_state=0).fit(wide)
+    monkeypatch.setattr(stages, "shortened", lambda _: None)
+    full = SoftECM(3, tol=1e-11, random_state=0).fit(wide)
+    close(short.partition_.masses, full.partition_.masses)
+    close(short.runs_["objective"], full.runs_["objective"])
+
+
+@pytest.mark.parametrize(("p", "apart"), [(100, 0.6), (300, 0.45)])
+def test_noise_in_many_columns_pulls_no_clusters_together(p, apart):
+    rng = np.random.default_rng(0)
+    labels = np.arange(160) % 6
+    noisy = rng.normal(size=(6, p))[labels] * apart + rng.normal(size=(160, p))
+    for rows in (noisy, sp.csr_array(noisy)):
+        model = SoftECM(6, random_state=0).fit(rows)
+        assert not model.collapsed_
+        assert adjusted_rand_score(labels, model.labels_) > 0.95

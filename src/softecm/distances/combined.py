@@ -13,7 +13,7 @@ from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.spaces.combinations import Combinations, Whole
 from softecm.spaces.sparse import SparseRows
 
-TOGETHER = 24  # combinations that are written out at once
+TOGETHER = 16  # combinations that are written out at once
 ROUNDING = 1e-14  # of the squared lengths: what is less than this is 0
 
 
@@ -64,7 +64,7 @@ class CombinedSquares(SemiMetric):
         for first in range(0, len(v), TOGETHER):
             part = slice(first, first + TOGETHER)
             points = self.rows.sums(v[part].T)
-            lengths = x.rows.squares.to(v.dtype)[:, None] + points.square().sum(-1)
+            lengths = x.rows.squares.to(v.dtype)[:, None] + torch.einsum("kp,kp->k", points, points)
             apart = lengths - 2.0 * x.rows.products(points)
             out[:, part] = torch.where(apart > ROUNDING * lengths, apart, 0.0)
         return out

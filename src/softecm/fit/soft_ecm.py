@@ -20,9 +20,10 @@ from softecm.objective.links import Links
 from softecm.objective.problem import RELAXATIONS, SoftECMProblem, constraint_residual, make_solver
 from softecm.objective.pull import Pull
 from softecm.objective.relaxations import Exact, has_barycenters
-from softecm.optim import Solver
+from softecm.optim import Closed, Solver
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
+from softecm.spaces.sparse import SparseRows
 
 Numbers = float | NDArray[np.float64]  # one for all runs, or one a run
 TOLERANCE = (
@@ -72,7 +73,10 @@ def soft_ecm_problem(
     cost = mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=weights)
     kept = RELAXATIONS[relaxation](metric, focal, strength)
     pull = None if pull is None else pull.to(like)
-    problem = SoftECMProblem(metric, x, cost, kept, make_solver(solver, metric), tol, pull)
+    by = make_solver(solver, metric)
+    alone = len(focal) == focal.n_clusters and links is None and pull is None
+    wide = isinstance(x, SparseRows) and metric.is_quadratic and isinstance(by, Closed) and alone
+    problem = SoftECMProblem(metric, x, cost, kept, by, tol, pull, wide)
     return problem if links is None else LinkedProblem.of(problem, links)
 
 

@@ -284,7 +284,7 @@ def _first(objects: Objects[Any]) -> float:
 def quicker(objects: Objects[Any], alone: Settings) -> str | Solver:
     """A fit that begins near its end can be extrapolated from its rounds, where their steps are exact."""
     plain = isinstance(alone.solver, str) and alone.solver == "auto" and objects.metric.is_quadratic
-    return Accelerated() if plain else alone.solver
+    return Accelerated() if plain and not objects.space.wide else alone.solver  # wide rounds are not remembered
 
 
 def in_order(solution: Solution, run: int) -> Solution:

@@ -43,7 +43,7 @@ class Evaluation:
     """
 
     cost: Tensor  # (runs,)
-    gradient: Tensor  # (runs, f, *shape)
+    gradient: Tensor  # (runs, f, *shape); (runs, 0, *shape) where nobody asks for it
     curvature: Tensor | None  # (runs, f, *shape) or broadcastable: of a quadratic bound, where the metric has one
     moment: Tensor | None  # (runs, f, *shape)
     change: Tensor  # (runs,), largest change of a mass since the previous evaluation
@@ -99,8 +99,12 @@ def evaluate(
     *,
     previous: Previous | None = None,
     tol: float = 0.0,
+    slopes: bool = True,
 ) -> Evaluation:
-    """Cost and derivative of a batch of runs at ``prototypes`` (runs, f, *shape), masses minimised out."""
+    """Cost and derivative of a batch of runs at ``prototypes`` (runs, f, *shape), masses minimised out.
+
+    Without ``slopes`` a metric whose sums say everything is spared the derivative, which may be as wide as the prototypes.
+    """
     if isinstance(x, Scattered):
         of_block = partial(_evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol)
         return x.total(of_block, Evaluation.plus)
@@ -118,7 +122,7 @@ def evaluate(
     if fused is not None:
         gradient = 2.0 * tensor_of(metric, fused.curvature * prototypes - fused.moment)
         return Evaluation(fused.cost, gradient, fused.curvature, fused.moment, fused.change, None)
-    return evaluate_in_blocks(metric, x, prototypes, cost, previous, tol)
+    return evaluate_in_blocks(metric, x, prototypes, cost, previous, tol, slopes=slopes)
 
 
 def _evaluate_block(
@@ -131,12 +135,19 @@ def _evaluate_block(
 
 
 def evaluate_in_blocks(
-    metric: SemiMetric, x: Encoded, prototypes: Tensor, cost: MassCost, previous: Previous | None, tol: float
+    metric: SemiMetric,
+    x: Encoded,
+    prototypes: Tensor,
+    cost: MassCost,
+    previous: Previous | None,
+    tol: float,
+    *,
+    slopes: bool = True,
 ) -> Evaluation:
     """``evaluate`` from distances and, where the metric has them, its sums, block by block."""
     runs, f = prototypes.shape[:2]
     flat = prototypes.flatten(0, 1)
-    totals = _Totals.empty(prototypes, previous)
+    totals = _Totals.empty(prototypes, previous, slopes)
     keep = len(x) * runs * (f + 1) <= KEPT_CELLS
     for rows in blocks(x, flat):
         block = x[rows]
@@ -211,11 +222,12 @@ class _Totals:
     masses: list[Tensor] = field(default_factory=list)
 
     @staticmethod
-    def empty(prototypes: Tensor, previous: Previous | None) -> _Totals:
+    def empty(prototypes: Tensor, previous: Previous | None, slopes: bool) -> _Totals:
         """Before the first block."""
         runs = len(prototypes)
         change = prototypes.new_full((runs,), torch.inf if previous is None else 0.0)
-        return _Totals(prototypes.new_zeros(runs), torch.zeros_like(prototypes.flatten(0, 1)), change)
+        like = prototypes if slopes else prototypes[:, :0]
+        return _Totals(prototypes.new_zeros(runs), torch.zeros_like(like.flatten(0, 1)), change)
 
     def add(self, part: Sums | Tensor) -> None:
         """One block's sums, or its gradient."""
@@ -231,12 +243,13 @@ class _Totals:
     def evaluation(self, metric: SemiMetric, prototypes: Tensor) -> Evaluation:
         """After the last block."""
         masses = torch.cat(self.masses, 1) if self.masses else None
-        gradient = self.gradient.reshape(prototypes.shape)
+        asked = len(self.gradient) > 0
+        gradient = self.gradient.reshape(prototypes.shape) if asked else prototypes[:, :0]
         if self.curvature is None or self.moment is None:
             return Evaluation(self.cost, gradient, None, None, self.change, masses)
         curvature = self.curvature.reshape(*prototypes.shape[:2], *self.curvature.shape[1:])
         moment = self.moment.reshape(prototypes.shape)
-        if self.touches:
+        if self.touches and asked:
             gradient = 2.0 * tensor_of(metric, curvature * prototypes - moment)
         return Evaluation(self.cost, gradient, curvature, moment, self.change, masses)
 

@@ -15,7 +15,7 @@ from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import tensor_of
 from softecm.objective import MassCost, Previous, evaluate, inertia, set_members, with_masses
-from softecm.objective.proximal import stationary
+from softecm.objective.proximal import RIDGE, TINY, stationary
 from softecm.objective.pull import Pull
 from softecm.objective.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 from softecm.optim import Closed, Descent, GradientDescent, Solver, State
@@ -44,6 +44,7 @@ class SoftECMProblem:
     solver: Solver
     tol: float
     pull: Pull | None = None
+    wide: bool = False  # single clusters of sparse rows: sums are all that is kept, no derivative
     rises: ClassVar[str] = "refused"
 
     @property
@@ -70,6 +71,8 @@ class SoftECMProblem:
 
     def at(self, free: Tensor, before: State | None = None) -> State:
         """Masses (eq. 7) and objective at the given prototypes."""
+        if self.wide:
+            return self._wide_at(free.detach(), before)
         leaf = free.detach().requires_grad_()
         with torch.enable_grad():
             expanded = self.relaxation.expand(leaf)
@@ -89,6 +92,12 @@ class SoftECMProblem:
             self._scale(evaluation.curvature, prototypes),
             constraint.inner,
         )
+
+    def _wide_at(self, free: Tensor, before: State | None) -> State:
+        """The same where the free prototypes are all, and so wide that a state holds them and their sums only."""
+        previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
+        found = evaluate(self.metric, self.x, free, self.cost, previous=previous, tol=self.tol, slopes=False)
+        return State(free, free, found, found.cost, found.gradient, None, None)
 
     @staticmethod
     def _pull_back(gradient: Tensor, leaf: Tensor, expanded: Tensor) -> Tensor:
@@ -134,6 +143,8 @@ class SoftECMProblem:
         curvature, moment = state.evaluation.curvature, state.evaluation.moment
         assert curvature is not None and moment is not None  # noqa: PT018 -- Closed goes with quadratic metrics
         runs, f = moment.shape[:2]
+        if self.wide:
+            return _means(curvature, moment, state.free)
         w = curvature.reshape(runs, f, -1).transpose(1, 2).double()  # (runs, 1 or q, f)
         y = moment.reshape(runs, f, -1).transpose(1, 2).double()[..., None]  # (runs, q, f, 1)
         old = state.free.reshape(runs, state.free.shape[1], -1).transpose(1, 2).double()[..., None]
@@ -195,6 +206,13 @@ class SoftECMProblem:
     def select(self, runs: Tensor) -> SoftECMProblem:
         """The same for some of the runs."""
         return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs))
+
+
+def _means(curvature: Tensor, moment: Tensor, old: Tensor) -> Tensor:
+    """Weighted means of single clusters, written once; one without weight stays."""
+    ridge = RIDGE * curvature.mean(1, keepdim=True) + TINY
+    found: Tensor = (old * ridge).add_(moment).div_(curvature + ridge)
+    return found
 
 
 def with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:

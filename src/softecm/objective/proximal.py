@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 RIDGE = 1e-13  # of the mean weight: a cluster without mass stays where it is, and a fixed point stays fixed
+TINY = 1e-280  # where all weights underflow
 STIFF = 1e10  # times the weights: ties beyond this drown them, and the plain solution has no digits left
 
 
@@ -21,7 +22,7 @@ def stationary(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None = None
         Symmetric, not negative: what the constraint pays, however much that is.
     """
     scale = weight.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
-    ridge = RIDGE * scale + 1e-280
+    ridge = RIDGE * scale + TINY
     whole = weight if tie is None else weight + tie
     solved: Tensor
     solved, info = torch.linalg.solve_ex(_plus(whole, ridge), y + ridge * old)
