@@ -204,12 +204,10 @@ def test_a_sample_of_wide_rows_is_compared_by_its_combinations(monkeypatch):
     close(short.runs_["objective"], full.runs_["objective"])
 
 
-@pytest.mark.parametrize(("p", "apart"), [(100, 0.6), (300, 0.45)])
-def test_noise_in_many_columns_pulls_no_clusters_together(p, apart):
+def test_noise_in_many_columns_pulls_no_clusters_together():
     rng = np.random.default_rng(0)
     labels = np.arange(160) % 6
-    noisy = rng.normal(size=(6, p))[labels] * apart + rng.normal(size=(160, p))
-    for rows in (noisy, sp.csr_array(noisy)):
-        model = SoftECM(6, random_state=0).fit(rows)
-        assert not model.collapsed_
-        assert adjusted_rand_score(labels, model.labels_) > 0.95
+    noisy = rng.normal(size=(6, 300))[labels] * 0.45 + rng.normal(size=(160, 300))
+    model = SoftECM(6, random_state=0).fit(noisy)
+    assert not model.collapsed_
+    assert adjusted_rand_score(labels, model.labels_) > 0.95

@@ -50,9 +50,6 @@ OF_CATEGORIES = {
     "check_clustering": "every number is a category of its own: no groups to find",
     "check_complex_data": NOT_THEIR_WORDS,
     "check_estimators_empty_data_messages": NOT_THEIR_WORDS,
-    "check_estimator_sparse_tag": NOT_THEIR_WORDS,
-    "check_estimator_sparse_array": NOT_THEIR_WORDS,
-    "check_estimator_sparse_matrix": NOT_THEIR_WORDS,
 }
 # The check asks a clusterer that has predict_proba for the tags of a classifier; tests/algorithms/test_sparse.py has more.
 OF_SPARSE = dict.fromkeys(
