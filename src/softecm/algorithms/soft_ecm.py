@@ -14,6 +14,7 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import LoopOptions, Problem
+from softecm.fit.model import ROWS
 from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, Settings, settings
@@ -54,7 +55,8 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         totals = []
         for run, own in enumerate(clusters):
             d = distances_to_sets(metric, chosen.focal, own, distances_of(metric, x, own))
-            each = share(d, cost.factors[run], cost.beta[run], cost.delta2[run]).cost
+            price = cost.factors[run], cost.beta[run], cost.delta2[run]
+            each = torch.cat([share(d[i : i + ROWS], *price).cost for i in range(0, len(d), ROWS)])
             totals.append((each if cost.weights is None else each * cost.weights).sum())
         return torch.stack(totals)
 

@@ -18,7 +18,7 @@ from softecm.objective import MassCost, mass_cost, masses_of, share
 from softecm.objective.relaxations import distances_to_sets, set_barycenters
 from softecm.spaces.base import Space
 
-ROWS = 1 << 14  # objects that are given masses at once
+ROWS = 1 << 11  # objects that are given masses at once
 
 
 @dataclass(frozen=True)
