@@ -169,7 +169,8 @@ def _apart(
     and that is taken whose clusters leave the objects least far from the nearest of them.
     """
     found = _started(algorithm, objects, alone, first, random_state, callback, checkpoints)
-    if not isinstance(objects, InMemory) or alone.n_clusters < 2 or not objects.metric.is_quadratic:
+    points = algorithm.adds_sets and objects.metric.is_quadratic  # whatever else prototypes are, it is as it was
+    if not isinstance(objects, InMemory) or alone.n_clusters < 2 or not points:
         return *found[:-1], alone.beta
     wide = WIDER * first  # noise puts any two objects further apart than either from the barycentre of all
     left, lost = _left(objects, found[2], wide)
