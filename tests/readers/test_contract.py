@@ -1,6 +1,7 @@
 """What every reader of the list keeps: it reads a small file of its kind, and says in a sentence what another is not."""
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,3 +118,16 @@ def test_the_documentation_has_the_formats_of_the_list() -> None:
     rows = [line.split("|")[1:3] for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     told = {name.strip(): re.findall(r"`(\.\w+)`", endings) for name, endings in rows}
     assert {one.name: told.get(one.name) for one in READERS} == {one.name: list(one.endings) for one in READERS}
+
+
+def test_a_parquet_file_without_its_library_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from softecm.cli import app
+
+    path = tmp_path / "table.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    done = CliRunner().invoke(app, ["cluster", str(path), "-c", "2", "-o", str(tmp_path / "result")])
+    assert isinstance(done.exception, ReadError)
+    assert "pip install pyarrow" in str(done.exception)

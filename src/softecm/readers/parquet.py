@@ -27,10 +27,10 @@ def _frame(path: Path) -> pd.DataFrame:
 
 
 def shape_of(path: Path) -> tuple[int, int]:
-    """Rows and columns, from the end of the file; (0, 0) where it is damaged, which reading it will tell."""
-    import pyarrow.parquet as parquet
-
+    """Rows and columns, from the end of the file; (0, 0) where it is damaged or pyarrow is missing: reading it will tell."""
     try:
+        from pyarrow import parquet
+
         about = parquet.read_metadata(path)
     except Exception:  # whatever pyarrow raises
         return 0, 0

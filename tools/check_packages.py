@@ -1,0 +1,68 @@
+"""Is everything in the wheel and the sdist that should be, and nothing else? ``python tools/check_packages.py dist``."""
+
+from __future__ import annotations
+
+import sys
+import tarfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+NEEDED_IN_WHEEL = {
+    "softecm/py.typed",
+    "softecm/__init__.py",
+    "softecm/report/assets/report.js",
+    "softecm/kernels/cuda/soft_dtw.cu",
+}
+NEEDED_IN_SDIST = {
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "docs/api.md",
+    "tests/conftest.py",
+}
+KINDS_IN_WHEEL = {".py", ".typed", ".css", ".js", ".cu", ".cuh"}
+STRAY = {"__pycache__", ".venv", ".git", ".github", ".ci", "_site", ".mypy_cache", ".ruff_cache", ".hypothesis"}
+LARGEST = 8_000_000
+
+
+def faults_of_wheel(path: Path) -> list[str]:
+    """What is missing from the wheel or has no place there."""
+    with zipfile.ZipFile(path) as archive:
+        names = {name for name in archive.namelist() if not name.endswith("/")}
+    ours = {name for name in names if ".dist-info/" not in name}
+    strange = [
+        name for name in ours if PurePosixPath(name).suffix not in KINDS_IN_WHEEL or not name.startswith("softecm/")
+    ]
+    return faults(path, names, NEEDED_IN_WHEEL) + [f"{path.name}: {name} has no place in a wheel" for name in strange]
+
+
+def faults_of_sdist(path: Path) -> list[str]:
+    """What is missing from the sdist or has no place there."""
+    with tarfile.open(path) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    return faults(path, names, NEEDED_IN_SDIST)
+
+
+def faults(path: Path, names: set[str], needed: set[str]) -> list[str]:
+    """What holds for both."""
+    found = [f"{path.name}: {name} is missing" for name in sorted(needed - names)]
+    found += [f"{path.name}: {name} is a leftover" for name in sorted(names) if STRAY & set(PurePosixPath(name).parts)]
+    if path.stat().st_size > LARGEST:
+        found.append(f"{path.name} has {path.stat().st_size} bytes, more than {LARGEST}")
+    return found
+
+
+def main(folder: Path) -> int:
+    """Says what is wrong; 1 if anything is."""
+    wheels, sdists = list(folder.glob("*.whl")), list(folder.glob("*.tar.gz"))
+    found = [f"{folder} should hold one wheel and one sdist"] if (len(wheels), len(sdists)) != (1, 1) else []
+    found += [fault for path in wheels for fault in faults_of_wheel(path)]
+    found += [fault for path in sdists for fault in faults_of_sdist(path)]
+    print("\n".join(found) or f"{folder}: one wheel and one sdist, as they should be")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,58 @@
+"""Whether an installed softecm works where nothing but its own requirements is installed.
+
+``python -I tools/smoke.py``, from anywhere: fits, predicts, saves, reads back, writes a report, and looks at what the
+command says.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+import softecm
+from softecm import ECM, SoftECM, load_model
+from softecm.datasets import make_blobs, make_cbf
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    """The command line, in this interpreter."""
+    return subprocess.run([sys.executable, "-I", "-m", "softecm", *words], capture_output=True, text=True)
+
+
+def check_library(folder: Path) -> None:
+    """Fit, predict, save, load, report."""
+    X = make_blobs(300, between=5, outliers=3, random_state=0).data
+    model = SoftECM(3, random_state=0).fit(X)
+    assert np.allclose(model.partition_.masses.sum(1), 1)
+    model.save(folder / "model.safetensors")
+    assert np.array_equal(load_model(folder / "model.safetensors").predict(X), model.predict(X))
+    assert (ECM(3, random_state=0).fit_predict(X) >= 0).all()
+    series = make_cbf(5, random_state=0).data
+    assert len(SoftECM(3, metric="softdtw", n_init=2, random_state=0).fit(series).labels_) == len(series)
+    model.report(X, folder / "report.html")
+    assert (folder / "report.html").stat().st_size > 1000
+
+
+def check_command(folder: Path) -> None:
+    """The version, and a table: read where pandas is there, else a sentence that says what to install."""
+    assert softecm.__version__ in command("--version").stdout
+    table = folder / "table.csv"
+    table.write_text("a,b\n" + "\n".join(f"{i % 3 * 10 + i / 50},{i % 3 * 5 - i / 70}" for i in range(60)))
+    done = command("cluster", str(table), "-c", "3", "-o", str(folder / "result"))
+    if find_spec("pandas"):
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode == 2, done.stderr
+        assert "pip install 'softecm[report]'" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        check_library(Path(name))
+        check_command(Path(name))
+    print(f"softecm {softecm.__version__} works: {Path(softecm.__file__).parent}")
