@@ -1,0 +1,111 @@
+"""Every table of results as rows of JSON beside it, and where they were measured.
+
+``python benchmarks/rows.py`` brings the JSON of all pages up to date; ``python benchmarks/rows.py elastic``, run after
+a benchmark, also notes the machine and the versions it ran with. Numbers are as precise as the table; what was noted
+in full has a file of its own (``archive.jsonl``, ``scaling.json``). ``tests/test_numbers.py`` compares, and reads what
+the README and the docs quote.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = (ROOT / "benchmarks" / "results", ROOT / "docs" / "measured")
+PACKAGES = ("softecm", "numpy", "scipy", "scikit-learn", "numba", "torch", "aeon", "tslearn", "kmodes")
+
+
+def value(cell: str) -> float | str:
+    """A cell as a number where it is one and nothing else."""
+    plain = re.sub(r"(?<=\d)[ ,](?=\d{3}\b)", "", cell.strip().strip("*"))
+    try:
+        return float(plain)
+    except ValueError:
+        return cell.strip()
+
+
+def cells(line: str) -> list[str]:
+    """The cells of a line of a table."""
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def tables(text: str) -> list[dict[str, Any]]:
+    """The tables of a page: the heading above, the columns, the rows."""
+    found, heading = [], ""
+    for part in re.split(r"\n\s*\n|\n(?=#)", text.strip()):
+        lines = part.strip().splitlines()
+        if lines[0].startswith("#"):
+            heading = lines[0].lstrip("# ")
+        if lines[0].startswith("|"):
+            rows = [[value(cell) for cell in cells(line)] for line in lines[2:] if line.startswith("|")]
+            found.append({"under": heading, "columns": cells(lines[0]), "rows": rows})
+    return found
+
+
+def words(text: str) -> list[str]:
+    """What a page says beside its tables: commands, dates, machines, versions."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith(("|", "#"))]
+
+
+def environment() -> dict[str, Any]:
+    """This machine, today, and what is installed."""
+    packages = {}
+    for name in PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": machine,
+        "python": platform.python_version(),
+        "packages": packages,
+    }
+
+
+def beside(page: Path) -> Path:
+    """Where the rows of a page lie; ``scaling.json`` holds what the benchmark itself noted."""
+    return page.with_suffix(".rows.json")
+
+
+def rows_of(page: Path) -> dict[str, Any]:
+    """What a page says, as data."""
+    text = page.read_text(encoding="utf-8")
+    return {"words": words(text), "tables": tables(text)}
+
+
+def update(page: Path, here: bool) -> None:
+    """Write the rows of a page; the environment stays as noted, or becomes this one."""
+    path = beside(page)
+    old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    noted = environment() if here else old.get("environment")
+    content = {**({"environment": noted} if noted else {}), **rows_of(page)}
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def pages() -> list[Path]:
+    """All pages with measured tables."""
+    return [page for folder in FOLDERS for page in sorted(folder.glob("*.md"))]
+
+
+def main(names: list[str]) -> None:
+    """All pages, and the environment of those that are named."""
+    unknown = set(names) - {page.stem for page in pages()}
+    if unknown:
+        sys.exit(f"there are no results called {', '.join(sorted(unknown))}: see {FOLDERS[0]} and {FOLDERS[1]}.")
+    for page in pages():
+        update(page, page.stem in names)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

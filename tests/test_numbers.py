@@ -1,0 +1,163 @@
+"""What the README and the docs say was measured is what the rows beside the results say."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROWS = runpy.run_path(str(ROOT / "benchmarks" / "rows.py"))
+RESULTS, MEASURED = ROOT / "benchmarks" / "results", ROOT / "docs" / "measured"
+NUMBER = r"(-?\d+(?:\.\d+)?)"
+
+# What looks measured and is not: parts of definitions, settings, the paper's data.
+NOT_MEASURED = (
+    r"1\.4826 times",
+    r"0\.95 quantile",
+    r"at least 0\.99",
+    r"\*\*clearly\*\* from 0\.75 on",
+    r"`gamma` 0\.01, 0\.1 or 1",
+    r"best of 0\.01, 0\.1, 0\.3",
+    r"waits 45 seconds",
+    r"100 to 500 MB a block",
+    r"evclust for R 2\.0\.3",
+    r"0\.12\.2",
+)
+LOOKS_MEASURED = re.compile(
+    r"\d (?:times|seconds|nanoseconds|ms|MB|GB|s)\b|\d ?[%×](?! \d)|(?<![\w.])0\.\d\d+(?![\w.]*\.\d)"
+)
+
+
+class Quote(NamedTuple):
+    """Words of a page, with {} where a number stands, and where the numbers come from."""
+
+    page: str
+    words: str
+    numbers: Callable[[], list[float]]
+
+
+def column(page: Path, number: int, table: int = 0, row: str | None = None) -> list[float]:
+    """The numbers in a column of a table of results, of all rows or of those that begin with a word."""
+    rows = json.loads(ROWS["beside"](page).read_text(encoding="utf-8"))["tables"][table]["rows"]
+    return [line[number] for line in rows if isinstance(line[number], float) and row in (None, str(line[0]).strip("*"))]
+
+
+def real(number: int, row: str) -> float:
+    """Of the labelled series."""
+    return column(MEASURED / "defaults_real.md", number, 2, row)[0]
+
+
+def doubt(*numbers: int) -> list[float]:
+    """Means over sets; accuracies in per cent."""
+    found = [column(RESULTS / "doubt.md", number, 0, "mean")[0] for number in numbers]
+    return [100 * value if number in (3, 4) else value for number, value in zip(numbers, found, strict=True)]
+
+
+def elastic_ratios() -> list[float]:
+    """How many times Soft-DTW's a soft cell takes, with and without its gradient; how many times faster hard ones are."""
+    soft = column(RESULTS / "elastic.md", 3) + column(RESULTS / "elastic.md", 6)
+    hard = column(RESULTS / "elastic.md", 9)
+    return [min(soft), max(soft), min(hard), max(hard)]
+
+
+def elastic_cell() -> list[float]:
+    """Nanoseconds of a cell of Soft-DTW on one channel, gradient included: the mean of both lengths."""
+    cells = [column(RESULTS / "elastic.md", 5, 0, shape)[0] for shape in ("128 × 6, 128, 1", "32 × 6, 640, 1")]
+    return [sum(cells) / 2]
+
+
+def weights_of_categories() -> list[float]:
+    """Credit at two weights, then hepatitis."""
+    return [column(RESULTS / "tables.md", weight, 1, data)[0] for data in ("credit", "hepatitis") for weight in (1, 2)]
+
+
+def speed_of_tables() -> list[float]:
+    """Ratio, the two times of a round, memory."""
+    numbers, mixed = column(RESULTS / "tables.md", 1, 2)
+    return [mixed / numbers, mixed, numbers, *column(RESULTS / "tables.md", 2, 2)]
+
+
+QUOTES = [
+    Quote("docs/concepts.md", "with an AUROC of {}, as the margin", lambda: doubt(1)),
+    Quote("docs/concepts.md", "of k-means does ({}); of the objects said *clearly* {} % are", lambda: doubt(5, 3)),
+    Quote("docs/concepts.md", "others {} %.", lambda: doubt(4)),
+    Quote("docs/concepts.md", "does slightly better: {}.", lambda: doubt(2)),
+    Quote("docs/defaults.md", "ahead on average, {} against {},", lambda: [real(4, "mean"), real(3, "mean")]),
+    Quote(
+        "docs/defaults.md",
+        "{} on average and {} on BasicMotions",
+        lambda: [real(5, "mean"), real(5, "BasicMotions, 40 × 25")],
+    ),
+    Quote(
+        "docs/series.md", "takes {} to {} times a cell of Soft-DTW, and hard ones are {} to {} times", elastic_ratios
+    ),
+    Quote("docs/series.md", "one channel takes about {} nanoseconds, with its gradient,", elastic_cell),
+    Quote("docs/tables.md", "is {} and {} on credit, {} and {} on hepatitis", weights_of_categories),
+    Quote(
+        "docs/tables.md",
+        "took {} times as long as one over 20 numbers ({} s and {} s); a fit peaked {} MB",
+        speed_of_tables,
+    ),
+]
+
+
+def prose(page: Path) -> str:
+    """A page's sentences on one line: without code, tables and formulas."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    lines = [line for line in text.splitlines() if not line.startswith(("|", "    "))]
+    return re.sub(r"\s+", " ", re.sub(r"\$[^$]*\$", "", "\n".join(lines)))
+
+
+def pattern(words: str) -> str:
+    """What a quote looks like in its page."""
+    return NUMBER.join(re.escape(part) for part in words.split("{}"))
+
+
+@pytest.mark.parametrize("quote", QUOTES, ids=lambda quote: f"{quote.page}: {quote.words[:40]}")
+def test_a_number_that_is_quoted_is_the_one_that_was_measured(quote: Quote) -> None:
+    said = re.search(pattern(quote.words), prose(ROOT / quote.page))
+    assert said, f"{quote.page} no longer says {quote.words!r}: change the quote in this file, too"
+    for written, measured in zip(said.groups(), quote.numbers(), strict=True):
+        places = len(written.partition(".")[2])
+        assert abs(float(written) - measured) <= 0.51 * 10**-places, f"{quote.page}: {written} was {measured}"
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+)
+def test_every_number_that_looks_measured_is_read_from_rows(page: Path) -> None:
+    text = prose(page)
+    known = [*NOT_MEASURED, *(pattern(quote.words) for quote in QUOTES if ROOT / quote.page == page)]
+    for one in known:
+        text = re.sub(one, "", text)
+    text = re.sub(r"`[^`]*`", "", text)
+    found = [text[max(0, hit.start() - 40) : hit.end() + 20] for hit in LOOKS_MEASURED.finditer(text)]
+    assert not found, f"quote these in QUOTES with their rows, or leave the numbers out: {found}"
+
+
+@pytest.mark.parametrize("page", ROWS["pages"](), ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_the_rows_beside_a_table_are_the_tables(page: Path) -> None:
+    path = ROWS["beside"](page)
+    assert path.exists(), "python benchmarks/rows.py writes it"
+    noted = json.loads(path.read_text(encoding="utf-8"))
+    noted.pop("environment", None)
+    assert noted == ROWS["rows_of"](page), "python benchmarks/rows.py brings it up to date"
+    assert noted["tables"]
+
+
+def test_the_table_of_the_tables_page_is_the_one_of_the_results() -> None:
+    tables = ROWS["tables"]((ROOT / "docs" / "tables.md").read_text(encoding="utf-8"))
+    (quality,) = [table["rows"] for table in tables if table["columns"][0] == "data"]
+    assert quality == ROWS["rows_of"](RESULTS / "tables.md")["tables"][0]["rows"]
+
+
+def test_a_number_is_read_as_people_write_it() -> None:
+    value = ROWS["value"]
+    assert [value(cell) for cell in ("1 000 000", "100,000", "**0.5**", "1e-3", "-2")] == [1e6, 1e5, 0.5, 1e-3, -2]
+    assert [value(cell) for cell in ("", "2.6 (3.1 s)", "4177 × 8", "1 2")] == ["", "2.6 (3.1 s)", "4177 × 8", "1 2"]
