@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-deep lint bench docs clean
+.PHONY: demo test test-deep lint bench docs packages clean
 
 # One environment for every command: made on first use, remade when the requirements change.
 $(STAMP): pyproject.toml constraints.txt
@@ -34,6 +34,11 @@ docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_site
 	$(BIN)/python docs/check_links.py docs/_site
+
+packages: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python tools/check_packages.py dist
 
 clean:
 	rm -rf $(VENV) dist build out docs/_site
