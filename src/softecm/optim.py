@@ -17,6 +17,11 @@ from torch import Tensor
 
 from softecm._batch import along, mixed, named_tensors, selected
 from softecm.objective import Evaluation
+from softecm.objective.proximal import over_stiffness
+
+Scaling = Callable[
+    [Tensor, Tensor | float], Tensor
+]  # a gradient over a first estimate of the curvature, times a factor
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:
@@ -37,8 +42,8 @@ class Memory:
         step, change = torch.where(good, step, 0.0), torch.where(good, change, 0.0)
         return Memory((*self.steps, step)[-size:], (*self.changes, change)[-size:])
 
-    def direction(self, gradient: Tensor, scale: Tensor | None) -> Tensor:
-        """Minus the inverse Hessian's estimate times the gradient; ``scale`` is a first estimate of it (diagonal)."""
+    def direction(self, gradient: Tensor, first: Scaling) -> Tensor:
+        """Minus the inverse Hessian's estimate times the gradient; ``first`` has a first estimate of it."""
         q = gradient
         kept: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         if self.steps:
@@ -48,13 +53,13 @@ class Memory:
                 a = rho * dot(s, q)
                 q = torch.addcmul(q, along(a, q), y, value=-1.0)
                 kept.append((s, y, rho, a))
-        first = torch.ones_like(q) if scale is None else scale
+        fitted: Tensor | float = 1.0
         if self.steps:
             # The first estimate, fitted to the last step: neither too short nor, where the bound is no bound, too long.
             y = self.changes[-1]
-            ratio = products[-1] / dot(y, first * y)
-            first = first * along(torch.where(torch.isfinite(ratio) & (ratio > 0), ratio, 1.0), q)
-        q = q * first
+            ratio = products[-1] / dot(y, first(y, 1.0))
+            fitted = along(torch.where(torch.isfinite(ratio) & (ratio > 0), ratio, 1.0), q)
+        q = first(q, fitted)
         for s, y, rho, a in reversed(kept):
             q = torch.addcmul(q, along(a - rho * dot(y, q), q), s)
         return -q
@@ -69,9 +74,10 @@ class State:
     evaluation: Evaluation
     objective: Tensor  # (runs,)
     gradient: Tensor  # of the objective, in the free prototypes
-    scale: Tensor | None  # inverse curvature of a quadratic bound, in the free prototypes
+    scale: Tensor | None  # inverse curvature of a quadratic bound, in the free prototypes; None where a factor is known
     inner: Tensor | None  # barycentres behind the gap
     own_masses: Tensor | None = None  # (runs, m, f + 1), of objects whose masses don't follow from the prototypes alone
+    factor: Tensor | None = None  # (runs, q, L, L), Cholesky's, of matrices that say more than the scale
     memory: Memory = field(default_factory=Memory)
 
     @property
@@ -88,6 +94,12 @@ class State:
     def found(self) -> Mapping[str, Tensor]:
         """Masses that don't follow from the prototypes."""
         return {} if self.own_masses is None else {"masses": self.own_masses}
+
+    def scaled(self, u: Tensor, times: Tensor | float = 1.0) -> Tensor:
+        """``u`` over what is known of the curvature in the free prototypes, times a factor."""
+        if self.factor is not None:
+            return over_stiffness(u, self.factor) * times
+        return u * (times if self.scale is None else self.scale * times)
 
     def select(self, runs: Tensor) -> State:
         """The same for some of the runs."""
@@ -201,26 +213,32 @@ class Descent:
         A step must bring at least this part of the decrease its slope promises.
     backtracks : int, default=30
         How often a step is shortened before the run counts as unable to descend.
+    stiff : bool, default=False
+        Begin each step with the metric's matrices of curvature, where it has such: fewer rounds.
+    least : float, default=0
+        A step that promises to lower the objective by less than this part of it is not taken.
     """
 
     memory: int = 8
     sufficient: float = 1e-4
     backtracks: int = 30
+    stiff: bool = False
+    least: float = 0.0
     patience = 2
 
     def step(self, problem: Minimisable, state: State) -> State:
         """Try the quasi-Newton step; shorten it where it brings too little."""
-        direction = state.memory.direction(state.gradient, state.scale)
+        direction = state.memory.direction(state.gradient, state.scaled)
         slope = dot(direction, state.gradient)
-        plain = -state.gradient * (1.0 if state.scale is None else state.scale)
+        plain = -state.scaled(state.gradient)
         uphill = along(~(slope < 0), direction)
         direction = torch.where(uphill, plain, direction)
-        if state.scale is None and not state.memory.steps:
+        if state.scale is None and state.factor is None and not state.memory.steps:
             direction = direction * along(self._first_length(state), direction)
         slope = dot(direction, state.gradient)
         current = state
         length = torch.ones_like(slope)
-        pending = slope < 0
+        pending = slope < -2.0 * self.least * state.objective.abs()
         for _ in range(self.backtracks):
             if not bool(pending.any()):
                 break
@@ -232,7 +250,7 @@ class Descent:
                     current = trial
                     break
             index = pending.nonzero()[:, 0]
-            part = state.select(index)
+            part = replace(state, memory=Memory()).select(index)
             reach = length[index]
             if len(index) < len(pending):
                 trial = problem.select(index).at(part.free + along(reach, part.free) * direction[index], part)
@@ -240,7 +258,8 @@ class Descent:
                 good &= torch.isfinite(trial.objective)
             taken = torch.zeros_like(pending)
             taken[index[good]] = True
-            current = current.merged(scatter_like(current, trial, index), taken)
+            if bool(good.any()):
+                current = current.merged(trial.select(places(index, len(pending))), taken)
             # Minimum of the parabola through value, slope and trial, kept within a tenth and a half of the step.
             rise = trial.objective - part.objective - reach * slope[index]
             ideal = torch.nan_to_num(-slope[index] * reach / (2.0 * rise), nan=0.1)
@@ -263,13 +282,11 @@ class Descent:
         return length
 
 
-def scatter_like(full: State, part: State, index: Tensor) -> State:
-    """A state of all runs in which the runs ``index`` are ``part``'s and the others ``full``'s."""
-    back = torch.full((len(full.objective),), 0, dtype=torch.int64, device=index.device)
+def places(index: Tensor, runs: int) -> Tensor:
+    """Where each of so many runs stands among those of an index; 0 for those that are not there."""
+    back = torch.zeros(runs, dtype=torch.int64, device=index.device)
     back[index] = torch.arange(len(index), device=index.device)
-    take = torch.zeros(len(full.objective), dtype=torch.bool, device=index.device)
-    take[index] = True
-    return full.merged(part.select(back), take)
+    return back
 
 
 @dataclass(frozen=True)
@@ -358,7 +375,7 @@ def minimise_small(
     memory = Memory()
     active = torch.ones_like(value, dtype=torch.bool)
     for _ in range(steps):
-        direction = memory.direction(gradient, None)
+        direction = memory.direction(gradient, torch.mul)
         direction = torch.where(along(dot(direction, gradient) < 0, u), direction, -gradient)
         slope = dot(direction, gradient)
         length = torch.ones_like(value)

@@ -79,6 +79,8 @@ BROKEN = [
     (SoftDTW(), "sums", lambda s: s._replace(gradient=1.1 * s.gradient), "sums is a bound"),
     (SoftDTW(), "with_sums", lambda b: (b[0] + 1, b[1]), "with_sums agrees"),
     (SoftDTW(), "with_sums", lambda b: (b[0], lambda w: b[1](2 * w)), "with_sums agrees"),
+    (SoftDTW(), "stiffness", lambda s: -s, "stiffness is positive"),
+    (SoftDTW(), "stiffness", lambda s: s.cumsum(1), "stiffness is positive"),
     (SquaredEuclidean(), "tensor", lambda u: 1.5 * u, "tensor agrees"),
     (Mahalanobis(), "tensor", lambda u: u.cumsum(1), "tensor agrees"),
     (SquaredEuclidean(), "barycenters", lambda u: u + 0.2, "barycenters are minima"),

@@ -45,7 +45,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
             middles = set_barycenters(objects.metric, chosen.focal, clusters, None, GAIN * chosen.tol)
             places = torch.cat([clusters, middles], 1)
         cost = prices.cost(chosen.focal, clusters, objects.weights)
-        found = evaluate(objects.metric, objects.x, places, cost)
+        found = evaluate(objects.metric, objects.x, places, cost, sums=False)
         return extended(singles, Completed(places, found.cost))
 
     @staticmethod
@@ -180,7 +180,8 @@ class SoftECM(LinkableFamily):
     max_iter : int, default=200
     tol : float, default=1e-4
         A run has converged when no mass moves by more than this; with ``init="auto"`` and a metric without an exact step
-        (series, your own), also when its last five rounds lowered the objective by less than ten times this part each.
+        (series, your own), also when its last five rounds lowered the objective by less than ten times this part each, or
+        when its next step promises less than that.
     solver : "auto", "gradient", "descent" or GradientDescent, default="auto"
         "auto": the exact prototype step where the metric has one, else "descent", a monotone quasi-Newton method without a
         rate. "gradient": the paper's Algorithm 1.

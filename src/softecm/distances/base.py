@@ -47,6 +47,8 @@ class SemiMetric(ABC):
     degree: ClassVar[float] = 2.0
     #: Whether objects may also be sparse rows (``softecm.spaces.sparse.SparseRows``), which are never written out.
     sparse: ClassVar[bool] = False
+    #: Whether fits may go most of their way in single precision: it has kernels for that, which lose little.
+    single: ClassVar[bool] = False
     #: Whether prototypes are objects themselves, given by their numbers: there is then nothing to differentiate.
     discrete: ClassVar[bool] = False
 

@@ -28,6 +28,12 @@ def with_sums_of(metric: SemiMetric, x: Encoded, v: Tensor) -> tuple[Tensor, Cal
     return None if form is None else form.with_sums(x, v)
 
 
+def stiffness_of(metric: SemiMetric, v: Tensor, curvature: Tensor, weights: Tensor) -> Tensor | None:
+    """Half the second derivative (k, L, L) of the cost, about, for each prototype's sum of weights; None: not known."""
+    form = metric.closed_form
+    return None if form is None else form.stiffness(v, curvature, weights)
+
+
 def tensor_of(metric: SemiMetric, u: Tensor) -> Tensor:
     """``u`` times the matrix of the metric's quadratic; ``u`` itself where coordinates are not mixed."""
     form = metric.closed_form

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softecm._checks import check_flag, check_number
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
-from softecm.distances.soft_dtw import RAW, check_band, gamma_of, gradients_in_both, steps_of
+from softecm.distances.soft_dtw import RAW, both_ways, check_band, gamma_of, gradients_in_both, steps_of
 from softecm.kernels.elastic import Rule, elastic, elastic_sums
 from softecm.kernels.soft_dtw import Pairs, Rows
 from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
@@ -283,7 +283,7 @@ class PairPasses(CompiledPasses):
             values, _, gradient = aligned(self.metric, SeriesBatch(x), y, ones, rows)
             return values, gradient
 
-        return gradients_in_both(slopes_in_second, a, b, divergence=self.metric.diverges)
+        return gradients_in_both([slopes_in_second(x, y) for x, y in both_ways(a, b, divergence=self.metric.diverges)])
 
 
 def aligned(metric: Elastic, x: SeriesBatch, v: Tensor, weights: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:

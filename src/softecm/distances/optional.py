@@ -71,6 +71,14 @@ class ClosedForm(ABC):  # noqa: B024 -- all of it is optional; a subclass says w
         """Distances (n, k), and ``sums`` for weights that are known only later, from one pass; None: take two."""
         return None
 
+    def stiffness(self, v: Tensor, curvature: Tensor, weights: Tensor) -> Tensor | None:
+        """Half the second derivative (k, L, L) of the cost along the first axis of v (k, L, ...), about.
+
+        Positive definite, from the ``sums``' curvature and each prototype's sum of weights (k,); None: the curvature is all
+        that is known.
+        """
+        return None
+
     def tensor(self, u: Tensor) -> Tensor:
         """Apply the matrix of the quadratic that ``sums`` describes; the identity unless coordinates are mixed."""
         return u

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 import numpy as np
 import torch
@@ -14,10 +14,14 @@ from torch import Tensor
 
 from softecm._checks import check_flag
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
-from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
+from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_each, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
+from softecm.kernels.soft_dtw.selves import self_alignments
 from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
 
 RAW = "False takes the raw value, which may be below 0."
+T = TypeVar("T")
+STIFF_CELLS = 1 << 22  # numbers in matrices of curvature, one a prototype: 32 MB
+LEAST_STIFF = 0.05  # of the bound's curvature
 
 
 class KernelOptions(TypedDict):
@@ -71,6 +75,7 @@ class SoftDTW(SemiMetric):
     layout: str = "tslearn"
     name = "softdtw"
     space = TimeSeries
+    single = True
 
     def __post_init__(self) -> None:
         number = isinstance(self.gamma, Real) and not isinstance(self.gamma, bool)
@@ -125,13 +130,12 @@ class SoftDTW(SemiMetric):
     def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
         """Divergences of all pairs."""
         batch = as_batch(x)
-        return self.from_raw(soft_dtw(batch.values, v, x_lengths=batch.lengths, **self.options()), batch, v)
+        raw = soft_dtw(batch.values, v, x_lengths=batch.lengths, **self.options())
+        return self.corrected(raw, batch, self.selves(as_batch(v))) if self.divergence else raw
 
-    def from_raw(self, raw: Tensor, batch: SeriesBatch, v: Tensor) -> Tensor:
-        """Divergences from raw values (n, k)."""
-        if not self.divergence:
-            return raw
-        return (raw - 0.5 * self.selves(batch)[:, None] - 0.5 * self.selves(as_batch(v))).clamp_min(0.0)
+    def corrected(self, raw: Tensor, batch: SeriesBatch, own: Tensor) -> Tensor:
+        """Divergences from raw values (n, k) and those of prototypes with themselves (k,)."""
+        return (raw - 0.5 * self.selves(batch)[:, None] - 0.5 * own).clamp_min(0.0)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Divergences of matching rows."""
@@ -177,14 +181,22 @@ class PairPasses(CompiledPasses):
 
     def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Divergences of matching rows, and their derivatives in either end."""
-        rows, ones, level = Rows(len(a), a.device), a.new_ones(len(a)), b.mean((0, 1))
-        a, b = a - level, b - level
+        ends, first = torch.cat([a, b]) - b.mean((0, 1)), torch.arange(len(a), device=a.device)
+        ways = both_ways(first, first + len(a), divergence=self.metric.divergence)
+        pairs = torch.cat([x for x, _ in ways]), torch.cat([y for _, y in ways])
+        raw, sums = self._each(ends, pairs)
+        slopes = 2.0 * (sums[..., :1] * ends[pairs[1]] - sums[..., 1:])
+        parts = [slice(i * len(a), (i + 1) * len(a)) for i in range(len(ways))]
+        return gradients_in_both([(raw[part], slopes[part]) for part in parts])
 
-        def aligned(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-            values, w, moved = soft_dtw_sums(x, y, ones, pairs=rows, **self.metric.options())
-            return values, 2.0 * (w[..., None] * y - moved)
-
-        return gradients_in_both(aligned, a, b, divergence=self.metric.divergence)
+    def _each(self, ends: Tensor, pairs: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Raw values of pairs of these series, and what each adds up to."""
+        options = self.metric.options()
+        if not ends.is_cuda:
+            return soft_dtw_each(ends, ends, pairs, **options)
+        x, y = ends[pairs[0]], ends[pairs[1]]
+        values, w, moved = soft_dtw_sums(x, y, x.new_ones(len(x)), pairs=Rows(len(x), x.device), **options)
+        return values, torch.cat([w[..., None], moved], -1)
 
 
 @dataclass(frozen=True)
@@ -197,10 +209,15 @@ class SoftAlignments(ClosedForm):
         """Curvature and moment of the raw value's bound; the divergence's own gradient beside them."""
         batch = as_batch(x)
         level = v.mean((0, 1))  # differences are all that counts: near zero nothing cancels
+        options, rows = self.metric.options(), Rows(len(v), v.device)
         _, w, y = soft_dtw_sums(
-            batch.values - level, v - level, weights.contiguous(), x_lengths=batch.lengths, **self.metric.options()
+            batch.values - level, v - level, weights.contiguous(), x_lengths=batch.lengths, **options
         )
-        return self._sums(v, level, weights, w, y)
+        total = torch.cat([w[..., None], y], -1)
+        if not self.metric.divergence:
+            return self._sums(v, level, total, total)
+        _, w, y = soft_dtw_sums(v - level, v - level, weights.sum(0), pairs=rows, **options)
+        return self._sums(v, level, total, torch.cat([w[..., None], y], -1))
 
     def with_sums(self, x: EncodedSeries, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
         """Align every pair once, keep what each step of each prototype is aligned with, weigh it later."""
@@ -210,44 +227,68 @@ class SoftAlignments(ClosedForm):
             return None
         batch = as_batch(x)
         n, k, level = len(batch), len(v), v.mean((0, 1))
-        pairs = torch.arange(n).repeat_interleave(k), torch.arange(n * k)
-        raw, w, y = soft_dtw_sums(
-            batch.values - level, (v - level).repeat(n, 1, 1), v.new_ones(n * k), x_lengths=batch.lengths, pairs=pairs,
-            **self.metric.options(),
-        )  # fmt: skip
-        w, y = w.reshape(n, k, -1), y.reshape(n, k, *v.shape[1:])
+        ends, lengths = stacked(batch, v)
+        pairs = torch.cat([torch.arange(n).repeat_interleave(k), torch.arange(n, n + k)]), torch.arange(k).repeat(n + 1)
+        raw, sums = soft_dtw_each(ends - level, v - level, pairs, x_lengths=lengths, **self.metric.options())
+        d = raw[: n * k].reshape(n, k)
+        if self.metric.divergence:
+            d = self.metric.corrected(d, batch, raw[n * k :])
+        of_pairs, own = sums[: n * k].reshape(n, k, -1), sums[n * k :]
 
         def later(weights: Tensor) -> Sums:
-            return self._sums(
-                v, level, weights, torch.einsum("nk,nkl->kl", weights, w), torch.einsum("nk,nkld->kld", weights, y)
-            )
+            total = torch.einsum("nk,nkl->kl", weights, of_pairs).reshape(own.shape)
+            return self._sums(v, level, total, own * weights.sum(0)[:, None, None])
 
-        return self.metric.from_raw(raw.reshape(n, k), batch, v), later
+        return d, later
 
-    def _sums(self, v: Tensor, level: Tensor, weights: Tensor, w: Tensor, y: Tensor) -> Sums:
-        """From weighted alignments of series with prototypes, both less ``level``."""
-        curvature = w[..., None]
-        moment = y + level * curvature
+    def stiffness(self, v: Tensor, curvature: Tensor, weights: Tensor) -> Tensor | None:
+        """The bound's curvature less what the self-terms take off where steps move against their neighbours.
+
+        With alignments held fixed: w - (e - E), where E aligns a prototype with itself and e are its sums; no step keeps
+        less than a part of w.
+        """
+        if not self.metric.divergence or v.shape[0] * v.shape[1] ** 2 > STIFF_CELLS:
+            return None
+        aligned = self_alignments(v.double().cpu().numpy(), **self.metric.options())
+        own = torch.from_numpy(aligned).to(v).mul_(weights[:, None, None])
+        w = curvature[..., 0]
+        own.diagonal(dim1=1, dim2=2).add_(torch.maximum(w - own.sum(1), LEAST_STIFF * w))
+        return own
+
+    def _sums(self, v: Tensor, level: Tensor, total: Tensor, own: Tensor) -> Sums:
+        """From weighted alignments (k, L, 1 + d) of series with prototypes, and of these with themselves, less ``level``."""
+        curvature = total[..., :1]
+        moment = total[..., 1:] + level * curvature
         if not self.metric.divergence:
             return Sums(curvature, moment)
-        rows = Rows(len(v), v.device)
-        held = weights.sum(0)
-        _, w_self, y_self = soft_dtw_sums(v - level, v - level, held, pairs=rows, **self.metric.options())
-        gradient = 2.0 * ((w - w_self)[..., None] * (v - level) - (y - y_self))
-        return Sums(curvature, moment, gradient)
+        rest = total - own
+        return Sums(curvature, moment, 2.0 * (rest[..., :1] * (v - level) - rest[..., 1:]))
 
 
-def gradients_in_both(
-    aligned: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], a: Tensor, b: Tensor, *, divergence: bool
-) -> tuple[Tensor, Tensor, Tensor]:
+def stacked(batch: SeriesBatch, v: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Series and prototypes one after the other (n + k, L, d), and their lengths where these differ."""
+    (n, longest, _), (k, steps, _) = batch.values.shape, v.shape
+    if batch.lengths is None and longest == steps:
+        return torch.cat([batch.values, v]), None
+    both = v.new_zeros((n + k, max(longest, steps), v.shape[2]))
+    both[:n, :longest], both[n:, :steps] = batch.values, v
+    ends = torch.full((n,), longest) if batch.lengths is None else batch.lengths
+    return both, torch.cat([ends, torch.full((k,), steps)])
+
+
+def both_ways(a: T, b: T, *, divergence: bool) -> list[tuple[T, T]]:
+    """What `gradients_in_both` must know: either end seen from the other, and from itself where that is taken off."""
+    return [(a, b), (b, a), (a, a), (b, b)] if divergence else [(a, b), (b, a)]
+
+
+def gradients_in_both(found: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
     """Distances of matching rows, floored at 0, and their derivatives in either end.
 
-    ``aligned`` gives the raw values of matching rows and their derivatives in the second.
+    From raw values and their derivatives in the second end, for each of `both_ways`.
     """
-    values, in_b = aligned(a, b)
-    _, in_a = aligned(b, a)
-    if divergence:
-        (self_a, own_a), (self_b, own_b) = aligned(a, a), aligned(b, b)
+    (values, in_b), (_, in_a) = found[:2]
+    if len(found) > 2:
+        (self_a, own_a), (self_b, own_b) = found[2:]
         values, in_a, in_b = values - 0.5 * self_a - 0.5 * self_b, in_a - own_a, in_b - own_b
     counts = (values > 0)[:, None, None]  # below the floor the distance is 0, and flat
     return values.clamp_min(0.0), torch.where(counts, in_a, 0.0), torch.where(counts, in_b, 0.0)

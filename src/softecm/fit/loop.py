@@ -20,7 +20,7 @@ from softecm._interrupts import look
 from softecm.fit.outcome import Progress, Solution
 
 WARM_UP, HORIZON = 15, 25  # rounds before a race is decided, and how far ahead it looks
-HALVED = (3, 6, 12)  # rounds after which only the better half of the runs goes on
+HALVED = (2, 4, 8)  # rounds after which only the better half of the runs goes on
 SPAN = 5  # rounds over which a pace is measured
 RISE = 1e-9  # an objective may not rise by more than this part of itself
 

@@ -18,7 +18,7 @@ from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import blocks, distances_of
-from softecm.distances.capabilities import nearest_of
+from softecm.distances.capabilities import fitted_metric, nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.model import PrototypeModel
 from softecm.fit.seeding import Draw, seed, systematic
@@ -279,13 +279,27 @@ def coarsened(algorithm: Preparation[Any], objects: Objects[Any]) -> InMemory[An
     found = objects.space.coarser(objects.x) if isinstance(objects, InMemory) else None
     if found is None or not isinstance(objects, InMemory):
         return None
-    space, x = found
-    metric = algorithm.fitted_metric(
-        objects.metric, x.cpu(), None if objects.weights is None else objects.weights.cpu()
-    )
-    distances = algorithm.from_center(metric, space, x, objects.weights, objects.device)
-    spread = float(np.average(distances, weights=objects.counts))
-    return replace(objects, metric=metric, space=space, x=x, distances=distances, spread=spread)
+    coarse = _measured(algorithm, objects, *found)
+    coarse = in_single(algorithm, coarse) or coarse
+    distances = algorithm.from_center(coarse.metric, coarse.space, coarse.x, coarse.weights, coarse.device)
+    return replace(coarse, distances=distances, spread=float(np.average(distances, weights=objects.counts)))
+
+
+def in_single(algorithm: Preparation[Any], objects: Objects[Any]) -> InMemory[Any] | None:
+    """The objects in single precision, where that will do for the metric and for them."""
+    known = isinstance(objects, InMemory) and objects.metric.single
+    found = objects.space.single(objects.x) if known else None
+    if found is None or not isinstance(objects, InMemory):
+        return None
+    weights = None if objects.weights is None else objects.weights.float()
+    return _measured(algorithm, replace(objects, on_device=weights), *found)
+
+
+def _measured(algorithm: Preparation[Any], objects: InMemory[Any], space: Space, x: Encoded) -> InMemory[Any]:
+    """The same objects encoded in another way, with what the metric knows of them."""
+    weights, near = None if objects.weights is None else objects.weights.cpu(), x.cpu()
+    metric = algorithm.fitted_metric(objects.metric, near, weights)
+    return replace(objects, metric=metric, space=space, x=near.to(objects.device))
 
 
 def shortened(objects: Objects[Any]) -> InMemory[Any] | None:
@@ -360,7 +374,7 @@ def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | N
     coarse = space.coarser(x)
     if coarse is None:
         return barycenter_from(metric, x, space.middle(x, start_rows(len(x)).to(device))[None], weights)
-    start = space.finer(barycenter(metric, *coarse, weights, device))
+    start = space.finer(barycenter(fitted_metric(metric, coarse[1], weights), *coarse, weights, device))
     return barycenter_from(metric, x, start[None], weights, rounds=POLISH)
 
 

@@ -52,7 +52,7 @@ def seed(
     draws = rng.random_sample(shape).reshape(draw.runs, n_clusters, draw.greedy)
     spread = draw.kind == "k-means++"
     size = max(1, GROUP_CELLS // (len(order) * draw.greedy)) if spread else draw.runs
-    pool = _Pool(metric, space, x, weights, order, draw.cap)
+    pool = _Pool(metric, space, x, weights, order, draw.cap, {})
     chosen = [(_spread if spread else _apart)(pool, draws[first : first + size]) for first in range(0, draw.runs, size)]
     rows = torch.as_tensor(np.concatenate(chosen))
     starts = space.starts(x, rows.reshape(-1))
@@ -66,6 +66,7 @@ class _Pool(NamedTuple):
     weights: NDArray[np.float64]
     order: NDArray[np.int64]
     cap: float
+    known: dict[int, NDArray[np.float64]]  # distances of all objects to some, where all would fit
 
     def drawn(self, nearest: NDArray[np.float64] | None, draw: float) -> int:
         """An object, in proportion to weight, times distance to the nearest start where there is one."""
@@ -76,9 +77,15 @@ class _Pool(NamedTuple):
 
     def distances(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Of all objects to some of them (n, k), at most ``cap``."""
-        places = self.space.starts(self.x, torch.as_tensor(rows))
-        d: NDArray[np.float64] = distances_of(self.metric, self.x, places).double().cpu().numpy()
-        return np.minimum(d, self.cap)
+        new = [row for row in np.unique(rows).tolist() if row not in self.known]
+        if new:
+            places = self.space.starts(self.x, torch.as_tensor(new))
+            found: NDArray[np.float64] = distances_of(self.metric, self.x, places).double().cpu().numpy()
+            self.known.update(zip(new, np.minimum(found, self.cap).T, strict=True))
+        picked = np.stack([self.known[row] for row in rows.tolist()], 1)
+        if len(self.order) ** 2 > GROUP_CELLS:
+            self.known.clear()
+        return picked
 
 
 def _spread(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:

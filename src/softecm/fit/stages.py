@@ -15,7 +15,8 @@ runs start. So the clusters come first:
 
 Many objects are represented by a sample in the first three steps. Long series are shortened for the first two, to means over
 as many steps as leave most of their variance: the two best starts are then fitted to the series in full. Where a metric has
-no exact step, starts are halved as they go, and a run ends when its rounds gain next to nothing.
+no exact step, starts are halved as they go, and a run ends when its rounds gain next to nothing; where a metric allows it,
+all but the last rounds are in single precision.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ from softecm.fit.loop import Callback, Checkpointer, stopped
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, Runs, Solution, runs_table
 from softecm.fit.pipeline import Outcome
-from softecm.fit.prepare import InMemory, Objects, coarsened, shortened
+from softecm.fit.prepare import InMemory, Objects, coarsened, in_single, shortened
 from softecm.fit.seeding import Draw
 from softecm.fit.settings import GAIN, Settings
 from softecm.fit.swaps import swapped
-from softecm.optim import Accelerated, Solver
+from softecm.optim import Accelerated, Descent, Solver
 
 BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
 SOFTER = (1.05, 1.02, 1.01)  # tried where that pulls clusters together
@@ -92,6 +93,7 @@ def discover(
     )
     if chosen.staged and not objects.metric.is_quadratic:
         alone = replace(alone, gain=GAIN * chosen.tol)
+        alone = replace(alone, solver=quicker(objects, alone))
     first = _first(objects)
     if checkpoints is not None and checkpoints.reached == "clusters":
         close, start = checkpoints.facts["close"], checkpoints.start
@@ -218,7 +220,8 @@ def _started(
     few, rng = _sampled(algorithm, objects, alone.n_clusters), check_random_state(random_state)
     slow = algorithm.samples and not objects.metric.is_quadratic and isinstance(alone.init, str)
     coarse = coarsened(algorithm, few) if slow else None
-    among, unit = (few, first) if coarse is None else (coarse, _first(coarse))
+    light = in_single(algorithm, few if coarse is None else objects) if slow and alone.gain > 0.0 else None
+    among, unit = (light or few, first) if coarse is None else (coarse, _first(coarse))
     short = shortened(few) if isinstance(alone.init, str) else None
     rough, auto = replace(alone, tol=max(alone.tol, ROUGH), gain=3.0 * alone.gain), isinstance(alone.delta, str)
     if not auto and alone.delta is not None:
@@ -227,18 +230,23 @@ def _started(
     if short is not None:
         best = _written_out(short, best)
     runs = [best.best]
+    if coarse is not None or light is not None:
+        finer = few.space.finer(best.solution.prototypes)
+        best = replace(best, solution=replace(best.solution, prototypes=finer))
     if coarse is not None:  # the best of them as the objects in full see them, and these have the last word
         others = [run for run in np.argsort(best.solution.objective, kind="stable").tolist() if run != best.best]
         runs = [best.best, *others][:FINALISTS]
-        finer = few.space.finer(best.solution.prototypes)
-        best = replace(best, solution=replace(best.solution, prototypes=finer))
         close = robust_delta(algorithm, few, few, best, first, COMPARED) if auto else alone.delta
     if auto and objects.weight >= ENOUGH * alone.n_clusters:
         close = min(close, robust_delta(algorithm, objects, few, best, first, CLOSE))
     settled = replace(alone, delta=close)
     solutions = {run: in_order(best.solution, run) if isinstance(alone.init, str) else best.solution for run in runs}
-    begin = torch.cat([algorithm.from_clusters(few, settled, solutions[run], run) for run in runs])
-    return starts, close, begin, bool(best.apart[best.best] < MERGED)
+    start = torch.cat([algorithm.from_clusters(few, settled, solutions[run], run) for run in runs])
+    merged = bool(best.apart[best.best] < MERGED)
+    if coarse is not None and light is not None:  # most of the way
+        (best,) = pipeline.solve(algorithm, light, [settled], [start.float()], callback=callback)
+        start = few.space.finer(algorithm.from_clusters(light, settled, best.solution, best.best))
+    return starts, close, start, merged
 
 
 def _written_out(short: InMemory[Any], best: Outcome) -> Outcome:
@@ -283,9 +291,13 @@ def _first(objects: Objects[Any]) -> float:
 
 
 def quicker(objects: Objects[Any], alone: Settings) -> str | Solver:
-    """A fit that begins near its end can be extrapolated from its rounds, where their steps are exact."""
-    plain = isinstance(alone.solver, str) and alone.solver == "auto" and objects.metric.is_quadratic
-    return Accelerated() if plain and not objects.space.wide else alone.solver  # wide rounds are not remembered
+    """Exact steps near the end of a fit can be extrapolated; where they are not exact, curvature saves rounds."""
+    solver: str | Solver = alone.solver
+    if not (isinstance(solver, str) and solver == "auto"):
+        return solver
+    if objects.metric.is_quadratic:
+        return solver if objects.space.wide else Accelerated()  # wide rounds are not remembered
+    return Descent(stiff=True, least=alone.gain) if alone.gain > 0.0 else solver
 
 
 def in_order(solution: Solution, run: int) -> Solution:

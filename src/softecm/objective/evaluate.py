@@ -100,13 +100,17 @@ def evaluate(
     previous: Previous | None = None,
     tol: float = 0.0,
     slopes: bool = True,
+    sums: bool = True,
 ) -> Evaluation:
     """Cost and derivative of a batch of runs at ``prototypes`` (runs, f, *shape), masses minimised out.
 
     Without ``slopes`` a metric whose sums say everything is spared the derivative, which may be as wide as the prototypes.
+    Without ``sums`` distances alone are measured.
     """
     if isinstance(x, Scattered):
-        of_block = partial(_evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol)
+        of_block = partial(
+            _evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol, sums=sums
+        )
         return x.total(of_block, Evaluation.plus)
     fused = compiled_round(
         metric,
@@ -122,16 +126,24 @@ def evaluate(
     if fused is not None:
         gradient = 2.0 * tensor_of(metric, fused.curvature * prototypes - fused.moment)
         return Evaluation(fused.cost, gradient, fused.curvature, fused.moment, fused.change, None)
-    return evaluate_in_blocks(metric, x, prototypes, cost, previous, tol, slopes=slopes)
+    return evaluate_in_blocks(metric, x, prototypes, cost, previous, tol, slopes=slopes and sums, sums=sums)
 
 
 def _evaluate_block(
-    block: Block, *, metric: SemiMetric, prototypes: Tensor, cost: MassCost, previous: Previous | None, tol: float
+    block: Block,
+    *,
+    metric: SemiMetric,
+    prototypes: Tensor,
+    cost: MassCost,
+    previous: Previous | None,
+    tol: float,
+    sums: bool,
 ) -> Evaluation:
     """What one block of scattered objects adds."""
     to = block.device
     before = None if previous is None else Previous(previous.prototypes.to(to), None)
-    return evaluate(metric, block.objects, prototypes.to(to), cost.of_block(block), previous=before, tol=tol).cpu()
+    there = cost.of_block(block)
+    return evaluate(metric, block.objects, prototypes.to(to), there, previous=before, tol=tol, sums=sums).cpu()
 
 
 def evaluate_in_blocks(
@@ -143,6 +155,7 @@ def evaluate_in_blocks(
     tol: float,
     *,
     slopes: bool = True,
+    sums: bool = True,
 ) -> Evaluation:
     """``evaluate`` from distances and, where the metric has them, its sums, block by block."""
     runs, f = prototypes.shape[:2]
@@ -151,12 +164,13 @@ def evaluate_in_blocks(
     keep = len(x) * runs * (f + 1) <= KEPT_CELLS
     for rows in blocks(x, flat):
         block = x[rows]
-        distances, derivative = _measured(metric, block, flat)
+        distances, derivative = _measured(metric, block, flat) if sums else (_values(metric, block, flat), None)
         check_distances(metric, distances, len(block), runs * f, rows.start)
         shares = _shares(distances, prototypes, cost)
         w = None if cost.weights is None else cost.weights[rows, None]
         totals.cost += (shares.cost if w is None else shares.cost * w).sum(0)
-        totals.add(derivative((shares.weights if w is None else shares.weights * w[..., None]).flatten(1)))
+        if derivative is not None:
+            totals.add(derivative((shares.weights if w is None else shares.weights * w[..., None]).flatten(1)))
         # Masses that are not kept are computed again only until each run is known to move: then it goes on anyway.
         if previous is not None and (previous.masses is not None or bool((totals.change <= tol).any())):
             before = _masses_before(metric, block, rows, previous, cost)
@@ -180,6 +194,12 @@ def _measured(metric: SemiMetric, block: Encoded, flat: Tensor) -> tuple[Tensor,
         return _finite(metric, torch.autograd.grad(distances, leaf, weights)[0]) if sums is None else sums
 
     return distances, derivative
+
+
+def _values(metric: SemiMetric, block: Encoded, flat: Tensor) -> Tensor:
+    """Distances alone."""
+    with torch.no_grad():
+        return metric.pairwise(block, flat)
 
 
 def _finite(metric: SemiMetric, gradient: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ from softecm._batch import from_tensors
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import tensor_of
-from softecm.objective import MassCost, Previous, evaluate, inertia, set_members, with_masses
-from softecm.objective.proximal import RIDGE, TINY, stationary
+from softecm.objective import Evaluation, MassCost, Previous, evaluate, inertia, set_members, with_masses
+from softecm.objective.proximal import RIDGE, TINY, stationary, stiff_factors
 from softecm.objective.pull import Pull
 from softecm.objective.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
 from softecm.optim import Closed, Descent, GradientDescent, Solver, State
@@ -83,14 +83,16 @@ class SoftECMProblem:
             evaluation = self.pull.added(self.metric, evaluation, prototypes)
         constraint = self.relaxation.constraint(prototypes, None if before is None else before.inner)
         gradient = self._pull_back(evaluation.gradient + constraint.gradient, leaf, expanded)
+        factor = self._factor(evaluation, prototypes)
         return State(
             free.detach(),
             prototypes,
             evaluation,
             evaluation.cost + constraint.cost,
             gradient,
-            self._scale(evaluation.curvature, prototypes),
+            self._scale(evaluation.curvature, prototypes) if factor is None else None,
             constraint.inner,
+            factor=factor,
         )
 
     def _wide_at(self, free: Tensor, before: State | None) -> State:
@@ -129,6 +131,16 @@ class SoftECMProblem:
         return 0.5 / torch.maximum(folded, smallest).clamp_min(torch.finfo(folded.dtype).tiny).expand(
             *folded.shape[:2], *prototypes.shape[2:]
         )
+
+    def _factor(self, evaluation: Evaluation, prototypes: Tensor) -> Tensor | None:
+        """The metric's matrices of curvature (runs, c, L, L), for single clusters."""
+        masses, curvature, focal = evaluation.masses, evaluation.curvature, self.relaxation.focal
+        wanted = isinstance(self.solver, Descent) and self.solver.stiff and len(focal) == focal.n_clusters
+        if not wanted or masses is None or curvature is None:
+            return None
+        held = masses[..., 1:] ** self.cost.beta[:, None, None]
+        total = held.sum(1) if self.cost.weights is None else torch.einsum("n,rnf->rf", self.cost.weights, held)
+        return stiff_factors(self.metric, prototypes, curvature, total * self.cost.factors)
 
     def _total_weights(self, curvature: Tensor) -> float:
         """Scale of the objects' weights, to turn a sum of curvatures into that of one object."""

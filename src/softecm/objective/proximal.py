@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import stiffness_of
+
 RIDGE = 1e-13  # of the mean weight: a cluster without mass stays where it is, and a fixed point stays fixed
 TINY = 1e-280  # where all weights underflow
 STIFF = 1e10  # times the weights: ties beyond this drown them, and the plain solution has no digits left
@@ -61,6 +64,36 @@ def _careful(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None) -> Tens
     step, info = torch.linalg.solve_ex(_plus(balanced, 1e-12), own[..., None] * free[..., None] * pull)
     step = torch.where((info == 0)[..., None, None] & torch.isfinite(step), step, 0.0)
     return old + axes @ (own[..., None] * step)
+
+
+def stiff_factors(metric: SemiMetric, prototypes: Tensor, curvature: Tensor, weights: Tensor) -> Tensor | None:
+    """Cholesky's factors (runs, f, L, L) of the metric's matrices of curvature; None where it has none.
+
+    Parameters
+    ----------
+    prototypes : (runs, f, L, ...)
+    curvature : (runs, f, L, 1), of the quadratic bound, which takes a matrix's place where that is not positive
+    weights : (runs, f), the sum of each prototype's weights
+    """
+    runs, f = prototypes.shape[:2]
+    found = stiffness_of(metric, prototypes.flatten(0, 1), curvature.flatten(0, 1), weights.flatten())
+    if found is None:
+        return None
+    smallest = 1e-9 * curvature.amax(dim=(1, 2, 3)).clamp_min(torch.finfo(found.dtype).tiny * 1e9)
+    ridge = smallest.repeat_interleave(f)[:, None]
+    found.diagonal(dim1=1, dim2=2).add_(ridge)
+    factor, info = torch.linalg.cholesky_ex(found)
+    if bool(info.any()):
+        bound = torch.diag_embed((curvature.flatten(0, 1)[..., 0] + ridge).sqrt())
+        factor = torch.where((info == 0)[:, None, None], factor, bound)
+    factors: Tensor = factor.reshape(runs, f, *found.shape[1:])
+    return factors
+
+
+def over_stiffness(u: Tensor, factor: Tensor) -> Tensor:
+    """A gradient (runs, f, L, ...) over twice the matrices behind the factors."""
+    solved: Tensor = 0.5 * torch.cholesky_solve(u.reshape(*u.shape[:3], -1), factor)
+    return solved.reshape(u.shape)
 
 
 def _plus(matrix: Tensor, ridge: Tensor | float) -> Tensor:

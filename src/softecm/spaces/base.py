@@ -109,8 +109,12 @@ class Space(ABC):
         """The same objects with less detail, on which starts can be compared at a fraction of the time; None: no need."""
         return None
 
+    def single(self, x: Any) -> tuple[Space, Encoded] | None:
+        """The same objects in single precision; None where that would lose what tells them apart, or they are so already."""
+        return None
+
     def finer(self, prototypes: Tensor) -> Tensor:
-        """Prototypes of the coarser space (..., *shape) as those of this one."""
+        """Prototypes of a coarser or single space (..., *shape) as those of this one."""
         raise TypeError(f"{type(self).__name__} has no coarser space")
 
     @property

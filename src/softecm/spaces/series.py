@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 COARSEST = (8, 6, 5, 4, 3, 2)  # steps that may be taken together
 SHORTEST = 16  # steps that remain
 TABLE_COLUMNS = 3  # rows of so few numbers are a table rather than series
+KEY_BITS = 6  # of a value in single precision that decide where a series stands among the others
+LEVEL = 1e3  # times the deviation of a series' steps: beyond this single precision loses what differs
+SMALLEST = 1e-12  # deviation of steps, and one over it the largest value, of which single precision has squares
 DETAIL = 0.75  # of the variance that remains
 
 
@@ -339,9 +343,18 @@ class TimeSeries(Space):
                 return replace(self, length=-(-length // steps)), short
         return None
 
+    def single(self, x: EncodedSeries) -> tuple[TimeSeries, SeriesBatch] | None:
+        """Where the series' own movement is not small beside their level, nor near the ends of the range."""
+        batch = as_batch(x)
+        moves, top = steps_variance(batch) ** 0.5, float(batch.values.abs().max())
+        if self.dtype != torch.float64 or not (moves > SMALLEST and top < min(LEVEL * moves, 1.0 / SMALLEST)):
+            return None
+        return replace(self, dtype=torch.float32), replace(batch, values=batch.values.float(), known={})
+
     def finer(self, prototypes: Tensor) -> Tensor:
         """Drawn over this space's length."""
         assert isinstance(self.length, int)
+        prototypes = prototypes.to(self.dtype)
         flat = prototypes.reshape(-1, *prototypes.shape[-2:]).transpose(1, 2)
         drawn = torch.nn.functional.interpolate(flat, self.length, mode="linear", align_corners=False)
         return drawn.transpose(1, 2).reshape(*prototypes.shape[:-2], self.length, prototypes.shape[-1])
@@ -354,7 +367,10 @@ class TimeSeries(Space):
     def keys(self, x: EncodedSeries) -> NDArray[np.uint64]:
         """From values and length."""
         batch = as_batch(x)
-        flat = batch.values.double().cpu().numpy().reshape(len(batch), -1)
+        values = batch.values.double()
+        if self.dtype == torch.float32 and values.numel():  # the same draws, whatever was rounded on the way here
+            values = torch.round(values * 2.0 ** (KEY_BITS - math.frexp(float(values.abs().max()))[1]))
+        flat = values.cpu().numpy().reshape(len(batch), -1)
         if batch.lengths is None:
             return content_keys(flat)
         return content_keys(np.column_stack([flat, batch.lengths.cpu().numpy()]))

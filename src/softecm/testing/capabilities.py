@@ -90,6 +90,19 @@ def _in_one_pass(trial: Trial) -> str:
     return wrong or apart("with_sums' gradient", _steepness(trial, later, at), slope, 1e-4)
 
 
+def _stiff(trial: Trial) -> str:
+    """Symmetric and positive matrices, or no step could begin with them."""
+    form, at = _form(trial), trial.between(0.6, 3)
+    weights = trial.weights(len(at))
+    sums = form.sums(trial.x, at, weights)
+    found = None if sums is None else form.stiffness(at, sums.curvature, weights.sum(0))
+    if found is None:
+        raise NotTriedError
+    least = float(torch.linalg.eigvalsh(found).min())
+    wrong = apart("stiffness", found, found.mT, trial.tol)
+    return wrong or ("" if least > 0 else f"stiffness must be positive definite: it has an eigenvalue of {least:.3g}")
+
+
 def _tensor(trial: Trial) -> str:
     """A symmetric matrix; where barycentres are means, the one that measures."""
     form, a, b = _form(trial), trial.v, trial.v.flip(0)
@@ -287,6 +300,7 @@ def _same_metric(what: str, ours: SemiMetric, plain: SemiMetric, trial: Trial, a
 CAPABILITIES: dict[str, Callable[[Trial], str]] = {
     "sums is a bound": _bound,
     "with_sums agrees": _in_one_pass,
+    "stiffness is positive": _stiff,
     "tensor agrees": _tensor,
     "barycenters are minima": _barycenters,
     "compiled round agrees": _round,

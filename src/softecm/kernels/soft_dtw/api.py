@@ -116,6 +116,25 @@ def soft_dtw_sums(
     return backend(x).forward_backward(x, x_lengths, y, y_lengths, pairs, weights, gamma, band)
 
 
+def soft_dtw_each(
+    x: Tensor,
+    y: Tensor,
+    pairs: tuple[Tensor, Tensor],
+    *,
+    gamma: float = 1.0,
+    band: int | None = None,
+    x_lengths: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Values of pairs (P,), and what each would add to the sums of `soft_dtw_sums` with weight 1, on the CPU.
+
+    W in channel 0 and Y in the others, (P, Ly, d + 1): for weights that are known only when all values are.
+    """
+    from softecm.kernels.soft_dtw import cpu
+
+    check(x, y, x_lengths, None, pairs, gamma, band)
+    return cpu.each_pair(x, x_lengths, y, pairs, gamma, band)
+
+
 def dtw(
     x: Tensor,
     y: Tensor,

@@ -57,6 +57,9 @@ FRAME = Frame(channels=3, steps=1, diagonals=11, state=6)
 _BLOCK_CELLS = (2**18, 2**24)  # cells a call of a kernel handles: enough to pay for the call, few enough for Ctrl-C
 
 
+_NONE = np.zeros(0)
+
+
 class Kernel(Protocol):
     """What `soft.soft_dtw` and, once it has a rule, `elastic.elastic` have in common."""
 
@@ -87,18 +90,19 @@ class _Job:
     n_threads: int
     max_bytes: int
     frame: Frame
+    ragged: bool
 
-    def run(self, ix: Ints, iy: Ints, weights: Floats | None, sums: Floats | None) -> Floats:
-        """Values of the given pairs; what they add to the sums is added there."""
+    def run(self, ix: Ints, iy: Ints, weights: Floats, sums: Floats | None, *, each: bool = False) -> Floats:
+        """Values of the given pairs; what they add to the sums of their prototypes, or to their own, is added there."""
+        order = self._order(ix, iy, sort=not each)
+        if order is not None:
+            ix, iy = ix[order], iy[order]
+            weights = weights[order] if len(weights) else weights
         lx, ly = self.x_lengths[ix], self.y_lengths[iy]
-        ragged = lx.min() < lx.max() or ly.min() < ly.max()
-        order = np.lexsort((iy, lx, ly)) if ragged else np.argsort(iy, kind="stable")
-        ix, iy, lx, ly = ix[order], iy[order], lx[order], ly[order]
-        weights = np.zeros(0) if weights is None else np.ascontiguousarray(weights[order])
 
         itemsize, d = self.x.itemsize, self.x.shape[2]
-        cells = float(np.mean(lx.astype(np.float64) * ly))
-        block = math.ceil(np.clip(cells * len(ix) / 64, *_BLOCK_CELLS) / cells)
+        cells = float(lx @ ly) / len(ix)
+        block = math.ceil(min(max(cells * len(ix) / 64, _BLOCK_CELLS[0]), _BLOCK_CELLS[1]) / cells)
         block = -(-block // 32) * 32 if block > 16 else 1 << (block - 1).bit_length()
         blocks = np.arange(0, len(ix), block)
         n_threads = max(1, min(self.n_threads, len(blocks)))
@@ -110,18 +114,20 @@ class _Job:
         n_threads = max(1, min(n_threads, self.max_bytes // max(room.total for room in rooms.values())))
 
         values = np.empty(len(ix))
+        own = None if sums is None or not each else sums if order is None else np.zeros_like(sums)
 
         def solve(b: int, ws: Reals) -> tuple[Ints, Floats] | None:
             part = slice(blocks[b], blocks[b] + block)
             room = rooms[tall[b], wide[b]]
             starts = groups(lx[part], ly[part], room.lanes, self.band >= 0)
-            touched, target = ranks(iy[part])
-            added = np.zeros((len(touched), wide[b], d + 1) if sums is not None else (0, 0, 0))
+            touched, target = ranks(iy[part]) if own is None else (ix[:0], np.arange(len(ix[part])))
+            room_here = (len(touched), wide[b], d + 1) if sums is not None else (0, 0, 0)
+            added = np.zeros(room_here) if own is None else own[part]
             self.kernel(
                 self.x, self.y, self.x_lengths, self.y_lengths, ix[part], iy[part], target, weights[part], starts,
                 self.gamma, self.band, ws, room.table, sums is not None, values[part], added,
             )  # fmt: skip
-            return None if sums is None else (touched, added)
+            return None if sums is None or own is not None else (touched, added)
 
         def collect(result: tuple[Ints, Floats] | None) -> None:
             if result is not None and sums is not None:
@@ -130,9 +136,21 @@ class _Job:
 
         memory = max(room.workspace for room in rooms.values())
         in_order(solve, collect, len(blocks), n_threads, memory, self.x.dtype)
+        if order is None:
+            return values
+        if sums is not None and own is not None:
+            sums[order] = own
         unsorted = np.empty_like(values)
         unsorted[order] = values
         return unsorted
+
+    def _order(self, ix: Ints, iy: Ints, *, sort: bool) -> Ints | None:
+        """Pairs of like lengths, then those of a prototype (where ``sort``), side by side; None: they are."""
+        if self.ragged:
+            by_length: Ints = np.lexsort((iy, self.x_lengths[ix], self.y_lengths[iy]))
+            return by_length
+        order: Ints | None = np.argsort(iy, kind="stable") if sort and bool((iy[1:] < iy[:-1]).any()) else None
+        return order
 
 
 def _lengths(lengths: Tensor | None, series: Tensor) -> Ints:
@@ -154,8 +172,13 @@ def solve(
     n_threads: int | None,
     max_bytes: int,
     frame: Frame = FRAME,
+    *,
+    each: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Values of pairs, and what the kernel adds up for each prototype (f, Ly, d + 1) where there are weights."""
+    """Values of pairs, and what the kernel adds up for each prototype (f, Ly, d + 1) where there are weights.
+
+    ``each``: for each pair instead (P, Ly, d + 1).
+    """
     if x.dtype not in (torch.float32, torch.float64) or y.dtype != x.dtype:
         raise TypeError(
             f"x and y must both be float32 or both be float64; got {x.dtype} and {y.dtype}. Convert one of them."
@@ -176,21 +199,29 @@ def solve(
         n_threads,
         max_bytes,
         frame,
+        x_lengths is not None or y_lengths is not None,
     )
     values = np.empty((n, f) if pairs is None else len(pairs[0]), dtype=job.x.dtype)
-    sums = None if weights is None else np.zeros((f, steps, d + 1))
+    sums = None if weights is None else np.zeros((len(weights) if each else f, steps, d + 1))
     factors = None if weights is None else weights.detach().to(torch.float64).numpy()
     for where, ix, iy in chunks(n, f, pairs):
         if len(ix) == 0:
             continue
         if factors is None:
-            values[where] = job.run(ix, iy, None, None)
+            values[where] = job.run(ix, iy, _NONE, None)
             continue
-        part, w = np.empty(len(ix)), factors[where]
+        w = factors[where]
+        if each:
+            assert sums is not None and isinstance(where, np.ndarray)  # noqa: PT018 -- there are weights, and pairs
+            values[where] = job.run(ix, iy, w, sums[where[0] : where[-1] + 1], each=True)
+            continue
+        if w.all():
+            values[where] = job.run(ix, iy, w, sums)
+            continue
+        part = np.empty(len(ix))
         if w.any():
             part[w != 0] = job.run(ix[w != 0], iy[w != 0], w[w != 0], sums)
-        if not w.all():  # no gradient flows: the value alone is cheaper
-            part[w == 0] = job.run(ix[w == 0], iy[w == 0], None, None)
+        part[w == 0] = job.run(ix[w == 0], iy[w == 0], _NONE, None)  # no gradient flows: the value alone is cheaper
         values[where] = part
     out = np.zeros((0, 0, d + 1)) if sums is None else sums
     return torch.from_numpy(values), torch.from_numpy(out)
@@ -276,3 +307,13 @@ def forward_backward(
         inside = torch.arange(y.shape[1]) < torch.from_numpy(_lengths(y_lengths, y))[:, None]
         moved = w * torch.where(inside[..., None], y.detach().double(), 0.0) - moved
     return values, w[..., 0].to(x.dtype), moved.to(x.dtype)
+
+
+def each_pair(
+    x: Tensor, x_lengths: Tensor | None, y: Tensor, pairs: tuple[Tensor, Tensor], gamma: float, band: int | None
+) -> tuple[Tensor, Tensor]:
+    """Soft-DTW of pairs (P,), and what each adds to its prototype's sums: W in channel 0, Y in the others (P, Ly, d + 1)."""
+    ones = torch.ones(len(pairs[0]), dtype=torch.float64)
+    kernel, frame = _SOFT
+    values, sums = solve(kernel, x, x_lengths, y, None, pairs, ones, gamma, band, None, MAX_BYTES, frame, each=True)
+    return values, sums.to(x.dtype)
