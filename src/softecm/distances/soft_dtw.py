@@ -247,8 +247,8 @@ class SoftAlignments(ClosedForm):
         With alignments held fixed: w - (e - E), where E aligns a prototype with itself and e are its sums; no step keeps
         less than a part of w.
         """
-        if not self.metric.divergence or v.shape[0] * v.shape[1] ** 2 > STIFF_CELLS:
-            return None
+        if not self.metric.divergence or v.shape[0] * v.shape[1] ** 2 > STIFF_CELLS or v.is_cuda:
+            return None  # on a GPU the rounds that it saves cost less than it does
         aligned = self_alignments(v.double().cpu().numpy(), **self.metric.options())
         own = torch.from_numpy(aligned).to(v).mul_(weights[:, None, None])
         w = curvature[..., 0]
