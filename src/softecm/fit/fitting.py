@@ -135,6 +135,8 @@ def _resumed(objects: Objects[Any], chosen: Settings, checkpoints: Checkpoints) 
     """As a checkpoint of the last loop has it."""
     sets, delta = checkpoints.facts["sets"], checkpoints.facts["delta"]
     found = replace(chosen, focal=FocalSets.of(chosen.n_clusters, sets), delta=delta)
+    if chosen.looks and chosen.staged:  # as it began
+        found = replace(found, solver=quicker(objects, found))
     return Planned(settled(objects, found), checkpoints.start)
 
 
