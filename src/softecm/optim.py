@@ -43,26 +43,26 @@ class Memory:
         return Memory((*self.steps, step)[-size:], (*self.changes, change)[-size:])
 
     def direction(self, gradient: Tensor, first: Scaling) -> Tensor:
-        """Minus the inverse Hessian's estimate times the gradient; ``first`` has a first estimate of it.
-
-        The two loops over the remembered pairs are two triangular systems in their inner products.
-        """
-        if not self.steps:
-            return -first(gradient, 1.0)
-        s, y = (torch.stack(kept, 1).flatten(2) for kept in (self.steps, self.changes))  # (runs, memory, q)
-        products = torch.triu(s @ y.mT)  # of each step with the changes since
-        curved = products.diagonal(dim1=1, dim2=2)
-        system = products + torch.diag_embed((curved == 0).to(products.dtype))  # blank pairs take no part
-        a = torch.linalg.solve_triangular(system, s @ gradient.flatten(1)[..., None], upper=True)
-        q = gradient - (y.mT @ a).reshape(gradient.shape)
-        # The first estimate, fitted to the last step: neither too short nor, where the bound is no bound, too long.
-        last = self.changes[-1]
-        ratio = curved[:, -1] / dot(last, first(last, 1.0))
-        r = first(q, along(torch.where(torch.isfinite(ratio) & (ratio > 0), ratio, 1.0), q))
-        e = curved[..., None] * a - y @ r.flatten(1)[..., None]
-        e = torch.linalg.solve_triangular(system.mT, e, upper=False)
-        turned: Tensor = -(r + (s.mT @ e).reshape(r.shape))
-        return turned
+        """Minus the inverse Hessian's estimate times the gradient; ``first`` has a first estimate of it."""
+        q = gradient
+        kept: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        if self.steps:
+            products = (torch.stack(self.steps) * torch.stack(self.changes)).flatten(2).sum(2)  # (memory, runs)
+            rhos = torch.where(products > 0, 1.0 / products, 0.0)
+            for s, y, rho in zip(reversed(self.steps), reversed(self.changes), rhos.flip(0), strict=True):
+                a = rho * dot(s, q)
+                q = torch.addcmul(q, along(a, q), y, value=-1.0)
+                kept.append((s, y, rho, a))
+        fitted: Tensor | float = 1.0
+        if self.steps:
+            # The first estimate, fitted to the last step: neither too short nor, where the bound is no bound, too long.
+            y = self.changes[-1]
+            ratio = products[-1] / dot(y, first(y, 1.0))
+            fitted = along(torch.where(torch.isfinite(ratio) & (ratio > 0), ratio, 1.0), q)
+        q = first(q, fitted)
+        for s, y, rho, a in reversed(kept):
+            q = torch.addcmul(q, along(a - rho * dot(y, q), q), s)
+        return -q
 
 
 @dataclass(frozen=True)

@@ -153,5 +153,5 @@ def test_mahalanobis_refuses_what_is_no_covariance():
 def test_cosine_refuses_rows_of_zeros():
     X = make_blobs(20, random_state=0).data
     X[4] = 0
-    with pytest.raises(ValueError, match="got zeros in object"):
+    with pytest.raises(ValueError, match=r"got zeros in row 5 \(X\[4\]\)"):
         SoftECM(2, metric="cosine", random_state=0).fit(X)

@@ -33,6 +33,6 @@ def test_a_source_is_its_files_put_together(path):
     assert whole.count(f"{path.stem}(") == 1  # the kernel itself
     if path.stem == "soft_dtw":
         expected = path.read_text(encoding="utf-8")
-        for part in ("series.cuh", "soft_dtw_cells.cuh"):
+        for part in ("series.cuh", "shares.cuh", "soft_dtw_cells.cuh"):
             expected = expected.replace(f'#include "{part}"\n', (SOURCES / part).read_text(encoding="utf-8"))
         assert whole == expected

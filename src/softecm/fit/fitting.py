@@ -18,7 +18,7 @@ from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.checkpoints import Checkpoints, identity
 from softecm.fit.loop import Asked, Callback, stopped
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import Solution
+from softecm.fit.outcome import Runs, Solution
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import Prior, Settings
@@ -34,6 +34,12 @@ class Planned:
     start: Tensor
     stage: Stage | None = None
     keeps: bool = False  # the clusters are those of the first stage; sets are added to them
+    begun: Runs | None = None  # the starts that were compared before, where another fit began this one
+
+    @property
+    def compared(self) -> Runs | None:
+        """The starts that were compared first."""
+        return self.stage.runs if self.stage is not None and self.chosen.staged else self.begun
 
 
 def fit(
@@ -137,7 +143,9 @@ def _resumed(objects: Objects[Any], chosen: Settings, checkpoints: Checkpoints) 
     found = replace(chosen, focal=FocalSets.of(chosen.n_clusters, sets), delta=delta)
     if chosen.looks and chosen.staged:  # as it began
         found = replace(found, solver=quicker(objects, found))
-    return Planned(settled(objects, found), checkpoints.start)
+    runs = checkpoints.facts.get("runs")
+    begun = None if runs is None else {name: np.asarray(column) for name, column in runs.items()}
+    return Planned(settled(objects, found), checkpoints.start, begun=begun)
 
 
 def _continued(
@@ -251,7 +259,9 @@ def _solved(
     if stopped(callback):
         checkpoints = None  # its file says how to go on from where the fit was stopped
     if checkpoints is not None:
-        checkpoints.enter("sets", sets=chosen.focal.sets, delta=chosen.delta)
+        runs = plans[0].compared
+        kept = {} if runs is None else {"runs": {name: np.asarray(column).tolist() for name, column in runs.items()}}
+        checkpoints.enter("sets", sets=chosen.focal.sets, delta=chosen.delta, **kept)
     pairs = chosen.pairs
     if pairs is not None and isinstance(objects, InMemory):
         links = pairs.links(chosen.focal, objects.counts, objects.spread, chosen.dtype)
@@ -264,8 +274,7 @@ def _solved(
         callback=callback,
         checkpointer=checkpoints,
     )
-    runs = [plan.stage.runs if plan.stage is not None and plan.chosen.staged else None for plan in plans]
-    return [replace(outcome, runs=table) for outcome, table in zip(outcomes, runs, strict=True)]
+    return [replace(outcome, runs=plan.compared) for outcome, plan in zip(outcomes, plans, strict=True)]
 
 
 def with_sets(

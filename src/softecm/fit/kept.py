@@ -82,7 +82,7 @@ def _check_facts(phase: str, facts: Mapping[str, Any], n_clusters: int) -> None:
             raise Misfit("its sets should be lists of clusters") from error
         if [list(members) for members in focal.sets] != sets:
             raise Misfit("its sets should be in order, each once")
-    if phase == "clusters":
+    if phase == "clusters" or (phase == "sets" and "runs" in facts):
         _check_runs(facts.get("runs"))
 
 
