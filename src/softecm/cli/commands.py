@@ -345,6 +345,12 @@ def reproduce(
         str, typer.Option(help="full (1000 runs a row), small, or auto: small for Soft-DTW alone.")
     ] = "auto",
     seeds: Annotated[int, typer.Option(help="Runs of each combination; 5 at most for Soft-DTW unless full.")] = 10,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help="Of the table: as-coded, as-written, recommended, or all; as-coded for diamond and cbf, too."
+        ),
+    ] = "all",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     journals: Annotated[
         Path | None, typer.Option(help="Folder of finished runs, shared by experiments; beside the output by default.")
@@ -367,6 +373,7 @@ def reproduce(
         seeds=seeds,
         device=device,
         journals=journals,
+        protocol=protocol,
         quiet=quiet,
         machine=machine,
     )

@@ -19,8 +19,9 @@ def run(runs: Runs, command: str) -> Page:
     """The runs of the table, looked at in another way."""
     from matplotlib import pyplot as plt
 
-    rows = runs.options.rows
+    rows = runs.rows
     page = Page("N* over β and λ", command)
+    runs.say_unavailable(page)
     page.text(PAPER.words)
     page.text(
         "N* is the nonspecificity that the paper minimises: 0 when every object is on one cluster, the empty set not "

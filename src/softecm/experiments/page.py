@@ -17,16 +17,19 @@ from softecm.files.ours import SIGNED
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as DrawnFigure
 
+MET, UNMET = "✓", "✗"  # at the beginning of a table's cell
+
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
 th, td { padding: 0.25rem 0.7rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; }
 th { border-bottom: 2px solid #888; } .wide { overflow-x: auto; } img { max-width: 100%; }
+.met { background: #d8f0dc; } .unmet { background: #f8dcd8; }
 figcaption { color: #555; font-size: 0.9rem; } code { background: #f3f3f3; padding: 0 0.2rem; }
 @media (prefers-color-scheme: dark) {
   body { background: #181818; color: #ddd; } th, td { border-color: #444; } code { background: #2a2a2a; }
-  figcaption { color: #aaa; } img { background: #fff; }
+  .met { background: #1e4426; } .unmet { background: #552420; } figcaption { color: #aaa; } img { background: #fff; }
 }
 """
 
@@ -63,20 +66,20 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows of text, marked as a paragraph is."""
+    """Columns and rows of text, marked as a paragraph is; a cell that begins with a tick or a cross is coloured."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
 
     def markdown(self) -> str:
         """As Markdown."""
-        lines = [self.head, ["---"] * len(self.head), *self.rows]
+        lines = [self.head, ["---"] * len(self.head), *([_toned(cell) for cell in row] for row in self.rows)]
         return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
     def html(self) -> str:
         """As HTML."""
         head = "".join(f'<th scope="col">{_marked(cell)}</th>' for cell in self.head)
-        rows = "".join("<tr>" + "".join(f"<td>{_marked(c)}</td>" for c in row) + "</tr>\n" for row in self.rows)
+        rows = "".join("<tr>" + "".join(map(_data_cell, row)) + "</tr>\n" for row in self.rows)
         return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>'
 
 
@@ -159,6 +162,20 @@ class Page:
             files.append(folder / f"{figure.name}.png")
             write_bytes(files[-1], figure.png)
         return files
+
+
+def _tone(cell: str) -> str:
+    """Whether a cell says that something is met or that it is not; nothing for most."""
+    return {MET: "met", UNMET: "unmet"}.get(cell[:1], "")
+
+
+def _toned(cell: str) -> str:
+    return f'<span class="{_tone(cell)}">{cell}</span>' if _tone(cell) else cell
+
+
+def _data_cell(cell: str) -> str:
+    tone = _tone(cell)
+    return f'<td class="{tone}">{_marked(cell)}</td>' if tone else f"<td>{_marked(cell)}</td>"
 
 
 def _marked(text: str) -> str:

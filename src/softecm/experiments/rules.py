@@ -23,7 +23,7 @@ SLOW_SEEDS, SLOW_RESAMPLES = 1, 4
 
 def run(runs: Runs, command: str) -> Page:
     """One sweep a row, every rule's choice from it, judged."""
-    rows = [row for row in runs.options.rows if not row.is_slow or runs.options.grid == "full"]
+    rows = [row for row in runs.rows if not row.is_slow or runs.options.grid == "full"]
     page = Page("Which rule finds the better partition?", command)
     page.text(
         "Data scaled as recommended, Soft-ECM with α = 1, no empty set and the paper's penalty, "
@@ -33,6 +33,7 @@ def run(runs: Runs, command: str) -> Page:
         "is, known only with the classes at hand. †: most runs of that choice have merged clusters, which all rules but "
         "the paper's refuse."
     )
+    runs.say_unavailable(page)
     found = {row.key: _sweep(runs, row) for row in rows}
     judged = {row.title: judge(found[row.key]) for row in rows}
     if judged:

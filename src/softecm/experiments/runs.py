@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.experiments.protocols import PLAIN, Protocol
+from softecm.experiments.page import Page
+from softecm.experiments.protocols import PAPER, PLAIN, Protocol
 from softecm.experiments.rows import Objects, Row
 from softecm.files.journal import Journal
 from softecm.selection.grid import digest
@@ -37,6 +38,7 @@ class Options:
     seeds: int = 10
     device: str = "auto"
     progress: bool = False
+    protocol: str = "all"
 
     def seeds_of(self, row: Row) -> int:
         """Ten, or as many as asked; at most five where a run costs seconds and the grid is small."""
@@ -75,6 +77,27 @@ class Runs:
         self.options = options
         self._objects: dict[tuple[str, str], Objects] = {}
         self._found: dict[tuple[str, str, str, float | None], Sweep] = {}
+        self.unavailable: dict[str, str] = {}  # a row's title, and how to get its data
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows asked for whose data are to be had; without any, the first one's error is raised."""
+        had, error = [], None
+        for row in self.options.rows:
+            try:
+                self.objects(row, PAPER)
+                had.append(row)
+            except (ImportError, OSError, ValueError) as problem:
+                error = error or problem
+                self.unavailable[row.title] = str(problem)
+        if error is not None and not had:
+            raise error
+        return tuple(had)
+
+    def say_unavailable(self, page: Page) -> None:
+        """The rows that are left out because their data are not to be had, and how to get them."""
+        for title, why in self.unavailable.items():
+            page.text(f"**{title} is left out:** {why}")
 
     def objects(self, row: Row, protocol: Protocol) -> Objects:
         """A row's data as a protocol takes them; a missing data set says how to get it."""
@@ -143,7 +166,7 @@ class Runs:
             try:
                 for seed, item in enumerate(items):
                     if item not in journal.done:
-                        journal.write([item], [_judge(data, _hard_labels(row, method, protocol, data, seed))])
+                        journal.write([item], [_judge(data, hard_labels(row, method, protocol, data, seed))])
             except ImportError:
                 package = BASELINES[HARD[method]][0]
                 return absent(f"needs {package}: pip install {package}")
@@ -152,7 +175,8 @@ class Runs:
         return Result(rand_index, purity, matched)
 
 
-def _hard_labels(row: Row, method: str, protocol: Protocol, data: Objects, seed: int) -> NDArray[np.intp]:
+def hard_labels(row: Row, method: str, protocol: Protocol, data: Objects, seed: int) -> NDArray[np.intp]:
+    """The labels of a hard baseline for one seed."""
     from softecm.baselines import hard_partition
 
     options: dict[str, Any] = dict(protocol.hard)

@@ -1,0 +1,165 @@
+"""Imitates the three distances: sums of squares, a sigmoid of codes under the name Hamming, raw Soft-DTW with gamma 0.1.
+
+All of them take objects and prototypes as (steps, channels), a table's columns being its steps, and are written for many
+runs at once: prototypes are (runs, sets, steps, channels), distances (runs, objects, sets).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+SHARE = 1e-6  # what the sigmoid distance adds for every column
+GAMMA = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(ABC):
+    """A distance from fixed objects to prototypes, with its gradient for the prototypes."""
+
+    x: Tensor  # (objects, steps, channels)
+
+    @abstractmethod
+    def values(self, v: Tensor) -> Tensor:
+        """Distances of all objects to all prototypes: (runs, objects, sets)."""
+
+    @abstractmethod
+    def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
+        """The gradient of the distances' sum, each times its weight, for ``v``."""
+
+    @abstractmethod
+    def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Distances of matching prototypes (runs, pairs) and their gradients for both."""
+
+    def in_stopping_rule(self, values: Tensor) -> Tensor | None:
+        """The distance as the stopping rule takes it: a mean over steps; None where it is never looked at."""
+        return values / self.x.shape[1]
+
+
+class SumOfSquares(Distance):
+    """What the experiments call Euclidean: the squared difference, summed over steps and channels."""
+
+    def values(self, v: Tensor) -> Tensor:
+        """Squared differences without the detour over products, so that equal things are at 0."""
+        x = self.x.flatten(1)
+        return torch.cdist(x, v.flatten(2), compute_mode="donot_use_mm_for_euclid_dist").square()
+
+    def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
+        """Twice the weighted difference."""
+        pull = weights.transpose(1, 2) @ self.x.flatten(1)  # (runs, sets, steps * channels)
+        return 2 * (weights.sum(1)[:, :, None] * v.flatten(2) - pull).reshape(v.shape)
+
+    def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Squared differences."""
+        away = a - b
+        return away.square().sum((-1, -2)), 2 * away, -2 * away
+
+
+class SigmoidOfCodes(Distance):
+    """What the experiments call Hamming: the difference of the codes' logistic functions, and a little for every column."""
+
+    def values(self, v: Tensor) -> Tensor:
+        """Sums over columns."""
+        columns = self.x.shape[1] * self.x.shape[2]
+        x, v = torch.sigmoid(self.x.flatten(1)), torch.sigmoid(v.flatten(2))
+        return torch.cdist(x, v, p=1.0) + columns * SHARE
+
+    def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
+        """Signs of the differences, times the slope of the logistic function."""
+        x, at = torch.sigmoid(self.x.flatten(1)), torch.sigmoid(v.flatten(2))
+        signs = torch.stack(
+            [(w.T[:, :, None] * torch.sign(a[:, None] - x)).sum(1) for a, w in zip(at, weights, strict=True)]
+        )
+        return (signs * at * (1 - at)).reshape(v.shape)
+
+    def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Sums over columns."""
+        at, other = torch.sigmoid(a), torch.sigmoid(b)
+        sign = torch.sign(at - other)
+        values = ((at - other).abs() + SHARE).sum((-1, -2))
+        return values, sign * at * (1 - at), -sign * other * (1 - other)
+
+
+class RawSoftDTW(Distance):
+    """Soft-DTW as it stands, without what makes it a divergence: it can be negative, and is then raised to a power."""
+
+    def values(self, v: Tensor) -> Tensor:
+        """The last cell of every table."""
+        costs = self._costs(v)
+        return soft_tables(costs)[-1][-1].to(v.dtype)
+
+    def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
+        """How much every pair of steps counts in the alignments, times twice its difference."""
+        costs = self._costs(v)
+        share = (
+            alignments(costs, soft_tables(costs)).to(v.dtype) * weights[..., None, None]
+        )  # (runs, n, sets, steps, steps)
+        pull = torch.einsum("rnsij,nid->rsjd", share, self.x)
+        return 2 * (share.sum((1, 3))[..., None] * v - pull)
+
+    def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The last cell of the pairs' tables, and the alignments from both sides."""
+        costs = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square()
+        tables = soft_tables(costs)
+        share = alignments(costs, tables).to(a.dtype)
+        of_a = 2 * (share.sum(-1)[..., None] * a - share @ b)
+        of_b = 2 * (share.sum(-2)[..., None] * b - share.transpose(-1, -2) @ a)
+        return tables[-1][-1].to(a.dtype), of_a, of_b
+
+    def in_stopping_rule(self, values: Tensor) -> None:
+        """Not computed: with every coordinate 0.1 further each round it does not come to a stand."""
+        return None
+
+    def _costs(self, v: Tensor) -> Tensor:
+        """Squared differences of an object's steps and a prototype's: (runs, objects, sets, steps, steps)."""
+        n, steps, channels = self.x.shape
+        flat = torch.cdist(
+            self.x.reshape(-1, channels), v.flatten(1, 2), compute_mode="donot_use_mm_for_euclid_dist"
+        ).square()
+        return flat.reshape(len(v), n, steps, v.shape[1], steps).transpose(2, 3)
+
+
+def soft_tables(costs: Tensor) -> list[list[Tensor]]:
+    """The cells of the Soft-DTW recursion in float64, row by row."""
+    costs = costs.double()
+    last = costs.shape[-1]
+    rows: list[list[Tensor]] = []
+    for i in range(costs.shape[-2]):
+        row: list[Tensor] = []
+        for j in range(last):
+            before = (
+                ([rows[i - 1][j]] if i else [])
+                + ([row[j - 1]] if j else [])
+                + ([rows[i - 1][j - 1]] if i and j else [])
+            )
+            row.append(costs[..., i, j] + (_soft_minimum(before) if before else 0.0))
+        rows.append(row)
+    return rows
+
+
+def _soft_minimum(values: list[Tensor]) -> Tensor:
+    least = values[0]
+    for value in values[1:]:
+        least = torch.minimum(least, value)
+    total = torch.zeros_like(least)
+    for value in values:
+        total += torch.exp((least - value) / GAMMA)
+    return least - GAMMA * torch.log(total)
+
+
+def alignments(costs: Tensor, tables: list[list[Tensor]]) -> Tensor:
+    """The gradient of the last cell for every cost."""
+    costs = costs.double()
+    m, n = len(tables), len(tables[0])
+    share = torch.zeros_like(costs)
+    share[..., -1, -1] = 1.0
+    for i in reversed(range(m)):
+        for j in reversed(range(n)):
+            for k, l in ((i + 1, j), (i, j + 1), (i + 1, j + 1)):
+                if k < m and l < n:
+                    passed = torch.exp((tables[k][l] - costs[..., k, l] - tables[i][j]) / GAMMA)
+                    share[..., i, j] += share[..., k, l] * passed
+    return share

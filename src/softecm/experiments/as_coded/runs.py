@@ -1,0 +1,198 @@
+"""Runs as they were coded, and the runs of the other protocols scored in the same way: each once, kept in journals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.experiments.as_coded.baselines import EVCLUST, PACKAGE, evidential_labels, hard_labels
+from softecm.experiments.as_coded.labels import Labels, by_appearance, scored
+from softecm.experiments.as_coded.preparing import Prepared, prepare
+from softecm.experiments.as_coded.sweep import AS_CODED, Table, Variant, run_row
+from softecm.experiments.protocols import PAPER, Protocol
+from softecm.experiments.rows import Row
+from softecm.experiments.runs import HARD, Runs
+from softecm.experiments.runs import hard_labels as hard_labels_of
+from softecm.files.journal import Journal
+from softecm.selection.grid import digest
+from softecm.selection.sweeping import SweepInterrupted
+
+SCORES = ("rand", "accuracy", "plain")
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A method on a row: one value a run that has one."""
+
+    rand: NDArray[np.float64]  # after clusters are renamed to their majority class
+    accuracy: NDArray[np.float64]
+    plain: NDArray[np.float64]  # Rand index of the clusters as they are
+    missing: str = ""  # why there is no number
+
+
+NOTHING = np.empty(0)
+
+
+def absent(why: str) -> Cell:
+    """No number, and the reason."""
+    return Cell(NOTHING, NOTHING, NOTHING, why)
+
+
+class CodedRuns:
+    """All that the pages of this protocol need; asked for twice, computed once."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs, self.options = runs, runs.options
+        self._data: dict[tuple[str, bool], Prepared] = {}
+        self._tables: dict[tuple[str, str, int], Table] = {}
+
+    def data(self, row: Row, *, swapped: bool = True) -> Prepared:
+        """A row's data as the experiments read them."""
+        key = (row.key, swapped)
+        if key not in self._data:
+            self._data[key] = prepare(row, swapped=swapped)
+        return self._data[key]
+
+    def table(self, row: Row, variant: Variant = AS_CODED, replay: int = 0) -> Table:
+        """The whole grid of Soft-ECM on a row; another replay is the same from other starts."""
+        key = (row.key, variant.key, replay)
+        if key not in self._tables:
+            grid = PAPER.small if self.options.grid == "small" else PAPER.full
+            cells = "x".join(str(len(values)) for values in grid.values())
+            seeds, again = self.options.seeds, f"-replay{replay}" if replay else ""
+            path = self.options.journals / f"{row.key}-Soft-ECM-{variant.key}-{cells}x{seeds}{again}.jsonl"
+            total = seeds * len(grid["beta"]) * len(grid["lam"])
+            numbers = range(replay * seeds, (replay + 1) * seeds)
+            text = f"{row.title}, Soft-ECM, {variant.key}"
+            with _kept(path), _bar(text, total, shown=self.options.progress) as done:
+                self._tables[key] = run_row(row, self.data(row), grid, numbers, path, variant, done)
+        return self._tables[key]
+
+    def cell(self, row: Row, method: str) -> Cell:
+        """A method on a row, as coded."""
+        if method == "Soft-ECM":
+            return self._chosen(row)
+        if find_spec("sklearn" if method == "K-Means" else PACKAGE[method]) is None:
+            return absent(PACKAGE[method])
+        data = self.data(row)
+        if method not in EVCLUST:
+            return self._each(row, method, "as-coded", data.y, lambda seed: hard_labels(row, method, data, seed))
+        best = self.table(row).chosen()
+        if best is None:
+            return absent("no beta was chosen")
+        return self.evclust(row, method, best[0])
+
+    def evclust(self, row: Row, method: str, beta: float, *, swapped: bool = True) -> Cell:
+        """An evidential method of evclust for Python on a row."""
+        data, name = self.data(row, swapped=swapped), f"as-coded-beta{beta:g}" + ("" if swapped else "-right-axes")
+        return self._each(row, method, name, data.y, lambda seed: evidential_labels(row, method, data, beta, seed))
+
+    def ours(self, row: Row, method: str, beta: float) -> Cell:
+        """Our own estimator of an evidential method with the same settings, beside evclust's."""
+        data = self.runs.objects(row, PAPER)
+        model = PAPER.estimator(row, method, self.options.device).set_params(beta=beta)
+        name = f"ours-beta{beta:g}"
+        return self._each(
+            row,
+            method,
+            name,
+            data.y,
+            lambda seed: _fitted(model.set_params(random_state=seed), data.X),
+            seeds=self.options.seeds,
+        )
+
+    def beside(self, row: Row, method: str, protocol: Protocol) -> Cell:
+        """What another protocol chose for a method, scored in both ways."""
+        result = self.runs.result(row, method, protocol)
+        if result.missing:
+            return absent(result.missing)
+        data, seeds = self.runs.objects(row, protocol), self.options.seeds_of(row)
+        if method in HARD:
+            return self._each(
+                row,
+                method,
+                protocol.key,
+                data.y,
+                lambda seed: hard_labels_of(row, method, protocol, data, seed),
+                seeds=seeds,
+            )
+        assert result.best is not None
+        params = {name: value for name, value in result.best.params.items() if name in ("beta", "lam")}
+        model = protocol.estimator(row, method, self.options.device).set_params(**params)
+        name = f"{protocol.key}-" + "-".join(f"{k}{v:g}" for k, v in params.items())
+        return self._each(
+            row, method, name, data.y, lambda seed: _fitted(model.set_params(random_state=seed), data.X), seeds=seeds
+        )
+
+    def _chosen(self, row: Row) -> Cell:
+        table = self.table(row)
+        best = table.chosen()
+        if best is None:
+            return absent("no run has a number")
+        return _cell({name: table.at(best[0], best[1], name) for name in SCORES})
+
+    def _each(
+        self,
+        row: Row,
+        method: str,
+        name: str,
+        classes: NDArray[np.generic],
+        labels: Callable[[int], Labels | None],
+        seeds: int | None = None,
+    ) -> Cell:
+        """The scores of every run, those that the journal has taken from there; runs without labels are left out."""
+        y, seeds = by_appearance(np.asarray(classes)), seeds or self.options.seeds
+        path = self.options.journals / f"{row.key}-{method}-{name}-scores-{seeds}.jsonl"
+        items = [f"seed {seed}" for seed in range(seeds)]
+        with _kept(path), Journal(path, {"data": digest(y), "method": f"{method} {name}"}) as book:
+            with _bar(f"{row.title}, {method}, {name}", seeds, shown=self.options.progress) as done:
+                for seed, item in enumerate(items):
+                    if item not in book.done:
+                        found = labels(seed)
+                        book.write([item], [{} if found is None else scored(y, np.asarray(found, dtype=np.intp))])
+                    done(1)
+            rows = [book.done[item] for item in items if book.done[item]]
+        if not rows:
+            return absent("every run failed")
+        return _cell({score: np.array([r[score] for r in rows]) for score in SCORES})
+
+
+def _cell(scores: Mapping[str, NDArray[np.float64]]) -> Cell:
+    return Cell(**{name: scores[name] for name in SCORES}, missing="")
+
+
+def _fitted(model: object, X: object) -> Labels:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # merged clusters are told of on the page
+        labels: Labels = model.fit(X).labels_  # type: ignore[attr-defined]
+    return labels
+
+
+@contextmanager
+def _kept(path: Path) -> Iterator[None]:
+    """Ctrl-C says what is kept."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise SweepInterrupted(f"interrupted; with journal {path} the same call goes on from there.", None) from error
+
+
+@contextmanager
+def _bar(text: str, total: int, *, shown: bool) -> Iterator[Callable[[int], object]]:
+    """A bar on the screen, told how much more is done."""
+    if not shown:
+        yield lambda n: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task(text, total=total)
+        yield lambda n: bar.advance(task, n)
