@@ -122,6 +122,40 @@ class RawSoftDTW(Distance):
         return flat.reshape(len(v), n, steps, v.shape[1], steps).transpose(2, 3)
 
 
+class RawSoftDTWOfLongSeries(Distance):
+    """The same by the library's own function, for tables of more than a few cells."""
+
+    def values(self, v: Tensor) -> Tensor:
+        """Distances of all objects to all prototypes."""
+        from softecm import soft_dtw
+
+        found = soft_dtw(self.x, v.flatten(0, 1), gamma=GAMMA)
+        return found.reshape(len(self.x), *v.shape[:2]).transpose(0, 1)
+
+    def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
+        """By the function's own gradient."""
+        from softecm import soft_dtw
+
+        at = v.flatten(0, 1).clone().requires_grad_()
+        total = soft_dtw(self.x, at, gamma=GAMMA) * weights.permute(1, 0, 2).flatten(1)
+        (found,) = torch.autograd.grad(total.sum(), at)
+        return found.reshape(v.shape)
+
+    def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Matching rows and both gradients."""
+        from softecm import soft_dtw
+
+        first, second = (t.flatten(0, 1).clone().requires_grad_() for t in (a, b))
+        values = soft_dtw(first, second, gamma=GAMMA, paired=True)
+        gradients = torch.autograd.grad(values.sum(), (first, second))
+        of_a, of_b = (found.reshape(a.shape) for found in gradients)
+        return values.detach().reshape(a.shape[:2]), of_a, of_b
+
+    def in_stopping_rule(self, values: Tensor) -> None:
+        """Not computed, as above."""
+        return None
+
+
 def soft_tables(costs: Tensor) -> list[list[Tensor]]:
     """The cells of the Soft-DTW recursion in float64, row by row."""
     costs = costs.double()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 from softecm.experiments.as_coded.baselines import EVCLUST, PACKAGE, evidential_labels, hard_labels
 from softecm.experiments.as_coded.labels import Labels, by_appearance, scored
 from softecm.experiments.as_coded.preparing import Prepared, prepare
+from softecm.experiments.as_coded.progress import bar, kept
 from softecm.experiments.as_coded.sweep import AS_CODED, Table, Variant, run_row
 from softecm.experiments.protocols import PAPER, Protocol
 from softecm.experiments.rows import Row
@@ -22,7 +21,6 @@ from softecm.experiments.runs import HARD, Runs
 from softecm.experiments.runs import hard_labels as hard_labels_of
 from softecm.files.journal import Journal
 from softecm.selection.grid import digest
-from softecm.selection.sweeping import SweepInterrupted
 
 SCORES = ("rand", "accuracy", "plain")
 
@@ -71,7 +69,7 @@ class CodedRuns:
             total = seeds * len(grid["beta"]) * len(grid["lam"])
             numbers = range(replay * seeds, (replay + 1) * seeds)
             text = f"{row.title}, Soft-ECM, {variant.key}"
-            with _kept(path), _bar(text, total, shown=self.options.progress) as done:
+            with kept(path), bar(text, total, shown=self.options.progress) as done:
                 self._tables[key] = run_row(row, self.data(row), grid, numbers, path, variant, done)
         return self._tables[key]
 
@@ -151,8 +149,8 @@ class CodedRuns:
         y, seeds = by_appearance(np.asarray(classes)), seeds or self.options.seeds
         path = self.options.journals / f"{row.key}-{method}-{name}-scores-{seeds}.jsonl"
         items = [f"seed {seed}" for seed in range(seeds)]
-        with _kept(path), Journal(path, {"data": digest(y), "method": f"{method} {name}"}) as book:
-            with _bar(f"{row.title}, {method}, {name}", seeds, shown=self.options.progress) as done:
+        with kept(path), Journal(path, {"data": digest(y), "method": f"{method} {name}"}) as book:
+            with bar(f"{row.title}, {method}, {name}", seeds, shown=self.options.progress) as done:
                 for seed, item in enumerate(items):
                     if item not in book.done:
                         found = labels(seed)
@@ -173,26 +171,3 @@ def _fitted(model: object, X: object) -> Labels:
         warnings.simplefilter("ignore")  # merged clusters are told of on the page
         labels: Labels = model.fit(X).labels_  # type: ignore[attr-defined]
     return labels
-
-
-@contextmanager
-def _kept(path: Path) -> Iterator[None]:
-    """Ctrl-C says what is kept."""
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        raise SweepInterrupted(f"interrupted; with journal {path} the same call goes on from there.", None) from error
-
-
-@contextmanager
-def _bar(text: str, total: int, *, shown: bool) -> Iterator[Callable[[int], object]]:
-    """A bar on the screen, told how much more is done."""
-    if not shown:
-        yield lambda n: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task(text, total=total)
-        yield lambda n: bar.advance(task, n)
