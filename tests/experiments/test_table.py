@@ -15,7 +15,7 @@ DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 def test_the_table_has_ours_beside_the_paper_s_in_both_protocols(tmp_path: Path) -> None:
     page = run(Runs(options(tmp_path, GLASS, LUNG, ERING)), "softecm reproduce table")
     text = page.markdown()
-    for title in ("As in the paper", "Recommended", "The paper's summary, computed"):
+    for title in ("As written", "Recommended", "The paper's summary, computed"):
         assert f"## {title}" in text
     glass = [line for line in text.splitlines() if line.startswith("| Glass |")]
     assert "[0.66 (0.005)]" in glass[0]  # the paper's Soft-ECM

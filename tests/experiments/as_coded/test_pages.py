@@ -1,0 +1,177 @@
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.toy import ERING, GLASS, LUNG, STRETCHED, options
+from softecm import experiments
+from softecm.experiments import EXPERIMENTS, rows
+from softecm.experiments.as_coded import baselines, cbf, diamond
+from softecm.experiments.as_coded.runs import CodedRuns
+from softecm.experiments.as_coded.table import run as table_page
+from softecm.experiments.protocols import PAPER
+from softecm.experiments.runs import Runs
+from softecm.selection import SweepInterrupted
+
+Run = Callable[..., tuple[int, str, str]]
+SRC = Path(experiments.__file__).parents[1]
+
+
+@pytest.fixture
+def evclust(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """A stand-in for the package that finds two halves; what it was called with."""
+    calls: list[dict[str, Any]] = []
+
+    def found(**given: Any) -> dict[str, Any]:
+        calls.append(given)
+        n, c = len(given.get("x", given.get("X"))), given["c"]
+        np.random.rand()  # noqa: NPY002
+        return {"betp": np.eye(c)[np.arange(n) * 2 // n]}
+
+    for name in baselines.EVCLUST.values():
+        module = ModuleType(f"evclust.{name}")
+        setattr(module, name, found)
+        monkeypatch.setitem(sys.modules, f"evclust.{name}", module)
+    monkeypatch.setitem(sys.modules, "evclust", ModuleType("evclust"))
+    monkeypatch.setattr("softecm.experiments.as_coded.runs.find_spec", lambda name: True)
+    return calls
+
+
+def test_the_other_evidential_methods_get_soft_ecm_s_beta(tmp_path: Path, evclust: list[dict[str, Any]]) -> None:
+    coded = CodedRuns(Runs(options(tmp_path, GLASS)))
+    best = coded.table(GLASS).chosen()
+    assert best is not None
+    state = np.random.get_state()[1].tolist()  # type: ignore[union-attr]  # noqa: NPY002
+    cell = coded.cell(GLASS, "ECM")
+    assert len(cell.rand) == 2
+    assert [call["beta"] for call in evclust] == [best[0]] * 2
+    assert all(call["type"] == "pairs" and call["alpha"] == 2.0 and call["delta"] == 10.0 for call in evclust)
+    assert np.random.get_state()[1].tolist() == state  # type: ignore[union-attr]  # noqa: NPY002
+
+
+def test_ecmdd_gets_plain_distances_of_numbers_and_squared_ones_of_series(tmp_path: Path) -> None:
+    coded = CodedRuns(Runs(options(tmp_path, GLASS, ERING, LUNG)))
+    for row, power in ((GLASS, 1), (ERING, 2)):
+        x = coded.data(row).numbers.reshape(len(coded.data(row).y), -1)
+        found = baselines.matrix(row, coded.data(row))
+        np.testing.assert_allclose(found[0, 1], np.linalg.norm(x[0] - x[1]) ** power)
+    assert 0 < baselines.matrix(LUNG, coded.data(LUNG)).max() <= 1
+
+
+def test_axes_are_swapped_and_gaps_are_a_category(tmp_path: Path) -> None:
+    coded = CodedRuns(Runs(options(tmp_path, ERING, LUNG)))
+    assert coded.data(ERING).numbers.shape == (12, 1, 12)
+    assert coded.data(ERING, swapped=False).numbers.shape == (12, 12, 1)
+    assert coded.data(LUNG).X[0, 0] == "?"
+
+
+def test_a_missing_package_leaves_its_column_empty_with_a_footnote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("softecm.experiments.as_coded.runs.find_spec", lambda name: None if name == "evclust" else True)
+    page = table_page(Runs(options(tmp_path, GLASS)), "softecm reproduce table --protocol as-coded")
+    text = page.markdown()
+    glass = next(line for line in text.splitlines() if line.startswith("| Glass |"))
+    assert glass.startswith("| Glass |  |  | - | <span class=")
+    assert "Empty: ECM: pip install evclust; ECMdd: pip install evclust." in text
+    assert page.facts["as_coded"]["of"] == 4  # type: ignore[index]
+
+
+def test_runs_are_taken_from_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = CodedRuns(Runs(options(tmp_path, LUNG))).table(LUNG)
+    monkeypatch.setattr("softecm.experiments.as_coded.sweep._solve", lambda *_: pytest.fail("ran again"))
+    again = CodedRuns(Runs(options(tmp_path, LUNG))).table(LUNG)
+    np.testing.assert_array_equal(first.columns["rand"], again.columns["rand"])
+
+
+def test_a_stopped_row_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = CodedRuns(Runs(options(tmp_path / "whole", STRETCHED, seeds=2))).table(STRETCHED)
+    from softecm.experiments.as_coded import sweep
+
+    real, done = sweep._solve, []
+
+    def stop(*given: Any) -> Any:
+        if done:
+            raise KeyboardInterrupt
+        done.append(1)
+        return real(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep, "_solve", stop)
+        with pytest.raises(SweepInterrupted, match="the same call goes on from there"):
+            CodedRuns(Runs(options(tmp_path, STRETCHED, seeds=2))).table(STRETCHED)
+    again = CodedRuns(Runs(options(tmp_path, STRETCHED, seeds=2))).table(STRETCHED)
+    np.testing.assert_array_equal(whole.columns["n_star"], again.columns["n_star"])
+
+
+def test_other_protocols_are_scored_again_with_the_same_plain_rand_index(tmp_path: Path) -> None:
+    runs = Runs(options(tmp_path, GLASS))
+    found = CodedRuns(runs).beside(GLASS, "Soft-ECM", PAPER)
+    np.testing.assert_allclose(found.plain, runs.result(GLASS, "Soft-ECM", PAPER).rand_index, atol=5e-4)
+    assert (found.accuracy >= 0.33).all()
+
+
+def test_the_diamond_s_object_6_is_where_the_draw_puts_it() -> None:
+    low, high = (diamond.shares(diamond.masses(lam, 200), 6) for lam in (1.5, 3.5))
+    assert 0.35 < low["Ω"] < 0.65
+    assert high["one cluster"] > low["one cluster"]
+
+
+def test_cbf_has_three_shapes_of_forty_steps_and_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = cbf.series(0)
+    assert data.shape == (150, 40)
+    assert abs(data[:, :4]).max() < 1.2
+    assert (data.reshape(3, 50, 40).max(2).mean(1) > 9).all()
+    monkeypatch.setattr(cbf, "PANELS", {"L2": cbf.PANELS["L2"]})
+    drawn = np.array([[0, 50, 100]])
+    first = cbf.solve_all(data, "L2", drawn, options(tmp_path))
+    assert first[0]["way"][0] < 0.2
+    monkeypatch.setattr(cbf, "solve", lambda *_: pytest.fail("ran again"))
+    assert cbf.solve_all(data, "L2", drawn, options(tmp_path)) == first
+
+
+def test_nothing_else_knows_of_this_package() -> None:
+    naming = [path for path in SRC.rglob("*.py") if "as_coded" in path.read_text(encoding="utf-8")]
+    outside = [path for path in naming if path.parent.name != "as_coded"]
+    assert outside == [SRC / "experiments" / "__init__.py"]
+
+
+def test_without_the_package_the_other_protocols_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "find_spec", lambda name: None)
+    from softecm.experiments import table
+
+    assert EXPERIMENTS["table"].load() is table.run
+    with pytest.raises(ValueError, match="table has no protocol as-coded; those that have: none here"):
+        EXPERIMENTS["table"].load("as-coded")
+
+
+def test_the_command_writes_the_protocol_s_page(
+    run: Run, monkeypatch: pytest.MonkeyPatch, evclust: list[dict[str, Any]]
+) -> None:
+    monkeypatch.setattr(rows, "ROWS", (GLASS,))
+    code, _, err = run("reproduce", "table", "--protocol", "as-coded", "--grid", "small", "--seeds", 2, "-o", "t")
+    assert code == 0, err
+    text = Path("t/table.md").read_text()
+    assert "Made by `softecm reproduce table --grid small --seeds 2 --protocol as-coded`." in text
+    assert "## As written" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("mixture", "--protocol", "as-coded"),
+            "mixture has no protocol as-coded; those that have: diamond, cbf, table",
+        ),
+        (("diamond", "--protocol", "as-written"), "only table has the protocol as-written"),
+        (("table", "--protocol", "best"), "--protocol must be all, as-coded, as-written, recommended; got best"),
+    ],
+)
+def test_protocols_that_are_not_there_are_refused(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    code, _, err = run("reproduce", *arguments)
+    assert code == 2
+    assert said in err
