@@ -48,9 +48,9 @@ def run(runs: Runs, command: str) -> Page:
     page.text(
         f"{EACH} series of each kind, {LENGTH} steps, three clusters; objects 1 to {EACH} are cylinders, then bells, then "
         "funnels. The paper finds that L2 fails to identify the clusters and that with Soft-DTW each kind is mainly on a "
-        "cluster of its own. It does not publish its settings here; these are the library's defaults (α = 1, β = 1.2, "
-        "λ = 1) without an empty set. As in the paper: raw series and γ = 1. Recommended: γ auto, and raw series, since "
-        "these all have one level and one unit; z-normalised ones are shown beside them."
+        "cluster of its own. Its text leaves the settings open (its public code has them: see *as coded*); these are the "
+        "library's defaults (α = 1, β = 1.2, λ = 1) without an empty set, on longer series with more noise. Recommended: "
+        "γ auto, and raw series, since these all have one level and one unit; others are shown beside them."
     )
     lines = []
     for (how, metric), model in models.items():

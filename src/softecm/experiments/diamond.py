@@ -42,7 +42,9 @@ def panels() -> dict[str, PrototypeClusterer]:
     """The models of the paper's panels, and what the last one becomes when it is let go on."""
     from softecm import ECM, GradientDescent, SoftECM
 
-    descent = GradientDescent(learning_rate=0.01, inner_steps=1)  # rate unpublished: this one shows the paper's panel
+    descent = GradientDescent(
+        learning_rate=0.01, inner_steps=1
+    )  # plain descent as Algorithm 1 has it; the text gives no rate
     soft: dict[str, Any] = {"lam": 3.5, "max_iter": 5000}
     return {
         "ECM": fit(ECM(2, **SETTINGS)),
@@ -69,8 +71,8 @@ def run(runs: Runs, command: str) -> Page:
     )
     on_its_way, converged = models["Soft-ECM, λ = 3.5, the paper's descent"], models["Soft-ECM, λ = 3.5, converged"]
     page.text(
-        "**The panel λ = 3.5 is not a minimum.** It is what plain gradient descent (Algorithm 1; the paper does not give "
-        f"its rate, here 0.01) shows when it is stopped because no mass moves by more than 0.001: the objective is "
+        "**The panel λ = 3.5 is not a minimum.** It is what plain gradient descent (Algorithm 1; the paper's text gives no "
+        f"rate, here 0.01) shows when it is stopped because no mass moves by more than 0.001: the objective is "
         f"{on_its_way.objective_:.4f} then, and {converged.objective_:.4f} when it is let go on, with "
         f"{'all prototypes merged into one point' if converged.collapsed_ else 'the prototypes apart'}. "
         'With `relaxation="gap"` the same λ merges nothing.'
