@@ -2,12 +2,14 @@
 
 SOFTECM_DATA=folder python docs/measure_paper.py [experiment ...]
 
-Runs are taken from out/reproduce/journals, where `softecm reproduce` keeps them.
+Runs are taken from out/reproduce/journals, where `softecm reproduce` keeps them; those of the protocol as coded come from
+paper/journals, where they are kept as data, and go back there.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -21,6 +23,7 @@ from softecm.experiments.runs import Options, Runs
 
 HERE = Path(__file__).resolve().parent
 JOURNALS = HERE.parent / "out" / "reproduce" / "journals"
+KEPT = HERE.parent / "paper" / "journals"
 
 
 def included(page: Page) -> str:
@@ -30,9 +33,19 @@ def included(page: Page) -> str:
     return re.sub(r"\]\((\w+)\.png\)", r"](figures/paper_\1.png)", text)
 
 
+def copy_new(source: Path, target: Path, pattern: str) -> None:
+    """Journals that the other folder has not, or has shorter."""
+    target.mkdir(parents=True, exist_ok=True)
+    for path in source.glob(pattern):
+        there = target / path.name
+        if not there.exists() or there.stat().st_size < path.stat().st_size:
+            shutil.copyfile(path, there)
+
+
 def main(names: list[str]) -> None:
     """One file a page, one a figure."""
     matplotlib.use("Agg")
+    copy_new(KEPT, JOURNALS, "*.jsonl")
     runs = Runs(Options(ROWS, JOURNALS))
     for name in names or list(EXPERIMENTS):
         begin = time.process_time()
@@ -41,6 +54,7 @@ def main(names: list[str]) -> None:
         for figure in page.figures:
             (HERE / "figures" / f"paper_{figure.name}.png").write_bytes(figure.png)
         print(f"{name}: {time.process_time() - begin:.1f} s of CPU time")
+    copy_new(JOURNALS, KEPT, "*as-coded*.jsonl")
 
 
 if __name__ == "__main__":

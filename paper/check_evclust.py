@@ -43,7 +43,9 @@ print("k-EVCLUS, sums of an object's masses, should be 1:", sums.min().round(2),
 print("ECM, the point in the middle:", middle(ecm(x, 2, delta=10, **same)))
 for power in (1, 2):
     D = pairwise_distances(x) ** power
-    print(f"RECM, distances to the power of {power}, should be ECM's:", middle(recm(D, 2, delta=np.float64(10), **same)))
+    print(
+        f"RECM, distances to the power of {power}, should be ECM's:", middle(recm(D, 2, delta=np.float64(10), **same))
+    )
 
 print("CCM, should be as much on one cluster as on the other:", middle(ccm(x, 2, disp=False)))
 

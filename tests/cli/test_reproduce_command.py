@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.toy import GLASS
+from experiments.toy import GLASS, row
 from softecm.experiments import EXPERIMENTS, diamond, rows
 
 Run = Callable[..., tuple[int, str, str]]
@@ -26,7 +26,7 @@ def test_an_experiment_writes_its_pages_into_the_usual_place(run: Run) -> None:
     code, out, err = run("reproduce", "diamond")
     assert code == 0, err
     folder = Path("out/reproduce/diamond")
-    assert {p.name for p in folder.iterdir()} == {
+    assert {p.name for p in folder.iterdir()} >= {
         "diamond.md", "diamond.html", "diamond.png", "diamond_lambda.png",
     }  # fmt: skip
     assert "diamond.html" in out
@@ -82,6 +82,17 @@ def test_a_missing_data_set_names_its_loader_and_the_variable(
     assert code == 2
     assert "load_glass" in err
     assert "SOFTECM_DATA" in err
+
+
+def test_a_row_without_data_is_left_out_and_the_others_go_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone() -> object:
+        raise OSError("load_lung could not download; set SOFTECM_DATA")
+
+    monkeypatch.setattr(rows, "ROWS", (GLASS, row("lung", "categorical", "hamming", 2, gone)))
+    code, _, err = run("reproduce", "lambda", "--grid", "small", "--seeds", 1, "-o", "l")
+    assert code == 0, err
+    assert "Lung is left out: load_lung could not download" in err
+    assert "**Lung is left out:** load_lung could not download" in Path("l/lambda.md").read_text()
 
 
 @pytest.mark.usefixtures("toy_glass")

@@ -60,3 +60,10 @@ def test_figures_are_closed_when_they_are_added() -> None:
     before = plt.get_fignums()
     page()
     assert plt.get_fignums() == before
+
+
+def test_cells_that_say_met_or_not_are_coloured_and_keep_their_mark() -> None:
+    made = Page("P", "c")
+    made.table(["a", "b"], [["✓ 0.5 (0.1)", "✗ 0.7"]])
+    assert '| <span class="met">✓ 0.5 (0.1)</span> | <span class="unmet">✗ 0.7</span> |' in made.markdown()
+    assert '<td class="met">✓ 0.5 (0.1)</td><td class="unmet">✗ 0.7</td>' in made.html()

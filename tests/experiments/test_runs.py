@@ -4,8 +4,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.toy import ERING, GLASS, LUNG, STRETCHED, options
+from experiments.toy import ERING, GLASS, LUNG, STRETCHED, options, row
 from softecm.experiments import runs as module
+from softecm.experiments.page import Page
 from softecm.experiments.protocols import PAPER, PLAIN, PROTOCOLS, RECOMMENDED
 from softecm.experiments.runs import Options, Runs
 
@@ -81,3 +82,17 @@ def test_the_other_reading_of_the_distance_is_not_squared(tmp_path: Path) -> Non
     assert PAPER.estimator(ERING, PLAIN, "auto").metric == "euclidean"
     assert PAPER.estimator(LUNG, PLAIN, "auto").metric.kind == "total-variation"
     assert len(runs.result(ERING, PLAIN, PAPER).rand_index) == 2
+
+
+def test_rows_without_data_are_left_out_and_say_how_to_get_them(tmp_path: Path) -> None:
+    def gone() -> Any:
+        raise FileNotFoundError("load_lung found no file; set SOFTECM_DATA")
+
+    lost = row("lung", "categorical", "hamming", 2, gone)
+    runs = Runs(options(tmp_path, GLASS, lost))
+    assert runs.rows == (GLASS,)
+    page = Page("P", "c")
+    runs.say_unavailable(page)
+    assert page.markdown().count("**Lung is left out:** load_lung found no file; set SOFTECM_DATA") == 1
+    with pytest.raises(FileNotFoundError, match="load_lung"):
+        _ = Runs(options(tmp_path, lost)).rows
