@@ -5,7 +5,8 @@ from softecm.experiments.as_coded.choice import choose, nonspecificity
 from softecm.experiments.as_coded.labels import by_appearance, renamed, scored, single_labels
 from softecm.experiments.as_coded.optimiser import Sets
 from softecm.experiments.as_coded.preparing import codes
-from softecm.experiments.as_coded.table import attainable
+from softecm.experiments.as_coded.runs import Cell
+from softecm.experiments.as_coded.table import attainable, exchanged
 
 
 def test_labels_go_by_single_clusters_in_the_order_of_their_coming() -> None:
@@ -55,3 +56,16 @@ def test_the_best_mixture_lies_on_a_line_between_two_points() -> None:
     x, y = np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.2, 1.0])
     assert attainable(x, y, 0.5) == 0.5
     assert np.isnan(attainable(x, y, 2.0))
+
+
+def test_columns_that_changed_places_are_seen() -> None:
+    from experiments.toy import GLASS
+
+    def cell(mean: float, spread: float, accuracy: float, other: float) -> Cell:
+        ends = np.array([-1.0, 1.0]) / np.sqrt(2)
+        return Cell(mean + spread * ends, accuracy + other * ends, mean + spread * ends)
+
+    ecm, soft = cell(0.663, 0.005, 0.584, 0.0), cell(0.638, 0.042, 0.552, 0.043)
+    others = {("glass", method): cell(0.1, 0.0, 0.1, 0.0) for method in ("ECMdd", "K-Means")}
+    assert exchanged({("glass", "ECM"): ecm, ("glass", "Soft-ECM"): soft, **others}, GLASS, "Soft-ECM") == "ECM"
+    assert exchanged({("glass", "ECM"): soft, ("glass", "Soft-ECM"): ecm, **others}, GLASS, "Soft-ECM") == ""

@@ -21,6 +21,7 @@ from softecm.experiments.table import footnotes
 HALVES = (("Rand index", "rand", RAND_INDEX), ("Accuracy", "accuracy", ACCURACY))
 NEAR, DEVIATIONS = 0.03, 2.0
 REPLAYS = 4  # of a row with a cell that is not met
+ALIKE = 0.015  # of a mean or a deviation, for columns that seem exchanged
 Cells = dict[tuple[str, str], Cell]  # (row, method)
 
 
@@ -94,7 +95,7 @@ def _as_coded(page: Page, coded: CodedRuns) -> Cells:
     told = ", ".join(f"{method} {a} of {b}" for method, (a, b) in met.items() if b)
     page.text(f"Met: **{total[0]} of {total[1]}** printed cells ({total[0] / max(total[1], 1):.0%}): {told}.")
     page.facts["as_coded"] = {"met": int(total[0]), "of": int(total[1]), "soft_ecm": met["Soft-ECM"][0]}
-    _tell_unmet(page, coded, unmet)
+    _tell_unmet(page, coded, cells, unmet)
     _tell_choices(page, coded)
     return cells
 
@@ -109,24 +110,34 @@ def _agreed(values: NDArray[np.float64], printed: Printed) -> str:
 
 
 def _shown(values: NDArray[np.float64]) -> str:
-    """Mean and deviation as R computes it."""
-    spread = values.std(ddof=1) if len(values) > 1 else 0.0
-    return f"{values.mean():.2f} ({spread:.2f})"
+    return f"{values.mean():.2f} ({_deviation(values):.2f})"
 
 
-def _tell_unmet(page: Page, coded: CodedRuns, unmet: list[Unmet]) -> None:
+def _deviation(values: NDArray[np.float64]) -> float:
+    """The deviation as R computes it; none of a single run."""
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
+def _tell_unmet(page: Page, coded: CodedRuns, cells: Cells, unmet: list[Unmet]) -> None:
     if not unmet:
         return
     page.heading("Printed cells that are not met")
     lines = [
-        [cell.row.title, cell.method, cell.half, str(cell.printed), _shown(cell.values), _reason(coded, cell)]
+        [cell.row.title, cell.method, cell.half, str(cell.printed), _shown(cell.values), _reason(coded, cells, cell)]
         for cell in unmet
     ]
     page.table(["data", "method", "score", "printed", "as coded", "what we know"], lines)
 
 
-def _reason(coded: CodedRuns, cell: Unmet) -> str:
+def _reason(coded: CodedRuns, cells: Cells, cell: Unmet) -> str:
     """A measured reason, or that the cell is open."""
+    other = exchanged(cells, cell.row, cell.method)
+    if other:
+        ours = cells[cell.row.key, other]
+        return (
+            f"the columns {cell.method} and {other} seem to have changed places in this row: ours of {other} is "
+            f"{_shown(ours.rand)} and {_shown(ours.accuracy)}, and what is printed for {other} is ours of {cell.method}"
+        )
     accuracy, rand = ACCURACY[cell.row.key][cell.method], RAND_INDEX[cell.row.key][cell.method]
     if accuracy.mean == 1.0 and accuracy.deviation == 0.0 and rand.mean < 1.0:
         return "the printed pair can't be: an accuracy of 1.00 (0.00) leaves no other Rand index than 1"
@@ -136,20 +147,40 @@ def _reason(coded: CodedRuns, cell: Unmet) -> str:
     most = attainable(table.columns["accuracy"], table.columns["rand"], accuracy.mean)
     if cell.half == "Rand index" and most < rand.mean - NEAR:
         return (
-            f"the printed pair can't be: among our {len(table.beta)} runs no mixture with a mean accuracy of "
-            f"{accuracy.mean:.2f} has a mean Rand index above {most:.2f}"
+            f"the printed pair is out of reach: no ten of our {len(table.beta)} runs with a mean accuracy of "
+            f"{accuracy.mean:.2f} could have a mean Rand index above {most:.2f}"
         )
     column = "rand" if cell.half == "Rand index" else "accuracy"
     said = []
     for replay in range(1, 1 + REPLAYS):
-        other = coded.table(cell.row, replay=replay)
-        best = other.chosen()
-        said.append(np.empty(0) if best is None else other.at(best[0], best[1], column))
+        again = coded.table(cell.row, replay=replay)
+        best = again.chosen()
+        said.append(np.empty(0) if best is None else again.at(best[0], best[1], column))
     near = sum(agrees(values, cell.printed) for values in said if len(values))
     means = ", ".join(f"{values.mean():.3f}" for values in said if len(values))
     spread = _spreads(table, column).min()
     alike = f"; the runs of no setting are more alike than {spread:.3f}" if spread > cell.printed.deviation else ""
     return f"{'chance' if near else 'open'}: the whole experiment from other starts gives {means}{alike}"
+
+
+def exchanged(cells: Cells, row: Row, method: str) -> str:
+    """The method whose printed numbers are ours of this one, and the other way round; nothing where there is none."""
+    for other in USED_BY[row.kind]:
+        pairs = ((method, other), (other, method)) if other != method else ()
+        found = [
+            _close(getattr(cells[row.key, ours], name), printed[row.key][theirs])
+            for theirs, ours in pairs
+            for _, name, printed in HALVES
+            if not cells[row.key, ours].missing
+        ]
+        if len(found) == 4 and all(found):
+            return other
+    return ""
+
+
+def _close(values: NDArray[np.float64], printed: Printed) -> bool:
+    """Whether mean and deviation are the printed ones but for a last digit."""
+    return bool(abs(values.mean() - printed.mean) <= ALIKE and abs(_deviation(values) - printed.deviation) <= ALIKE)
 
 
 def attainable(x: NDArray[np.float64], y: NDArray[np.float64], at: float) -> float:
@@ -166,7 +197,7 @@ def attainable(x: NDArray[np.float64], y: NDArray[np.float64], at: float) -> flo
 def _spreads(table: Table, column: str) -> NDArray[np.float64]:
     """The deviation of every setting's runs."""
     settings = sorted(set(zip(table.beta.tolist(), table.lam.tolist(), strict=True)))
-    return np.array([table.at(beta, lam, column).std(ddof=1) for beta, lam in settings])
+    return np.array([_deviation(table.at(beta, lam, column)) for beta, lam in settings])
 
 
 def _tell_choices(page: Page, coded: CodedRuns) -> None:
