@@ -77,7 +77,7 @@ def test_a_missing_package_leaves_its_column_empty_with_a_footnote(
     text = page.markdown()
     glass = next(line for line in text.splitlines() if line.startswith("| Glass |"))
     assert glass.startswith("| Glass |  |  | - | <span class=")
-    assert "Empty: ECM: pip install evclust; ECMdd: pip install evclust." in text
+    assert "Empty: ECM: needs evclust: pip install evclust; ECMdd: needs evclust: pip install evclust." in text
     assert page.facts["as_coded"]["of"] == 4  # type: ignore[index]
 
 

@@ -78,7 +78,7 @@ class CodedRuns:
         if method == "Soft-ECM":
             return self._chosen(row)
         if find_spec("sklearn" if method == "K-Means" else PACKAGE[method]) is None:
-            return absent(PACKAGE[method])
+            return absent(f"needs {PACKAGE[method]}: pip install {PACKAGE[method]}")
         data = self.data(row)
         if method not in EVCLUST:
             return self._each(row, method, "as-coded", data.y, lambda seed: hard_labels(row, method, data, seed))

@@ -90,7 +90,7 @@ def _as_coded(page: Page, coded: CodedRuns) -> Cells:
                     unmet.append(Unmet(row, method, title, values, number))
             lines.append(line)
         page.table([title, *METHODS], lines)
-    footnotes(page, {m: f"pip install {c.missing}" for (_, m), c in cells.items() if c.missing})
+    footnotes(page, {m: c.missing for (_, m), c in cells.items() if c.missing})
     total = np.array(list(met.values())).sum(0)
     told = ", ".join(f"{method} {a} of {b}" for method, (a, b) in met.items() if b)
     page.text(f"Met: **{total[0]} of {total[1]}** printed cells ({total[0] / max(total[1], 1):.0%}): {told}.")
