@@ -54,7 +54,8 @@ def main(names: list[str]) -> None:
         for figure in page.figures:
             (HERE / "figures" / f"paper_{figure.name}.png").write_bytes(figure.png)
         print(f"{name}: {time.process_time() - begin:.1f} s of CPU time")
-    copy_new(JOURNALS, KEPT, "*as-coded*.jsonl")
+    for pattern in ("*as-coded*", "*-no-repeats-*", "*-clipped-*", "*-hamming-*"):
+        copy_new(JOURNALS, KEPT, f"{pattern}.jsonl")
 
 
 if __name__ == "__main__":

@@ -131,7 +131,8 @@ def _add(page: Page, options: Options) -> None:
     page.table(head, lines)
     page.text(
         "Three drawn series are of three kinds in two draws of nine. With L2 the prototypes hardly move at this rate, "
-        "heights being 10, so that the masses are those of the drawn series."
+        "heights being 10, so that the masses are those of the drawn series. Masses above 1 and below 0 come from "
+        "distances below 0."
     )
     at = int(counts.argmax())
     caption = "As coded: masses from the first start with most kinds."
