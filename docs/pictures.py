@@ -1,10 +1,15 @@
-"""The pictures of concepts.md and series.md, drawn when the site is built.
+"""The pictures of the pages, kept in docs/figures so that the pages can be read as files, too.
 
-python docs/pictures.py    # into docs/_figures
+python docs/pictures.py [NAME ...]    # all, or these
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import sys
+import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +26,42 @@ from softecm import FCM, SoftECM, plots
 from softecm.datasets import make_blobs
 from softecm.distances import SoftDTW
 
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from snippets import run_python, snippets  # noqa: E402
+
 CLUSTERS = ("A", "B", "C")
+PLANE = ("first number", "second number")
+
+
+def front() -> Any:
+    """What the package says, in five seconds: groups, one object between two of them, one that belongs nowhere."""
+    rng = np.random.default_rng(4)
+    groups = np.concatenate([middle + np.clip(rng.normal(0, 0.7, (45, 2)), -1.5, 1.5) for middle in ((0, 0), (7, 0), (3.5, 6))])
+    X = np.concatenate([groups, [[3.5, 0.05], [9.5, 5.8]]])
+    partition = SoftECM(3, random_state=0).fit(X).partition_
+    colors, label = plots.set_colors(partition.focal_sets), partition.labels()
+    figure, ax = plt.subplots(figsize=(8.4, 5.2), layout="constrained")
+    between, nowhere = len(X) - 2, len(X) - 1
+    ax.scatter(*X[:between].T, c=[colors[k + 1] for k in label[:between]], s=46, edgecolors="white", linewidths=0.6)
+    ax.scatter(*X[between], c=[plots.mixed_colors(partition)[between]], s=170, marker="D", edgecolors="black", zorder=3)
+    ax.scatter(*X[nowhere], c="black", s=150, marker="X", zorder=3)
+    for k, middle in enumerate(((0, 0), (7, 0), (3.5, 6))):
+        name = CLUSTERS[label[45 * k]]
+        ax.text(middle[0], middle[1] + 2.1, f"clearly in group {name}", ha="center", color=colors[label[45 * k] + 1], size=14)
+    said = partition.decisions()
+    pair = " and ".join(CLUSTERS[k] for k in said.sets[between])
+    words = (
+        (between, f"{said.words[between]} {pair}:\nthe data don't say which", (3.5, -2.3)),
+        (nowhere, f"{said.words[nowhere]}:\nbelongs to no group", (9.6, 4.0)),
+    )
+    for i, text, place in words:
+        ax.annotate(
+            text, X[i], place, ha="center", va="center", size=14, arrowprops={"arrowstyle": "->", "lw": 1.4, "shrinkB": 9}
+        )
+    ax.set(xlim=(-2.6, 12.2), ylim=(-3.3, 8.8), aspect="equal", xticks=[], yticks=[], xlabel=PLANE[0], ylabel=PLANE[1])
+    return figure
 
 
 def objects() -> tuple[Any, Any]:
@@ -43,7 +83,7 @@ def three_answers() -> Any:
     axes[0].set(title="k-means: labels")
     axes[1].scatter(*X.T, c=plots.mixed_colors(fuzzy.partition_), s=40, edgecolors="white", linewidths=0.5)
     axes[1].set(title="fuzzy c-means: shares")
-    plots.map(soft.partition_, X, ax=axes[2], names=CLUSTERS, axis_names=("first number", "second number"))
+    plots.map(soft.partition_, X, ax=axes[2], names=CLUSTERS, axis_names=PLANE)
     axes[2].set(title="Soft-ECM: masses on sets")
     for ax in axes:
         ax.set(xlabel="first number", ylabel="second number" if ax is axes[0] else "")
@@ -69,6 +109,68 @@ def four_objects() -> Any:
         ax.bar(labels, masses[i], color=plots.set_colors(sets))
         ax.set(title=title, xlabel="set of clusters", ylabel="mass" if ax is axes[0] else "", ylim=(0, 1))
         ax.tick_params(axis="x", rotation=45)
+    return figure
+
+
+def rounds() -> Any:
+    """A fit of all sets together, from a poor start: prototypes and masses take turns, and the objective falls."""
+    X, _ = objects()
+    start = np.array([[-1.0, -1.0], [0.0, -1.5], [0.0, 0.5]])
+    figure, axes = plt.subplots(1, 4, figsize=(13, 3.9), layout="constrained")
+    options: dict[str, Any] = {"init": start, "relaxation": "exact", "max_cardinality": 2, "delta": 4.0, "beta": 1.5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # two of these fits are stopped on purpose
+        models = [SoftECM(3, max_iter=k, random_state=0, **options).fit(X) for k in (1, 3, 200)]
+    for ax, model in zip(axes, models, strict=False):
+        plots.map(model.partition_, X, ax=ax, prototypes=model.prototypes_, names=CLUSTERS, axis_names=PLANE)
+        ax.get_legend().remove()
+        ax.set(title=f"after {model.n_iter_} round{'s' * (model.n_iter_ > 1)}", ylabel=PLANE[1] if ax is axes[0] else "")
+        ax.set(xlim=(-6, 8.5), ylim=(-6, 7))
+    plots.objective_trace(models[-1].history_, ax=axes[3])
+    axes[3].set(title="the objective never rises")
+    return figure
+
+
+def where_mass_goes() -> Any:
+    """The plane, coloured by the set that holds most of the mass of an object there."""
+    X, start = objects()
+    model = SoftECM(3, init=start, random_state=0).fit(X)
+    low, high = np.array([-9.5, -9.0]), np.array([11.0, 10.0])
+    u, v = np.meshgrid(np.linspace(low[0], high[0], 320), np.linspace(low[1], high[1], 320))
+    best = model.predict_partition(np.stack([u.ravel(), v.ravel()], 1)).masses.argmax(1).reshape(u.shape)
+    focal = model.focal_sets_
+    colors, labels = ["#dddddd", *plots.set_colors(focal)[1:]], focal.labels(CLUSTERS)
+    figure, ax = plt.subplots(figsize=(6.6, 5.2), layout="constrained")
+    shown = matplotlib.colors.ListedColormap(colors)
+    ax.imshow(best, origin="lower", extent=(low[0], high[0], low[1], high[1]), cmap=shown, vmin=0, vmax=len(colors), alpha=0.45)
+    ax.scatter(*X[((X > low) & (X < high)).all(1)].T, c="0.25", s=9)
+    ax.scatter(*model.prototypes_.T, c=colors[1:], s=190, marker="*", edgecolors="black")
+    for j, at in enumerate(model.prototypes_, 1):
+        ax.annotate(labels[j], at, (8, 6), textcoords="offset points", size=11)
+    ax.text(low[0] + 0.4, high[1] - 0.9, "∅: nowhere", size=11)
+    ax.set(xlabel=PLANE[0], ylabel=PLANE[1])
+    return figure
+
+
+def relaxations() -> Any:
+    """Where the prototype of {A, B} goes when the objects between lie nearer to B."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(m, 0.6, (k, 2)) for m, k in (((0, 0), 60), ((8, 0), 60), ((5.6, 0), 24))])
+    asked: dict[str, dict[str, Any]] = {
+        "exact: in the middle": {"relaxation": "exact"},
+        "gap, λ = 5: drawn to objects": {"relaxation": "gap", "lam": 5.0},
+        "penalty, λ = 5: much the same": {"relaxation": "penalty", "lam": 5.0},
+        "penalty, λ = 1000: all in one point": {"relaxation": "penalty", "lam": 1000.0},
+    }
+    figure, axes = plt.subplots(4, 1, figsize=(9, 7.6), layout="constrained", sharex=True)
+    for ax, (title, options) in zip(axes, asked.items(), strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the last one collapses, which is what it shows
+            start = np.array([[0.0, 0.0], [8.0, 0.0]])
+            model = SoftECM(2, init=start, max_cardinality=2, delta=6.0, random_state=0, **options).fit(X)
+        plots.map(model.partition_, X, ax=ax, prototypes=model.prototypes_, names=CLUSTERS[:2], axis_names=PLANE)
+        ax.set(title=title, ylabel="second", xlabel=PLANE[0] if ax is axes[-1] else "", ylim=(-2.2, 2.2))
+        ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return figure
 
 
@@ -111,19 +213,113 @@ def shapes() -> Any:
     return figure
 
 
+def page(name: str) -> dict[str, Any]:
+    """What the snippets of a page define: its figure shows its data."""
+    names: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        for snippet in snippets(HERE / f"{name}.md"):
+            if snippet.language == "python" and snippet.runs_here:
+                run_python(snippet, names)
+    return names
+
+
+def clock() -> Any:
+    """Times of day around the clock, in the colours of their groups."""
+    names = page("own_distance")
+    hours, partition = names["hours"][:, 0], names["model"].partition_
+    figure, ax = plt.subplots(figsize=(5, 4.6), layout="constrained", subplot_kw={"projection": "polar"})
+    radius = 1 + 0.12 * np.random.default_rng(0).uniform(-1, 1, len(hours))
+    best = partition.masses.argmax(1)
+    order = np.argsort(names["model"].cluster_centers_[:, 0] % 24)
+    said = {0: "nowhere", **{int(k) + 1: w for k, w in zip(order, ("midnight", "morning", "noon"), strict=True)}}
+    for j in np.unique(best).tolist():
+        here, shape = best == j, "X" if j == 0 else "o" if j in said else "D"
+        ax.scatter(
+            hours[here] * np.pi / 12,
+            radius[here],
+            c=plots.set_colors(partition.focal_sets)[j],
+            s=40,
+            marker=shape,
+            label=said.get(j, "between"),
+        )
+    ax.set(theta_offset=np.pi / 2, theta_direction=-1, ylim=(0, 1.25), yticks=[], xticks=np.arange(0, 24, 3) * np.pi / 12)
+    ax.set_xticklabels([f"{hour}:00" for hour in range(0, 24, 3)])
+    ax.legend(loc="center", frameon=False)
+    return figure
+
+
+def series_probabilities() -> Any:
+    """A bell, a funnel and one that is both, with their masses."""
+    names = page("series_probabilities")
+    model, scaler = names["flow"][-1], names["flow"][0]
+    rows = {"a bell": names["known"][0], "a funnel": names["known"][20], "both": names["new"][0]}
+    some = scaler.transform(np.stack(list(rows.values())))
+    masses, focal = model.predict_partition(some).masses, model.focal_sets_
+    clusters = ("bell", "funnel") if names["bell"] == 0 else ("funnel", "bell")
+    labels = ["nowhere", *clusters, *["either"] * (len(focal) - 2)]
+    figure, axes = plt.subplots(2, 3, figsize=(9, 4.4), layout="constrained", sharey="row", height_ratios=(3, 2))
+    for k, title in enumerate(rows):
+        axes[0, k].plot(some[k, :, 0], color="0.3")
+        axes[0, k].set(title=title, xlabel="time step", ylabel="value (scaled)" if k == 0 else "")
+        axes[1, k].barh(labels, masses[k], color=plots.set_colors(focal))
+        axes[1, k].set(xlim=(0, 1), xlabel="mass")
+    return figure
+
+
+def noise() -> Any:
+    """What HDBSCAN and SoftECM say of the same objects."""
+    names = page("noise")
+    X, labels, partition = names["X"][:, :2], names["labels"], names["partition"]
+    colors = np.array(["#bbbbbb", *plots.set_colors(partition.focal_sets)[1:5]])
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained", sharex=True, sharey=True)
+    axes[0].scatter(*X.T, c=colors[labels + 1], s=22)
+    axes[0].set(title=f"HDBSCAN: {np.mean(labels == -1):.0%} noise (grey)", xlabel="first column", ylabel="second column")
+    plots.map(partition, X, ax=axes[1], axis_names=("first column", ""))
+    axes[1].set(title="SoftECM: clusters, between (diamonds), nowhere (crosses)")
+    return figure
+
+
+def profiles() -> Any:
+    """What tells the groups of diaries apart."""
+    telling = page("profiles")["telling"]
+    figure, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
+    drawn = ax.imshow(telling, cmap="RdBu_r", vmin=-1.6, vmax=1.6, aspect="auto")
+    for (i, j), value in np.ndenumerate(telling.to_numpy()):
+        ax.text(j, i, f"{value:+.1f}", ha="center", va="center", color="white" if abs(value) > 1.1 else "black")
+    ax.set_xticks(range(telling.shape[1]), telling.columns)
+    ax.set_yticks(range(len(telling)), [f"group {k}" for k in telling.index])
+    figure.colorbar(drawn, ax=ax, label="standard deviations\nfrom the whole")
+    return figure
+
+
 FIGURES: dict[str, Callable[[], Any]] = {
-    figure.__name__: figure for figure in (three_answers, four_objects, raw_and_divergence, shapes)
+    figure.__name__: figure
+    for figure in (
+        front,
+        three_answers,
+        four_objects,
+        rounds,
+        where_mass_goes,
+        relaxations,
+        raw_and_divergence,
+        shapes,
+        clock,
+        series_probabilities,
+        noise,
+        profiles,
+    )
 }
 
 
-def main(folder: Path) -> None:
-    """Draw all of them."""
+def main(folder: Path, *names: str) -> None:
+    """Draw these, or all of them."""
     folder.mkdir(exist_ok=True)
-    for name, draw in FIGURES.items():
-        figure = draw()
-        figure.savefig(folder / f"{name}.png", dpi=130)
+    for name in names or FIGURES:
+        figure = FIGURES[name]()
+        figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
         plt.close(figure)
+        print(folder / f"{name}.png")
 
 
 if __name__ == "__main__":
-    main(Path(__file__).resolve().parent / "_figures")
+    main(HERE / "figures", *sys.argv[1:])

@@ -1,0 +1,128 @@
+"""The fenced snippets of the documentation: where they stand, what they need, and how they are run."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.util
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: Languages of fences: those that are run, and those that only show something.
+RUN, SHOWN = ("python", "sh"), ("text", "bibtex")
+
+_FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NEEDS = re.compile(r"# needs (.+)")
+_VALUE = re.compile(r"\s*# → (.+)")
+
+
+def _gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _installed(name: str) -> Callable[[], bool]:
+    return lambda: importlib.util.find_spec(name) is not None
+
+
+#: What the first line of a snippet may say that it needs, ``# needs BERTopic``, and whether that is there.
+THERE: dict[str, Callable[[], bool]] = {
+    "an NVIDIA GPU": _gpu,
+    "BERTopic": _installed("bertopic"),
+    "a Dask cluster": lambda: False,
+}
+#: Commands that a shell snippet may show without their being run: what they need.
+NOT_RUN = {
+    "git": "the network",
+    "make": "a clone of the repository",
+    "pip": "the network",
+    "python": "a clone of the repository, and time",
+    "softecm reproduce": "the paper's data sets, and time",
+}
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A fenced block of a page."""
+
+    page: Path
+    line: int  # of its first line, counted from 1
+    language: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT).as_posix()}:{self.line}"
+
+    @property
+    def needs(self) -> str | None:
+        """What its first line says it needs."""
+        found = _NEEDS.match(self.code)
+        return found[1] if found else None
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether what it needs is there."""
+        return self.needs is None or THERE[self.needs]()
+
+
+def snippets(page: Path) -> list[Snippet]:
+    """All fenced blocks of a page in order, but for directives."""
+    text = page.read_text(encoding="utf-8")
+    found = _FENCE.finditer(text)
+    return [
+        Snippet(page, text.count("\n", 0, match.start()) + 2, match[1], match[2])
+        for match in found
+        if not match[1].startswith("{")
+    ]
+
+
+def run_python(snippet: Snippet, names: dict[str, Any]) -> None:
+    """Run a snippet in a namespace; a value that a line shows (``# → value``) must be the one that it has."""
+    code = "\n" * (snippet.line - 1) + snippet.code  # errors then name the line of the page
+    lines = code.splitlines()
+    for statement in ast.parse(code).body:
+        shown = _VALUE.fullmatch(lines[statement.end_lineno - 1][statement.end_col_offset :])
+        if isinstance(statement, ast.Expr) and shown:
+            value = eval(compile(ast.Expression(statement.value), str(snippet.page), "eval"), names)
+            said, found = (" ".join(str(one).split()) for one in (shown[1], value))
+            assert said == found, f"{snippet.page.name}, line {statement.lineno}: the page says {said}, and it is {found}"
+        else:
+            exec(compile(ast.Module([statement], []), str(snippet.page), "exec"), names)
+
+
+def commands(snippet: Snippet) -> Iterator[list[str]]:
+    """The commands of a shell snippet, one a line, as lists of words."""
+    for line in snippet.code.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            yield words
+
+
+def reason_not_to_run(words: list[str]) -> str | None:
+    """What a command needs that is not to be had in a test."""
+    return NOT_RUN.get(" ".join(words[:2])) or NOT_RUN.get(words[0])
+
+
+def run_shell(snippet: Snippet) -> None:
+    """Run the ``softecm`` commands of a snippet in this process."""
+    from softecm.cli import main
+
+    for words in commands(snippet):
+        if reason_not_to_run(words):
+            continue
+        assert words[0] == "softecm", f"{snippet}: {words[0]} can't be run in a test; see NOT_RUN in tests/snippets.py"
+        with contextlib.ExitStack() as back:
+            back.callback(setattr, sys, "argv", sys.argv)
+            sys.argv = words
+            try:
+                main()
+            except SystemExit as end:
+                assert not end.code, f"{snippet}: {shlex.join(words)} ended with {end.code}"
