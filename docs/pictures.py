@@ -223,28 +223,14 @@ def page(name: str) -> dict[str, Any]:
     return names
 
 
-def clock() -> Any:
-    """Times of day around the clock, in the colours of their groups."""
+def globe() -> Any:
+    """Places by longitude and latitude, in the colours of their groups."""
     names = page("own_distance")
-    hours, partition = names["hours"][:, 0], names["model"].partition_
-    figure, ax = plt.subplots(figsize=(5, 4.6), layout="constrained", subplot_kw={"projection": "polar"})
-    radius = 1 + 0.12 * np.random.default_rng(0).uniform(-1, 1, len(hours))
-    best = partition.masses.argmax(1)
-    order = np.argsort(names["model"].cluster_centers_[:, 0] % 24)
-    said = {0: "nowhere", **{int(k) + 1: w for k, w in zip(order, ("midnight", "morning", "noon"), strict=True)}}
-    for j in np.unique(best).tolist():
-        here, shape = best == j, "X" if j == 0 else "o" if j in said else "D"
-        ax.scatter(
-            hours[here] * np.pi / 12,
-            radius[here],
-            c=plots.set_colors(partition.focal_sets)[j],
-            s=40,
-            marker=shape,
-            label=said.get(j, "between"),
-        )
-    ax.set(theta_offset=np.pi / 2, theta_direction=-1, ylim=(0, 1.25), yticks=[], xticks=np.arange(0, 24, 3) * np.pi / 12)
-    ax.set_xticklabels([f"{hour}:00" for hour in range(0, 24, 3)])
-    ax.legend(loc="center", frameon=False)
+    figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+    places, prototypes = names["places"][:, ::-1], names["model"].prototypes_[:, ::-1]
+    axis_names = ("longitude in degrees", "latitude in degrees")
+    plots.map(names["model"].partition_, places, ax=ax, prototypes=prototypes, axis_names=axis_names)
+    ax.set(xlim=(-130, 190), ylim=(-60, 75))
     return figure
 
 
@@ -275,7 +261,7 @@ def noise() -> Any:
     axes[0].scatter(*X.T, c=colors[labels + 1], s=22)
     axes[0].set(title=f"HDBSCAN: {np.mean(labels == -1):.0%} noise (grey)", xlabel="first column", ylabel="second column")
     plots.map(partition, X, ax=axes[1], axis_names=("first column", ""))
-    axes[1].set(title="SoftECM: clusters, between (diamonds), nowhere (crosses)")
+    axes[1].set(title=f"SoftECM: {np.sum(partition.masses.argmax(1) == 0)} objects nowhere (crosses)")
     return figure
 
 
@@ -303,7 +289,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
         relaxations,
         raw_and_divergence,
         shapes,
-        clock,
+        globe,
         series_probabilities,
         noise,
         profiles,

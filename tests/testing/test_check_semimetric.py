@@ -167,3 +167,10 @@ def test_the_lists_are_those_of_the_package():
     names = [name for name, _ in all_estimators()]
     assert names == sorted(names)
     assert {"SoftECM", "ECM", "RECM", "ECMdd", "CatECM", "CECM", "EVCLUS", "BPEC"} <= set(names)
+
+
+def test_objects_may_be_an_array():
+    def second_column(x, v):
+        return (x[:, None, 1] - v[:, 1]).square()
+
+    assert check_semimetric(second_column, np.eye(4)[:, :2])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
@@ -19,7 +21,7 @@ from softecm.testing.trial import NotTriedError, Trial
 
 def check_semimetric(
     metric: object,
-    x: Encoded | None = None,
+    x: Encoded | NDArray[np.number] | None = None,
     *,
     prototypes: Tensor | None = None,
     n: int = 8,
@@ -34,7 +36,7 @@ def check_semimetric(
     Parameters
     ----------
     metric : SemiMetric, registered name or torch function
-    x : tensor (n, *shape), optional
+    x : tensor or array (n, *shape), optional
         Objects to try it on, also used as prototypes. By default the metric's space makes some up.
     prototypes : tensor (n, *shape), optional
         The objects as prototypes, where they are encoded otherwise and only a fitted space can tell:
@@ -61,7 +63,8 @@ def check_semimetric(
     """
     chosen = resolve_metric(metric, None)
     name = chosen.name if chosen.name not in ("", "function") else getattr(metric, "__name__", type(metric).__name__)
-    return SemiMetricReport(name, tuple(_checks(_trial(chosen, x, prototypes, n, seed, tol))))
+    objects = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
+    return SemiMetricReport(name, tuple(_checks(_trial(chosen, objects, prototypes, n, seed, tol))))
 
 
 def _trial(metric: SemiMetric, x: Encoded | None, prototypes: Tensor | None, n: int, seed: int, tol: float) -> Trial:
