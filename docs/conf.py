@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import socket
 import sys
 import warnings
 from pathlib import Path
@@ -30,6 +31,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
 ]
@@ -48,12 +50,36 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_custom_sections = [("Attributes", "params_style")]
 
+
+
+def online(host: str = "docs.python.org") -> bool:
+    """Whether other projects' pages can be looked up: without a network there are no links to them, and no error."""
+    try:
+        socket.create_connection((host, 443), timeout=3).close()
+    except OSError:
+        print("no network: names of other packages are not linked")
+        return False
+    return True
+
+
+OTHERS = {
+    "python": "https://docs.python.org/3/",
+    "numpy": "https://numpy.org/doc/stable/",
+    "scipy": "https://docs.scipy.org/doc/scipy/",
+    "sklearn": "https://scikit-learn.org/stable/",
+    "torch": "https://docs.pytorch.org/docs/stable/",
+    "pandas": "https://pandas.pydata.org/docs/",
+}
+intersphinx_mapping = {name: (address, None) for name, address in OTHERS.items()} if online() else {}
+intersphinx_timeout = 10
+
 html_theme = "furo"
 html_title = f"softecm {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_extra_path = ["llms.txt"]
 html_math_renderer = "mathml"
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
@@ -115,17 +141,6 @@ def list_scores() -> None:
     (there / "scores.md").write_text(table() + "\n", encoding="utf-8")
 
 
-def draw_figures() -> None:
-    """The pictures of the pages, drawn anew when their script or the package has changed."""
-    import pictures
-
-    sources = [HERE / "pictures.py", *(ROOT / "src" / "softecm").rglob("*.py")]
-    newest = max(path.stat().st_mtime for path in sources)
-    drawn = [HERE / "_figures" / f"{name}.png" for name in pictures.FIGURES]
-    if not all(path.exists() and path.stat().st_mtime > newest for path in drawn):
-        pictures.main(HERE / "_figures")
-
-
 def to_mathml(tex: str, block: bool) -> str:
     r"""TeX as MathML, which browsers draw by themselves: no script, no font, nothing to fetch."""
     tex = re.sub(r"\\([td]?frac)\s*(\d)\s*(\d)", r"\\\1{\2}{\3}", tex)
@@ -152,12 +167,25 @@ def plain_stars(app: Any, what: str, name: str, obj: Any, options: Any, lines: l
     lines[:] = [re.sub(r"(?<=[ (,])\*(?=(?:shape)?[),])", r"\\*", line) for line in lines]
 
 
-def other_pages(app: Any, docname: str, source: list[str]) -> None:
-    """Pages that the index does not name go under its last heading."""
-    if docname == "index":
-        named = set(re.findall(r"^[\w/]+$", source[0], flags=re.MULTILINE)) | {"index"}
-        pages = sorted(path.stem for path in HERE.glob("*.md") if path.stem not in named)
-        source[0] = source[0].replace("OTHER_PAGES", "\n".join(pages))
+def contents(text: str) -> str:
+    """Tables of contents for the index: its headings, each with the pages linked below it, then the gallery and the rest."""
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
+    groups = {title: re.findall(r"\]\((\w+)\.md\)", links) for title, links in zip(parts[::2], parts[1::2], strict=True)}
+    named = {page for pages in groups.values() for page in pages} | {"index"}
+    last = list(groups)[-1]
+    groups[last] += [*sorted(path.stem for path in HERE.glob("*.md") if path.stem not in named), "gallery/index"]
+    return "".join(
+        f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(pages) + "\n```\n" for title, pages in groups.items()
+    )
+
+
+def as_a_site(app: Any, docname: str, source: list[str]) -> None:
+    """Pages are written to be read as files: on the site, examples are in the gallery and the index has contents."""
+    if "/" in docname:
+        return
+    text = re.sub(r"\.\./examples/(plot_\w+)\.py", r"gallery/\1", source[0])
+    text = re.sub(r"\]\(\.\./README\.md\)", "](readme.md)", text)
+    source[0] = text + (contents(text) if docname == "index" else "")
 
 
 def setup(app: Any) -> None:
@@ -165,8 +193,7 @@ def setup(app: Any) -> None:
     copy_examples()
     gather_benchmarks()
     list_scores()
-    draw_figures()
     sphinx_gallery_conf["filename_pattern"] = runnable()
     app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
     app.connect("autodoc-process-docstring", plain_stars)
-    app.connect("source-read", other_pages)
+    app.connect("source-read", as_a_site)
