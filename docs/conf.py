@@ -121,17 +121,6 @@ def copy_examples() -> None:
     shutil.copy(HERE / "gallery_header.rst", there / "GALLERY_HEADER.rst")
 
 
-def gather_benchmarks() -> None:
-    """Every table under benchmarks/results, headings one level down."""
-    there = HERE / "_included"
-    there.mkdir(exist_ok=True)
-    parts = [
-        re.sub(r"^#", "##", path.read_text(encoding="utf-8"), flags=re.MULTILINE).strip()
-        for path in sorted((ROOT / "benchmarks" / "results").glob("*.md"))
-    ]
-    (there / "benchmarks.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-
-
 def list_scores() -> None:
     """The table of scores, made from the list of them."""
     from softecm.scores.listing import table
@@ -179,19 +168,26 @@ def contents(text: str) -> str:
     )
 
 
+def benchmark(match: re.Match[str]) -> str:
+    """A table of benchmarks in place of the link to it, headings one level down."""
+    text = (ROOT / match[2]).read_text(encoding="utf-8").strip()
+    lower = re.sub(r"^#", "##", text, flags=re.MULTILINE)
+    return lower if lower.startswith("#") else f"## {match[1]}\n\n{lower}"
+
+
 def as_a_site(app: Any, docname: str, source: list[str]) -> None:
-    """Pages are written to be read as files: on the site, examples are in the gallery and the index has contents."""
+    """Pages are written to be read as files: on the site examples are in the gallery, benchmarks shown,
+    and the index has tables of contents."""
     if "/" in docname:
         return
     text = re.sub(r"\.\./examples/(plot_\w+)\.py", r"gallery/\1", source[0])
-    text = re.sub(r"\]\(\.\./README\.md\)", "](readme.md)", text)
+    text = re.sub(r"^- \[([^\]]+)\]\(\.\./(benchmarks/results/\w+\.md)\)$", benchmark, text, flags=re.MULTILINE)
     source[0] = text + (contents(text) if docname == "index" else "")
 
 
 def setup(app: Any) -> None:
     """Everything that is made at build time."""
     copy_examples()
-    gather_benchmarks()
     list_scores()
     sphinx_gallery_conf["filename_pattern"] = runnable()
     app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
