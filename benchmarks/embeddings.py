@@ -1,7 +1,8 @@
-"""Made-up embeddings of texts: are topics, texts on two topics, and texts on none found at 384 columns?
+"""Made-up embeddings of texts: whether topics, texts on two topics and texts on none are found at 384 columns.
 
-``python benchmarks/embeddings.py`` draws unit vectors around topics, some midway between two topics, some around none, and writes
-means over five draws to docs/measured/embeddings.md; ``python benchmarks/embeddings.py DRAW ...`` prints those draws alone.
+``python benchmarks/embeddings.py`` draws unit vectors around topics, some midway between two topics, some around none,
+and writes means over five draws to docs/measured/embeddings.md; ``python benchmarks/embeddings.py DRAW ...`` prints those
+draws alone.
 The settings of the table were chosen on draws 0 and 1.
 """
 
@@ -123,7 +124,9 @@ def main(draws: list[int]) -> None:
     lines = [head, "|---|---|---|---|---|"]
     for name in WAYS:
         ari, two, two_right, none, none_right, lost, _ = np.mean([rows[name] for rows in found], axis=0)
-        lines.append(f"| {name} | {ari:.2f} | {two:.2f} / {two_right:.2f} | {none:.2f} / {none_right:.2f} | {lost:.2f} |")
+        lines.append(
+            f"| {name} | {ari:.2f} | {two:.2f} / {two_right:.2f} | {none:.2f} / {none_right:.2f} | {lost:.2f} |"
+        )
     WRITTEN.write_text("\n".join(lines) + "\n\nMade by `python benchmarks/embeddings.py`.\n", encoding="utf-8")
 
 

@@ -51,7 +51,6 @@ napoleon_use_rtype = False
 napoleon_custom_sections = [("Attributes", "params_style")]
 
 
-
 def online(host: str = "docs.python.org") -> bool:
     """Whether other projects' pages can be looked up: without a network there are no links to them, and no error."""
     try:
@@ -159,12 +158,15 @@ def plain_stars(app: Any, what: str, name: str, obj: Any, options: Any, lines: l
 def contents(text: str) -> str:
     """Tables of contents for the index: its headings, each with the pages linked below it, then the gallery and the rest."""
     parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
-    groups = {title: re.findall(r"\]\((\w+)\.md\)", links) for title, links in zip(parts[::2], parts[1::2], strict=True)}
+    groups = {
+        title: re.findall(r"\]\((\w+)\.md\)", links) for title, links in zip(parts[::2], parts[1::2], strict=True)
+    }
     named = {page for pages in groups.values() for page in pages} | {"index"}
     last = list(groups)[-1]
     groups[last] += [*sorted(path.stem for path in HERE.glob("*.md") if path.stem not in named), "gallery/index"]
     return "".join(
-        f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(pages) + "\n```\n" for title, pages in groups.items()
+        f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(pages) + "\n```\n"
+        for title, pages in groups.items()
     )
 
 
@@ -176,8 +178,7 @@ def benchmark(match: re.Match[str]) -> str:
 
 
 def as_a_site(app: Any, docname: str, source: list[str]) -> None:
-    """Pages are written to be read as files: on the site examples are in the gallery, benchmarks shown,
-    and the index has tables of contents."""
+    """On the site, examples are in the gallery, benchmarks are shown in place, and the index has tables of contents."""
     if "/" in docname:
         return
     text = re.sub(r"\.\./examples/(plot_\w+)\.py", r"gallery/\1", source[0])

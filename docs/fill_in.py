@@ -1,7 +1,7 @@
 """Put the measured tables into the pages that show them, so that a page can be read as a file.
 
-``python docs/fill_in.py`` writes between ``<!-- table: measured/beta.md -->`` and ``<!-- end of table -->`` what that file holds;
-run it after any ``docs/measure_*.py``. A test says when a page is behind.
+``python docs/fill_in.py`` writes between ``<!-- table: measured/beta.md -->`` and ``<!-- end of table -->`` what that file
+holds; run it after any ``docs/measure_*.py``. A test says when a page is behind.
 """
 
 from __future__ import annotations

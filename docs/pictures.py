@@ -38,7 +38,9 @@ PLANE = ("first number", "second number")
 def front() -> Any:
     """What the package says, in five seconds: groups, one object between two of them, one that belongs nowhere."""
     rng = np.random.default_rng(4)
-    groups = np.concatenate([middle + np.clip(rng.normal(0, 0.7, (45, 2)), -1.5, 1.5) for middle in ((0, 0), (7, 0), (3.5, 6))])
+    groups = np.concatenate(
+        [middle + np.clip(rng.normal(0, 0.7, (45, 2)), -1.5, 1.5) for middle in ((0, 0), (7, 0), (3.5, 6))]
+    )
     X = np.concatenate([groups, [[3.5, 0.05], [9.5, 5.8]]])
     partition = SoftECM(3, random_state=0).fit(X).partition_
     colors, label = plots.set_colors(partition.focal_sets), partition.labels()
@@ -49,7 +51,14 @@ def front() -> Any:
     ax.scatter(*X[nowhere], c="black", s=150, marker="X", zorder=3)
     for k, middle in enumerate(((0, 0), (7, 0), (3.5, 6))):
         name = CLUSTERS[label[45 * k]]
-        ax.text(middle[0], middle[1] + 2.1, f"clearly in group {name}", ha="center", color=colors[label[45 * k] + 1], size=14)
+        ax.text(
+            middle[0],
+            middle[1] + 2.1,
+            f"clearly in group {name}",
+            ha="center",
+            color=colors[label[45 * k] + 1],
+            size=14,
+        )
     said = partition.decisions()
     pair = " and ".join(CLUSTERS[k] for k in said.sets[between])
     words = (
@@ -58,7 +67,13 @@ def front() -> Any:
     )
     for i, text, place in words:
         ax.annotate(
-            text, X[i], place, ha="center", va="center", size=14, arrowprops={"arrowstyle": "->", "lw": 1.4, "shrinkB": 9}
+            text,
+            X[i],
+            place,
+            ha="center",
+            va="center",
+            size=14,
+            arrowprops={"arrowstyle": "->", "lw": 1.4, "shrinkB": 9},
         )
     ax.set(xlim=(-2.6, 12.2), ylim=(-3.3, 8.8), aspect="equal", xticks=[], yticks=[], xlabel=PLANE[0], ylabel=PLANE[1])
     return figure
@@ -124,7 +139,9 @@ def rounds() -> Any:
     for ax, model in zip(axes, models, strict=False):
         plots.map(model.partition_, X, ax=ax, prototypes=model.prototypes_, names=CLUSTERS, axis_names=PLANE)
         ax.get_legend().remove()
-        ax.set(title=f"after {model.n_iter_} round{'s' * (model.n_iter_ > 1)}", ylabel=PLANE[1] if ax is axes[0] else "")
+        ax.set(
+            title=f"after {model.n_iter_} round{'s' * (model.n_iter_ > 1)}", ylabel=PLANE[1] if ax is axes[0] else ""
+        )
         ax.set(xlim=(-6, 8.5), ylim=(-6, 7))
     plots.objective_trace(models[-1].history_, ax=axes[3])
     axes[3].set(title="the objective never rises")
@@ -142,8 +159,16 @@ def where_mass_goes() -> Any:
     colors, labels = ["#dddddd", *plots.set_colors(focal)[1:]], focal.labels(CLUSTERS)
     figure, ax = plt.subplots(figsize=(6.6, 5.2), layout="constrained")
     shown = matplotlib.colors.ListedColormap(colors)
-    ax.imshow(best, origin="lower", extent=(low[0], high[0], low[1], high[1]), cmap=shown, vmin=0, vmax=len(colors), alpha=0.45)
-    ax.scatter(*X[((X > low) & (X < high)).all(1)].T, c="0.25", s=9)
+    ax.imshow(
+        best,
+        origin="lower",
+        extent=(low[0], high[0], low[1], high[1]),
+        cmap=shown,
+        vmin=0,
+        vmax=len(colors),
+        alpha=0.45,
+    )
+    ax.scatter(*X[(abs(X - (low + high) / 2) < (high - low) / 2).all(1)].T, c="0.25", s=9)
     ax.scatter(*model.prototypes_.T, c=colors[1:], s=190, marker="*", edgecolors="black")
     for j, at in enumerate(model.prototypes_, 1):
         ax.annotate(labels[j], at, (8, 6), textcoords="offset points", size=11)
@@ -259,7 +284,9 @@ def noise() -> Any:
     colors = np.array(["#bbbbbb", *plots.set_colors(partition.focal_sets)[1:5]])
     figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained", sharex=True, sharey=True)
     axes[0].scatter(*X.T, c=colors[labels + 1], s=22)
-    axes[0].set(title=f"HDBSCAN: {np.mean(labels == -1):.0%} noise (grey)", xlabel="first column", ylabel="second column")
+    axes[0].set(
+        title=f"HDBSCAN: {np.mean(labels == -1):.0%} noise (grey)", xlabel="first column", ylabel="second column"
+    )
     plots.map(partition, X, ax=axes[1], axis_names=("first column", ""))
     axes[1].set(title=f"SoftECM: {np.sum(partition.masses.argmax(1) == 0)} objects nowhere (crosses)")
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
 import importlib.util
 import re
@@ -93,9 +94,25 @@ def run_python(snippet: Snippet, names: dict[str, Any]) -> None:
         if isinstance(statement, ast.Expr) and shown:
             value = eval(compile(ast.Expression(statement.value), str(snippet.page), "eval"), names)
             said, found = (" ".join(str(one).split()) for one in (shown[1], value))
-            assert said == found, f"{snippet.page.name}, line {statement.lineno}: the page says {said}, and it is {found}"
+            assert said == found, (
+                f"{snippet.page.name}, line {statement.lineno}: the page says {said}, and it is {found}"
+            )
         else:
             exec(compile(ast.Module([statement], []), str(snippet.page), "exec"), names)
+
+
+def unknown_names(snippet: Snippet, names: dict[str, Any]) -> set[str]:
+    """Names that a snippet uses and neither it nor those above define: for snippets that can't be run here."""
+    nodes = list(ast.walk(ast.parse(snippet.code)))
+    made = {
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    made |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    made |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return {node.id for node in nodes if isinstance(node, ast.Name)} - made - {*names, *dir(builtins)}
 
 
 def commands(snippet: Snippet) -> Iterator[list[str]]:
@@ -122,7 +139,9 @@ def run_shell(snippet: Snippet) -> None:
         with contextlib.ExitStack() as back:
             back.callback(setattr, sys, "argv", sys.argv)
             sys.argv = words
+            code = 0
             try:
                 main()
             except SystemExit as end:
-                assert not end.code, f"{snippet}: {shlex.join(words)} ended with {end.code}"
+                code = end.code
+            assert not code, f"{snippet}: {shlex.join(words)} ended with {code}"

@@ -7,7 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from snippets import PAGES, ROOT, RUN, SHOWN, THERE, Snippet, commands, reason_not_to_run, run_python, run_shell, snippets
+from snippets import (
+    PAGES,
+    ROOT,
+    RUN,
+    SHOWN,
+    THERE,
+    Snippet,
+    commands,
+    reason_not_to_run,
+    run_python,
+    run_shell,
+    snippets,
+    unknown_names,
+)
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="the pages need matplotlib: pip install 'softecm[all]'")
 for needed in ("pandas", "pyarrow", "dask"):
@@ -34,6 +47,8 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
             run_shell(snippet)
         elif snippet.language == "python" and snippet.runs_here:
             run_python(snippet, names)
+        elif snippet.language == "python":
+            assert unknown_names(snippet, names) == set()
     plt.close("all")
 
 
@@ -71,3 +86,4 @@ def test_a_value_that_a_page_shows_is_compared():
 def test_a_name_that_no_snippet_above_defines_is_an_error():
     with pytest.raises(NameError, match="nobody"):
         run_python(snippet_of("nobody\n"), {})
+    assert unknown_names(snippet_of("import a\nb = [c for c in a.x(print, nobody)]\n"), {}) == {"nobody"}

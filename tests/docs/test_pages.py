@@ -1,0 +1,89 @@
+"""The pages can be read as files: links lead somewhere, files that are named exist, tables are those that were measured."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from problems import DEEP
+from snippets import PAGES, ROOT
+
+sys.path.insert(0, str(ROOT / "docs"))
+from fill_in import filled
+
+READ = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "docs" / "llms.txt"]
+LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
+#: A file of the repository, named in code or words; ``my_`` marks one to be made.
+NAMED = re.compile(r"`((?:docs|examples|tests|benchmarks|src|tools)/(?!\S*my_)[\w/.]+\.(?:py|md|json|cu|yml))")
+#: What only the site can show: the reference is made from docstrings. Other pages use plain Markdown.
+DIRECTIVES = {"api.md": {"eval-rst", "include"}, "paper.md": {"include"}}
+
+
+def name(page) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def prose(page) -> str:
+    """The text without fenced code, where brackets mean something else."""
+    return re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page) -> set[str]:
+    """The places of a page that can be linked to, named as on GitHub."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", READ, ids=name)
+def test_every_link_leads_somewhere_and_has_words(page):
+    for words, target in LINK.findall(prose(page)):
+        if re.match(r"\w+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), f"{name(page)} links to {target}"
+        assert words or page.name in ("paper.md", "comparison.md"), f"{name(page)}: a link to {target} without words"
+        assert not anchor or anchor in anchors(there), f"{name(page)}: {target} has no such heading"
+
+
+@pytest.mark.parametrize("page", READ, ids=name)
+def test_every_file_that_is_named_is_there(page):
+    missing = [path for path in NAMED.findall(page.read_text(encoding="utf-8")) if not (ROOT / path).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_pages_are_plain_markdown(page):
+    text = page.read_text(encoding="utf-8")
+    used = set(re.findall(r"^\s*```\{([\w-]+)\}", text, flags=re.MULTILINE))
+    assert used <= DIRECTIVES.get(page.name, set())
+    assert not re.findall(r"\{(?:class|func|meth|mod|ref|doc)\}`", text)
+    assert not re.findall(r"^[ \t]+```", text, flags=re.MULTILINE), "an indented fence is not run by test_snippets.py"
+    assert not re.findall(r"(?:^|\n)\n {4,}\S*(?:python|softecm) ", text), (
+        "code in a fence is run; indented code is not"
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_tables_are_those_that_were_measured(page):
+    text = page.read_text(encoding="utf-8")
+    assert filled(text) == text, "run python docs/fill_in.py"
+
+
+@pytest.mark.parametrize("listing", ["index.md", "llms.txt"])
+def test_every_page_is_listed(listing):
+    text = (ROOT / "docs" / listing).read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert pages - {target for _, target in LINK.findall(text)} == set(), f"add a line to docs/{listing}"
+
+
+@pytest.mark.skipif(not DEEP, reason="draws every figure anew: run by make test-deep")
+def test_every_figure_can_be_drawn_anew(tmp_path):
+    pytest.importorskip("matplotlib")
+    import pictures
+
+    pictures.main(tmp_path)
+    assert {path.stem for path in tmp_path.iterdir()} == set(pictures.FIGURES)
+    assert {path.stem for path in (ROOT / "docs" / "figures").iterdir()} >= set(pictures.FIGURES)
