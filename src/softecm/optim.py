@@ -367,14 +367,14 @@ def minimise_small(
 ) -> Tensor:
     """Minimise a cheap cost of each run, (runs, ...) -> (runs,) and its gradient, by quasi-Newton steps.
 
-    A run ends when a step gains less than ``tol`` of its cost.
+    A run ends when a step gains less than ``tol`` of its cost, but for the first, whose length knows nothing of the unit.
     """
     u = start.detach()
     tol = max(tol, float(torch.finfo(u.dtype).eps))  # smaller decreases are rounding
     value, gradient = value_and_gradient(u)
     memory = Memory()
     active = torch.ones_like(value, dtype=torch.bool)
-    for _ in range(steps):
+    for step in range(steps):
         direction = memory.direction(gradient, torch.mul)
         direction = torch.where(along(dot(direction, gradient) < 0, u), direction, -gradient)
         slope = dot(direction, gradient)
@@ -393,7 +393,8 @@ def minimise_small(
                 break
             length = torch.where(pending, length * 0.3, length)
         memory = memory.add(new_u - u, new_gradient - gradient, 8)
-        active = active & (value - new_value > tol * value.abs())
+        enough = tol if step else float(torch.finfo(u.dtype).eps)
+        active = active & (value - new_value > enough * value.abs())
         u, value, gradient = new_u, new_value, new_gradient
         if not bool(active.any()):
             break

@@ -7,7 +7,8 @@ import torch
 
 from softecm import FocalSets
 from softecm.distances import SoftDTW
-from softecm.objective.relaxations import Penalty
+from softecm.distances.registry import resolve_metric
+from softecm.objective.relaxations import Penalty, set_barycenters
 
 
 @pytest.mark.parametrize("divergence", [True, False])
@@ -30,3 +31,17 @@ def test_equal_prototypes_cost_nothing_and_are_not_pulled():
     constraint = Penalty(SoftDTW(), focal, torch.ones(1, dtype=torch.float64)).constraint(prototypes)
     assert constraint.cost.abs().max() < 1e-12
     assert constraint.gradient.abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("unit", [1.0, 180 / torch.pi])
+def test_a_barycentre_by_descent_does_not_depend_on_the_unit(unit):
+    """The middle of New York and Paris, in radians and in degrees, at a tolerance as rough as a fit's."""
+
+    def haversine(x, v):
+        x, v = x[:, None] / unit, v / unit
+        north, east = ((x - v) / 2).sin().square().unbind(-1)
+        return north + x[..., 0].cos() * v[..., 0].cos() * east
+
+    ends = torch.tensor([[[41.0, -75.0], [48.0, 5.0]]], dtype=torch.float64).deg2rad() * unit
+    (middle,) = set_barycenters(resolve_metric(haversine, None), FocalSets.full(2), ends, None, tol=1e-3)[0] / unit
+    torch.testing.assert_close(middle.rad2deg(), torch.tensor([52.0, -38.4], dtype=torch.float64), atol=2.0, rtol=0)
