@@ -55,13 +55,8 @@ def draw(seed: int, inside: float = 0.5) -> Texts:
     return Texts(X.astype(np.float32), topic, pairs)
 
 
-def soft(X: Floats, texts: Texts, **options: object) -> CredalPartition:
+def soft(X: Floats, **options: object) -> CredalPartition:
     return SoftECM(TOPICS, metric="sqeuclidean", random_state=0, **options).fit(X).partition_
-
-
-def kmeans_start(X: Floats) -> Floats:
-    centers: Floats = KMeans(TOPICS, n_init=10, random_state=0).fit(X).cluster_centers_
-    return centers
 
 
 def hard(labels: Ints) -> CredalPartition:
@@ -76,12 +71,9 @@ def fewer(texts: Texts, columns: int) -> Floats:
 WAYS = {
     "`KMeans(20, n_init=10)`": lambda t: hard(KMeans(TOPICS, n_init=10, random_state=0).fit_predict(t.X)),
     "`HDBSCAN(15)` after `PCA(5)`": lambda t: hard(HDBSCAN(15).fit_predict(fewer(t, 5))),
-    "`SoftECM(20)`": lambda t: soft(t.X, t),
-    "`SoftECM(20, init=centres of KMeans)`": lambda t: soft(t.X, t, init=kmeans_start(t.X)),
-    "the same, `alpha=0.25`": lambda t: soft(t.X, t, init=kmeans_start(t.X), alpha=0.25),
-    "`SoftECM(20)` after `PCA(50)`": lambda t: soft(fewer(t, 50), t),
-    "the same, `alpha=0.25`, after `PCA(50)`": lambda t: soft(fewer(t, 50), t, alpha=0.25),
-    "the same, `max_cardinality=2`, after `PCA(50)`": lambda t: soft(fewer(t, 50), t, alpha=0.25, max_cardinality=2),
+    "`SoftECM(20)` after `PCA(50)`": lambda t: soft(fewer(t, 50)),
+    "the same, `alpha=0.25`, after `PCA(50)`": lambda t: soft(fewer(t, 50), alpha=0.25),
+    "the same, `max_cardinality=2`, after `PCA(50)`": lambda t: soft(fewer(t, 50), alpha=0.25, max_cardinality=2),
 }
 
 
