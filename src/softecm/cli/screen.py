@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +15,15 @@ from rich.text import Text
 from softecm._text import escaped, visible
 from softecm.belief import CredalPartition, FocalSets
 from softecm.plots import set_colors
+from softecm.report.taken import columns_shown
 
 if TYPE_CHECKING:
     from softecm.cli.fitting import Measure
     from softecm.distances.series_auto import Tried
-    from softecm.readers import Column, Loaded
+    from softecm.readers import Loaded
 
 BAR = 24
 NARROW = 72  # below this width a table of columns can't be read
-MANY_COLUMNS = 60
 GLYPHS = "█▓▒░"  # so that neighbours differ where there is no colour, too
 
 
@@ -164,19 +163,3 @@ def _columns_table(rows: Sequence[Sequence[str]]) -> Table:
     for row in rows:
         table.add_row(*(Text(cell, style="dim" if row[1] == "left out" else "") for cell in row))
     return table
-
-
-def columns_shown(columns: Sequence[Column]) -> list[tuple[str, str, str, str, str]]:
-    """Name, kind, values, reason and gaps of each column; of very many, neighbours of one kind in one line."""
-    many = len(columns) > MANY_COLUMNS
-    lines: list[tuple[str, str, str, str, str]] = []
-    for _, alike in groupby(columns, key=lambda c: (c.kind, c.why, bool(c.gaps)) if many else id(c)):
-        group = list(alike)
-        first, last = group[0], group[-1]
-        aside = first.kind == "left out" or not first.why
-        values, why = ("", first.detail) if aside else (first.detail, first.why)
-        gaps = sum(c.gaps for c in group)
-        name = first.name if len(group) == 1 else f"{first.name} … {last.name} ({len(group)} columns)"
-        shown = values if len(group) == 1 else ""
-        lines.append((name, first.kind, shown, why, str(gaps) if gaps else ""))
-    return lines

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.belief.decided import CLEAR, checked_clear
+from softecm.readers.base import Column
 from softecm.report import fit
 from softecm.report.asked import Data, Model, comparing, history, merged, pairwise, restarts
 from softecm.report.data import ReportData
 from softecm.report.objects import every, names_of, take
+from softecm.report.profiled import profiled
+from softecm.report.sensitive import hidden
+from softecm.report.taken import taken
 from softecm.report.thin import count_of
 from softecm.report.view import is_square, look
 from softecm.spaces.roles import without
@@ -38,6 +43,8 @@ def build(
     clear: float = CLEAR,
     candidates: Mapping[int, float | None] | None = None,
     candidates_note: str = "",
+    columns: Sequence[Column] | None = None,
+    values: bool = True,
 ) -> ReportData:
     """A report on a fitted estimator: a value with ``html`` and ``write(path)``; a notebook shows it.
 
@@ -66,6 +73,11 @@ def build(
         Belief from which an object is said to belong clearly; see :meth:`CredalPartition.decisions`.
     candidates, candidates_note : optional
         Numbers of groups that were tried with their values (None where clusters merged), and how one was chosen.
+    columns : sequence of softecm.readers.Column, optional
+        What each column of a file was taken as and why, units included; by default what the model took it as.
+    values : bool, default True
+        False for a report that shows no cell, no name of an object and no prototype: masses, sets, the names of columns
+        and which of them distinguish the groups are all that stays.
 
     Returns
     -------
@@ -89,15 +101,17 @@ def build(
         )
     scored = fit.scores(shown, labels) if scores is None else scores
     called = names_of(X, len(shown), names)
-    view = look(model, X, shown, feature_names)
-    return ReportData(
+    units = {c.name: c.written.unit for c in columns or () if c.written is not None}
+    view = look(model, X, shown, feature_names, units)
+    attributes = () if view.columns is None else view.columns.attributes
+    page = ReportData(
         title=type(model).__name__ if title is None else title,
         partition=shown,
         ids=called,
         rows=view.rows,
         points=view.map.points,
         distances=view.distances,
-        attributes=() if view.columns is None else view.columns.attributes,
+        attributes=attributes,
         prototypes=() if view.columns is None else view.columns.prototypes,
         prototype_points=view.map.stars,
         series=view.series,
@@ -105,6 +119,7 @@ def build(
         medoids=_medoids(model, called),
         explanations=view.explanations,
         axis_names=view.map.axes,
+        axis_units=view.map.units,
         map_note=view.map.note,
         merged=merged(model),
         noun="object" if view.prototype_series is None else "series",
@@ -115,11 +130,14 @@ def build(
         runs=restarts(model),
         parameters=fit.parameters(model) if parameters is None else parameters,
         reading=reading or {},
+        columns=taken(model, attributes, columns),
         scores=scored,
         warnings=[*fit.warnings(model), *_others(model, shown)] if warnings is None else warnings,
         code=fit.code(model) if code is None else code,
         made_by=f"softecm {__version__}",
     )
+    page = replace(page, profiles=profiled(page))
+    return page if values else hidden(page, model)
 
 
 def _partition(model: Model, X: Data) -> CredalPartition:

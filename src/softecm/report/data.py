@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
-from softecm._precision import Precision
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm._precision import Precision, moment
 from softecm.belief import CredalPartition
 from softecm.belief.decided import CLEAR
+from softecm.explain import Profiles
+from softecm.readers.base import Column
 from softecm.report.chosen import FloatArray, IntArray
+from softecm.report.facts import facts
 from softecm.report.page import render, write
+
+EPOCH, DAY = np.datetime64(0, "us"), 86_400e6  # in microseconds
 
 
 @dataclass(frozen=True)
@@ -20,9 +29,10 @@ class Attribute:
     """A column of the table, for the objects that are drawn."""
 
     name: str
-    kind: Literal["number", "category"]
-    values: Sequence[object] | FloatArray  # numbers (nan: missing), or words (None: missing)
+    kind: Literal["number", "date", "category"]
+    values: Sequence[object] | NDArray[np.generic]  # numbers (nan: missing), moments (NaT), or words (None)
     precision: Precision | None = None  # how its numbers, or dates, are shown; None for words
+    unit: str = ""  # of its numbers
 
     def shown(self, value: object, *, between: bool = False) -> str:
         """A cell for reading, or with ``between`` a prototype's, which lies between cells."""
@@ -30,7 +40,40 @@ class Attribute:
             return "missing"
         if self.precision is None or isinstance(value, str):
             return str(value)
-        return self.precision.mean(value) if between else self.precision.cell(value)
+        text = self.precision.mean(value) if between else self.precision.cell(value)
+        return f"{text} {self.unit}" if self.unit else text
+
+    def words(self) -> list[str | None]:
+        """All cells for reading, None where missing."""
+        return [None if missing(value) else self.shown(value) for value in self.values]
+
+    def at(self, coordinate: float) -> str:
+        """What lies at such a number, for reading."""
+        value: object = EPOCH + np.timedelta64(round(coordinate * DAY), "us") if self.kind == "date" else coordinate
+        return self.shown(value, between=True) if self.precision is not None else f"{coordinate:.4g}"
+
+    def coordinates(self) -> FloatArray | None:
+        """Its cells as numbers, nan where missing; None for words."""
+        if self.kind == "category":
+            return None
+        if self.kind == "number":
+            return np.asarray(self.values, dtype=np.float64)
+        moments = np.asarray(self.values, dtype="M8[us]")
+        return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / DAY)
+
+    def coordinate(self, value: object) -> float:
+        """A cell, or a prototype's, as a number: of a date its days; nan where there is none."""
+        if missing(value) or isinstance(value, str):
+            return math.nan
+        if self.kind == "date":
+            return float(moment(value).astype(np.int64) / DAY)
+        return float(value)  # type: ignore[arg-type]
+
+    @property
+    def known(self) -> bool:
+        """Whether any cell holds something."""
+        cells = self.coordinates()
+        return any(value is not None for value in self.values) if cells is None else bool(np.isfinite(cells).any())
 
 
 def missing(value: object) -> bool:
@@ -108,6 +151,7 @@ class ReportData:
     medoids: Sequence[str] = ()
     explanations: Mapping[int, Explanation] = field(default_factory=dict)
     axis_names: tuple[str, str] = ("", "")
+    axis_units: tuple[float, float] = (1.0, 1.0)  # how long a step along each axis is; zeros: as fits
     map_note: str = ""
     merged: bool = False
     noun: str = "object"
@@ -118,6 +162,9 @@ class ReportData:
     runs: Mapping[str, Sequence[object]] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     reading: Mapping[str, str] = field(default_factory=dict)
+    columns: Sequence[Column] = ()  # what each was taken as
+    profiles: Profiles | None = None  # what distinguishes the groups
+    values: bool = True  # whether cells, names and prototypes are shown
     scores: Mapping[str, float] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     code: str = ""
@@ -128,8 +175,13 @@ class ReportData:
         """The report as one self-contained page."""
         return render(self)
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the page says, for machines."""
+        return facts(self)
+
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page; the file appears whole or not at all.
+        """Write the page, or with a name that ends in ``.json`` its facts; the file appears whole or not at all.
 
         Parameters
         ----------

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -106,8 +106,10 @@ class Columns:
         )
 
 
-def columns_of(model: Comparing, some: Data, names: Sequence[str] | None) -> Columns | None:
-    """The columns of a table; None for objects of another kind."""
+def columns_of(
+    model: Comparing, some: Data, names: Sequence[str] | None, units: Mapping[str, str] | None = None
+) -> Columns | None:
+    """The columns of a table; None for objects of another kind. ``units`` are those of columns that have one."""
     known = [str(name) for name in model.model_.space.attributes]
     try:
         table = read_table(some)
@@ -118,28 +120,29 @@ def columns_of(model: Comparing, some: Data, names: Sequence[str] | None) -> Col
     shown = _shown_names(keys, names)
     words = {str(c.name) for c in getattr(model.model_.space, "categories", ())} if named else _places(model)
     cells = zip(keys, shown, table.columns, strict=True)
-    attributes = [_attribute(name, column.values, words=key in words) for key, name, column in cells]
-    rows = [
-        tuple(a.shown(v, between=True) if _is_moment(a) else v for a, v in zip(attributes, row, strict=True))
-        for row in prototype_cells(model, keys)
+    attributes = [
+        replace(_attribute(name, column.values, words=key in words), unit=(units or {}).get(key, ""))
+        for key, name, column in cells
     ]
-    return Columns(tuple(keys), tuple(attributes), tuple(rows))
-
-
-def _is_moment(attribute: Attribute) -> bool:
-    return attribute.precision is not None and attribute.precision.moment > 0
+    return Columns(tuple(keys), tuple(attributes), prototype_cells(model, keys))
 
 
 def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> Columns:
     """The columns of a model whose objects are gone: every cell missing."""
     keys = [str(name) for name in model.model_.space.attributes]
     rows = prototype_cells(model, keys)
-    numbers = [all(isinstance(row[j], int | float) for row in rows) for j in range(len(keys))]
-    attributes = [
-        Attribute(name, "number", [np.nan] * count) if number else Attribute(name, "category", [None] * count)
-        for name, number in zip(_shown_names(keys, names), numbers, strict=True)
-    ]
-    return Columns(tuple(keys), tuple(attributes), rows)
+    shown = _shown_names(keys, names)
+    attributes = tuple(_gone(name, [row[j] for row in rows], count) for j, name in enumerate(shown))
+    return Columns(tuple(keys), attributes, rows)
+
+
+def _gone(name: str, prototypes: Sequence[object], count: int) -> Attribute:
+    """A column whose cells are gone, shown as its prototypes are."""
+    if all(isinstance(value, int | float) for value in prototypes):
+        return Attribute(name, "number", [np.nan] * count)
+    if all(isinstance(value, dt.date) for value in prototypes):
+        return Attribute(name, "date", [None] * count, Precision(moment=len("2024-12-31")))
+    return Attribute(name, "category", [None] * count)
 
 
 def _shown_names(keys: list[str], given: Sequence[str] | None) -> list[str]:
@@ -171,9 +174,8 @@ def _attribute(name: str, values: nw.Series[Any] | NDArray[np.generic], *, words
         numbers = np.array([np.nan if v is None else v for v in listed], dtype=np.float64)
         return Attribute(name, "number", numbers, Precision.of(numbers))
     if any(isinstance(v, dt.date) for v in listed):
-        moments = [None if missing(v) else moment(v) for v in listed]
-        precision = Precision.of(np.array([v for v in moments if v is not None]))
-        return Attribute(name, "category", [None if v is None else precision.cell(v) for v in moments], precision)
+        moments = np.array([np.datetime64("NaT") if missing(v) else moment(v) for v in listed], dtype="M8[us]")
+        return Attribute(name, "date", moments, Precision.of(moments))
     return Attribute(name, "category", [None if missing(v) else _word(v) for v in listed])
 
 

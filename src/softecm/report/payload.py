@@ -12,14 +12,16 @@ from numpy.typing import ArrayLike
 
 from softecm.figures.colours import mix, set_colors
 from softecm.report.chosen import FloatArray, noteworthy
+from softecm.report.terms import TERMS
 from softecm.report.words import in_words
 
 if TYPE_CHECKING:
     from softecm.report.data import Attribute, Explanation, ReportData
 
 Json: TypeAlias = dict[str, object]
-LARGEST_SHOWN = float(np.finfo(np.float32).max)  # columns with larger numbers are shown as words
+LARGEST_SHOWN = float(np.finfo(np.float32).max)
 MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left out
+HEADINGS = ("set", "said", "mass", "doubt", "typical", "m(∅)", "distance", "prototype")  # that the script writes
 MOST_STEPS = 160
 MOST_MEMBERS = 24
 EDGE = (0.005, 0.995)
@@ -38,6 +40,7 @@ def payload(data: ReportData) -> Json:
         "c": partition.n_clusters,
         "noun": data.noun,
         "labels": focal.labels(),
+        "terms": {word: TERMS[word] for word in HEADINGS},
         "words": [in_words(focal, j) for j in range(len(focal) + 1)],
         "sets": [[], *focal.sets],
         "colors": set_colors(focal),
@@ -51,6 +54,7 @@ def payload(data: ReportData) -> Json:
         "xy": _packed(_placed(data.points), "<u2"),
         "stars": None if data.prototype_points is None else _stars(data),
         "axes": list(data.axis_names),
+        "units": list(data.axis_units),
         "window": [v.tolist() for v in _window(data.points)],
         "masses": _packed(np.rint(drawn.masses * 65535), "<u2"),
         # without the darkening for ∅, which the page does in the colour of its theme
@@ -131,17 +135,26 @@ def _columns(attributes: Sequence[Attribute], count: int) -> list[Json]:
 
 
 def _column(attribute: Attribute) -> Json:
-    values: Sequence[object] = list(attribute.values)
     if attribute.kind == "number":
         numbers = np.asarray(attribute.values, dtype=np.float64)
-        if np.nanmax(np.abs(numbers), initial=0.0) <= LARGEST_SHOWN:
-            decimals = 6 if attribute.precision is None else attribute.precision.decimals
-            return {"name": attribute.name, "numbers": _packed(numbers, "<f4"), "decimals": decimals}
-        values = [None if np.isnan(v) else f"{v:.6g}" for v in numbers]
-    levels = sorted({str(v) for v in values if v is not None})
+        decimals = 6 if attribute.precision is None else attribute.precision.decimals
+        packed = {"name": attribute.name, "decimals": decimals, "unit": attribute.unit}
+        if _fits(numbers, decimals):
+            return {**packed, "numbers": _packed(numbers, "<f4")}
+        return {**packed, "wide": _packed(numbers, "<f8")}
+    words = attribute.words()
+    levels = sorted({word for word in words if word is not None})
     code = {level: i for i, level in enumerate(levels)}
-    codes = [65535 if v is None else min(code[str(v)], 65534) for v in values]
+    codes = [65535 if word is None else min(code[word], 65534) for word in words]
     return {"name": attribute.name, "levels": levels[:65535], "codes": _packed(codes, "<u2")}
+
+
+def _fits(numbers: FloatArray, decimals: int) -> bool:
+    """Whether half the digits are enough: then a number read back and rounded is the cell."""
+    if np.nanmax(np.abs(numbers), initial=0.0) > LARGEST_SHOWN:
+        return False
+    lost = np.abs(numbers.astype(np.float32) - numbers)
+    return bool(np.nanmax(lost, initial=0.0) * 10.0**decimals < 0.4)
 
 
 def _explained(e: Explanation) -> Json:

@@ -13,6 +13,7 @@ from torch import Tensor
 from softecm.belief import CredalPartition, FocalSets
 from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing
 from softecm.report.chosen import IntArray
+from softecm.report.data import Attribute
 from softecm.report.embedding import landmark_mds
 from softecm.report.objects import Columns, every
 
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
 LANDMARKS = 150
 FEWEST_LANDMARKS = 12
 MAP_WORK = 2e9
+SLIM = 8.0  # times longer than the other, beyond which an axis has a scale of its own
 SELF = 0.01  # distances of objects to themselves, as a part of those to others, up to which they count as none
 
 PLANE = "The two axes keep distances as well as a plane can; they have no unit."
+ONE_SCALE = "Equal lengths are equal distances, along both axes."
+OWN_SCALES = "Each axis has a scale of its own, or one would be too short to see."
 OWN_WAYS = "Every set measures in a way of its own, so the map shows plain Euclidean distances."
 GUESSED = (
     "Places are guessed from the masses: each group has a corner, and an object lies between those it may belong to."
@@ -39,14 +43,25 @@ class Map(NamedTuple):
     points: FloatArray
     stars: FloatArray | None
     axes: tuple[str, str] = ("", "")
+    units: tuple[float, float] = (1.0, 1.0)  # how much one step along each axis counts for the metric
     note: str = ""
 
 
-def plane_map(columns: Columns) -> Map:
-    """Two columns of numbers are a map already."""
+def plane_map(columns: Columns, model: Comparing) -> Map:
+    """Two columns of numbers are a map already, each as long as the metric makes it."""
     points = np.column_stack([np.asarray(a.values, dtype=np.float64) for a in columns.attributes])
     stars = np.array(columns.prototypes, dtype=np.float64).reshape(-1, 2)
-    return Map(points, stars, (columns.attributes[0].name, columns.attributes[1].name))
+    first, second = (_axis(attribute) for attribute in columns.attributes)
+    known = {str(c.name): math.sqrt(c.weight) / c.scale for c in getattr(model.model_.space, "columns", ())}
+    ux, uy = (known.get(key, 1.0) for key in columns.keys)
+    wide, tall = np.ptp(points, axis=0) * (ux, uy)
+    if not SLIM * wide > tall > wide / SLIM:
+        return Map(points, stars, (first, second), (0.0, 0.0), OWN_SCALES)
+    return Map(points, stars, (first, second), (ux, uy), ONE_SCALE)
+
+
+def _axis(attribute: Attribute) -> str:
+    return f"{attribute.name} ({attribute.unit})" if attribute.unit else attribute.name
 
 
 # ------------------------------------------------------------------ objects that a metric compares

@@ -34,8 +34,14 @@ class View:
     explanations: Mapping[int, Explanation] = field(default_factory=dict)
 
 
-def look(model: Model, X: Data, partition: CredalPartition, names: Sequence[str] | None) -> View:
-    """The view of some objects; ``names`` are those of columns, where the data have none."""
+def look(
+    model: Model,
+    X: Data,
+    partition: CredalPartition,
+    names: Sequence[str] | None,
+    units: Mapping[str, str] | None = None,
+) -> View:
+    """The view of some objects; ``names`` are those of columns, where the data have none, ``units`` theirs."""
     rows = choose_rows(
         partition, np.concatenate(noteworthy(partition)), MOST_SERIES if of_series(model) else MOST_DRAWN
     )
@@ -53,9 +59,9 @@ def look(model: Model, X: Data, partition: CredalPartition, names: Sequence[str]
         own, prototypes = series_of(fitted, some)
         told = explanations(fitted, X, partition, explained, Stretches())
         return View(rows, metric_map(fitted, some), distances, None, own, prototypes, told)
-    columns = columns_of(fitted, some, names)
-    drawn = plane_map(columns) if columns is not None and columns.is_plane else metric_map(fitted, some)
-    told = explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names))
+    columns = columns_of(fitted, some, names, units)
+    drawn = plane_map(columns, fitted) if columns is not None and columns.is_plane else metric_map(fitted, some)
+    told = explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names, units))
     return View(rows, drawn, distances, columns, explanations=told)
 
 
@@ -69,8 +75,10 @@ def _explained_rows(partition: CredalPartition, rows: IntArray, distances: Float
     return explained
 
 
-def _teller(model: Comparing, X: Data, rows: IntArray, names: Sequence[str] | None) -> Teller | None:
-    columns = columns_of(model, take(X, rows), names)
+def _teller(
+    model: Comparing, X: Data, rows: IntArray, names: Sequence[str] | None, units: Mapping[str, str] | None
+) -> Teller | None:
+    columns = columns_of(model, take(X, rows), names, units)
     return None if columns is None else Attributes(columns, [str(key) for key in model.model_.space.attributes])
 
 

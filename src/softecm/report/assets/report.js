@@ -12,7 +12,7 @@ const N = D.ids.length, F = D.labels.length;
 const xy = unpack(D.xy, Uint16Array), raw = unpack(D.masses, Uint16Array), mix = unpack(D.mix, Uint8Array);
 const doubt = unpack(D.doubt, Float32Array), distance = unpack(D.distance, Float32Array), numbers = unpack(D.numbers, Uint32Array);
 const WORDS = Object.keys(D.decisions), said = unpack(D.said, Uint8Array), confidence = unpack(D.confidence, Float32Array);
-const columns = D.columns.map((c) => c.levels ? { name: c.name, levels: c.levels, codes: unpack(c.codes, Uint16Array) } : { name: c.name, decimals: c.decimals, numbers: unpack(c.numbers, Float32Array) });
+const columns = D.columns.map((c) => c.levels ? { name: c.name, levels: c.levels, codes: unpack(c.codes, Uint16Array) } : { name: c.name, decimals: c.decimals, unit: c.unit ? " " + c.unit : "", numbers: c.wide ? unpack(c.wide, Float64Array) : unpack(c.numbers, Float32Array) });
 const mass = (i, j) => raw[i * F + j] / 65535;
 const best = new Uint16Array(N), top = new Float32Array(N), single = new Float32Array(N);
 for (let i = 0; i < N; i++) {
@@ -30,9 +30,9 @@ const hex = (h) => { const s = h.replace("#", ""); const w = s.length === 3 ? s.
 const shape = (j) => j === 0 ? "cross" : D.sets[j].length === 1 ? "dot" : "gem";
 const mark = (j) => { const m = el("span", shape(j)); m.setAttribute("aria-hidden", "true"); if (j) m.style.background = D.colors[j]; return m; };
 const badge = (j) => { const b = el("span"); b.style.cssText = "display:inline-flex;align-items:center;gap:.45em"; b.append(mark(j), el("span", "", D.labels[j])); if (D.words[j] !== D.labels[j]) b.title = D.words[j]; return b; };
-// Numbers of a column with as many decimals as its own cells have, as far as seven digits go.
-const inColumn = (v, decimals) => Math.abs(v) >= 1e7 ? String(+v.toPrecision(7)) : v.toFixed(Math.max(0, Math.min(decimals, 7 - String(Math.trunc(Math.abs(v))).length)));
-const value = (c, i) => c.levels ? (c.codes[i] === 65535 ? "missing" : c.levels[c.codes[i]]) : isNaN(c.numbers[i]) ? "missing" : inColumn(c.numbers[i], c.decimals);
+// Numbers of a column with as many decimals as its own cells have.
+const inColumn = (v, decimals) => Math.abs(v) >= 1e15 || decimals > 9 ? String(+v.toPrecision(7)) : v.toFixed(decimals).replace(/^-(0(\.0*)?)$/, "$1");
+const value = (c, i) => c.levels ? (c.codes[i] === 65535 ? "missing" : c.levels[c.codes[i]]) : isNaN(c.numbers[i]) ? "missing" : inColumn(c.numbers[i], c.decimals) + c.unit;
 
 // ------------------------------------------------------------------ theme
 const redraws = [];
@@ -62,13 +62,20 @@ const facts = (i) => {
   box.append(rows);
   return box;
 };
-const showTip = (i, x, y) => {
-  tip.replaceChildren(facts(i)); tip.hidden = false;
+const showAt = (content, x, y) => {
+  tip.replaceChildren(content); tip.hidden = false;
   const w = tip.offsetWidth, h = tip.offsetHeight;
   tip.style.left = Math.max(6, Math.min(innerWidth - w - 6, x + 14 + w > innerWidth ? x - w - 14 : x + 14)) + "px";
   tip.style.top = Math.max(6, Math.min(innerHeight - h - 6, y + 14)) + "px";
 };
+const showTip = (i, x, y) => showAt(facts(i), x, y);
 const hideTip = () => { tip.hidden = true; };
+// Words with a meaning: it shows on hovering, on focus and on a tap.
+const meant = (e, meaning) => { e.classList.add("term"); e.dataset.tip = meaning; return e; };
+const showMeaning = (e) => { const at = e.target.closest?.("[data-tip]"); if (!at) return; const r = at.getBoundingClientRect(); showAt(el("span", "", at.dataset.tip), r.left - 14, r.bottom - 6); };
+for (const kind of ["pointerover", "focusin", "click"]) document.addEventListener(kind, showMeaning);
+for (const kind of ["pointerout", "focusout"]) document.addEventListener(kind, (e) => { if (e.target.closest?.("[data-tip]")) hideTip(); });
+for (const e of document.querySelectorAll("[data-tip]")) e.setAttribute("aria-description", e.dataset.tip);
 addEventListener("scroll", hideTip, { passive: true });
 addEventListener("keydown", (e) => { if (e.key === "Escape") hideTip(); });
 const prepare = (canvas) => {
@@ -95,8 +102,9 @@ const hidden = new Set();
     const [g, w, h] = prepare(canvas);
     const named = Boolean(D.axes[0]), below = named ? 30 : 0, left = named ? 46 : 0, [low, high] = D.window;
     const wide = w - 2 * pad - left, tall = h - 2 * pad - below, spans = [high[0] - low[0] || 1, high[1] - low[1] || 1];
-    // An embedding has one unit for both axes; columns of a table have one each.
-    const k = Math.min(wide / spans[0], tall / spans[1]), sx = named ? wide : k * spans[0], sy = named ? tall : k * spans[1];
+    // One scale for both axes, in what the metric makes of them; units of 0 are free.
+    const [lx, ly] = [spans[0] * D.units[0], spans[1] * D.units[1]], k = Math.min(wide / lx, tall / ly), free = !(lx > 0 && ly > 0);
+    const sx = free ? wide : k * lx, sy = free ? tall : k * ly;
     const X = (u) => pad + left + (wide - sx) / 2 + u / 65535 * sx, Y = (u) => pad + (tall - sy) / 2 + (1 - u / 65535) * sy;
     if (named) {
       g.fillStyle = soft(); g.strokeStyle = line(); g.lineWidth = 1; g.textBaseline = "middle";
@@ -104,8 +112,8 @@ const hidden = new Set();
         const rough = span / 5, ten = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((f) => f * ten).find((f) => f >= rough);
         for (let v = Math.ceil(low[axis] / step) * step; v <= high[axis] + step * 1e-9; v += step) {
           const u = (v - low[axis]) / span * 65535; g.beginPath();
-          if (axis === 0) { g.moveTo(X(u), pad); g.lineTo(X(u), pad + tall); g.textAlign = "center"; g.fillText(number(+v.toPrecision(6)), X(u), h - below - 2); }
-          else { g.moveTo(pad + left, Y(u)); g.lineTo(pad + left + wide, Y(u)); g.textAlign = "right"; g.fillText(number(+v.toPrecision(6)), pad + left - 8, Y(u)); }
+          if (axis === 0) { g.moveTo(X(u), Y(65535)); g.lineTo(X(u), Y(0)); g.textAlign = "center"; g.fillText(number(+v.toPrecision(6)), X(u), Y(0) + 14); }
+          else { g.moveTo(X(0), Y(u)); g.lineTo(X(65535), Y(u)); g.textAlign = "right"; g.fillText(number(+v.toPrecision(6)), X(0) - 8, Y(u)); }
           g.stroke();
         }
       }
@@ -136,8 +144,8 @@ const hidden = new Set();
       g.fillStyle = D.colors[k + 1]; g.fill(); g.lineWidth = 1.5; g.strokeStyle = ink(); g.stroke();
     });
     g.fillStyle = soft(); g.textAlign = "center";
-    if (D.axes[0]) g.fillText(D.axes[0], w / 2, h - 6);
-    if (D.axes[1]) { g.save(); g.translate(12, h / 2); g.rotate(-Math.PI / 2); g.fillText(D.axes[1], 0, 0); g.restore(); }
+    if (D.axes[0]) g.fillText(D.axes[0], (X(0) + X(65535)) / 2, Y(0) + 32);
+    if (D.axes[1]) { g.save(); g.translate(X(0) - left + 8, (Y(0) + Y(65535)) / 2); g.rotate(-Math.PI / 2); g.fillText(D.axes[1], 0, 0); g.restore(); }
     basePicture.width = canvas.width; basePicture.height = canvas.height; basePicture.getContext("2d").drawImage(canvas, 0, 0);
     ring();
   };
@@ -168,57 +176,55 @@ const hidden = new Set();
   });
   const legend = $("map-legend");
   const present = [...Array(F).keys()].filter((j) => D.counts[j]).sort((a, b) => (a === 0) - (b === 0) || a - b);
-  for (const j of present.slice(0, 24)) {
+  for (const j of present) {
     const b = el("button"); b.type = "button"; b.setAttribute("aria-pressed", "true"); b.dataset.set = j;
     b.append(mark(j), el("span", "", j ? D.labels[j] : "∅ none"), el("small", "", D.counts[j]));
     b.addEventListener("click", () => { const off = hidden.has(j); if (off) hidden.delete(j); else hidden.add(j); b.setAttribute("aria-pressed", String(off)); draw(); });
     legend.append(b);
   }
-  if (D.stars) { const s = el("span"); s.append(el("span", "", "★"), el("span", "", "prototype")); legend.append(s); }
+  if (D.stars) { const s = meant(el("span"), D.terms.prototype); s.tabIndex = 0; s.append(el("span", "", "★"), el("span", "", "prototype")); legend.append(s); }
   redraws.push(draw); draw();
 })();
 
 // ------------------------------------------------------------------ mass plot
 (() => {
-  const canvas = $("mass-canvas"), few = N <= 120, left = 34, bottom = few ? 40 : 24, upper = 8;
+  const canvas = $("mass-canvas"), few = N <= 60, left = 34, upper = 8;
   const mean = new Float64Array(F); for (let i = 0; i < N; i++) for (let j = 0; j < F; j++) mean[j] += mass(i, j) / N;
   const shown = [...Array(F).keys()].filter((j) => mean[j] > 0.0005 || j <= D.c).sort((a, b) => (a === 0) - (b === 0) || a - b);
   const bySet = [...Array(N).keys()].sort((a, b) => ((best[a] || F) - (best[b] || F)) || top[b] - top[a]);
   const byFile = [...Array(N).keys()];
-  let order = few ? byFile : bySet, focus = -1, span = 1;
+  let order = bySet, focus = -1, span = 1;
   const setOrder = (file) => { order = file ? byFile : bySet; $("order-file").setAttribute("aria-pressed", String(file)); $("order-set").setAttribute("aria-pressed", String(!file)); focus = -1; draw(); };
+  const clipped = (g, text, most) => { if (g.measureText(text).width <= most) return text; let s = text; while (s.length > 1 && g.measureText(s + "…").width > most) s = s.slice(0, -1); return s + "…"; };
   const draw = () => {
-    const [g, w, h] = prepare(canvas), wide = w - left - 8, high = h - upper - bottom;
+    const [g, w, h] = prepare(canvas), wide = w - left - 8, scale = devicePixelRatio || 1;
     span = wide / Math.max(N, 1);
+    const named = few && span >= 13, bottom = (named ? 70 : 24) + (order === bySet ? 18 : 0), high = h - upper - bottom;
     const Y = (v) => upper + (1 - v) * high;
     g.strokeStyle = line(); g.fillStyle = soft(); g.textAlign = "right"; g.textBaseline = "middle"; g.lineWidth = 1;
     for (const t of [0, 0.5, 1]) { g.fillText(t, left - 8, Y(t)); g.beginPath(); g.moveTo(left, Y(t)); g.lineTo(left + wide, Y(t)); g.stroke(); }
-    g.textBaseline = "alphabetic"; g.textAlign = "center";
-    g.fillText((order === bySet ? D.noun + "s by set" : D.noun).replace("seriess", "series"), left + wide / 2, h - 6);
-    if (few) {
-      for (let k = 0; k < N && order === byFile; k += Math.ceil(N / 12)) g.fillText(k + 1, left + (k + 0.5) * span, h - 22);
+    const bins = Math.min(N, Math.max(1, Math.floor(wide * scale))), gap = few ? Math.min(3, span / 6) : 0;
+    const edge = (b) => Math.round((left + b * wide / bins) * scale) / scale;
+    for (let b = 0; b < bins; b++) {
+      const from = Math.floor(b * N / bins), to = Math.max(from + 1, Math.floor((b + 1) * N / bins));
+      let base = 0;
       for (const j of shown) {
-        g.strokeStyle = g.fillStyle = colorOf(j); g.lineWidth = 1.8; g.setLineDash(j ? [] : [5, 4]); g.beginPath();
-        order.forEach((i, k) => g.lineTo(left + (k + 0.5) * span, Y(mass(i, j)))); g.stroke(); g.setLineDash([]);
-        order.forEach((i, k) => {
-          const x = left + (k + 0.5) * span, y = Y(mass(i, j)), r = 3.4; g.beginPath();
-          if (j === 0) { g.moveTo(x - r, y - r); g.lineTo(x + r, y + r); g.moveTo(x + r, y - r); g.lineTo(x - r, y + r); g.stroke(); }
-          else if (D.sets[j].length === 1) { g.arc(x, y, r, 0, 6.2832); g.fill(); }
-          else { g.moveTo(x, y - 5); g.lineTo(x + 5, y); g.lineTo(x, y + 5); g.lineTo(x - 5, y); g.fill(); }
-        });
-      }
-    } else {
-      const scale = devicePixelRatio || 1, bins = Math.min(N, Math.max(1, Math.floor(wide * scale))), edge = (b) => Math.round((left + b * wide / bins) * scale) / scale;
-      for (let b = 0; b < bins; b++) {
-        const from = Math.floor(b * N / bins), to = Math.max(from + 1, Math.floor((b + 1) * N / bins));
-        let base = 0;
-        for (const j of shown) {
-          let s = 0; for (let k = from; k < to; k++) s += mass(order[k], j);
-          s /= to - from; if (s < 1e-4) continue;
-          g.fillStyle = colorOf(j); const y = Y(base + s); g.fillRect(edge(b), y, edge(b + 1) - edge(b), Y(base) - y); base += s;
-        }
+        let s = 0; for (let k = from; k < to; k++) s += mass(order[k], j);
+        s /= to - from; if (s < 1e-4) continue;
+        g.fillStyle = colorOf(j); const y = Y(base + s); g.fillRect(edge(b), y, edge(b + 1) - edge(b) - gap, Y(base) - y); base += s;
       }
     }
+    g.fillStyle = soft();
+    if (named) for (let k = 0; k < N; k++) { g.save(); g.translate(left + (k + 0.5) * span, Y(0) + 8); g.rotate(-Math.PI / 2); g.fillText(clipped(g, D.ids[order[k]], 58), 0, 0); g.restore(); }
+    g.textBaseline = "alphabetic"; g.textAlign = "center";
+    if (order === bySet) {  // which block is which set, where there is room for its name
+      for (let from = 0, to = 0; from < N; from = to) {
+        const j = best[order[from]]; while (to < N && best[order[to]] === j) to++;
+        const a = left + from * span, b = left + to * span, y = h - 30, name = j ? D.labels[j] : "∅";
+        g.fillStyle = colorOf(j); g.fillRect(a + 0.5, y, Math.max(b - a - 1, 1), 3);
+        if (b - a > 16 && (g.measureText(name).width <= b - a || b - a > 48)) { g.fillStyle = soft(); g.fillText(clipped(g, name, b - a), (a + b) / 2, y + 15); }
+      }
+    } else { g.fillStyle = soft(); g.fillText(D.noun === "series" ? "series" : D.noun + "s as given, 1 to " + N, left + wide / 2, h - 6); }
     if (focus >= 0) { g.strokeStyle = ink(); g.lineWidth = 1.5; g.globalAlpha = 0.7; g.beginPath(); const x = left + (focus + 0.5) * span; g.moveTo(x, upper); g.lineTo(x, upper + high); g.stroke(); g.globalAlpha = 1; }
   };
   const point = (k, y) => { const r = canvas.getBoundingClientRect(); focus = k; draw(); showTip(order[k], r.left + left + (k + 0.5) * span, y ?? r.top + 40); };
@@ -228,15 +234,19 @@ const hidden = new Set();
   canvas.addEventListener("pointerleave", leave); canvas.addEventListener("blur", leave);
   canvas.addEventListener("keydown", (e) => { const s = { ArrowRight: 1, ArrowLeft: -1 }[e.key]; if (s && N) { e.preventDefault(); point((focus + s + N) % N); } });
   $("order-file").addEventListener("click", () => setOrder(true)); $("order-set").addEventListener("click", () => setOrder(false));
-  for (const j of shown.filter((j) => mean[j] > 0.002 || j <= D.c).slice(0, 24)) { const s = el("span"); s.append(mark(j), el("span", "", j ? D.labels[j] : "∅ none")); $("mass-legend").append(s); }
-  redraws.push(draw); setOrder(few);
+  for (const j of shown.filter((j) => mean[j] > 0.002 || j <= D.c)) { const s = el("span"); s.append(mark(j), el("span", "", j ? D.labels[j] : "∅ none")); $("mass-legend").append(s); }
+  redraws.push(draw); setOrder(false);
 })();
 
 // ------------------------------------------------------------------ series
-const curves = (lines, width, height) => {
-  const s = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
+const extent = (lines) => {
   let low = Infinity, high = -Infinity, long = 1;
   for (const l of lines) { long = Math.max(long, l.length); for (const v of l.values) if (v !== null) { low = Math.min(low, v); high = Math.max(high, v); } }
+  return [low, high, long];
+};
+const curves = (lines, width, height, ends) => {
+  const s = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
+  let [low, high, long] = ends || extent(lines);
   if (!(high > low)) { high = low + 1; }
   const tick = (v) => number(+v.toPrecision(3)), left = Math.max(46, 12 + 7 * Math.max(tick(low).length, tick(high).length));
   const X = (k, l) => left + (l.values.length < 2 ? 0 : k * (l.length - 1) / (l.values.length - 1)) / Math.max(long - 1, 1) * (width - left - 6), Y = (v) => 8 + (high - v) / (high - low) * (height - 28);
@@ -258,11 +268,14 @@ if (D.series) (() => {
     box.replaceChildren();
     const between = [...Array(F).keys()].filter((j) => j > D.c && D.counts[j]).sort((a, b) => D.counts[b] - D.counts[a] || a - b);
     const some = all ? between : between.slice(0, 6), rest = between.length - some.length;
-    for (const j of [...Array(D.c).keys()].map((k) => k + 1).concat(some)) {
-      const c = el("div", "card"), h = el("h3"); h.append(badge(j), el("small", "", D.counts[j] + " series")); c.append(h);
+    const panels = [...Array(D.c).keys()].map((k) => k + 1).concat(some).map((j) => {
       const lines = D.series.members[j - 1].filter((i) => D.series.own[i]).map((i) => curve(D.series.own[i], channel, D.colors[j], 0.9, 0.35));
-      lines.push(curve(D.series.prototypes[j - 1], channel, D.colors[j], 3, 1));
-      const s = curves(lines, 320, 170); s.setAttribute("aria-label", "Prototype of " + D.words[j] + " over its surest members, channel " + (channel + 1)); c.append(s); box.append(c);
+      return [j, lines.concat(curve(D.series.prototypes[j - 1], channel, D.colors[j], 3, 1))];
+    });
+    const ends = extent(panels.flatMap(([, lines]) => lines));  // one scale for all panels
+    for (const [j, lines] of panels) {
+      const c = el("div", "card"), h = el("h3"); h.append(badge(j), el("small", "", D.counts[j] + " series")); c.append(h);
+      const s = curves(lines, 320, 170, ends); s.setAttribute("aria-label", "Prototype of " + D.words[j] + " over its surest members, channel " + (channel + 1)); c.append(s); box.append(c);
     }
     if (rest) { const more = el("button", "", `Show ${rest} more sets between groups`); more.type = "button"; more.addEventListener("click", () => { all = true; draw(); }); box.append(more); }
   };
@@ -277,8 +290,8 @@ if (D.series) (() => {
 // ------------------------------------------------------------------ objects
 (() => {
   const table = $("object-table"), head = table.tHead, body = table.tBodies[0], search = $("search"), SIZE = 12;
-  const heads = [["Object", "id"], ["Set", "set"], ["Said", "said"], ["Masses", null], ["Doubt", "doubt"], ["Typical", "single", "opt"], ["m(∅)", "empty", "opt"]];
-  if (distance) heads.push(["Distance", "distance", "opt"]);
+  const heads = [["Object", "id"], ["Set", "set", "", "set"], ["Said", "said", "", "said"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["m(∅)", "empty", "opt", "m(∅)"]];
+  if (distance) heads.push(["Distance", "distance", "opt", "distance"]);
   const key = { id: (i) => D.ids[i], set: (i) => best[i], said: (i) => said[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
   const natural = new Intl.Collator(undefined, { numeric: true });
   let list = 0, page = 0, sort = null, down = true, rows = [], text = null;
@@ -297,14 +310,15 @@ if (D.series) (() => {
     if (e) {
       const a = D.labels[e.a], b = D.labels[e.b];
       td.append(el("h4", "", e.a === e.b ? "Its group: " + a : "What pulls it to " + a + ", what to " + b));
-      let say = e.a === e.b ? `Its distance to ${a} is ${number(e.da)}.` : `Its distance to ${a} is ${number(e.da)}, to ${b} ${number(e.db)}. `;
+      let say = e.da === null ? "" : e.a === e.b ? `Its distance to ${a} is ${number(e.da)}.` : `Its distance to ${a} is ${number(e.da)}, to ${b} ${number(e.db)}. `;
       if (e.a !== e.b && e.parts.length) say += "A bar towards a group: in this the object is nearer to that group.";
       if (!e.parts.length) say += " This metric does not add up over attributes, so there is no part for each.";
       td.append(el("p", "", say));
       if (e.parts.length) {
         const g = el("div", "pulls"), most = Math.max(...e.parts.map((p) => Math.abs(p[4])), 1e-300), ends = el("div", "hd ends");
         ends.append(el("span", "", "← " + a), el("span", "", b + " →"));
-        g.append(el("div", "hd", D.series ? "steps" : "attribute: its value"), ends, el("div", "hd third", D.series ? "" : "value at " + a + " | " + b));
+        const bare = !e.parts.some((p) => p[2] || p[3]);
+        g.append(el("div", "hd", D.noun === "series" ? "steps" : bare ? "attribute" : "attribute: its value"), ends, el("div", "hd third", bare ? "" : "value at " + a + " | " + b));
         for (const [name, own, va, vb, pull] of e.parts) {
           const n = el("div"), bar = el("div", "pull"), f = el("i"), v = el("div", "third", va || vb ? va + " | " + vb : ""); v.dir = "auto"; v.style.color = "var(--soft)";
           const b1 = el("span", "", name); b1.dir = "auto"; n.append(b1); if (own) { const s = el("strong", "", own); s.dir = "auto"; n.append(": ", s); }
@@ -314,7 +328,7 @@ if (D.series) (() => {
         td.append(g);
       }
       if (e.ds !== null) { const p = el("p", "", `Nearest to it is the prototype of ${D.labels[best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? "; for that speak most " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
-      if (e.far.length) td.append(el("p", "", "Far from " + a + " mostly in " + e.far.map(([n, part]) => `${D.series ? "steps " : ""}${n} (${Math.round(100 * part)} %)`).join(", ") + " of the distance."));
+      if (e.far.length) td.append(el("p", "", "Far from " + a + " mostly in " + e.far.map(([n, part]) => `${D.noun === "series" ? "steps " : ""}${n} (${Math.round(100 * part)} %)`).join(", ") + " of the distance."));
       if (D.series && D.series.own[i]) { const s = curves([curve(D.series.prototypes[e.a - 1], channel, D.colors[e.a], 2.4, 0.9), curve(D.series.prototypes[e.b - 1], channel, D.colors[e.b], 2.4, 0.9, "6 4"), curve(D.series.own[i], channel, "currentColor", 1.8, 1)], 640, 190); s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(s); }
     } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are computed for the objects of the first three lists." : "There is nothing to explain it by but its masses: " + [...Array(F).keys()].filter((j) => mass(i, j) >= 0.001).sort((p, q) => mass(i, q) - mass(i, p)).slice(0, 8).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ") + "."));
     const others = columns.filter((c) => !told.has(c.name));
@@ -342,9 +356,9 @@ if (D.series) (() => {
     [...head.rows[0].cells].forEach((c, k) => { if (heads[k][1]) c.setAttribute("aria-sort", heads[k][1] === sort ? (down ? "descending" : "ascending") : "none"); const m = c.querySelector("i"); if (m) m.textContent = heads[k][1] === sort ? (down ? " ↓" : " ↑") : ""; });
   };
   const tr = head.insertRow();
-  for (const [name, by, cls] of heads) {
+  for (const [name, by, cls, word] of heads) {
     const th = el("th", cls || ""); th.scope = "col";
-    if (by) { const b = el("button"); b.type = "button"; b.append(name); const m = el("i"); m.setAttribute("aria-hidden", "true"); b.append(m); b.addEventListener("click", () => { down = sort === by ? !down : by !== "id" && by !== "set" && by !== "said"; sort = by; choose(); }); th.append(b); } else if (name) th.textContent = name; else th.append(el("span", "sr", "Explanation"));
+    if (by) { const b = el("button"); b.type = "button"; b.append(name); const m = el("i"); m.setAttribute("aria-hidden", "true"); b.append(m); b.addEventListener("click", () => { down = sort === by ? !down : by !== "id" && by !== "set" && by !== "said"; sort = by; choose(); }); th.append(b); if (word) meant(b, D.terms[word]); } else { const s = el("span", "", name); s.tabIndex = 0; th.append(meant(s, D.terms[word])); }
     tr.append(th);
   }
   const buttons = [...document.querySelectorAll("[data-list]")];

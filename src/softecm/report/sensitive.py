@@ -1,0 +1,85 @@
+"""A report that may leave the house: no cell, no name of an object, no prototype."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from softecm.explain import Profiles, Trait
+from softecm.readers.base import Column
+from softecm.report.asked import Model
+from softecm.report.data import Explanation, Part, ReportData
+from softecm.report.fit import warnings
+from softecm.report.places import mass_map
+
+HIDDEN = (
+    "Cells, names and prototypes are left out of this report, as was asked for: places are guessed from the masses, and "
+    "objects go by their row."
+)
+QUOTES = "{count} of the fit's remarks may quote cells and are left out here."
+PLAIN = (bool, int, float, str)
+COARSE = 4  # steps in which a pull is told
+
+
+def hidden(data: ReportData, model: Model) -> ReportData:
+    """The report without anything from which a cell could be read.
+
+    What stays: masses and what follows from them, the names of columns and of groups, which columns distinguish a group
+    or pull an object where, and how the fit went.
+    """
+    drawn = data.partition[data.rows]
+    own = warnings(model)
+    quoted = sum(text not in own for text in data.warnings)
+    return replace(
+        data,
+        ids=[str(i + 1) for i in range(len(data.partition))],
+        points=mass_map(model, drawn).points,
+        distances=None,
+        attributes=(),
+        prototypes=(),
+        prototype_points=None,
+        series=None,
+        prototype_series=None,
+        medoids=(),
+        explanations={i: _without_values(e) for i, e in data.explanations.items()},
+        axis_names=("", ""),
+        axis_units=(1.0, 1.0),
+        map_note=HIDDEN,
+        parameters=_plain(model, data.parameters),
+        reading={},
+        columns=without_details(data.columns),
+        profiles=None if data.profiles is None else _directions(data.profiles),
+        warnings=[*own, *([QUOTES.format(count=quoted)] if quoted else [])],
+        code="",
+        values=False,
+    )
+
+
+def without_details(columns: Sequence[Column]) -> list[Column]:
+    """What each column was taken as, and how many of its cells are missing."""
+    return [Column(column.name, column.kind, "", column.gaps) for column in columns]
+
+
+def _without_values(e: Explanation) -> Explanation:
+    most = max((abs(part.pull) for part in e.parts), default=0.0) or 1.0
+    parts = tuple(Part(p.name, "", "", "", round(COARSE * p.pull / most) / COARSE) for p in e.parts)
+    far = tuple((name, round(share, 1)) for name, share in e.far)
+    return Explanation(e.first, e.second, math.nan, math.nan, parts, far=far)
+
+
+def _plain(model: Model, told: Mapping[str, str]) -> dict[str, str]:
+    """Settings that are words or numbers: arrays may be data."""
+    given = model.get_params(deep=False)
+    known = {"metric", *(name for name, value in given.items() if isinstance(value, PLAIN))}
+    return {name: text for name, text in told.items() if name in known}
+
+
+def _directions(profiles: Profiles) -> Profiles:
+    """Which columns distinguish each group, without saying by what."""
+    return Profiles(tuple(_direction(trait) for trait in profiles.traits), profiles.sizes)
+
+
+def _direction(trait: Trait) -> Trait:
+    how = "differs" if trait.category is not None or trait.how in ("around", "far from") else trait.how
+    return replace(trait, here=math.nan, elsewhere=math.nan, category=None, how=how)
