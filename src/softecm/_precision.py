@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LOOKED_AT = 2000  # cells that tell how many digits a column has
+ODD = 0.02  # the part of the cells whose further decimals are not shown
 DIGITS = 12  # beyond these, digits are floating point's
 CELL, BETWEEN = 7, 3  # significant digits over a column's range: at most for cells, at least for means
 MOST_DECIMALS = 9  # beyond, and for numbers of more than 15 digits, powers of ten are easier to read
@@ -24,7 +25,7 @@ class Precision:
     Attributes
     ----------
     decimals : int
-        Of a cell: as many as the column's own cells have.
+        Of a cell: as many as the column's own cells have, a few odd ones aside.
     between : int
         Of a mean, a prototype: enough to tell objects apart where the column has whole numbers.
     moment : int
@@ -85,9 +86,10 @@ def _moment(column: NDArray[Any]) -> int:
 
 
 def _decimals(numbers: NDArray[np.float64]) -> int:
-    """The most decimals that a cell has."""
+    """The most decimals that a cell has, but for a few of many that have more than all others."""
     step = max(1, len(numbers) // LOOKED_AT)
-    return max(_decimals_of(value) for value in numbers[::step].tolist())
+    each = sorted(_decimals_of(value) for value in numbers[::step].tolist())
+    return each[-1 - int(ODD * len(each))]
 
 
 def _decimals_of(value: float) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ class Request:
     checkpoint: Path | None = None
     resume: Path | None = None
     clear: float = CLEAR
+    values: bool = True  # whether cells, names and prototypes may be in the report and the summary
 
     @property
     def count(self) -> int | None:
@@ -78,7 +79,11 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     with mendable(ValueError):
         checked_clear(asked.clear)
     _check_names(asked)
+    if asked.beside and not asked.values:
+        raise Problem("--with-columns writes cells of the file and --no-values keeps them back: leave out one of them.")
     source = _source(asked, err)
+    if not asked.values:
+        source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
     measure = metric_for(str(asked.given["metric"]), source.loaded, asked.scale, asked.count)
     say_understood(out, source.file, source.loaded, measure, source.n_objects)
     _check_size(source, asked)
@@ -92,10 +97,9 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
         fitted.model.save(work / "model.safetensors")  # first: from it the rest can be made again
         with err.status("writing the masses"):
             counted = source.write_masses(fitted.model, work, asked.clear)
-        summary = outcome.summary(source, asked.options, fitted, counted, chosen)
+        summary = outcome.summary(source, asked.options, fitted, counted, chosen, values=asked.values)
         with err.status("writing the report"):
-            outcome.write(work, asked.folder, source, fitted, summary)
-        return counted, summary
+            return counted, outcome.write(work, asked.folder, source, fitted, summary)
 
     counted, summary = to_folder(asked.folder, fill, force=asked.force, instead_of=RESULTS)
     summary["folder"] = str(asked.folder)

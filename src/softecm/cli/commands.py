@@ -21,6 +21,8 @@ from softecm.cli.options import (
     Json,
     LabelColumn,
     MetricName,
+    NamesOfClusters,
+    NoValues,
     Quiet,
     RelaxationName,
     ScaleName,
@@ -139,10 +141,8 @@ def cluster(
         bool, typer.Option("--parquet", help="Write partition.parquet, too.", rich_help_panel=OUT)
     ] = False,
     with_columns: WithColumns = None,
-    names_of_clusters: Annotated[
-        str | None,
-        typer.Option(help="Names for the groups, in their order, comma between.", rich_help_panel=OUT),
-    ] = None,
+    names_of_clusters: NamesOfClusters = None,
+    no_values: NoValues = False,
     clear: Clear = 0.75,
     force: Force = False,
     quiet: Quiet = False,
@@ -202,6 +202,7 @@ def cluster(
         scale=scale,
         beside=several(with_columns),
         names=several([names_of_clusters]) if names_of_clusters is not None else None,
+        values=not no_values,
     )
     run(asked, quiet=quiet, machine=machine)
 
@@ -237,15 +238,19 @@ def predict(
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write; DIR/report.html by default.")
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write; DIR/report.html by default. As .json: the facts alone."),
     ] = None,
+    names_of_clusters: NamesOfClusters = None,
+    no_values: NoValues = False,
     quiet: Quiet = False,
     machine: Json = False,
 ) -> None:
     """Draw the report of a result folder again, without fitting."""
     from softecm.cli.redraw import run
 
-    run(folder, output, quiet=quiet, machine=machine)
+    names = several([names_of_clusters]) if names_of_clusters is not None else None
+    run(folder, output, names=names, values=not no_values, quiet=quiet, machine=machine)
 
 
 @app.command()

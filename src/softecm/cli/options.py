@@ -88,6 +88,17 @@ Dtype = Annotated[str, typer.Option(help="float64 or float32.", rich_help_panel=
 Clear = Annotated[
     float, typer.Option(help='Belief from which an object is said to belong "clearly".', rich_help_panel=OUT)
 ]
+NamesOfClusters = Annotated[
+    str | None, typer.Option(help="Names for the groups, in their order, comma between.", rich_help_panel=OUT)
+]
+NoValues = Annotated[
+    bool,
+    typer.Option(
+        "--no-values",
+        help="Report and summary.json to pass on: no cell, name or prototype in them (the model has prototypes).",
+        rich_help_panel=OUT,
+    ),
+]
 IdColumn = Annotated[str | None, typer.Option(help="Column that names the objects.", rich_help_panel=FILE)]
 SeriesId = Annotated[
     str | None, typer.Option("--id", help="Long table of series: which series a row is of.", rich_help_panel=FILE)

@@ -18,26 +18,36 @@ from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import Search, candidates_table
 from softecm.cli.source import Source
 from softecm.readers import Loaded, ReadOptions
+from softecm.report import build
 from softecm.report.fit import code, parameters, scores
+from softecm.report.sensitive import own_warnings, plain_parameters, without_details
 from softecm.report.words import five_counts
 
 if TYPE_CHECKING:
     from softecm import SoftECM
 
 
-def summary(source: Source, options: ReadOptions, fitted: Fitted, counted: Counted, chosen: Search) -> dict[str, Any]:
-    """What summary.json holds."""
+def summary(
+    source: Source, options: ReadOptions, fitted: Fitted, counted: Counted, chosen: Search, *, values: bool = True
+) -> dict[str, Any]:
+    """What summary.json holds; without ``values`` nothing from which a cell could be read."""
     model, loaded = fitted.model, source.loaded
+    understood = {**reading(loaded), "columns": [asdict(c) for c in loaded.columns]}
+    told, said = parameters(model), [*source.remarks(), *fitted.warnings]
+    if not values:
+        understood = {"columns": [asdict(c) for c in without_details(loaded.columns)]}
+        told, said = plain_parameters(model, told), own_warnings(model, said)
     return {
         "softecm": __version__,
         "file": str(source.file.absolute()),
         "reading": {k: v for k, v in asdict(options).items() if v not in (None, ())},
-        "understood": {**reading(loaded), "columns": [asdict(c) for c in loaded.columns]},
+        "understood": understood,
+        "values": values,
         **summary_facts(model, counted, source.sentences(model, counted)),
         **chosen.facts(),
-        "parameters": parameters(model),
+        "parameters": told,
         "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
-        "warnings": [*source.remarks(), *fitted.warnings],
+        "warnings": said,
         "interrupted": fitted.interrupted,
         "seconds": round(fitted.seconds, 3),
         **source.more(fitted),
@@ -49,14 +59,14 @@ def reading(loaded: Loaded) -> dict[str, str]:
     return {**loaded.how, **({"notes": " ".join(loaded.notes)} if loaded.notes else {})}
 
 
-def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Mapping[str, Any]) -> None:
-    """The summary and the report; ``folder`` is where they and the model will lie in the end."""
+def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """The summary and the report; ``folder`` is where they and the model will lie in the end. Gives the whole summary."""
     model = fitted.model
     write_json(summary, work / "summary.json")
     saved = str(folder / "model.safetensors")
-    model.report(
+    page = build(
+        model,
         source.loaded.data,
-        work / "report.html",
         names=source.loaded.names,
         title=source.title,
         partition=source.shown(model),
@@ -64,11 +74,17 @@ def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Map
         scores=summary["scores"],
         warnings=summary["warnings"],
         reading=reading(source.loaded),
+        columns=source.loaded.columns or None,
+        values=summary["values"],
         clear=summary["clear"],
         candidates={int(c): value for c, value in summary["candidates"].items()},
         candidates_note=summary["clusters_chosen"] or "",
         code=code(model, source.reading(), saved, streamed="streamed" in summary),
     )
+    page.write(work / "report.html")
+    whole = {**summary, "profiles": page.facts["profiles"]}
+    write_json(whole, work / "summary.json")
+    return whole
 
 
 def say(out: Console, folder: Path, model: SoftECM, counted: Counted, summary: Mapping[str, Any]) -> None:

@@ -15,25 +15,40 @@ from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import read_partition, read_summary
 from softecm.cli.screen import consoles, print_json
 from softecm.files import check_file, check_replaced, to_file
-from softecm.readers import Loaded, ReadOptions, read
+from softecm.readers import Column, Loaded, ReadOptions, Written, read
 from softecm.report import ReportData, build
 from softecm.report.fit import code
+from softecm.report.page import text_for
 
 GONE = "The file these objects came from is not there any more, so places are guessed from masses and nothing is explained."
 
 
-def run(folder: Path, output: Path | None, *, quiet: bool, machine: bool) -> None:
+def run(
+    folder: Path,
+    output: Path | None,
+    *,
+    names: tuple[str, ...] | None = None,
+    values: bool = True,
+    quiet: bool,
+    machine: bool,
+) -> None:
     """Redraw ``report.html`` (a drawing, so it is replaced)."""
     out, _ = consoles(quiet=quiet, machine=machine)
     summary = read_summary(folder)
     target = output or folder / "report.html"
     check_file(target)
-    check_replaced([target], kind="report", inputs=[Path(str(summary.get("file", "")))])
+    kind = "summary" if target.suffix.lower() == ".json" else "report"
+    check_replaced([target], kind=kind, inputs=[Path(str(summary.get("file", ""))), folder / "summary.json"])
     partition, ids = read_partition(folder, summary)
+    if names is not None:
+        with mendable(ValueError):
+            partition = partition.rename(list(names))
+    values = values and bool(summary.get("values", True))
     model = load(folder)
     loaded = _source(summary, len(partition))
-    page = _page(model, partition, ids, summary, loaded, folder)
-    to_file(target, lambda path: path.write_text(page.html, encoding="utf-8", newline=""))
+    page = _page(model, partition, ids, summary, loaded, folder, values=values)
+    text = text_for(page, target)
+    to_file(target, lambda path: path.write_text(text, encoding="utf-8", newline=""))
     out.print(Text.assemble("Open ", (str(target), "bold")))
     if machine:
         print_json({"report": str(target), "source_read": loaded is not None})
@@ -46,6 +61,8 @@ def _page(
     summary: dict[str, Any],
     loaded: Loaded | None,
     folder: Path,
+    *,
+    values: bool,
 ) -> ReportData:
     saved = str(folder / "model.safetensors")
     with mendable(ValueError, TypeError):
@@ -59,12 +76,25 @@ def _page(
             scores=summary.get("scores", {}),
             warnings=summary.get("warnings", []),
             reading={k: v for k, v in summary.get("understood", {}).items() if isinstance(v, str)},
+            columns=_columns(summary) if loaded is None else loaded.columns or None,
+            values=values,
             clear=float(summary.get("clear", CLEAR)),
             candidates={int(c): v for c, v in summary.get("candidates", {}).items()},
             candidates_note=summary.get("clusters_chosen") or "",
             code="" if loaded is None else code(model, loaded.code, saved),
         )
-    return page if loaded is not None else replace(page, map_note=GONE)
+    return page if loaded is not None or not values else replace(page, map_note=GONE)
+
+
+def _columns(summary: dict[str, Any]) -> list[Column] | None:
+    """The columns as they were understood then; None where the summary has none."""
+    understood = summary.get("understood", {}).get("columns", [])
+    try:
+        return [
+            Column(**{**one, "written": one["written"] and Written(**one["written"])}) for one in understood
+        ] or None
+    except (TypeError, KeyError):  # of another version
+        return None
 
 
 def _source(summary: dict[str, Any], count: int) -> Loaded | None:

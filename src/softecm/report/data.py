@@ -47,10 +47,10 @@ class Attribute:
         """All cells for reading, None where missing."""
         return [None if missing(value) else self.shown(value) for value in self.values]
 
-    def at(self, coordinate: float) -> str:
+    def at(self, coordinate: float, *, between: bool = True) -> str:
         """What lies at such a number, for reading."""
         value: object = EPOCH + np.timedelta64(round(coordinate * DAY), "us") if self.kind == "date" else coordinate
-        return self.shown(value, between=True) if self.precision is not None else f"{coordinate:.4g}"
+        return self.shown(value, between=between) if self.precision is not None else f"{coordinate:.4g}"
 
     def coordinates(self) -> FloatArray | None:
         """Its cells as numbers, nan where missing; None for words."""

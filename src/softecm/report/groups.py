@@ -14,7 +14,7 @@ from softecm.report.chosen import IntArray
 from softecm.report.markup import as_float, as_number, section, table
 from softecm.report.telling import ordered
 from softecm.report.terms import term
-from softecm.report.words import _group, in_words
+from softecm.report.words import _group, in_words, number_of
 
 if TYPE_CHECKING:
     from softecm.belief import FocalSets
@@ -89,12 +89,13 @@ def _profiles(data: ReportData, counts: IntArray) -> str:
         told = "; ".join(told_trait(trait, columns.get(trait.column)) for trait in traits[:MOST_TRAITS])
         more = len(traits) - MOST_TRAITS
         if more > 0:
-            told += f"; and {more} more column{'s' if more > 1 else ''}"
+            told += f"; and {more} more"
         if not told:
             told = '<span class="soft">nothing stands out</span>'
             if not any(trait.group == labels[j] for trait in data.profiles):
                 told = '<span class="soft">too few objects to say</span>'
-        lines.append(f"<li><b>{_set_name(data, j)}</b> <small>{_group(counts[j])}</small> <span>{told}</span></li>")
+        head = f"<b>{_set_name(data, j)}</b><small>{number_of(int(counts[j]), data.noun)}</small>"
+        lines.append(f"<li><div>{head}</div><div>{told}</div></li>")
     if not lines:
         return ""
     lead = f"What {term('distinguishes')} its objects from all others, the strongest first."
@@ -104,8 +105,10 @@ def _profiles(data: ReportData, counts: IntArray) -> str:
 def told_trait(trait: Trait, attribute: Attribute | None) -> str:
     """What distinguishes a group in one column, in the column's own precision and unit."""
     name = f'<em dir="auto">{escape(trait.column)}</em>'
+    dated = attribute is not None and attribute.kind == "date"
+    how = {"higher": "later", "lower": "earlier"}.get(trait.how, trait.how) if dated else trait.how
     if math.isnan(trait.here):
-        return f"{name} {trait.how}"
+        return f"{name} {how}"
     if trait.category is not None:
         shares = f"{trait.here:.0%}, elsewhere {trait.elsewhere:.0%}"
         return f'{name} {trait.how} <b dir="auto">{escape(str(trait.category))}</b> ({shares})'
@@ -114,11 +117,11 @@ def told_trait(trait: Trait, attribute: Attribute | None) -> str:
         return f"{name} around <b>{here}</b>"
     if trait.how == "far from":
         return f"{name} far from <b>{elsewhere}</b>"
-    return f"{name} {trait.how} (<b>{here}</b>, elsewhere {elsewhere})"
+    return f"{name} {how} (<b>{here}</b>, elsewhere {elsewhere})"
 
 
 def _shown(value: float, attribute: Attribute | None) -> str:
-    return as_number(value) if attribute is None else attribute.at(value)
+    return f"{value:.3g}" if attribute is None else attribute.at(value)
 
 
 # ------------------------------------------------------------------ prototypes and sizes

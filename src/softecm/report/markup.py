@@ -42,10 +42,8 @@ def as_float(value: object) -> float:
 
 
 def as_number(value: object) -> str:
-    """A number that has no column of its own, in four digits."""
+    """A number that has no column of its own, in four digits, the whole ones of large numbers all."""
     number = as_float(value)
     if not math.isfinite(number):
         return escape(str(value))
-    return (
-        f"{number:,.0f}".replace(",", " ") if number == round(number) and 1e4 <= abs(number) < 1e15 else f"{number:.4g}"
-    )
+    return f"{number:,.0f}".replace(",", "\u202f") if 1e4 <= abs(number) < 1e15 else f"{number:.4g}"

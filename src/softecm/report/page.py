@@ -197,6 +197,8 @@ def _map(data: ReportData) -> str:
     if outside:
         drawn = f"{data.noun} is" if outside == 1 else f"{plural} are"
         note.append(f"{_group(outside)} far-off {drawn} drawn at the edge.")
+    if len(np.unique(data.points, axis=0)) < len(data.points):
+        note.append(f"Where {plural} are alike, one lies on the other.")
     if data.map_note:
         note.append(data.map_note)
     body = """<div class="figure">

@@ -80,4 +80,9 @@ def _kept(runs: Mapping[str, Sequence[object]], i: int) -> str:
 def _cell(key: str, value: object) -> str:
     if key in ("converged", "collapsed", "best"):
         return f"<td>{'yes' if value else 'no'}</td>"
-    return f"<td>{int(as_float(value)) + 1}</td>" if key == "run" else f"<td>{as_number(value)}</td>"
+    return f"<td>{int(as_float(value)) + 1}</td>" if key == "run" else f"<td>{_precise(key, value)}</td>"
+
+
+def _precise(key: str, value: object) -> str:
+    """Objectives of runs differ late: they have six digits."""
+    return f"{as_float(value):.6g}" if key == "objective" else as_number(value)

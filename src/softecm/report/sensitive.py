@@ -17,7 +17,6 @@ HIDDEN = (
     "Cells, names and prototypes are left out of this report, as was asked for: places are guessed from the masses, and "
     "objects go by their row."
 )
-QUOTES = "{count} of the fit's remarks may quote cells and are left out here."
 PLAIN = (bool, int, float, str)
 COARSE = 4  # steps in which a pull is told
 
@@ -29,8 +28,6 @@ def hidden(data: ReportData, model: Model) -> ReportData:
     or pull an object where, and how the fit went.
     """
     drawn = data.partition[data.rows]
-    own = warnings(model)
-    quoted = sum(text not in own for text in data.warnings)
     return replace(
         data,
         ids=[str(i + 1) for i in range(len(data.partition))],
@@ -46,11 +43,11 @@ def hidden(data: ReportData, model: Model) -> ReportData:
         axis_names=("", ""),
         axis_units=(1.0, 1.0),
         map_note=HIDDEN,
-        parameters=_plain(model, data.parameters),
+        parameters=plain_parameters(model, data.parameters),
         reading={},
         columns=without_details(data.columns),
         profiles=None if data.profiles is None else _directions(data.profiles),
-        warnings=[*own, *([QUOTES.format(count=quoted)] if quoted else [])],
+        warnings=own_warnings(model, data.warnings),
         code="",
         values=False,
     )
@@ -61,6 +58,14 @@ def without_details(columns: Sequence[Column]) -> list[Column]:
     return [Column(column.name, column.kind, "", column.gaps) for column in columns]
 
 
+def own_warnings(model: Model, told: Sequence[str]) -> list[str]:
+    """What the model gives reason to mind; other remarks may quote cells, so they are counted alone."""
+    own = warnings(model)
+    quoted = sum(text not in own for text in told)
+    some = "1 remark is" if quoted == 1 else f"{quoted} remarks are"
+    return [*own, *([f"{some} left out here: a remark may quote a cell."] if quoted else [])]
+
+
 def _without_values(e: Explanation) -> Explanation:
     most = max((abs(part.pull) for part in e.parts), default=0.0) or 1.0
     parts = tuple(Part(p.name, "", "", "", round(COARSE * p.pull / most) / COARSE) for p in e.parts)
@@ -68,7 +73,7 @@ def _without_values(e: Explanation) -> Explanation:
     return Explanation(e.first, e.second, math.nan, math.nan, parts, far=far)
 
 
-def _plain(model: Model, told: Mapping[str, str]) -> dict[str, str]:
+def plain_parameters(model: Model, told: Mapping[str, str]) -> dict[str, str]:
     """Settings that are words or numbers: arrays may be data."""
     given = model.get_params(deep=False)
     known = {"metric", *(name for name, value in given.items() if isinstance(value, PLAIN))}

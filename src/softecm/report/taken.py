@@ -13,11 +13,12 @@ import numpy as np
 
 from softecm.readers.base import Column, short
 from softecm.report.asked import Model, comparing
-from softecm.report.markup import pairs, section, table
+from softecm.report.markup import as_number, pairs, section, table
 
 if TYPE_CHECKING:
     from softecm.report.data import Attribute, ReportData
 
+DAY = 86_400e6  # in microseconds
 MANY = 60  # columns, beyond which neighbours of one kind share a line
 SHOWN = 4  # categories that are named
 HELD = {"number": "numbers", "date": "dates", "category": "categories"}
@@ -44,7 +45,7 @@ def _values(attribute: Attribute) -> str:
     """The range of numbers and dates, or the most frequent categories."""
     cells = attribute.coordinates()
     if cells is not None:
-        return f"{attribute.at(float(np.nanmin(cells)))} to {attribute.at(float(np.nanmax(cells)))}"
+        return " to ".join(attribute.at(float(end), between=False) for end in (np.nanmin(cells), np.nanmax(cells)))
     counts = Counter(word for word in attribute.words() if word is not None)
     named = ", ".join(short(word) for word, _ in counts.most_common(SHOWN))
     return named + (f" … ({len(counts)} values)" if len(counts) > SHOWN else "")
@@ -63,7 +64,7 @@ def _ways(model: Model) -> dict[str, str]:
 def _scaled(kind: str, scale: float) -> str:
     if kind == "ordinal":
         return "compared by rank"
-    unit = f"{scale / 86_400e6:.3g} days" if kind in ("date", "datetime", "duration") else f"{scale:.3g}"
+    unit = f"{as_number(scale / DAY)} days" if kind in ("date", "datetime", "duration") else as_number(scale)
     return "compared by difference" if scale == 1.0 else f"a difference of {unit} counts as 1"
 
 

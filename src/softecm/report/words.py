@@ -112,8 +112,8 @@ def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:
     c, n = partition.n_clusters, len(partition)
     if merged:
         return (
-            f"Fewer than {c} separate groups were found among the {_number(n, noun)}: prototypes of different clusters have "
-            "merged, so clusters that share a place are not told apart (see Warnings)."
+            f"Fewer than {c} separate groups were found among the {number_of(n, noun)}: prototypes of different clusters "
+            "have merged, so clusters that share a place are not told apart (see Warnings)."
         )
     counts = table[WORDS.index("clearly")]
     sure = int(counts.sum())
@@ -122,7 +122,7 @@ def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:
     one = "the one group" if c == 1 else f"one of {c} groups"
     verb = "belongs" if sure == 1 else "belong"
     clearly = (
-        f"Of {_number(n, noun)}, {_group(sure)} ({_share(sure, n)}) clearly {verb} to {one}: {_listed(shown, 'and')}."
+        f"Of {number_of(n, noun)}, {_group(sure)} ({_share(sure, n)}) clearly {verb} to {one}: {_listed(shown, 'and')}."
     )
     return f"{clearly}{_less_clear(table)}"
 
@@ -178,7 +178,8 @@ def _group(number: int) -> str:
     return f"{int(number):,}".replace(",", "\u202f")  # a narrow no-break space between thousands
 
 
-def _number(number: int, noun: str) -> str:
+def number_of(number: int, noun: str) -> str:
+    """How many there are of something, with blanks between thousands."""
     return f"{_group(number)} {noun if number == 1 or noun.endswith('s') else noun + 's'}"
 
 

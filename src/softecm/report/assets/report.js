@@ -195,7 +195,7 @@ const hidden = new Set();
   const byFile = [...Array(N).keys()];
   let order = bySet, focus = -1, span = 1;
   const setOrder = (file) => { order = file ? byFile : bySet; $("order-file").setAttribute("aria-pressed", String(file)); $("order-set").setAttribute("aria-pressed", String(!file)); focus = -1; draw(); };
-  const clipped = (g, text, most) => { if (g.measureText(text).width <= most) return text; let s = text; while (s.length > 1 && g.measureText(s + "…").width > most) s = s.slice(0, -1); return s + "…"; };
+  const clipped = (g, text, most) => { if (g.measureText(text).width <= most) return text; let s = text; while (s.length > 1 && g.measureText("…" + s).width > most) s = s.slice(1); return "…" + s; };
   const draw = () => {
     const [g, w, h] = prepare(canvas), wide = w - left - 8, scale = devicePixelRatio || 1;
     span = wide / Math.max(N, 1);
@@ -248,7 +248,7 @@ const curves = (lines, width, height, ends) => {
   const s = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   let [low, high, long] = ends || extent(lines);
   if (!(high > low)) { high = low + 1; }
-  const tick = (v) => number(+v.toPrecision(3)), left = Math.max(46, 12 + 7 * Math.max(tick(low).length, tick(high).length));
+  const digits = 2 - Math.floor(Math.log10(high - low)), tick = (v) => digits > 6 || Math.abs(v) >= 1e7 ? number(v) : v.toFixed(Math.max(0, digits)), left = Math.max(46, 12 + 7 * Math.max(tick(low).length, tick(high).length));
   const X = (k, l) => left + (l.values.length < 2 ? 0 : k * (l.length - 1) / (l.values.length - 1)) / Math.max(long - 1, 1) * (width - left - 6), Y = (v) => 8 + (high - v) / (high - low) * (height - 28);
   for (const v of [low, high]) { const t = svg("text", { x: left - 6, y: Y(v) + 4, "text-anchor": "end" }); t.textContent = tick(v); s.append(t); }
   for (const [k, anchor] of [[1, "start"], [long, "end"]]) { const t = svg("text", { x: k === 1 ? left : width - 6, y: height - 4, "text-anchor": anchor }); t.textContent = k === 1 ? "step 1" : k; s.append(t); }
