@@ -26,6 +26,12 @@ def test_a_column_shows_its_own_digits(column, cell, shown, mean, between) -> No
     assert precision.mean(mean) == between
 
 
+def test_a_few_cells_with_more_decimals_do_not_lengthen_all_others() -> None:
+    column = np.append(np.arange(100) / 10, [9.899999])
+    assert Precision.of(column).cell(3.4) == "3.4"
+    assert Precision.of(column[-10:]).cell(9.899999) == "9.899999"
+
+
 @pytest.mark.parametrize(
     ("moments", "shown"),
     [(["2024-01-05", "2024-03-01"], "2024-02-01"), (["2024-01-05T08:30", "2024-03-01"], "2024-02-01 13:22")],

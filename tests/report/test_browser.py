@@ -113,6 +113,7 @@ def shown(browser: Any, identifier: str) -> Any:
 
 def test_hovering_names_the_object_as_text(browser: Any, tmp_path: Path) -> None:
     opened(browser, tmp_path, some_data(n=5))
+    browser.execute_script("document.getElementById('order-file').click()")
     move = """
         const r = arguments[0].getBoundingClientRect(), at = {clientX: r.left + r.width / 10, clientY: r.top + 40};
         arguments[0].dispatchEvent(new PointerEvent("pointermove", {...at, bubbles: true}));"""
@@ -217,6 +218,53 @@ def test_series_have_cards_and_channels(browser: Any, tmp_path: Path) -> None:
         "const s = document.getElementById('channel'); s.value = '2'; s.dispatchEvent(new Event('change'));"
     )
     assert browser.find_element("css selector", "#series-cards svg").get_attribute("innerHTML") != before
+    quiet(browser)
+
+
+def test_series_panels_share_their_scale(browser: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=(20, 1)) * (1 + 9 * (i % 2)) for i in range(60)]
+    opened(browser, tmp_path, some_data(n=60, attributes=(), prototypes=(), series=series, prototype_series=series[:6]))
+    read = "return [...document.querySelectorAll('#series-cards svg')].map(s => [...s.querySelectorAll('text')].map(t => t.textContent).join())"
+    assert len(set(browser.execute_script(read))) == 1
+    quiet(browser)
+
+
+def test_words_say_what_they_mean_on_focus_and_on_hovering(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data())
+    tip = browser.find_element("id", "tip")
+    for place in (".said .term", "#object-table thead th:nth-child(5) button", "#map-legend .term"):
+        browser.execute_script("document.querySelector(arguments[0]).focus({preventScroll: true})", place)
+        assert tip.is_displayed()
+        assert len(tip.text) > 30
+        browser.execute_script("document.activeElement.blur()")
+        assert not tip.is_displayed()
+    browser.execute_script(
+        "document.querySelector('.said .term').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))"
+    )
+    assert "belongs to this group" in tip.text
+    quiet(browser)
+
+
+def test_maps_have_one_scale_and_name_every_set(browser: Any, tmp_path: Path) -> None:
+    data = some_data(
+        n=300, c=9, points=np.random.default_rng(0).normal(size=(300, 2)) * [1, 3], prototypes=(), prototype_points=None
+    )
+    for width in (400, 1400):
+        opened(browser, tmp_path, data, width=width)
+        legend = browser.execute_script("return document.querySelectorAll('#map-legend button').length")
+        assert legend == len(np.unique(data.partition.masses.argmax(1)))
+        assert painted(browser, "map-canvas") > 500
+    quiet(browser)
+
+
+@pytest.mark.parametrize("count", [20, 2000])
+def test_the_mass_plot_opens_by_set(browser: Any, tmp_path: Path, count: int) -> None:
+    opened(browser, tmp_path, some_data(n=count))
+    assert browser.find_element("id", "order-set").get_attribute("aria-pressed") == "true"
+    height = browser.execute_script("return document.getElementById('mass-canvas').clientHeight")
+    width = browser.execute_script("return document.getElementById('mass-canvas').clientWidth")
+    assert painted(browser, "mass-canvas") > 0.4 * height * width  # bars, not lines
     quiet(browser)
 
 

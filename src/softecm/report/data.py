@@ -49,8 +49,12 @@ class Attribute:
 
     def at(self, coordinate: float, *, between: bool = True) -> str:
         """What lies at such a number, for reading."""
-        value: object = EPOCH + np.timedelta64(round(coordinate * DAY), "us") if self.kind == "date" else coordinate
-        return self.shown(value, between=between) if self.precision is not None else f"{coordinate:.4g}"
+        if self.precision is None:
+            return f"{coordinate:.4g}"
+        if self.kind == "date":
+            return self.shown(EPOCH + np.timedelta64(round(coordinate * DAY), "us"))
+        between = between and round(coordinate, self.precision.decimals) != coordinate
+        return self.shown(coordinate, between=between)
 
     def coordinates(self) -> FloatArray | None:
         """Its cells as numbers, nan where missing; None for words."""

@@ -117,7 +117,7 @@ def told_trait(trait: Trait, attribute: Attribute | None) -> str:
         return f"{name} around <b>{here}</b>"
     if trait.how == "far from":
         return f"{name} far from <b>{elsewhere}</b>"
-    return f"{name} {how} (<b>{here}</b>, elsewhere {elsewhere})"
+    return f"{name} {how}" + (f" (<b>{here}</b>, elsewhere {elsewhere})" if here != elsewhere else "")
 
 
 def _shown(value: float, attribute: Attribute | None) -> str:

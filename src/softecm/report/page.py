@@ -176,7 +176,7 @@ def _said(data: ReportData) -> str:
     head = "".join(f'<th scope="col">{term(word)}</th>' for word in counts)
     cells = "".join(f"<td>{_group(count)}</td>" for count in counts.values())
     note = f"Clearly: a {term('belief')} of at least {data.clear:g}. Rather: it leads the next by 0.1."
-    counted = table(f"<tr>{cells}</tr>", f"<tr>{head}</tr>", "Objects by what is said of them")
+    counted = table(f"<tr>{cells}</tr>", f"<tr>{head}</tr>", "Objects by what is said of them", "said")
     return f'{counted}<p class="note">{note}</p>'
 
 

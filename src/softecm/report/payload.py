@@ -24,7 +24,7 @@ MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left
 HEADINGS = ("set", "said", "mass", "doubt", "typical", "m(∅)", "distance", "prototype")  # that the script writes
 MOST_STEPS = 160
 MOST_MEMBERS = 24
-EDGE = (0.005, 0.995)
+EDGE = (0.02, 0.98)
 
 
 def payload(data: ReportData) -> Json:
@@ -100,7 +100,7 @@ def _window(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     low, high = finite.min(0), finite.max(0)
     if len(finite) > 200:
         inner = np.quantile(finite, EDGE, axis=0)
-        room = 0.4 * (inner[1] - inner[0])
+        room = 0.5 * (inner[1] - inner[0])
         low, high = np.maximum(low, inner[0] - room), np.minimum(high, inner[1] + room)
     return low, high
 

@@ -98,18 +98,21 @@ const hidden = new Set();
     g.setTransform(1, 0, 0, 1, 0, 0); g.clearRect(0, 0, canvas.width, canvas.height); g.drawImage(basePicture, 0, 0); g.setTransform(r, 0, 0, r, 0, 0);
     if (focus >= 0) { g.strokeStyle = ink(); g.lineWidth = 2; g.beginPath(); g.arc(px[focus], py[focus], base + 5, 0, 6.2832); g.stroke(); }
   };
+  const named = Boolean(D.axes[0]), below = named ? 30 : 0, left = named ? 46 : 0, [low, high] = D.window;
+  const spans = [high[0] - low[0] || 1, high[1] - low[1] || 1];
+  // One scale for both axes, in what the metric makes of them; units of 0 are free.
+  const [lx, ly] = [spans[0] * D.units[0], spans[1] * D.units[1]], free = !(lx > 0 && ly > 0);
   const draw = () => {
+    canvas.style.height = "";
+    if (!free) canvas.style.height = Math.round(Math.min(canvas.clientHeight, Math.max(220, (canvas.clientWidth - 2 * pad - left) * ly / lx + 2 * pad + below))) + "px";
     const [g, w, h] = prepare(canvas);
-    const named = Boolean(D.axes[0]), below = named ? 30 : 0, left = named ? 46 : 0, [low, high] = D.window;
-    const wide = w - 2 * pad - left, tall = h - 2 * pad - below, spans = [high[0] - low[0] || 1, high[1] - low[1] || 1];
-    // One scale for both axes, in what the metric makes of them; units of 0 are free.
-    const [lx, ly] = [spans[0] * D.units[0], spans[1] * D.units[1]], k = Math.min(wide / lx, tall / ly), free = !(lx > 0 && ly > 0);
+    const wide = w - 2 * pad - left, tall = h - 2 * pad - below, k = Math.min(wide / lx, tall / ly);
     const sx = free ? wide : k * lx, sy = free ? tall : k * ly;
     const X = (u) => pad + left + (wide - sx) / 2 + u / 65535 * sx, Y = (u) => pad + (tall - sy) / 2 + (1 - u / 65535) * sy;
     if (named) {
       g.fillStyle = soft(); g.strokeStyle = line(); g.lineWidth = 1; g.textBaseline = "middle";
       for (const [axis, span] of spans.entries()) {
-        const rough = span / 5, ten = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((f) => f * ten).find((f) => f >= rough);
+        const rough = span / Math.max(1, (axis ? sy / 48 : sx / 72)), ten = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((f) => f * ten).find((f) => f >= rough);
         for (let v = Math.ceil(low[axis] / step) * step; v <= high[axis] + step * 1e-9; v += step) {
           const u = (v - low[axis]) / span * 65535; g.beginPath();
           if (axis === 0) { g.moveTo(X(u), Y(65535)); g.lineTo(X(u), Y(0)); g.textAlign = "center"; g.fillText(number(+v.toPrecision(6)), X(u), Y(0) + 14); }

@@ -1,0 +1,133 @@
+"""Values as a reader wants them: dates, units, precision, order, meanings."""
+
+import base64
+import datetime as dt
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softecm import ECM, FocalSets, SoftECM, report
+from softecm.readers import Column, Written
+from softecm.report import Attribute, ReportData
+from softecm.report.payload import _column
+from softecm.report.terms import TERMS, term
+from softecm.report.tried import candidates_figure
+
+RNG = np.random.default_rng(1)
+GROUP = np.repeat([0, 1], 20)
+TABLE = pd.DataFrame(
+    {
+        "noise": RNG.normal(size=40).round(2),
+        "bought": [dt.date(2020 + 3 * int(g), 1 + i % 12, 1 + i % 28) for i, g in enumerate(GROUP)],
+        "price": (100 + 80 * GROUP + RNG.normal(0, 5, 40)).round(1),
+        "kind": [["plain", "fancy"][g] for g in GROUP],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def page() -> ReportData:
+    columns = [
+        Column("price", "number", "80.0 to 190.0", 0, "in €", Written(unit="€")),
+        Column("note", "left out", "free text"),
+    ]
+    model = SoftECM(2, metric="mixed", n_init=2, random_state=0).fit(TABLE)
+    return report.build(model, TABLE, columns=columns)
+
+
+def headings(html: str) -> list[str]:
+    table = html.split('<caption class="sr">Prototypes of the sets')[1].split("</thead>")[0]
+    return re.findall(r'<th scope="col" dir="auto">(.*?)</th>', table)
+
+
+def test_dates_are_dates_everywhere(page: ReportData) -> None:
+    bought = next(a for a in page.attributes if a.name == "bought")
+    assert bought.kind == "date"
+    assert re.search(r'<span class="num">202\d-\d\d-\d\d</span><span class="rule"', page.html)
+    assert re.search(r"bought</em> (later|earlier) \(<b>20\d\d-\d\d-\d\d</b>", page.html)
+    facts = json.loads(page.html.split('id="data">')[1].split("</script>")[0])
+    levels = next(c["levels"] for c in facts["columns"] if c["name"] == "bought")
+    assert levels == sorted({str(day) for day in TABLE["bought"]})
+
+
+def test_numbers_have_their_unit(page: ReportData) -> None:
+    assert re.search(r'<span class="num">\d+\.\d+ €</span>', page.html)
+    parts = [part for e in page.explanations.values() for part in e.parts if part.name == "price"]
+    assert parts
+    assert all(re.fullmatch(r"\d+\.\d €", part.value) for part in parts)
+
+
+def test_columns_that_distinguish_come_first(page: ReportData) -> None:
+    assert headings(page.html)[-1] == "noise"
+    assert set(headings(page.html)) == set(TABLE)
+
+
+def test_what_each_group_is_is_said(page: ReportData) -> None:
+    told = page.html.split("What each group is")[1].split("</ul>")[0]
+    assert 'more often <b dir="auto">plain</b> (100%, elsewhere 0%)' in told
+    assert "noise" not in told
+
+
+def test_columns_are_listed_with_what_they_were_taken_as(page: ReportData) -> None:
+    told = page.html.split('<section id="taken"')[1].split("</section>")[0]
+    assert "in €; a difference of" in told
+    assert "free text" in told
+    own = report.build(SoftECM(2, metric="mixed", n_init=1, random_state=0).fit(TABLE), TABLE)
+    assert [(c.name, c.kind) for c in own.columns] == [
+        ("noise", "number"), ("bought", "date"), ("price", "number"), ("kind", "category"),
+    ]  # fmt: skip
+    assert own.columns[3].detail in ("plain, fancy", "fancy, plain")
+    assert own.columns[1].detail == f"{min(TABLE['bought'])} to {max(TABLE['bought'])}"
+
+
+@pytest.mark.parametrize(("values", "key"), [([20231231.0, 20240101.0], "wide"), ([1.25, 3.5], "numbers")])
+def test_no_digit_of_a_cell_is_lost_on_the_way_to_the_page(values: list[float], key: str) -> None:
+    from softecm._precision import Precision
+
+    packed = _column(Attribute("x", "number", np.array(values), Precision.of(values)))
+    found = np.frombuffer(base64.b64decode(str(packed[key])), "<f8" if key == "wide" else "<f4")
+    assert [f"{v:.{packed['decimals']}f}" for v in found] == [f"{v:.{packed['decimals']}f}" for v in values]
+
+
+def test_a_plane_has_the_scale_of_its_metric() -> None:
+    X = np.column_stack([RNG.normal(0, 1, 40) + 9 * GROUP, RNG.normal(0, 3, 40)])
+    assert report.build(ECM(2, random_state=0).fit(X), X).axis_units == (1.0, 1.0)
+    slim = X * [1000.0, 1.0]
+    assert report.build(ECM(2, random_state=0).fit(slim), slim).axis_units == (0.0, 0.0)
+    mixed = SoftECM(2, metric="mixed", n_init=1, random_state=0).fit(slim)
+    ux, uy = report.build(mixed, slim).axis_units
+    np.testing.assert_allclose(ux * slim[:, 0].std(), uy * slim[:, 1].std(), rtol=0.1)
+
+
+def test_candidates_are_a_figure() -> None:
+    figure = candidates_figure({2: 0.1, 3: 0.5, 4: None, 5: 0.2}, 3)
+    assert figure.count("<circle") == 3
+    assert "0.5, taken" in figure
+    assert "4 groups: merged or empty" in figure
+    candidates_figure({2: None, 3: None}, 2)
+    candidates_figure({2: 1.0}, 2)
+
+
+def test_every_heading_of_the_tables_has_a_meaning(page: ReportData) -> None:
+    for word in ("clearly", "rather", "undecided", "between", "nowhere", "belief", "mass", "set", "doubt", "prototype"):
+        assert f'data-tip="{TERMS[word]}">' in page.html.replace("&#x27;", "'")
+    assert term("<x>") == "&lt;x&gt;"
+    for parameter in SoftECM().get_params():
+        assert parameter in TERMS or parameter in ("callback", "verbose", "warm_start", "n_jobs")
+
+
+def test_prototypes_of_objects_that_are_gone_keep_their_dates() -> None:
+    model = SoftECM(2, metric="mixed", n_init=1, random_state=0).fit(TABLE)
+    gone = report.build(model, None, partition=model.partition_)
+    assert gone.profiles is None
+    assert re.search(r'<span class="num">202\d-\d\d-\d\d</span></td>', gone.html)
+
+
+def test_without_pairs_no_union_is_spoken_of() -> None:
+    X: Any = RNG.normal(size=(12, 2))
+    model = SoftECM(2, focal_sets=FocalSets.up_to(2, 1), n_init=1, random_state=0).fit(X)
+    assert "A union such as" not in report.build(model, X).html
