@@ -225,7 +225,7 @@ def test_series_panels_share_their_scale(browser: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     series = [rng.normal(size=(20, 1)) * (1 + 9 * (i % 2)) for i in range(60)]
     opened(browser, tmp_path, some_data(n=60, attributes=(), prototypes=(), series=series, prototype_series=series[:6]))
-    read = "return [...document.querySelectorAll('#series-cards svg')].map(s => [...s.querySelectorAll('text')].map(t => t.textContent).join())"
+    read = "return [...document.querySelectorAll('#series-cards svg')].map(s => s.textContent)"
     assert len(set(browser.execute_script(read))) == 1
     quiet(browser)
 
@@ -246,10 +246,8 @@ def test_words_say_what_they_mean_on_focus_and_on_hovering(browser: Any, tmp_pat
     quiet(browser)
 
 
-def test_maps_have_one_scale_and_name_every_set(browser: Any, tmp_path: Path) -> None:
-    data = some_data(
-        n=300, c=9, points=np.random.default_rng(0).normal(size=(300, 2)) * [1, 3], prototypes=(), prototype_points=None
-    )
+def test_maps_name_every_set_at_any_size(browser: Any, tmp_path: Path) -> None:
+    data = some_data(n=300, c=9, prototypes=(), prototype_points=None)
     for width in (400, 1400):
         opened(browser, tmp_path, data, width=width)
         legend = browser.execute_script("return document.querySelectorAll('#map-legend button').length")
