@@ -93,7 +93,7 @@ def _profiles(data: ReportData, counts: IntArray) -> str:
         if not told:
             told = '<span class="soft">nothing stands out</span>'
             if not any(trait.group == labels[j] for trait in data.profiles):
-                told = '<span class="soft">too few objects to say</span>'
+                told = '<span class="soft">too few to say</span>'
         head = f"<b>{_set_name(data, j)}</b><small>{number_of(int(counts[j]), data.noun)}</small>"
         lines.append(f"<li><div>{head}</div><div>{told}</div></li>")
     if not lines:
@@ -105,8 +105,7 @@ def _profiles(data: ReportData, counts: IntArray) -> str:
 def told_trait(trait: Trait, attribute: Attribute | None) -> str:
     """What distinguishes a group in one column, in the column's own precision and unit."""
     name = f'<em dir="auto">{escape(trait.column)}</em>'
-    dated = attribute is not None and attribute.kind == "date"
-    how = {"higher": "later", "lower": "earlier"}.get(trait.how, trait.how) if dated else trait.how
+    how = in_time(trait.how) if attribute is not None and attribute.kind == "date" else trait.how
     if math.isnan(trait.here):
         return f"{name} {how}"
     if trait.category is not None:
@@ -118,6 +117,11 @@ def told_trait(trait: Trait, attribute: Attribute | None) -> str:
     if trait.how == "far from":
         return f"{name} far from <b>{elsewhere}</b>"
     return f"{name} {how}" + (f" (<b>{here}</b>, elsewhere {elsewhere})" if here != elsewhere else "")
+
+
+def in_time(how: str) -> str:
+    """How dates differ."""
+    return {"higher": "later", "lower": "earlier"}.get(how, how)
 
 
 def _shown(value: float, attribute: Attribute | None) -> str:

@@ -11,6 +11,7 @@ from softecm.readers.base import Column
 from softecm.report.asked import Model
 from softecm.report.data import Explanation, Part, ReportData
 from softecm.report.fit import warnings
+from softecm.report.groups import in_time
 from softecm.report.places import mass_map
 
 HIDDEN = (
@@ -46,7 +47,7 @@ def hidden(data: ReportData, model: Model) -> ReportData:
         parameters=plain_parameters(model, data.parameters),
         reading={},
         columns=without_details(data.columns),
-        profiles=None if data.profiles is None else _directions(data.profiles),
+        profiles=None if data.profiles is None else _directions(data.profiles, _dates(data)),
         warnings=own_warnings(model, data.warnings),
         code="",
         values=False,
@@ -80,11 +81,18 @@ def plain_parameters(model: Model, told: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in told.items() if name in known}
 
 
-def _directions(profiles: Profiles) -> Profiles:
+def _dates(data: ReportData) -> set[str]:
+    return {attribute.name for attribute in data.attributes if attribute.kind == "date"}
+
+
+def _directions(profiles: Profiles, dates: set[str]) -> Profiles:
     """Which columns distinguish each group, without saying by what."""
-    return Profiles(tuple(_direction(trait) for trait in profiles.traits), profiles.sizes)
+    return Profiles(tuple(_direction(trait, dates) for trait in profiles.traits), profiles.sizes)
 
 
-def _direction(trait: Trait) -> Trait:
-    how = "differs" if trait.category is not None or trait.how in ("around", "far from") else trait.how
+def _direction(trait: Trait, dates: set[str]) -> Trait:
+    if trait.category is not None or trait.how in ("around", "far from"):
+        how = "differs"
+    else:
+        how = in_time(trait.how) if trait.column in dates else trait.how
     return replace(trait, here=math.nan, elsewhere=math.nan, category=None, how=how)

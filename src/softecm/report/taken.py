@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DAY = 86_400e6  # in microseconds
 MANY = 60  # columns, beyond which neighbours of one kind share a line
+HEADS = ("Column", "Taken as", "Values", "Why", "Missing")
 SHOWN = 4  # categories that are named
 HELD = {"number": "numbers", "date": "dates", "category": "categories"}
 
@@ -74,20 +75,25 @@ def section_taken(data: ReportData) -> str:
         return ""
     body = ""
     if data.columns:
-        rows = "".join(
-            f'<tr><th scope="row" dir="auto">{escape(name)}</th>'
-            + "".join(f'<td dir="auto">{escape(cell)}</td>' for cell in cells)
-            + "</tr>"
-            for name, *cells in columns_shown(data.columns)
-        )
-        names = ("Column", "Taken as", "Values", "Why", "Missing")
-        head = "".join(f'<th scope="col">{name}</th>' for name in names)
-        body += table(rows, f"<tr>{head}</tr>", "Columns and what each was taken as", "taken")
+        body += _columns(columns_shown(data.columns))
     if data.reading:
         body += "<h3>How the file was read</h3>" + pairs(data.reading, "How the file was read")
     reason = data.parameters.get("metric_reason", "")
     lead = f"Metric: {escape(data.parameters['metric'])} ({escape(reason)})." if reason else ""
     return section("taken", "What was taken how", body, lead)
+
+
+def _columns(shown: Sequence[Sequence[str]]) -> str:
+    """A line a column; what is empty for all of them is left out."""
+    kept = [j for j in range(1, len(HEADS)) if any(line[j] for line in shown)]
+    rows = "".join(
+        f'<tr><th scope="row" dir="auto">{escape(line[0])}</th>'
+        + "".join(f'<td dir="auto">{escape(line[j])}</td>' for j in kept)
+        + "</tr>"
+        for line in shown
+    )
+    head = "".join(f'<th scope="col">{HEADS[j]}</th>' for j in (0, *kept))
+    return table(rows, f"<tr>{head}</tr>", "Columns and what each was taken as", "taken")
 
 
 def columns_shown(columns: Sequence[Column]) -> list[tuple[str, str, str, str, str]]:
