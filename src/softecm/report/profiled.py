@@ -12,7 +12,7 @@ from softecm.report.objects import every
 from softecm.report.telling import telling
 
 MOST_COMPARED, FEWEST_COMPARED = 4_000, 500  # objects by which groups are told apart
-WORK = 1.2e6  # of objects, columns and groups together
+WORK = 6e5  # of objects, columns and groups together
 
 
 def profiled(data: ReportData) -> Profiles | None:
