@@ -12,7 +12,7 @@ from softecm.report.asked import Model
 from softecm.report.data import Explanation, Part, ReportData
 from softecm.report.fit import warnings
 from softecm.report.groups import in_time
-from softecm.report.places import mass_map
+from softecm.report.thin import guessed_map
 
 HIDDEN = (
     "Cells, names and prototypes are left out of this report, as was asked for: places are guessed from the masses, and "
@@ -32,7 +32,7 @@ def hidden(data: ReportData, model: Model) -> ReportData:
     return replace(
         data,
         ids=[str(i + 1) for i in range(len(data.partition))],
-        points=mass_map(model, drawn).points,
+        points=guessed_map(model, drawn).points,
         distances=None,
         attributes=(),
         prototypes=(),

@@ -8,12 +8,12 @@ import numpy as np
 
 from softecm.belief import CredalPartition
 from softecm.distances.blocks import distances_of
-from softecm.report.asked import Comparing, Data, FloatArray
+from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing
 from softecm.report.chosen import IntArray
 from softecm.report.data import Attribute
 from softecm.report.embedding import landmark_mds
 from softecm.report.objects import Columns
-from softecm.report.places import GUESSED, Map
+from softecm.report.places import GUESSED, Map, mass_map
 from softecm.spaces.sparse import is_sparse
 
 MOST_TERMS = 30
@@ -56,3 +56,11 @@ def thin_map(model: Comparing, drawn: CredalPartition) -> Map:
     between = distances_of(fitted.metric, centers, centers).double().numpy()
     stars = focal.membership / focal.cardinalities[:, None] @ landmark_mds(between, between)
     return Map(drawn.masses[:, 1:] @ stars, stars, note=GUESSED)
+
+
+def guessed_map(model: Model, drawn: CredalPartition) -> Map:
+    """Places from masses alone, whether the prototypes of sets are written down or not."""
+    fitted = comparing(model)
+    if fitted is not None and fitted.model_.space.wide:
+        return thin_map(fitted, drawn)
+    return mass_map(model, drawn)

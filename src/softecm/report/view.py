@@ -14,7 +14,7 @@ from softecm.report.data import Explanation
 from softecm.report.objects import Columns, columns_of, prototype_series, series_of, take, unknown_columns
 from softecm.report.places import Map, dissimilarity_map, mass_map, metric_map, plane_map
 from softecm.report.reasons import Attributes, Stretches, Teller, explanations
-from softecm.report.thin import thin_columns, thin_map
+from softecm.report.thin import guessed_map, thin_columns, thin_map
 from softecm.spaces.sparse import is_sparse
 
 MOST_SERIES = 3_000
@@ -103,10 +103,8 @@ def is_square(D: FloatArray) -> bool:
 def _without_objects(model: Model, partition: CredalPartition, rows: IntArray, names: Sequence[str] | None) -> View:
     """What can be drawn without the objects: the sets, and places guessed from masses."""
     fitted = comparing(model)
-    if fitted is not None and fitted.model_.space.wide:
-        return View(rows, thin_map(fitted, partition[rows])._replace(note=GONE))
-    drawn = mass_map(model, partition[rows])._replace(note=GONE)
-    if fitted is None or pairwise(model):
+    drawn = guessed_map(model, partition[rows])._replace(note=GONE)
+    if fitted is None or pairwise(model) or fitted.model_.space.wide:
         return View(rows, drawn)
     if of_series(model):
         return View(rows, drawn, prototype_series=prototype_series(fitted))
