@@ -286,6 +286,16 @@ def test_paper_is_white_whatever_the_theme(browser: Any, tmp_path: Path) -> None
     quiet(browser)
 
 
+def test_paper_is_wide_enough_for_the_prototypes(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path, some_data(columns=30), width=760)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
+    width = browser.execute_script("return document.documentElement.scrollWidth")
+    noted = browser.execute_script("return getComputedStyle(document.querySelector('.on-paper')).display")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    assert width <= 760
+    assert noted == "block"
+
+
 def test_focus_order_reaches_every_control(browser: Any, tmp_path: Path) -> None:
     opened(browser, tmp_path, some_data())
     unnamed = browser.execute_script(

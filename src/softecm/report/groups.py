@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_SETS = 40
 MOST_TRAITS = 5
+ON_PAPER = 10  # columns that a printed page has room for, as in report.css
 
 
 def groups(data: ReportData) -> str:
@@ -157,7 +158,8 @@ def _prototypes(data: ReportData, shown: Sequence[int], counts: IntArray) -> str
     first = f'<th scope="col">{term("Set", "set")}</th><th scope="col">Objects</th>'
     shown_table = table("".join(rows), f"<tr>{first}{head}</tr>", "Prototypes of the sets", "prototypes")
     lead = f'<h3>Prototypes</h3><p class="lead">{_prototypes_lead(data)}</p>'
-    return f"{lead}{shown_table}" + (f'<p class="note">{note}</p>' if left > 0 else "")
+    paper = f'<p class="note on-paper">On paper: the first {ON_PAPER} columns.</p>' if len(chosen) > ON_PAPER else ""
+    return f"{lead}{shown_table}{paper}" + (f'<p class="note">{note}</p>' if left > 0 else "")
 
 
 def _prototypes_lead(data: ReportData) -> str:
