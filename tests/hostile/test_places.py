@@ -17,7 +17,7 @@ import pytest
 from problems import DEEP
 from softecm import ECM, CredalPartition, SoftECM, report
 from softecm._warnings import CheckpointWarning
-from softecm.cli import cluster, demo, main, predict, redraw, reproduce
+from softecm.cli import cluster, demo, main, outcome, predict, redraw, reproduce
 from softecm.datasets import load_diamond
 from softecm.files import WriteError, atomic, folders, journal, places, stale, write_bytes
 from softecm.selection import sweep, sweeping
@@ -267,7 +267,7 @@ def test_a_fault_of_ours_while_writing_keeps_what_is_finished(
     def broken(*a: Any, **k: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(report, "build", broken)
+    monkeypatch.setattr(outcome, "build", broken)
     code, told = run("cluster", "data.csv", "-c", 2, "--n-init", 1, "-q", "-o", "out")
     (folder,) = spare.iterdir()
     assert code == 1
@@ -318,9 +318,11 @@ def test_errors_name_the_wanted_path(tmp_path: Path, hostile_case: Callable[[], 
     assert not os.listdir(tmp_path)
 
 
-def test_a_report_on_fewer_objects_says_so_and_a_partition_of_others_is_refused(tmp_path: Path) -> None:
+def test_a_report_on_fewer_objects_is_asked_for_and_a_partition_of_others_is_refused(tmp_path: Path) -> None:
     model = ECM(2, delta=5.0, random_state=0).fit(X)
-    page = report.build(model, X[:5])
+    with pytest.raises(ValueError, match=r"X has 5 objects and the fit had 12\. Give the objects of the fit, or say"):
+        report.build(model, X[:5])
+    page = report.build(model, X[:5], partition=model.predict_partition(X[:5]))
     assert len(page.partition) == 5
     assert "The fit had 12 objects and these are 5: where they belong is predicted by the model." in page.warnings
     with pytest.raises(ValueError, match="for each of the 5 objects of X; got 12"):
