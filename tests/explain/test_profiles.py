@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from softecm import CredalPartition, FocalSets
 from softecm.explain import profile
@@ -102,10 +103,21 @@ def test_frames_and_words(rng):
     assert told[0].group == "ω1"
 
 
+def test_dates_are_told_as_dates(rng):
+    days = pd.to_datetime("2020-03-01") + pd.to_timedelta(
+        np.r_[rng.integers(0, 9, 20), rng.integers(400, 409, 20)], "D"
+    )
+    told = str(profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), pd.DataFrame({"since": days})))
+    assert "ω1 (20 objects): since earlier (2020-03-0" in told
+    assert "since later (2021-04-" in told
+
+
 def test_bad_input_is_refused_in_a_sentence():
     p = CredalPartition.from_hard([0, 1, 0, 1, 0, 1])
     with pytest.raises(ValueError, match="X must hold the partition's 6 objects, in their order; got 2"):
         profile(p, np.zeros((2, 1)))
+    with pytest.raises(TypeError, match="got a sparse matrix"):
+        profile(p, sparse.csr_array(np.eye(6)))
     with pytest.raises(ValueError, match="level must be a number above 0 and below 1; got 95"):
         profile(p, np.zeros((6, 1)), level=95)
     with pytest.raises(ValueError, match="columns must have one name a column, 1; got 2"):

@@ -14,7 +14,7 @@ Command = Callable[..., None]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, nothing else.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace the results in an existing folder.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace results that are there already.")]
 
 FILE, FIT, OUT = "How the file is read", "How groups are looked for", "What is written"
 

@@ -19,7 +19,8 @@ from softecm.spaces.tables import read_table
 FEWEST = 3  # objects of a group, and with a value in a column, for anything to be said
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
 STRETCHES = 8  # parts that a series is cut into
-NUMBERS = ("number", "date", "datetime", "duration")
+DATES = ("date", "datetime")
+NUMBERS = ("number", "duration", *DATES)
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Trait:
         Medians of numbers, shares of a category.
     category : object
         Whose share it is; None for numbers.
+    date : bool
+        Whether ``here`` and ``elsewhere`` are microseconds since 1970; ``print`` shows the dates.
     distinguishes : bool
         Whether the interval leaves out 0 and the effect is large enough.
     """
@@ -52,15 +55,24 @@ class Trait:
     elsewhere: float
     category: object = None
     distinguishes: bool = True
+    date: bool = False
 
     def __str__(self) -> str:
         if self.category is not None:
             return f"{self.column} {self.how} {self.category} ({self.here:.0%}, elsewhere {self.elsewhere:.0%})"
+        here, elsewhere = self._told(self.here), self._told(self.elsewhere)
         if self.how == "around":
-            return f"{self.column} around {self.here:.4g}"
+            return f"{self.column} around {here}"
         if self.how == "far from":
-            return f"{self.column} far from {self.elsewhere:.4g}"
-        return f"{self.column} {self.how} ({self.here:.4g}, elsewhere {self.elsewhere:.4g})"
+            return f"{self.column} far from {elsewhere}"
+        how = {"higher": "later", "lower": "earlier"}[self.how] if self.date else self.how
+        return f"{self.column} {how} ({here}, elsewhere {elsewhere})"
+
+    def _told(self, value: float) -> str:
+        """A median for reading: a date, or four digits, all of those before the point."""
+        if self.date:
+            return str(np.datetime64(round(value), "us").astype("datetime64[D]"))
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 @dataclass(frozen=True)
@@ -178,6 +190,7 @@ class _Numbers:
 
     name: str
     values: FloatArray
+    date: bool = False
     tests = 3
 
     def __len__(self) -> int:
@@ -196,7 +209,7 @@ class _Numbers:
         for effect, name in ((near, "around"), (far, "far from")):
             if effect.size > best.size + CLEARER:
                 best, how = effect, name
-        return Trait(group, self.name, how, *best, middle, elsewhere)
+        return Trait(group, self.name, how, *best, middle, elsewhere, date=self.date)
 
 
 @dataclass(frozen=True)
@@ -247,6 +260,10 @@ def _measured(X: Any, names: Sequence[str] | None) -> list[_Numbers | _Words]:
         return _stretches(list(X), names)
     if isinstance(X, list | tuple) and X and all(isinstance(one, np.ndarray) and one.ndim in (1, 2) for one in X):
         return _stretches([one.reshape(len(one), -1) for one in X], names)
+    if hasattr(X, "tocsr"):
+        raise TypeError(
+            "X must be a table or series; got a sparse matrix. Give the columns to look at, X[:, columns].toarray()."
+        )
     table = read_table(X)
     given = [str(cells.name) for cells in table.columns] if names is None else [str(name) for name in names]
     if len(given) != len(table.columns):
@@ -256,7 +273,7 @@ def _measured(X: Any, names: Sequence[str] | None) -> list[_Numbers | _Words]:
 
 def _column(name: str, cells: Cells) -> _Numbers | _Words:
     if cells.kind in NUMBERS:
-        return _Numbers(name, cells.numbers(cells.kind))
+        return _Numbers(name, cells.numbers(cells.kind), cells.kind in DATES)
     codes: dict[object, int] = {}
     values = [value for _, part in cells.chunks() for value in part]
     coded = [-1 if value is None else codes.setdefault(value, len(codes)) for value in values]
