@@ -201,7 +201,8 @@ def test_alignments_refuse_what_does_not_fit(call, hostile_case):
 
 def test_a_table_with_stray_codes_is_refused(hostile_case):
     from softecm.distances import Mixed
-    from softecm.spaces.tables import Table, read_table
+    from softecm.spaces.raw import read_table
+    from softecm.spaces.tables import Table
 
     raw = read_table(np.array([["a", 1.0], ["b", 2.0], ["a", 3.0]], dtype=object))
     space = Table().fit(raw, dtype=torch.float64)

@@ -272,6 +272,14 @@ def test_codes_keep_their_zeros(tmp_path: Path) -> None:
     rows = [f"{('01067', '80331')[i % 2]},{i / 7:.2f}" for i in range(20)]
     found = loaded(tmp_path, ["zip,x", *rows])
     assert found.data["zip"].tolist()[:2] == ["01067", "80331"]
+    phones = [f"{('030123', '01711234')[i % 2]},{i / 7:.2f}" for i in range(20)]
+    assert kinds(loaded(tmp_path, ["phone,x", *phones]))["phone"] == "category"
+
+
+def test_counts_may_have_zeros_before_them(tmp_path: Path) -> None:
+    rows = [f"{f'{i % 13:02d}' if i % 13 else '0'},{i / 7:.2f}" for i in range(40)]
+    found = loaded(tmp_path, ["years,x", *rows])
+    assert (kinds(found)["years"], found.data["years"].max()) == ("number", 12)
 
 
 def test_years_may_name_columns(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from softecm.distances import Mixed
 from softecm.distances.base import Moments
 from softecm.spaces.columns import CategoryColumn
+from softecm.spaces.raw import read_table
 from softecm.spaces.series import Lengths
-from softecm.spaces.tables import Table, TableOptions, read_table
+from softecm.spaces.tables import Table, TableOptions
 
 
 def in_blocks(space, frame, n_blocks, weights=None):

@@ -129,15 +129,6 @@ class CredalPartition(RoughSets, Combining):
         masses = np.column_stack([np.zeros(len(shares)), valid(shares, "memberships")])
         return cls._trusted(masses, FocalSets.up_to(shares.shape[1], 1))
 
-    @classmethod
-    def _trusted(cls, masses: FloatArray, focal_sets: FocalSets) -> CredalPartition:
-        """From an array that is valid and ours to keep."""
-        masses.flags.writeable = False
-        partition = object.__new__(cls)
-        object.__setattr__(partition, "masses", masses)
-        object.__setattr__(partition, "focal_sets", focal_sets)
-        return partition
-
     # ------------------------------------------------------------------ as a value
 
     @property

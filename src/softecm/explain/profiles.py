@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._frames import make_frame
+from softecm._precision import Precision
 from softecm.belief import CredalPartition
 from softecm.explain.effects import Effect, FloatArray, cliffs_delta, quantile
 from softecm.spaces.columns import Cells
-from softecm.spaces.tables import read_table
+from softecm.spaces.raw import read_table
 
 FEWEST = 3  # objects of a group, and with a value in a column, for anything to be said
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
@@ -39,10 +40,10 @@ class Trait:
         Medians of numbers, shares of a category.
     category : object
         Whose share it is; None for numbers.
-    date : bool
-        Whether ``here`` and ``elsewhere`` are microseconds since 1970; ``print`` shows the dates.
     distinguishes : bool
         Whether the interval leaves out 0 and the effect is large enough.
+    precision : Precision
+        How ``here`` and ``elsewhere`` are shown. Those of dates are microseconds since 1970.
     """
 
     group: str
@@ -55,7 +56,7 @@ class Trait:
     elsewhere: float
     category: object = None
     distinguishes: bool = True
-    date: bool = False
+    precision: Precision = field(default_factory=Precision)
 
     def __str__(self) -> str:
         if self.category is not None:
@@ -65,14 +66,16 @@ class Trait:
             return f"{self.column} around {here}"
         if self.how == "far from":
             return f"{self.column} far from {elsewhere}"
-        how = {"higher": "later", "lower": "earlier"}[self.how] if self.date else self.how
+        how = in_time(self.how) if self.precision.moment else self.how
         return f"{self.column} {how} ({here}, elsewhere {elsewhere})"
 
     def _told(self, value: float) -> str:
-        """A median for reading: a date, or four digits, all of those before the point."""
-        if self.date:
-            return str(np.datetime64(round(value), "us").astype("datetime64[D]"))
-        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return self.precision.mean(np.datetime64(round(value), "us") if self.precision.moment else value)
+
+
+def in_time(how: str) -> str:
+    """How dates differ."""
+    return {"higher": "later", "lower": "earlier"}.get(how, how)
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,7 @@ class _Numbers:
 
     name: str
     values: FloatArray
-    date: bool = False
+    precision: Precision
     tests = 3
 
     def __len__(self) -> int:
@@ -209,7 +212,7 @@ class _Numbers:
         for effect, name in ((near, "around"), (far, "far from")):
             if effect.size > best.size + CLEARER:
                 best, how = effect, name
-        return Trait(group, self.name, how, *best, middle, elsewhere, date=self.date)
+        return Trait(group, self.name, how, *best, middle, elsewhere, precision=self.precision)
 
 
 @dataclass(frozen=True)
@@ -248,9 +251,7 @@ def _traits(
     """Of one group, the strongest first."""
     errors = quantile(level, sum(column.tests for column in measured))
     found = [trait for column in measured if (trait := column.trait(group, inside, errors)) is not None]
-    judged = [
-        Trait(**{**vars(trait), "distinguishes": bool(trait.low > 0 and trait.effect >= least)}) for trait in found
-    ]
+    judged = [replace(trait, distinguishes=trait.low > 0 and trait.effect >= least) for trait in found]
     return sorted(judged, key=lambda trait: (not trait.distinguishes, -trait.effect))
 
 
@@ -273,11 +274,17 @@ def _measured(X: Any, names: Sequence[str] | None) -> list[_Numbers | _Words]:
 
 def _column(name: str, cells: Cells) -> _Numbers | _Words:
     if cells.kind in NUMBERS:
-        return _Numbers(name, cells.numbers(cells.kind), cells.kind in DATES)
+        numbers = cells.numbers(cells.kind)
+        return _Numbers(name, numbers, Precision.of(_moments(numbers) if cells.kind in DATES else numbers))
     codes: dict[object, int] = {}
-    values = [value for _, part in cells.chunks() for value in part]
-    coded = [-1 if value is None else codes.setdefault(value, len(codes)) for value in values]
+    words = [word for _, part in cells.chunks() for word in part]
+    coded = [-1 if word is None else codes.setdefault(word, len(codes)) for word in words]
     return _Words(name, np.array(coded, dtype=np.int64), tuple(codes))
+
+
+def _moments(values: FloatArray) -> NDArray[np.datetime64]:
+    """Microseconds since 1970 as dates."""
+    return np.where(np.isnan(values), np.iinfo(np.int64).min, np.nan_to_num(values)).astype(np.int64).view("M8[us]")
 
 
 def _stretches(series: Sequence[FloatArray], names: Sequence[str] | None) -> list[_Numbers | _Words]:
@@ -300,9 +307,10 @@ def _stretches(series: Sequence[FloatArray], names: Sequence[str] | None) -> lis
             known = np.isfinite(piece)
             count = known.sum(0)
             means[i, part] = np.where(count > 0, np.where(known, piece, 0.0).sum(0) / np.maximum(count, 1), np.nan)
+    precisions = [Precision.of(means[..., c].ravel()) for c in range(channels)]
     percent = [f"{part / STRETCHES:.0%}–{(part + 1) / STRETCHES:.0%} of the time" for part in range(STRETCHES)]
     return [
-        _Numbers(f"{called[c]} at {percent[part]}".removeprefix(" at "), means[:, part, c])
+        _Numbers(f"{called[c]} at {percent[part]}".removeprefix(" at "), means[:, part, c], precisions[c])
         for c in range(channels)
         for part in range(STRETCHES)
     ]

@@ -21,7 +21,7 @@ from softecm.readers.dates import (
     read_dates,
     whole_numbers_as_dates,
 )
-from softecm.readers.numbers import Ambiguous, Numbers, how_written, read_numbers, signs, told
+from softecm.readers.numbers import Ambiguous, Numbers, are_codes, how_written, read_numbers, signs, told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -302,7 +302,8 @@ def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fol
             f"--categorical {short(name)} keeps them apart."
         )
         words = alike
-    why = "as asked" if asked else f"text, {words.nunique()} different"
+    taken = "codes that begin with 0" if are_codes(words.dropna()) else "text"
+    why = "as asked" if asked else f"{taken}, {words.nunique()} different"
     column_found = Column(name, "category", shown(words), gaps, why, Written(words=spellings) if spellings else None)
     return Understood(words, column_found, tuple(remark for remark in remarks if remark))
 

@@ -160,6 +160,14 @@ def evidence_of(cells: Iterable[str]) -> set[str]:
     return {sign for cell in cells if (one := spelled(cell)) is not None and len(sign := one.evidence) == 1}
 
 
+def are_codes(cells: Iterable[str]) -> bool:
+    """Whether digits with leading zeros are codes: all equally long, or all with a zero; 0, 01, …, 12 counts something."""
+    digits = {cell.strip() for cell in cells}
+    digits = {cell for cell in digits if cell.isascii() and cell.isdigit()}
+    zeros = {cell for cell in digits if re.fullmatch(CODE, cell)}
+    return bool(zeros) and (zeros == digits or len({len(cell) for cell in digits}) == 1)
+
+
 def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> Numbers | None:
     """A column of text as numbers; None where too few of its cells are.
 
@@ -178,7 +186,7 @@ def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> 
     import pandas as pd
 
     filled = as_text(column)
-    if filled.str.fullmatch(CODE).any():
+    if are_codes(filled):
         return None
     found = {text: one for text in filled.unique() if (one := spelled(text)) is not None}
     unit = _unit(filled, found)

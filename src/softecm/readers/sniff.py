@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from softecm.readers.base import ReadError, own_names
-from softecm.readers.numbers import CODE, signs, spelled
+from softecm.readers.numbers import are_codes, signs, spelled
 
 SAMPLE = 1 << 18
 SAMPLE_ROWS = 500
@@ -132,9 +132,8 @@ def sniff(
 
 def _codes(rows: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[str, ...]:
     """Columns of digits with leading zeros, which a number would lose."""
-    begin = [row for row in rows if len(row) == len(names)]
-    found = {j for row in begin for j, cell in enumerate(row) if cell[:1] == "0" and re.fullmatch(CODE, cell.strip())}
-    return tuple(names[j] for j in sorted(found))
+    columns = zip(*(row for row in rows if len(row) == len(names)), strict=True)
+    return tuple(name for name, cells in zip(names, columns, strict=False) if are_codes(cells))
 
 
 def _check_signs(decimal: str | None, thousands: str | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softecm.explain.profiles import in_time
 from softecm.figures.colours import set_colors
 from softecm.report.chosen import IntArray
 from softecm.report.markup import as_float, as_number, section, table
@@ -118,11 +119,6 @@ def told_trait(trait: Trait, attribute: Attribute | None) -> str:
     if trait.how == "far from":
         return f"{name} far from <b>{elsewhere}</b>"
     return f"{name} {how}" + (f" (<b>{here}</b>, elsewhere {elsewhere})" if here != elsewhere else "")
-
-
-def in_time(how: str) -> str:
-    """How dates differ."""
-    return {"higher": "later", "lower": "earlier"}.get(how, how)
 
 
 def _shown(value: float, attribute: Attribute | None) -> str:

@@ -15,8 +15,8 @@ from softecm._precision import Precision, moment
 from softecm.report.asked import Comparing, Data, FloatArray
 from softecm.report.chosen import IntArray
 from softecm.report.data import Attribute, missing
+from softecm.spaces.raw import read_table
 from softecm.spaces.sparse import is_sparse
-from softecm.spaces.tables import read_table
 
 
 def names_of(X: Data, count: int, given: Sequence[object] | None) -> list[str]:

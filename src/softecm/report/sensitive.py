@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from softecm.explain import Profiles, Trait
+from softecm.explain.profiles import in_time
 from softecm.readers.base import Column
 from softecm.report.asked import Model
 from softecm.report.data import Explanation, Part, ReportData
 from softecm.report.fit import warnings
-from softecm.report.groups import in_time
 from softecm.report.thin import guessed_map
 
 HIDDEN = (

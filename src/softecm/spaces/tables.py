@@ -30,6 +30,7 @@ from softecm.spaces.columns import (
     learn_category,
     learn_number,
 )
+from softecm.spaces.raw import RawTable, read_table
 from softecm.spaces.summaries import LevelSummary, NumberSummary, TableSummary
 
 if TYPE_CHECKING:
@@ -139,27 +140,6 @@ class EncodedTable:
     def is_cuda(self) -> bool:
         """Whether the table lies on a GPU."""
         return bool(self.numbers.is_cuda)
-
-
-@dataclass(frozen=True)
-class RawTable:
-    """A table as it came, column by column."""
-
-    columns: tuple[Cells, ...]
-    backend: str | None  # pandas, polars, pyarrow; None for an array
-
-    def __len__(self) -> int:
-        return len(self.columns[0])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return len(self), len(self.columns)
-
-    @property
-    def names(self) -> list[str | int]:
-        """Names of the columns; positions for an array."""
-        return [c.name for c in self.columns]
 
 
 @dataclass(frozen=True)
@@ -466,51 +446,6 @@ def warn_unseen(cells: Mapping[Name, Cells], unseen: Mapping[Name, NDArray[np.bo
         UnseenCategoryWarning,
         stacklevel=6,
     )
-
-
-def read_table(X: object, name: str = "X") -> RawTable:
-    """A data frame or a 2-D array as columns."""
-    if isinstance(X, RawTable):
-        return X
-    columns = getattr(X, "columns", None)
-    if columns is not None and not isinstance(X, nw.DataFrame):
-        listed = list(getattr(X, "column_names", columns))
-        twice = sorted({str(c) for c in listed if listed.count(c) > 1}) if len(listed) < 10_000 else []
-        if twice:
-            raise ValueError(f"{name} must have a name of its own for every column; got {twice[0]!r} more than once.")
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        cells = tuple(Cells(column.name, column) for column in frame.iter_columns())
-        backend: str | None = str(frame.implementation.value)
-    else:
-        array = X if isinstance(X, np.ndarray) else _to_array(X)
-        if array.ndim != 2:
-            raise ValueError(
-                f"{name} must be a table of rows and columns; got {array.ndim} dimension{'s' if array.ndim != 1 else ''}. "
-                "Expected 2D array. Reshape your data: X.reshape(-1, 1) makes one column."
-            )
-        cells = tuple(Cells(j, array[:, j]) for j in range(array.shape[1]))
-        backend = None
-    if not cells:
-        raise ValueError(f"{name} must have at least one column; got 0 feature(s). A minimum of 1 is required.")
-    if len(cells[0]) == 0:
-        raise ValueError(f"{name} must have at least one row; got 0 sample(s). A minimum of 1 is required.")
-    return RawTable(cells, backend)
-
-
-def _to_array(X: object) -> NDArray[np.generic]:
-    """Nested lists as an array that keeps each cell as it is."""
-    if isinstance(X, Sequence) and X and isinstance(X[0], Sequence) and not isinstance(X[0], str):
-        array = np.asarray(X, dtype=object)
-        try:  # numbers alone are better off as numbers
-            return np.asarray(X, dtype=np.float64) if not _holds_text(array) else array
-        except (TypeError, ValueError):
-            return array
-    return np.asarray(X)
-
-
-def _holds_text(array: NDArray[np.generic]) -> bool:
-    return any(isinstance(v, str | bool) for v in array.ravel())
 
 
 def positions(given: ColumnChoice, names: Sequence[Name], parameter: str) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 from softecm.experiments.as_coded.labels import Labels, single_labels
 from softecm.experiments.as_coded.preparing import Prepared
 from softecm.experiments.rows import Row
+
+logger = logging.getLogger("softecm")
 
 EVCLUST = {"ECM": "ecm", "ECMdd": "ecmdd", "CatECM": "catecm"}
 PACKAGE = {
@@ -42,7 +45,8 @@ def evidential_labels(row: Row, method: str, data: Prepared, beta: float, seed: 
     with _quiet(seed):
         try:
             found = function(c=row.n_clusters, **options)
-        except Exception:  # whatever it is, the experiment takes the run as missing
+        except Exception as error:  # whatever it is, the experiment takes the run as missing
+            logger.warning("%s of evclust on %s, seed %d: %s: %s", method, row.key, seed, type(error).__name__, error)
             return None
     return single_labels(np.asarray(found["betp"], dtype=np.float64))
 

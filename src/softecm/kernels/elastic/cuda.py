@@ -75,7 +75,7 @@ def _run(job: PairsOnCard, rule: Rule, floor: float, weights: Tensor | None, val
     slots = min(chunk, card(job.device).processors * found.resident(32 * _WARPS, 0) * _WARPS)
     if table:
         slots = max(1, min(slots, TABLE_BYTES // table))
-    blocks, room = _room(job, -(-slots // _WARPS), _WARPS * (table + 2 * job.x_steps * real))
+    blocks, room = job.room(-(-slots // _WARPS), _WARPS * (table + 2 * job.x_steps * real))
     edge = room.data_ptr() + blocks * _WARPS * table
     partial = torch.empty(0 if weights is None else chunk * row // real, dtype=job.x.dtype, device=job.x.device)
     for first, number in parts(job.count, chunk):
@@ -101,21 +101,6 @@ def _run(job: PairsOnCard, rule: Rule, floor: float, weights: Tensor | None, val
         )
         if weights is not None:
             job.add_up(partial.data_ptr(), sums, first, number, job.y_steps * (job.d + 2))
-
-
-def _room(job: PairsOnCard, blocks: int, each: int) -> tuple[int, Tensor]:
-    """Memory for as many blocks of pairs at a time as what is free allows."""
-    while True:
-        try:
-            return blocks, torch.empty(blocks * each, dtype=torch.uint8, device=job.x.device)
-        except torch.OutOfMemoryError:
-            if blocks == 1:
-                raise MemoryError(
-                    f"{_WARPS} pairs of {job.y_steps} by {job.x_steps} steps need {each / 2**30:.1f} GiB of GPU memory, "
-                    "more than is free. Shorten the series (resample them), free memory on the card, use float32, or "
-                    "use device='cpu'."
-                ) from None
-            blocks = (blocks + 1) // 2
 
 
 def _height(rows: int, wide: bool) -> int:

@@ -155,23 +155,12 @@ class _Job:
         """Memory for as many pairs in flight as what is free allows."""
         job = self.on
         launch = _prepare(job.device, job.y_steps, job.x_steps, number, job.d, job.wide, gradient, job.band >= 0)
-        slots, each = launch.slots, launch.table + launch.sums + launch.edge
-        while True:
-            try:
-                memory = torch.empty(partial + slots * each + 16, dtype=torch.uint8, device=job.x.device)
-            except torch.OutOfMemoryError:
-                if slots == 1:
-                    raise MemoryError(
-                        f"one pair of {job.y_steps} by {job.x_steps} steps needs {each / 2**30:.1f} GiB of GPU "
-                        f"memory (and the sums {partial / 2**30:.1f}), more than is free. Shorten the series "
-                        "(resample them), free memory on the card, use float32, or use device='cpu'."
-                    ) from None
-                slots = (slots + 1) // 2
-                continue
-            table = memory.data_ptr() + partial
-            sums = table + slots * launch.table
-            ticket = sums + slots * launch.sums
-            return launch, slots, _Room(memory, memory.data_ptr(), table, sums, ticket, ticket + 16)
+        each = launch.table + launch.sums + launch.edge
+        slots, memory = job.room(launch.slots, each, partial + 16)
+        table = memory.data_ptr() + partial
+        sums = table + slots * launch.table
+        ticket = sums + slots * launch.sums
+        return launch, slots, _Room(memory, memory.data_ptr(), table, sums, ticket, ticket + 16)
 
     def _align(
         self,

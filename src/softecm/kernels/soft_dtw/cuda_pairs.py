@@ -113,6 +113,20 @@ class PairsOnCard:
             self.band,
         )
 
+    def room(self, slots: int, each: int, beside: int = 0) -> tuple[int, Tensor]:
+        """Memory of `beside` bytes and `each` for as many of the slots as what is free allows, at least one."""
+        while True:
+            try:
+                return slots, torch.empty(beside + slots * each, dtype=torch.uint8, device=self.x.device)
+            except torch.OutOfMemoryError:
+                if slots == 1:
+                    raise MemoryError(
+                        f"pairs of {self.y_steps} by {self.x_steps} steps need at least {each / 2**30:.1f} GiB of GPU "
+                        f"memory (and their sums {beside / 2**30:.1f}), more than is free. Shorten the series "
+                        "(resample them), free memory on the card, use float32, or use device='cpu'."
+                    ) from None
+                slots = (slots + 1) // 2
+
     def chunk(self, row: int) -> int:
         """Pairs whose own sums, of `row` bytes each, are kept at a time: whole rows of the (n, f) grid."""
         whole = 1 if self.pairs is not None and not self.by_rows else self.f
