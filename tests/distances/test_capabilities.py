@@ -38,7 +38,7 @@ def test_nearest_is_the_same_compiled_and_in_blocks(rng, monkeypatch):
 
 def test_degrees_are_those_of_squares_and_of_metrics():
     degrees = {name: metric().degree for name, metric in SEMI_METRICS.items()}
-    ones = {"euclidean", "manhattan", "precomputed", "softmsm", "msm", "softtwe", "twe", "erp"}
+    ones = {"euclidean", "manhattan", "precomputed", "softmsm", "msm", "softtwe", "twe", "erp", "states"}
     assert degrees == {name: 1.0 if name in ones else 2.0 for name in SEMI_METRICS}
     assert Hamming(kind="total-variation").degree == 1.0
 
@@ -65,5 +65,7 @@ def test_the_whitening_is_computed_once_and_does_not_stand_in_the_way(rng, monke
 def test_precomputed_is_a_name_like_any_other():
     assert resolve_metric("precomputed", None) == Precomputed()
     assert Precomputed.discrete
-    with pytest.raises(ValueError, match=r"'sbd', 'precomputed'.* a SemiMetric or a torch function; got 'chebyshev'"):
+    with pytest.raises(
+        ValueError, match=r"'states', 'precomputed'.* a SemiMetric or a torch function; got 'chebyshev'"
+    ):
         resolve_metric("chebyshev", None)

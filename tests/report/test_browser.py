@@ -209,8 +209,8 @@ def test_a_phone_needs_no_sideways_scrolling(browser: Any, tmp_path: Path) -> No
 def test_series_have_cards_and_channels(browser: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     series = [rng.normal(size=(int(length), 3)) for length in rng.integers(5, 40, 60)]
-    data = some_data(n=60, attributes=(), prototypes=(), series=series, prototype_series=series[:6], noun="series")
-    opened(browser, tmp_path, data)
+    drawn = {"series": series, "prototype_series": series[:6], "channels": ["x", "y", "z"], "noun": "series"}
+    opened(browser, tmp_path, some_data(n=60, attributes=(), prototypes=(), **drawn))
     cards = browser.find_elements("css selector", "#series-cards svg")
     assert len(cards) >= 3
     before = cards[0].get_attribute("innerHTML")

@@ -110,8 +110,13 @@ def _tried(loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
 def _check_kind(asked: str, loaded: Loaded) -> None:
     """Refuse a metric of series for a table, and of tables for series."""
     from softecm.distances import SEMI_METRICS
-    from softecm.spaces import TimeSeries
+    from softecm.spaces import States, TimeSeries
 
+    if SEMI_METRICS[asked].space is States:
+        raise Problem(
+            f"--metric {asked} compares sequences of states, which files are not read as: use Python, SoftECM(2, "
+            f"metric='{asked}').fit(frame), a row a sequence."
+        )
     of_series = SEMI_METRICS[asked].space is TimeSeries
     if of_series and loaded.shape == "table":
         raise Problem(

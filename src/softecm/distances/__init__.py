@@ -23,6 +23,7 @@ from softecm.distances.soft_dtw import SoftDTW
 from softecm.distances.soft_msm import SoftMSM
 from softecm.distances.soft_twe import SoftTWE
 from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.distances.state_sequences import StateSequences
 from softecm.distances.twe import TWE
 from softecm.distances.wdtw import WDTW
 
@@ -53,6 +54,7 @@ __all__ = [
     "SoftMSM",
     "SoftTWE",
     "SquaredEuclidean",
+    "StateSequences",
     "Sums",
     "resolve_metric",
     "series_distances",

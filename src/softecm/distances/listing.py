@@ -20,6 +20,7 @@ from softecm.distances.soft_dtw import SoftDTW
 from softecm.distances.soft_msm import SoftMSM
 from softecm.distances.soft_twe import SoftTWE
 from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.distances.state_sequences import StateSequences
 from softecm.distances.twe import TWE
 from softecm.distances.wdtw import WDTW
 
@@ -45,6 +46,7 @@ SEMI_METRICS: dict[str, type[SemiMetric]] = {
         WDTW,
         ERP,
         SBD,
+        StateSequences,
         Precomputed,
     )
 }

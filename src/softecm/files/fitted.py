@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from softecm.belief.focal import MOST_SETS
-from softecm.distances import Hamming, Mahalanobis, SemiMetric, SoftDTW
+from softecm.distances import Hamming, Mahalanobis, SemiMetric, SoftDTW, StateSequences
 from softecm.distances.elastic import SoftElastic
 from softecm.distances.medoid_mixture import MedoidMixture
 from softecm.distances.set_quadratic import SetQuadratic
@@ -42,7 +42,7 @@ from softecm.files.expected import (
 from softecm.files.values import Node, own_classes
 from softecm.fit.learning import Past
 from softecm.fit.model import PrototypeModel
-from softecm.spaces import Table
+from softecm.spaces import States, Table
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.ranges import LARGEST
 
@@ -144,11 +144,13 @@ PROTOTYPES = {
     "RealVectors": either(array("c p", allowed=SQUARABLE), array("f p", allowed=SQUARABLE)),
     "Table": array("f width", allowed=SQUARABLE),
     "TimeSeries": array("f steps p", allowed=SQUARABLE),
+    "States": array("f steps s", allowed=SQUARABLE),
     "Dissimilarities": either(array("f p+1", allowed=SQUARABLE), array("f", allowed=Range(least=0, below="p"))),
 }
 BAND = maybe(count(least=0))
 STEPS = either(text("median", "max"), count(least=2, most=MOST_STEPS))
 ELASTIC = {"band": BAND, "derivative": flag, "znormalise": flag, "length": STEPS, "layout": text(*LAYOUTS)}
+SUBSTITUTION = either(text("constant", "transitions"), listed(listed(plain)))
 SOFT_ELASTIC = ELASTIC | {"gamma": either(text("auto"), number(NOT_NEGATIVE)), "divergence": flag}
 
 #: The fields of the library's own values; those that others are measured by come first.
@@ -176,6 +178,15 @@ FIELDS: dict[str, dict[str, Check]] = {
         "n_channels": count(size="p"),
         "length": count(least=2, most=MOST_STEPS),
         "layout": text(*LAYOUTS),
+        "dtype": numeric_type,
+    },
+    "States": {
+        "states": listed(plain, size="s", least=2, different=True),
+        "n_channels": count(size="s"),
+        "costs": listed(number(NOT_NEGATIVE)),
+        "length": count(least=2, most=MOST_STEPS),
+        "layout": text("tslearn"),
+        "substitution": SUBSTITUTION,
         "dtype": numeric_type,
     },
     "Table": {
@@ -230,6 +241,7 @@ FIELDS: dict[str, dict[str, Check]] = {
     "SoftTWE": SOFT_ELASTIC | {"stiffness": number(NOT_NEGATIVE), "penalty": number(NOT_NEGATIVE)},
     "ADTW": SOFT_ELASTIC | {"penalty": number(NOT_NEGATIVE)},
     "WDTW": SOFT_ELASTIC | {"steepness": number(NOT_NEGATIVE)},
+    "StateSequences": SOFT_ELASTIC | {"substitution": SUBSTITUTION, "indel": number(POSITIVE)},
     "ERP": SOFT_ELASTIC | {"reference": number()},
     "SBD": {"length": STEPS, "layout": text(*LAYOUTS)},
     "SetQuadratic": {
@@ -360,6 +372,8 @@ def _check_model(model: PrototypeModel) -> None:
         raise Misfit("model_.prototypes are fewer than its focal sets")
     if isinstance(space, Table) and isinstance(expected, Table):
         _check_table(metric, space, expected)
+    if isinstance(space, States):
+        _check_states(metric, space)
     if isinstance(space, Dissimilarities):
         _check_relational(model)
     base = metric.base if isinstance(metric, MedoidMixture) else metric
@@ -371,6 +385,15 @@ def _check_model(model: PrototypeModel) -> None:
         raise Misfit(f"the metric {type(base).__name__} has learned nothing from data")
     if isinstance(metric, SetQuadratic):
         _check_quadratic(metric)
+
+
+def _check_states(metric: SemiMetric, space: States) -> None:
+    if len(space.costs) != len(space.states) ** 2:
+        raise Misfit("model_.space.costs should have a cost for every two states")
+    if not (isinstance(metric, StateSequences) and metric.substitution == space.substitution):
+        raise Misfit("the metric and model_.space have different substitution costs")
+    if not isinstance(space.substitution, str) and any(len(triple) != 3 for triple in space.substitution):
+        raise Misfit("model_.space.substitution should hold two states and a cost each")
 
 
 def _check_table(metric: SemiMetric, space: Table, expected: Table) -> None:

@@ -24,7 +24,15 @@ Plain = bool | int | float | str | None
 OWN: dict[str, tuple[str, ...] | None] = {
     "softecm.belief": ("FocalSets", "CredalPartition"),
     "softecm.optim": ("GradientDescent", "Descent", "Closed"),
-    "softecm.spaces": ("RealVectors", "Table", "TableOptions", "NumberColumn", "CategoryColumn", "TimeSeries"),
+    "softecm.spaces": (
+        "RealVectors",
+        "Table",
+        "TableOptions",
+        "NumberColumn",
+        "CategoryColumn",
+        "TimeSeries",
+        "States",
+    ),
     "softecm.distances": None,
     "softecm.spaces.dissimilarities": ("Dissimilarities",),
     "softecm.distances.set_quadratic": ("SetQuadratic",),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softecm.belief import CredalPartition
+from softecm.spaces import TimeSeries
 
 if TYPE_CHECKING:
     from softecm.fit.model import PrototypeModel
@@ -63,7 +64,7 @@ def of_series(model: Model) -> bool:
     fitted = comparing(model)
     if fitted is None or pairwise(model):
         return False
-    return fitted.model_.prototypes.ndim == 3
+    return isinstance(fitted.model_.space, TimeSeries)
 
 
 def merged(model: Model) -> bool:

@@ -116,6 +116,7 @@ def build(
         prototype_points=view.map.stars,
         series=view.series,
         prototype_series=view.prototype_series,
+        channels=view.channels,
         medoids=_medoids(model, called),
         explanations=view.explanations,
         axis_names=view.map.axes,

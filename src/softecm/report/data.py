@@ -136,6 +136,8 @@ class ReportData:
     prototype_points : ndarray of shape (f, 2), optional
     series, prototype_series : sequences of (L, d) arrays, optional
         For series instead of attributes and prototypes.
+    channels : sequence of str
+        What their channels are called.
     medoids : sequence of str
         For dissimilarities instead of prototypes: the object that stands for each set.
     explanations : mapping from object to Explanation
@@ -152,6 +154,7 @@ class ReportData:
     prototype_points: FloatArray | None = None
     series: Sequence[FloatArray] | None = None
     prototype_series: Sequence[FloatArray] | None = None
+    channels: Sequence[str] = ()
     medoids: Sequence[str] = ()
     explanations: Mapping[int, Explanation] = field(default_factory=dict)
     axis_names: tuple[str, str] = ("", "")

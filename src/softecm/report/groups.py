@@ -40,7 +40,7 @@ def groups(data: ReportData) -> str:
     body = _profiles(data, counts)
     if data.prototype_series is not None:
         body += """<p class="controls" id="channel-row" hidden>
-<label for="channel">Channel</label> <select id="channel"></select></p>
+<label for="channel">Shown</label> <select id="channel"></select></p>
 <div class="cards" id="series-cards"></div>"""
         body += f"<details><summary>Size of every set</summary>{_sizes(data, shown, counts)}</details>"
     elif not len(data.prototypes) and not data.medoids:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -15,6 +15,7 @@ from softecm._precision import Precision, moment
 from softecm.report.asked import Comparing, Data, FloatArray
 from softecm.report.chosen import IntArray
 from softecm.report.data import Attribute, missing
+from softecm.spaces import TimeSeries
 from softecm.spaces.raw import read_table
 from softecm.spaces.sparse import is_sparse
 
@@ -54,19 +55,18 @@ def every(count: int, most: int) -> IntArray:
 
 def series_of(model: Comparing, some: Data) -> tuple[list[FloatArray], list[FloatArray]]:
     """Series and prototypes as (length, channels) arrays, whatever layout they came in."""
-    space = model.model_.space
-    own = [_two(np.asarray(one, dtype=np.float64)) for one in space.check(model, some, reset=False)]
-    return own, prototype_series(model)
+    space = cast(TimeSeries, model.model_.space)
+    return space.drawn(space.check(cast(Any, model), some, reset=False)), prototype_series(model)
+
+
+def channels_of(model: Comparing) -> Sequence[str]:
+    """What the channels of its series are called."""
+    return cast(TimeSeries, model.model_.space).channels
 
 
 def prototype_series(model: Comparing) -> list[FloatArray]:
     """The prototypes as (length, channels) arrays."""
-    found = [_two(np.asarray(one, dtype=np.float64)) for one in model.prototypes_]
-    return [one.T for one in found] if getattr(model.model_.space, "layout", "") == "aeon" else found
-
-
-def _two(one: FloatArray) -> FloatArray:
-    return one[:, None] if one.ndim == 1 else one
+    return cast(TimeSeries, model.model_.space).curves(model.model_.whole())
 
 
 # ------------------------------------------------------------------ tables

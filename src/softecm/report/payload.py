@@ -188,9 +188,8 @@ def _series(data: ReportData, masses: FloatArray) -> Json:
         members.append(rows[np.argsort(-masses[rows, column], kind="stable")][:MOST_MEMBERS].tolist())
     wanted = sorted({i for rows in members for i in rows} | set(_explained_rows(data)))
     own = {i: _thinned(data.series[i]) for i in wanted} if data.series is not None else {}
-    channels = int(np.asarray(data.prototype_series[0]).shape[1])
     return {
-        "channels": channels,
+        "channels": list(data.channels),
         "prototypes": [_thinned(one) for one in data.prototype_series],
         "members": members,
         "own": own,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from softecm.belief import CredalPartition
@@ -20,7 +22,7 @@ def profiled(data: ReportData) -> Profiles | None:
     drawn = data.partition[data.rows]
     if data.series is not None and len(data.series):
         rows = every(len(drawn), MOST_COMPARED)
-        return _of_series(drawn[rows], [data.series[i] for i in rows])
+        return _of_series(drawn[rows], [data.series[i] for i in rows], data.channels)
     chosen = telling(data.attributes, data.prototypes, drawn.n_clusters)
     known = [data.attributes[j] for j in chosen if data.attributes[j].known]
     if not known:
@@ -34,8 +36,9 @@ def profiled(data: ReportData) -> Profiles | None:
     return profile(drawn[rows], cells, columns=[attribute.name for attribute in known])
 
 
-def _of_series(partition: CredalPartition, series: list[FloatArray]) -> Profiles | None:
-    return profile(partition, series) if len({one.shape[1] for one in series}) == 1 else None
+def _of_series(partition: CredalPartition, series: list[FloatArray], channels: Sequence[str]) -> Profiles | None:
+    named = channels if len(channels) > 1 else None
+    return profile(partition, series, columns=named) if len({one.shape[1] for one in series}) == 1 else None
 
 
 def _cell(attribute: Attribute, value: object) -> object:

@@ -39,6 +39,7 @@ def hidden(data: ReportData, model: Model) -> ReportData:
         prototype_points=None,
         series=None,
         prototype_series=None,
+        channels=(),
         medoids=(),
         explanations={i: _without_values(e) for i, e in data.explanations.items()},
         axis_names=("", ""),

@@ -11,7 +11,7 @@ from softecm.belief import CredalPartition
 from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing, of_series, pairwise
 from softecm.report.chosen import MOST_DRAWN, IntArray, choose_rows, noteworthy
 from softecm.report.data import Explanation
-from softecm.report.objects import Columns, columns_of, prototype_series, series_of, take, unknown_columns
+from softecm.report.objects import Columns, channels_of, columns_of, prototype_series, series_of, take, unknown_columns
 from softecm.report.places import Map, dissimilarity_map, mass_map, metric_map, plane_map
 from softecm.report.reasons import Attributes, Stretches, Teller, explanations
 from softecm.report.thin import guessed_map, thin_columns, thin_map
@@ -31,6 +31,7 @@ class View:
     columns: Columns | None = None
     series: Sequence[FloatArray] | None = None
     prototype_series: Sequence[FloatArray] | None = None
+    channels: Sequence[str] = ()  # of series
     explanations: Mapping[int, Explanation] = field(default_factory=dict)
 
 
@@ -58,7 +59,7 @@ def look(
     if of_series(model):
         own, prototypes = series_of(fitted, some)
         told = explanations(fitted, X, partition, explained, Stretches())
-        return View(rows, metric_map(fitted, some), distances, None, own, prototypes, told)
+        return View(rows, metric_map(fitted, some), distances, None, own, prototypes, channels_of(fitted), told)
     columns = columns_of(fitted, some, names, units)
     drawn = plane_map(columns, fitted) if columns is not None and columns.is_plane else metric_map(fitted, some)
     told = explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names, units))
@@ -107,5 +108,5 @@ def _without_objects(model: Model, partition: CredalPartition, rows: IntArray, n
     if fitted is None or pairwise(model) or fitted.model_.space.wide:
         return View(rows, drawn)
     if of_series(model):
-        return View(rows, drawn, prototype_series=prototype_series(fitted))
+        return View(rows, drawn, prototype_series=prototype_series(fitted), channels=channels_of(fitted))
     return View(rows, drawn, columns=unknown_columns(fitted, names, len(rows)))

@@ -5,6 +5,7 @@ from softecm.spaces.columns import CategoryColumn, NumberColumn
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.real import RealVectors
 from softecm.spaces.series import SeriesBatch, TimeSeries
+from softecm.spaces.states import States
 from softecm.spaces.tables import EncodedTable, Layout, Table, TableOptions
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "RealVectors",
     "SeriesBatch",
     "Space",
+    "States",
     "Table",
     "TableOptions",
     "TimeSeries",

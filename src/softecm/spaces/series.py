@@ -268,12 +268,15 @@ class TimeSeries(Space):
         """Choose the prototypes' length."""
         refuse_range(min(float(np.nanmin(row)) for row in X), max(float(np.nanmax(row)) for row in X), dtype)
         lengths = [len(row) for row in X]
-        length = self.length
-        if isinstance(length, str):
-            check_choice("length", length, ("median", "max"), "Or give a number of steps.")
-            length = int(np.median(lengths)) if length == "median" else max(lengths)
-        length = check_count("length", length, least=2, hint="Or say 'median' or 'max'.")
+        length = check_count("length", self._length_of(lengths), least=2, hint="Or say 'median' or 'max'.")
         return replace(self, length=length, n_channels=X[0].shape[1], dtype=dtype)
+
+    def _length_of(self, lengths: Sequence[int]) -> int:
+        """The prototypes' length, for objects of such lengths."""
+        if not isinstance(self.length, str):
+            return self.length
+        check_choice("length", self.length, ("median", "max"), "Or give a number of steps.")
+        return int(np.median(lengths)) if self.length == "median" else max(lengths)
 
     def describe(self, X: list[NDArray[np.float64]]) -> Lengths:
         """How often each length comes."""
@@ -308,6 +311,19 @@ class TimeSeries(Space):
         """Prototypes (k, L, d), or (k, d, L) in aeon's layout."""
         values = prototypes.cpu().numpy()
         return values.transpose(0, 2, 1) if self.layout == "aeon" else values
+
+    def drawn(self, X: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+        """Checked series as (L, d) arrays to draw."""
+        return X
+
+    def curves(self, prototypes: Tensor) -> list[NDArray[np.float64]]:
+        """Prototypes as (L, d) arrays to draw."""
+        return list(prototypes.detach().cpu().double().numpy())
+
+    @property
+    def channels(self) -> Sequence[str]:
+        """What the channels are called."""
+        return [f"channel {k + 1}" for k in range(self.n_channels)]
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as series; those of unequal length are drawn over the longest."""

@@ -56,6 +56,11 @@ def erp(gamma: float) -> Rule:
     return Rule(float(gamma), False, size=1.0)
 
 
+def matching(indel: float, gamma: float) -> Rule:
+    """Optimal matching, of points with a step of zeros in front: any step left out costs the same."""
+    return Rule(float(gamma), False, step=float(indel))
+
+
 def adtw(penalty: float, gamma: float) -> Rule:
     """Amerced time warping."""
     return Rule(float(gamma), True, step=float(penalty))

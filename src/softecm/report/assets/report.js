@@ -278,13 +278,13 @@ if (D.series) (() => {
     const ends = extent(panels.flatMap(([, lines]) => lines));  // one scale for all panels
     for (const [j, lines] of panels) {
       const c = el("div", "card"), h = el("h3"); h.append(badge(j), el("small", "", D.counts[j] + " series")); c.append(h);
-      const s = curves(lines, 320, 170, ends); s.setAttribute("aria-label", "Prototype of " + D.words[j] + " over its surest members, channel " + (channel + 1)); c.append(s); box.append(c);
+      const s = curves(lines, 320, 170, ends); s.setAttribute("aria-label", "Prototype of " + D.words[j] + " over its surest members, " + D.series.channels[channel]); c.append(s); box.append(c);
     }
     if (rest) { const more = el("button", "", `Show ${rest} more sets between groups`); more.type = "button"; more.addEventListener("click", () => { all = true; draw(); }); box.append(more); }
   };
-  if (D.series.channels > 1) {
+  if (D.series.channels.length > 1) {
     $("channel-row").hidden = false;
-    for (let k = 0; k < D.series.channels; k++) { const o = el("option", "", k + 1); o.value = k; pick.append(o); }
+    D.series.channels.forEach((name, k) => { const o = el("option", "", name); o.value = k; pick.append(o); });
     pick.addEventListener("change", () => { channel = +pick.value; draw(); });
   }
   draw();

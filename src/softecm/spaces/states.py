@@ -1,0 +1,270 @@
+"""Sequences of states: what a patient, a customer or a life went through, one state a step."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm._checks import check_count
+from softecm._text import place
+from softecm._warnings import UnseenCategoryWarning
+from softecm.spaces.series import SeriesBatch, TimeSeries
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+State: TypeAlias = Hashable
+Steps: TypeAlias = list[State | None]  # None: not known
+
+CONSTANT, TRANSITIONS = "constant", "transitions"
+DIFFERENT = (
+    2.0  # what a state is from another where all differ alike: leaving out one and putting in the other, at 1 each
+)
+MOST_STATES = 200
+OFF = 0.01  # of the largest cost, by which the costs in use may differ from those given without a word
+
+Costs: TypeAlias = tuple[tuple[State, State, float], ...]
+
+
+@dataclass(frozen=True)
+class States(TimeSeries):
+    """Sequences of states, each state a point, as far from the others as it costs to take it for them.
+
+    A step of a prototype is a point among them: the mean of the points by the share of each state. A state that is
+    missing, or that the fit never saw, lies in the middle of all.
+    """
+
+    substitution: str | Costs = CONSTANT
+    states: tuple[State, ...] = ()
+    costs: tuple[float, ...] = ()  # between the states, row by row
+
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[Steps]:  # type: ignore[override]
+        """Sequences as lists of states."""
+        rows = to_sequences(X)
+        if reset:
+            estimator.n_features_in_ = 1
+        return rows
+
+    def fit(self, X: list[Steps], *, dtype: torch.dtype) -> States:  # type: ignore[override]
+        """Which states there are, what they cost for each other, and the prototypes' length."""
+        states = _known_states(X)
+        costs = _costs(X, states, self.substitution)
+        length = check_count("length", self._length_of([len(row) for row in X]), hint="Or say 'median' or 'max'.")
+        flat = tuple(costs.ravel().tolist())
+        found = replace(self, length=max(length, 2), n_channels=len(states), dtype=dtype, states=states, costs=flat)
+        found._tell_what_differs()
+        return found
+
+    def describe(self, X: Any) -> Any:
+        """What states cost for each other is learned from all sequences at once."""
+        raise self._needs_all()
+
+    def fit_described(self, description: Any, *, dtype: torch.dtype) -> States:
+        """As ``describe``."""
+        raise self._needs_all()
+
+    @cached_property
+    def places(self) -> NDArray[np.float64]:
+        """The points (S, S): the square root of the states' inner products, in which their middle is 0."""
+        squares = self._given**2
+        centred = np.eye(len(squares)) - 1.0 / len(squares)
+        values, vectors = np.linalg.eigh(-0.5 * centred @ squares @ centred)
+        root: NDArray[np.float64] = (vectors * np.sqrt(values.clip(min=0.0))) @ vectors.T
+        return root
+
+    @property
+    def _given(self) -> NDArray[np.float64]:
+        return np.array(self.costs).reshape(len(self.states), len(self.states))
+
+    def _tell_what_differs(self) -> None:
+        """Where no points lie as far from each other as the costs say."""
+        used = np.linalg.norm(self.places[:, None] - self.places, axis=-1)
+        off = np.abs(used - self._given)
+        if off.max(initial=0.0) <= OFF * self._given.max(initial=0.0):
+            return
+        a, b = np.unravel_index(int(off.argmax()), off.shape)
+        warnings.warn(
+            f"no points in space are as far from each other as the substitution costs say; the nearest that are differ by "
+            f"up to {off.max():.2g}: {self.states[a]!r} for {self.states[b]!r} costs {used[a, b]:.3g} instead of "
+            f"{self._given[a, b]:.3g}. Use metric='precomputed' for the costs as they are.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+    def encode(self, X: list[Steps]) -> SeriesBatch:  # type: ignore[override]
+        """The points of the steps."""
+        batch = super().encode([shares @ self.places for shares in self.drawn(X)])
+        return replace(batch, observed=None)
+
+    def drawn(self, X: list[Steps]) -> list[NDArray[np.float64]]:  # type: ignore[override]
+        """The shares of the states (L, S) at each step: all of one, or equal ones where it is not known."""
+        number = {state: k for k, state in enumerate(self.states)}
+        rows = np.vstack([np.eye(len(self.states)), np.full(len(self.states), 1.0 / len(self.states))])
+        unseen: Counter[State] = Counter()
+        found = []
+        for steps in X:
+            codes = [number.get(state, -1) if state is not None else -1 for state in steps]
+            unseen.update(state for state, code in zip(steps, codes, strict=True) if code < 0 and state is not None)
+            found.append(rows[codes])
+        if unseen:
+            shown = ", ".join(repr(state)[:40] for state, _ in unseen.most_common(3))
+            warnings.warn(
+                f"{sum(unseen.values())} steps hold a state that the fit never saw ({shown}): it lies in the middle of all "
+                "that it saw.",
+                UnseenCategoryWarning,
+                stacklevel=5,
+            )
+        return found
+
+    def curves(self, prototypes: Tensor) -> list[NDArray[np.float64]]:
+        """The shares of the states (L, S) at each step of a prototype."""
+        values = prototypes.detach().cpu().double().numpy()
+        shares = (values @ np.linalg.pinv(self.places) + 1.0 / len(self.states)).clip(min=0.0)
+        return list(shares / shares.sum(-1, keepdims=True))
+
+    @property
+    def channels(self) -> Sequence[str]:
+        """Drawn is the share of each state."""
+        return [f"share of state {state}" for state in self.states]
+
+    def distributions(self, prototypes: Tensor) -> dict[State, NDArray[np.float64]]:
+        """For each state its share (k, L) at the steps of the prototypes."""
+        shares = np.stack(self.curves(prototypes))
+        return {state: shares[..., k] for k, state in enumerate(self.states)}
+
+    def decode(self, prototypes: Tensor) -> NDArray[np.object_]:  # type: ignore[override]
+        """The likeliest state at each step (k, L)."""
+        best = np.stack(self.curves(prototypes)).argmax(-1)
+        names = np.empty(len(self.states), dtype=object)
+        names[:] = self.states
+        found: NDArray[np.object_] = names[best]
+        return found
+
+    def encode_prototypes(self, prototypes: object) -> Tensor:
+        """Prototypes given as sequences of states, or as shares (k, L, S); shorter ones are drawn over the longest."""
+        if isinstance(prototypes, np.ndarray) and prototypes.ndim == 3:
+            if prototypes.shape[2] != len(self.states):
+                raise ValueError(
+                    f"init must have a share for each of the {len(self.states)} states; got shape {prototypes.shape}. "
+                    "Give (c, L, states), or sequences of states."
+                )
+            rows = list(np.asarray(prototypes, dtype=np.float64))
+        else:
+            rows = self.drawn(to_sequences(prototypes))
+        return super().encode_prototypes([shares @ self.places for shares in rows])
+
+    @classmethod
+    def samples(cls, generator: torch.Generator, n: int) -> Tensor:
+        """Points among three states, twelve steps each."""
+        points: Tensor = torch.eye(3, dtype=torch.float64) * (DIFFERENT / 2.0**0.5)
+        return points[torch.randint(3, (n, 12), generator=generator)]
+
+
+def to_sequences(X: object) -> list[Steps]:
+    """Raw sequences as lists of states: lists, rows of an array, rows of a data frame; what is missing at the end is none.
+
+    Parameters
+    ----------
+    X : list of sequences, array (n, steps) or data frame, a row a sequence
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        X = list(frame.iter_rows())
+    if isinstance(X, np.ndarray):
+        if X.ndim != 2 and X.dtype != object:
+            raise ValueError(
+                f"X must hold a sequence of states a row; got an array of {X.ndim} dimensions. Give (n, steps), or a list "
+                "of sequences."
+            )
+        X = X.tolist()
+    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
+        raise TypeError(
+            f"X must be a list of sequences, an array or a data frame, a row a sequence; got {type(X).__name__}."
+        )
+    rows = [_sequence(one, i) for i, one in enumerate(X)]
+    if not rows:
+        raise ValueError("X must hold at least one sequence; got none.")
+    return rows
+
+
+def _sequence(one: object, i: int) -> Steps:
+    if isinstance(one, str | bytes):
+        raise TypeError(
+            f"X must hold sequences of states; got text in {place('sequence', i)}. Write list(word) if letters are the "
+            "states, word.split() if words are."
+        )
+    if isinstance(one, Mapping) or not isinstance(one, Iterable):
+        raise TypeError(f"X must hold sequences of states; got {type(one).__name__} in {place('sequence', i)}.")
+    steps = [_state(value, i) for value in one]
+    while steps and steps[-1] is None:
+        steps.pop()
+    if not steps:
+        raise ValueError(f"X must hold sequences with states; got none in {place('sequence', i)}. Leave it out.")
+    return steps
+
+
+def _state(value: object, i: int) -> State | None:
+    """A plain value; None where it is missing."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # as pandas has whole numbers in a column with gaps
+    if not isinstance(value, str | int | bool):
+        raise TypeError(
+            f"X must hold states as text or whole numbers; got {value!r} in {place('sequence', i)}. For numbers that are "
+            "measured use a metric of series."
+        )
+    return value
+
+
+def _known_states(X: Sequence[Steps]) -> tuple[State, ...]:
+    """All states that occur, numbers before text, each in order."""
+    found = {state for steps in X for state in steps if state is not None}
+    if len(found) < 2:
+        raise ValueError(f"X must hold at least two different states; got only {next(iter(found))!r}.")
+    if len(found) > MOST_STATES:
+        raise ValueError(
+            f"X must hold at most {MOST_STATES} different states; got {len(found)}. Join rare ones, or use "
+            "metric='precomputed'."
+        )
+    return tuple(sorted(found, key=lambda state: (isinstance(state, str), state)))  # type: ignore[arg-type, return-value]
+
+
+def _costs(X: Sequence[Steps], states: tuple[State, ...], substitution: str | Costs) -> NDArray[np.float64]:
+    """What each state costs for each other (S, S)."""
+    number = {state: k for k, state in enumerate(states)}
+    costs = DIFFERENT * (1.0 - np.eye(len(states)))
+    if substitution == TRANSITIONS:
+        counts = np.zeros((len(states), len(states)))
+        for steps in X:
+            for a, b in pairwise(steps):
+                if a is not None and b is not None:
+                    counts[number[a], number[b]] += 1.0
+        rates = counts / counts.sum(1, keepdims=True).clip(min=1.0)
+        costs = (DIFFERENT - rates - rates.T) * (1.0 - np.eye(len(states)))
+    elif not isinstance(substitution, str):
+        costs[:] = np.nan
+        np.fill_diagonal(costs, 0.0)
+        for a, b, cost in substitution:
+            if a in number and b in number:
+                costs[number[a], number[b]] = costs[number[b], number[a]] = cost
+        lacking = np.argwhere(np.isnan(costs))
+        if len(lacking):
+            a, b = (states[k] for k in lacking[0])
+            raise ValueError(
+                f"substitution must have a cost for every two states; got none for {a!r} and {b!r}. Add it."
+            )
+    return costs
