@@ -36,6 +36,8 @@ _WHERE = {
     "CatECM": "softecm.algorithms.catecm",
     "EVCLUS": "softecm.algorithms.evclus",
     "BPEC": "softecm.algorithms.bpec",
+    "EKNNClus": "softecm.algorithms.eknnclus",
+    "EGMM": "softecm.algorithms.egmm",
     "CredalPartition": "softecm.belief",
     "FocalSets": "softecm.belief",
     "consensus": "softecm.belief",
@@ -71,6 +73,7 @@ __all__ = [
     "CCM",
     "CECM",
     "ECM",
+    "EGMM",
     "EVCLUS",
     "FCM",
     "RECM",
@@ -80,6 +83,7 @@ __all__ = [
     "DriftWarning",
     "ECMPlus",
     "ECMdd",
+    "EKNNClus",
     "EmptyClusterWarning",
     "FocalSets",
     "GradientDescent",
@@ -133,6 +137,8 @@ if TYPE_CHECKING:
     from softecm.algorithms.ecm import ECM
     from softecm.algorithms.ecm_plus import ECMPlus
     from softecm.algorithms.ecmdd import ECMdd
+    from softecm.algorithms.egmm import EGMM
+    from softecm.algorithms.eknnclus import EKNNClus
     from softecm.algorithms.evclus import EVCLUS
     from softecm.algorithms.fcm import FCM
     from softecm.algorithms.recm import RECM

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from golden import load, partition
 from problems import largest_rise
 from softecm import BPEC, FocalSets, load_model
-from softecm.algorithms import bpec as bpec_module
+from softecm.algorithms import neighbours as neighbours_module
 from softecm.algorithms.bpec import bpec, delta_bel
 from softecm.datasets import load_diamond, make_blobs
 from softecm.objective import update_masses
@@ -122,10 +122,10 @@ def test_dissimilarities_are_refused():
 @pytest.mark.parametrize("copies", [False, True])
 @pytest.mark.parametrize("piece", [1.0, 1e4, 1e9])
 def test_neighbours_found_in_pieces_are_those_of_all_at_once(piece, copies, rng, monkeypatch):
-    monkeypatch.setattr(bpec_module, "PIECE", piece)
+    monkeypatch.setattr(neighbours_module, "PIECE", piece)
     x = rng.normal(size=(60, 3))
     x = x[rng.integers(0, 12, 60)] if copies else x
-    near, neighbours = bpec_module._neighbours(x, 7)
+    near, neighbours = neighbours_module.nearest_others(x, 7)
     expected, which = NearestNeighbors(n_neighbors=7).fit(x).kneighbors()
     np.testing.assert_allclose(near, expected, atol=1e-12)
     assert (neighbours != np.arange(60)[:, None]).all()

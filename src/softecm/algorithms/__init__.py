@@ -8,9 +8,26 @@ from softecm.algorithms.cecm import CECM
 from softecm.algorithms.ecm import ECM
 from softecm.algorithms.ecm_plus import ECMPlus
 from softecm.algorithms.ecmdd import ECMdd
+from softecm.algorithms.egmm import EGMM
+from softecm.algorithms.eknnclus import EKNNClus
 from softecm.algorithms.evclus import EVCLUS
 from softecm.algorithms.fcm import FCM
 from softecm.algorithms.recm import RECM
 from softecm.algorithms.soft_ecm import SoftECM
 
-__all__ = ["BCM", "BPEC", "CCM", "CECM", "ECM", "EVCLUS", "FCM", "RECM", "CatECM", "ECMPlus", "ECMdd", "SoftECM"]
+__all__ = [
+    "BCM",
+    "BPEC",
+    "CCM",
+    "CECM",
+    "ECM",
+    "EGMM",
+    "EVCLUS",
+    "FCM",
+    "RECM",
+    "CatECM",
+    "ECMPlus",
+    "ECMdd",
+    "EKNNClus",
+    "SoftECM",
+]

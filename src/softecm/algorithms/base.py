@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Self
+from functools import partial
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +37,22 @@ from softecm.fit.settings import Plan, Settings
 from softecm.objective.linked import say_broken, with_linked
 from softecm.spaces.roles import without
 
+Found = TypeVar("Found")
 MANY_SETS = 500  # all sets of nine clusters and more
+
+
+class Run(Protocol):
+    """One run of an algorithm without prototypes."""
+
+    @property
+    def history(self) -> NDArray[np.float64]:
+        """The objective at the start and after each round."""
+        ...
+
+    @property
+    def converged(self) -> bool:
+        """Whether it ended by itself."""
+        ...
 
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):
@@ -97,6 +114,20 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         self.focal_sets_ = partition.focal_sets
         self.labels_ = partition.labels()
         self.outlier_scores_ = partition.masses[:, 0].copy()
+
+    def _store_runs(self, runs: Sequence[Run], best: int) -> None:
+        """Where each run ended, and all about the one that is kept."""
+        self.history_ = runs[best].history
+        self.objective_ = float(self.history_[-1])
+        self.n_iter_ = len(self.history_) - 1
+        self.converged_ = runs[best].converged
+        self._runs = {
+            "run": np.arange(len(runs)),
+            "objective": np.array([run.history[-1] for run in runs]),
+            "n_iter": np.array([len(run.history) - 1 for run in runs]),
+            "converged": np.array([run.converged for run in runs]),
+            "best": np.arange(len(runs)) == best,
+        }
 
     def _warn_if_unconverged(self) -> None:
         if not self.converged_:
@@ -505,6 +536,19 @@ def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
         f"With relaxation='penalty' a large lam pulls all prototypes into one point, and lam={chosen.lam:g} is large for "
         f"{n} objects: use relaxation='gap', which never does, or lam={chosen.lam / 4:.3g}; or try {softer}."
     )
+
+
+def in_threads(run: Callable[..., Found], starts: Iterable[Any]) -> list[Found]:
+    """``run(start, stop=...)`` for each start, shared out among threads, so that this one hears of Ctrl-C and stops them."""
+    import numba
+
+    stop = np.zeros(1, dtype=np.bool_)
+    with ThreadPoolExecutor(int(numba.get_num_threads())) as pool:
+        try:
+            return list(pool.map(partial(run, stop=stop), starts))
+        except BaseException:
+            stop[0] = True
+            raise
 
 
 def refuse_blocks(X: Any, owner: str) -> None:

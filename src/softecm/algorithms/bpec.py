@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
 from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import threads
 from softecm._interrupts import interruptible
 from softecm.algorithms.base import PrototypeClusterer, refuse_blocks, sets_asked_for
+from softecm.algorithms.neighbours import nearest_others
 from softecm.belief import FocalSets
 from softecm.distances.set_quadratic import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -26,7 +26,6 @@ from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
 BLOCK_ROWS = 512
-PIECE = 1e9  # multiplications between two looks at whether the fit is to end
 OUTLIERS = 0.95  # delta="auto": this part of the objects lies nearer to the mean of all than delta
 SHRINK = 1e-8  # part of a round covariance mixed into one that is near singular
 
@@ -72,26 +71,12 @@ def delta_bel(x: Floats, n_neighbors: int, q: float = 0.9) -> DeltaBel:
     >>> sorted(delta_bel(x, n_neighbors=2).peaks().tolist())
     [1, 4]
     """
-    near, neighbours = _neighbours(x, n_neighbors)
+    near, neighbours = nearest_others(x, n_neighbors)
     reach = np.quantile(near, q, axis=1)[neighbours]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(near == 0.0, 0.0, near / reach)
     bel = 1.0 - np.prod(1.0 - np.exp(-np.square(ratio)) / n_neighbors, axis=1)
     return DeltaBel(bel, _to_higher(x, bel))
-
-
-def _neighbours(x: Floats, k: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Distances to the k nearest other objects and which these are, (n, k) each; in pieces, so that Ctrl-C is heard."""
-    search = NearestNeighbors(n_neighbors=k + 1).fit(x)
-    near, neighbours = np.empty((len(x), k)), np.empty((len(x), k), dtype=np.int64)
-    size = max(1, int(PIECE / (x.size + 1)))
-    for start in range(0, len(x), size):
-        rows = np.arange(start, min(start + size, len(x)))
-        distances, found = search.kneighbors(x[rows])
-        other = found != rows[:, None]
-        other[other.all(1), -1] = False  # behind more copies than were asked for: the last is left out in its place
-        near[rows], neighbours[rows] = distances[other].reshape(-1, k), found[other].reshape(-1, k)
-    return near, neighbours
 
 
 def _to_higher(x: Floats, bel: Floats) -> Floats:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -18,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import threads
 from softecm._interrupts import interruptible
-from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer, in_threads, refuse_blocks, sets_asked_for
 from softecm.belief import CredalPartition, FocalSets
 from softecm.kernels.simplex_qp import RIDGE, fit_rows, sweep_all, sweep_some
 from softecm.spaces.dissimilarities import Dissimilarities
@@ -116,17 +114,6 @@ def evclus(
             break
     masses /= masses.sum(1, keepdims=True)
     return EvclusRun(masses, np.asarray(history), smoothed < tol)
-
-
-def _all_runs(run: Callable[..., EvclusRun], starts: Floats) -> list[EvclusRun]:
-    """A run from each start, shared out among threads, so that this one can hear of Ctrl-C and stop them."""
-    stop = np.zeros(1, dtype=np.bool_)
-    with ThreadPoolExecutor(_workers()) as pool:
-        try:
-            return list(pool.map(partial(run, stop=stop), starts))
-        except BaseException:
-            stop[0] = True
-            raise
 
 
 def _misfit(phi: Floats, conflict: Floats, masses: Floats, pairs: Pairs | None) -> float:
@@ -277,8 +264,10 @@ class EVCLUS(EvidentialClusterer):
         starts = self._starts(len(d), len(focal), n_init, rng)
         phi = degree_of_conflict(d, self.d0_)
         with threads(self.n_jobs):
-            runs = _all_runs(partial(evclus, phi, focal, pairs=pairs, max_iter=max_iter, tol=tol), starts)
-        self._store_best(runs, focal)
+            runs = in_threads(partial(evclus, phi, focal, pairs=pairs, max_iter=max_iter, tol=tol), starts)
+        best = int(np.argmin([run.history[-1] for run in runs]))
+        self._store(CredalPartition(runs[best].masses, focal))
+        self._store_runs(runs, best)
         if not self.converged_:
             warnings.warn(
                 f"EVCLUS has not converged after {self.n_iter_} sweeps: the stress still falls by more than tol={tol:g} of "
@@ -314,22 +303,6 @@ class EVCLUS(EvidentialClusterer):
                 f"shape {masses.shape}. Give a CredalPartition of the same objects on the same focal sets."
             )
         return masses[None]
-
-    def _store_best(self, runs: list[EvclusRun], focal: FocalSets) -> None:
-        stress = np.array([run.history[-1] for run in runs])
-        best = int(stress.argmin())
-        self._store(CredalPartition(runs[best].masses, focal))
-        self.objective_ = float(stress[best])
-        self.history_ = runs[best].history
-        self.n_iter_ = len(self.history_) - 1
-        self.converged_ = runs[best].converged
-        self._runs = {
-            "run": np.arange(len(runs)),
-            "objective": stress,
-            "n_iter": np.array([len(run.history) - 1 for run in runs]),
-            "converged": np.array([run.converged for run in runs]),
-            "best": np.arange(len(runs)) == best,
-        }
 
     def predict_partition(self, X: Any) -> CredalPartition:
         """The credal partition of other objects: each object's masses fitted to its conflicts with the training objects.
@@ -372,9 +345,3 @@ class EVCLUS(EvidentialClusterer):
         i, j = np.triu_indices(len(d), 1)
         kappa = masses @ (~self.focal_sets_.intersects).astype(np.float64) @ masses.T
         return Shepard(degree_of_conflict(d[i, j], self.d0_), kappa[i, j])
-
-
-def _workers() -> int:
-    import numba
-
-    return int(numba.get_num_threads())

@@ -284,6 +284,18 @@ STATE: dict[str, Check] = {
     "_graph": listed(array("n", allowed=Range(0, np.inf))),
     "delta_": maybe(number(POSITIVE)),
     "d0_": number(POSITIVE),
+    "cluster_centers_": array("c p", allowed=SQUARABLE),
+    "covariance_": array("p p", allowed=SQUARABLE),
+    "weights_": array("f", allowed=UNIT),
+    "_middle": array("p", allowed=SQUARABLE),
+    "loglik_": number(),
+    "ebic_": number(),
+    "criteria_": mapped(number()),
+    "n_neighbors_": count(),
+    "gamma_": number(POSITIVE),
+    "_least": number(POSITIVE),
+    "_voted": array("n", "iu", Range(least=0, below="c")),
+    "_objects": maybe(array("n p", allowed=SQUARABLE)),
     "shift_": number(NOT_NEGATIVE),
     "objective_": number(),
     "history_": array("rounds"),
@@ -301,7 +313,23 @@ STATE: dict[str, Check] = {
 }
 
 #: Without these nothing can be predicted.
-NEEDED = {"EVCLUS": ("n_features_in_", "focal_sets_", "partition_", "d0_")}
+NEEDED = {
+    "EVCLUS": ("n_features_in_", "focal_sets_", "partition_", "d0_"),
+    "EGMM": ("n_features_in_", "focal_sets_", "cluster_centers_", "covariance_", "weights_", "_middle"),
+    "EKNNClus": (
+        *[
+            "n_features_in_",
+            "focal_sets_",
+            "partition_",
+            "n_clusters_",
+            "n_neighbors_",
+            "gamma_",
+            "_least",
+            "_voted",
+            "_objects",
+        ],
+    ),
+}
 NEEDED_ELSE = ("n_features_in_", "focal_sets_", "model_")
 
 
@@ -337,6 +365,9 @@ def check_agreement(estimator: EvidentialClusterer) -> None:
         raise Misfit("partition_ and focal_sets_ have different focal sets")
     if partition is not None and scores is not None and not np.array_equal(partition.masses[:, 0], scores):
         raise Misfit("outlier_scores_ are not the masses of the empty set in partition_")
+    weights = getattr(estimator, "weights_", None)
+    if weights is not None and abs(float(weights.sum()) - 1.0) > ROUNDING:
+        raise Misfit("weights_ should add up to 1")
     if isinstance(model, PrototypeModel):
         if model.focal != focal:
             raise Misfit("model_ and focal_sets_ have different focal sets")

@@ -1,0 +1,445 @@
+"""EGMM: a Gaussian mixture with a component for every set of clusters (Jiao, Denœux, Liu, Pan)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from softecm._checks import HOW_MANY, check_choice, check_count, check_number
+from softecm._engine import threads
+from softecm._interrupts import interruptible, look
+from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
+from softecm.belief import CredalPartition, FocalSets
+from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.fit.prepare import check_weights
+from softecm.fit.seeding import Draw, seed
+from softecm.spaces.matrices import check_enough, refuse_dissimilarities
+from softecm.spaces.real import RealVectors
+
+Floats = NDArray[np.float64]
+SHORT = 20  # rounds of single clusters after which only the best start goes on
+SAME = 1e-6  # runs whose objectives differ by less than this part found the same
+SHARED = 0.1  # of the weight is given to the larger sets when they come in
+WORSE = 3  # numbers of clusters in a row without a better criterion that end the search
+
+
+class Mixture(NamedTuple):
+    """The parameters: one covariance for all components, a set's mean is the mean of its clusters'."""
+
+    centers: Floats  # (c, p)
+    covariance: Floats  # (p, p)
+    weights: Floats  # (f,): how likely each component is
+
+
+class MixtureRun(NamedTuple):
+    """Where one run ended."""
+
+    mixture: Mixture
+    masses: Floats  # (n, f): the posterior of each component
+    history: Floats  # minus the penalised log-likelihood, at the start and after each round
+    converged: bool
+
+
+class Sample(NamedTuple):
+    """Objects around their mean, how often each counts, and what the covariance is drawn to."""
+
+    x: Floats  # (n, p), less the mean of all
+    raw: Floats  # (n, p), as given
+    counts: Floats  # (n,)
+    ridge: Floats  # (p,): added to the diagonal of every covariance
+
+    @property
+    def total(self) -> float:
+        """How many objects there are."""
+        return float(self.counts.sum())
+
+
+def posteriors(x: Floats, mixture: Mixture, mean: Floats) -> tuple[Floats, Floats]:
+    """The E-step: masses (n, f) of the sets, and the log-likelihood (n,) of each object; ``mean`` (f, c) makes sets."""
+    factor = _factor(mixture.covariance)
+    white = solve_triangular(factor, x.T, lower=True).T
+    centers = solve_triangular(factor, (mean @ mixture.centers).T, lower=True).T
+    distances = np.square(white).sum(1)[:, None] - 2.0 * white @ centers.T + np.square(centers).sum(1)
+    with np.errstate(divide="ignore"):
+        logs = np.log(mixture.weights) - 0.5 * np.maximum(distances, 0.0)
+    top = logs.max(1, keepdims=True)
+    masses = np.exp(logs - top)
+    sums = masses.sum(1, keepdims=True)
+    constant = np.log(np.diagonal(factor)).sum() + 0.5 * x.shape[1] * np.log(2.0 * np.pi)
+    return masses / sums, (top + np.log(sums))[:, 0] - constant
+
+
+def _factor(covariance: Floats) -> Floats:
+    try:
+        factor = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "the covariance must have an inverse, and that of these objects has none: some columns are constant or follow "
+            "from others. Leave such columns out, or give a larger regularisation, such as 1e-4."
+        ) from None
+    return np.asarray(factor, dtype=np.float64)
+
+
+def maximised(sample: Sample, masses: Floats, before: Mixture, mean: Floats) -> Mixture:
+    r"""The M-step, exact: weights, then centres from :math:`H\mu = B`, then the covariance around the new centres."""
+    weighted = masses * sample.counts[:, None]
+    held, sums = weighted.sum(0), weighted.T @ sample.x  # (f,), (f, p)
+    h, b = mean.T @ (held[:, None] * mean), mean.T @ sums
+    # A step from where they were: a cluster without objects stays.
+    centers = before.centers + np.linalg.lstsq(h, b - h @ before.centers, rcond=1e-12)[0]
+    prototypes = mean @ centers
+    crossed = sums.T @ prototypes
+    scatter = (sample.x * sample.counts[:, None]).T @ sample.x - crossed - crossed.T
+    scatter += prototypes.T @ (held[:, None] * prototypes)
+    covariance = scatter / sample.total + np.diag(sample.ridge)
+    return Mixture(centers, (covariance + covariance.T) / 2.0, held / sample.total)
+
+
+def egmm(sample: Sample, focal: FocalSets, start: Mixture, *, max_iter: int, tol: float) -> MixtureRun:
+    r"""Expectation and maximisation from one start.
+
+    With ``ridge`` r the covariance is :math:`\Sigma = S/n + \mathrm{diag}(r)`, which maximises the log-likelihood less
+    :math:`\frac n2 \mathrm{tr}(\Sigma^{-1} \mathrm{diag}(r))`: the sum never falls, whatever the data.
+    """
+    mean = focal.membership / focal.cardinalities[:, None]
+    mixture, history, converged = start, [], False
+    masses, likelihood = posteriors(sample.x, mixture, mean)
+    history.append(-_penalised(sample, likelihood, mixture))
+    for _ in range(max_iter):
+        look()
+        mixture = maximised(sample, masses, mixture, mean)
+        masses, likelihood = posteriors(sample.x, mixture, mean)
+        history.append(-_penalised(sample, likelihood, mixture))
+        if history[-2] - history[-1] <= tol * sample.total:
+            converged = True
+            break
+    return MixtureRun(mixture, masses, np.asarray(history), converged)
+
+
+def _penalised(sample: Sample, likelihood: Floats, mixture: Mixture) -> float:
+    penalty = 0.0
+    if sample.ridge.any():
+        penalty = 0.5 * sample.total * float(np.diagonal(np.linalg.inv(mixture.covariance)) @ sample.ridge)
+    return float(likelihood @ sample.counts) - penalty
+
+
+def ebic(likelihood: float, n: float, focal: FocalSets, p: int) -> float:
+    """The evidential BIC: log-likelihood less half the logarithm of n for every parameter; larger is better."""
+    return likelihood - 0.5 * float(np.log(n)) * (len(focal) - 1 + focal.n_clusters * p + p * (p + 1) / 2)
+
+
+class EGMM(EvidentialClusterer):
+    r"""A Gaussian mixture in which sets of clusters have components of their own: where groups overlap, it says so.
+
+    Objects come from one Gaussian a set A of clusters, all of one covariance, centred at the mean
+    :math:`\bar\mu_A` of its clusters' centres:
+
+    .. math:: L = \sum_i \ln \sum_A \pi_A\, N(x_i; \bar\mu_A, \Sigma)
+
+    The masses are the posteriors of the sets. EM raises L in every round: given the masses, centres, covariance and
+    weights have closed forms. There is no empty set: an object far from all is given to its nearest component.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto", default=2
+        "auto": the number from 1 to ``max_clusters`` with the largest evidential BIC, ``ebic_``.
+    max_cardinality : int or None, default=2
+        Largest set with a component of its own; None: all of them, as in the article.
+    focal_sets : "simple", "full", list of tuples or FocalSets, optional
+        The sets themselves; overrides ``max_cardinality``. Not with ``n_clusters="auto"``, unless a word.
+    regularisation : float, default=1e-6
+        At least 0: this part of each column's variance is added to the diagonal of the covariance, which then always has
+        an inverse. The log-likelihood less its price never falls. 0: plain EM.
+    init : "k-means++" or array of shape (c, p), default="k-means++"
+    n_init : int, default=10
+        Number of starts: 20 rounds each with single clusters, then the best goes on with all sets. (With all sets from the
+        start, a set's component may take a group of objects and leave its clusters none.)
+    max_clusters : int, default=10
+        Most clusters that "auto" tries; it ends when three numbers in a row bring nothing.
+    max_iter : int, default=1000
+    tol : float, default=1e-6
+        A run has converged when a round raises the log-likelihood by less than this an object.
+    n_jobs : int, optional
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    partition_ : CredalPartition
+        No mass on the empty set.
+    n_clusters_ : int
+    cluster_centers_ : ndarray of shape (c, p)
+    covariance_ : ndarray of shape (p, p)
+    weights_ : ndarray of shape (f,)
+        How likely each set is, in the order of ``focal_sets_``.
+    loglik_, ebic_ : float
+        The log-likelihood of all objects, and less what the parameters cost; larger is better.
+    criteria_ : dict
+        The criterion of each number of clusters that was tried.
+    objective_ : float
+        Minus the log-likelihood, plus what the regularisation costs.
+    labels_, outlier_scores_, focal_sets_, history_, runs_, n_iter_, converged_, n_features_in_, feature_names_in_ : as for
+        :class:`SoftECM`
+
+    Notes
+    -----
+    The authors' program adds a ridge to the covariance in the density alone; the log-likelihood can then fall, and on data
+    of small scale the fit ends at once. Here it is part of what is maximised.
+
+    Examples
+    --------
+    >>> from softecm import EGMM
+    >>> from softecm.datasets import make_blobs
+    >>> X = make_blobs(400, distance=5.0, random_state=0).data
+    >>> EGMM("auto", random_state=0).fit(X).n_clusters_
+    3
+
+    References
+    ----------
+    L. Jiao, T. Denœux, Z. Liu and Q. Pan, "EGMM: an evidential version of the Gaussian mixture model for clustering",
+    Applied Soft Computing 129, 2022.
+    """
+
+    n_clusters_: int
+    cluster_centers_: Floats
+    covariance_: Floats
+    weights_: Floats
+    loglik_: float
+    ebic_: float
+    criteria_: dict[str, float]
+
+    def __init__(
+        self,
+        n_clusters: int | str = 2,
+        *,
+        max_cardinality: int | None = 2,
+        focal_sets: Any = None,
+        regularisation: float = 1e-6,
+        init: Any = "k-means++",
+        n_init: int = 10,
+        max_clusters: int = 10,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.max_cardinality = max_cardinality
+        self.focal_sets = focal_sets
+        self.regularisation = regularisation
+        self.init = init
+        self.n_init = n_init
+        self.max_clusters = max_clusters
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @interruptible()
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the mixture.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How often each object counts; 2 is the same as giving it twice.
+
+        Returns
+        -------
+        self
+        """
+        counts = self._counts()
+        refuse_blocks(X, "EGMM")
+        space = RealVectors()
+        rows = space.check(self, X, reset=True)
+        refuse_dissimilarities(rows)
+        space.fit(rows, dtype=torch.float64)  # refuses numbers that can't be squared
+        x = np.ascontiguousarray(rows, dtype=np.float64)
+        weights = np.ones(len(x)) if sample_weight is None else check_weights(sample_weight, X)
+        if self.n_clusters != "auto":
+            check_enough(counts[0], len(x))
+        middle = np.average(x, axis=0, weights=weights)
+        variance = np.average(np.square(x - middle), axis=0, weights=weights)
+        typical = np.where(variance > 0, variance, variance.max() or 1.0)
+        sample = Sample(x - middle, x, weights, float(self.regularisation) * typical)
+        rng = check_random_state(self.random_state)
+        with threads(self.n_jobs):
+            focal, runs, best = self._search([c for c in counts if c <= len(x)], sample, rng)
+        self._adopt(focal, runs, best, middle)
+        self._warn_if_unclimbed()
+        self._warn_if_empty()
+        return self
+
+    def _counts(self) -> list[int]:
+        """Check the parameters; the numbers of clusters to try."""
+        check_number("regularisation", self.regularisation, least=0, hint="1e-6 is usual; 0 is plain EM.")
+        check_count("n_init", self.n_init, hint="10 is usual: the best of several starts is kept.")
+        check_count("max_iter", self.max_iter, hint="1000 is usual.")
+        check_number("tol", self.tol, least=0, hint="1e-6 is usual.")
+        most = check_count("max_clusters", self.max_clusters, hint="10 is usual.")
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ("k-means++",), "Or give the starting centres, one row a cluster.")
+        if not isinstance(self.n_clusters, str):
+            return [check_count("n_clusters", self.n_clusters, hint=HOW_MANY)]
+        check_choice("n_clusters", self.n_clusters, ("auto",), "Or give a number.")
+        if not isinstance(self.init, str):
+            raise ValueError(
+                "init must be 'k-means++' with n_clusters='auto'; got centres. Give n_clusters as a number."
+            )
+        return list(range(1, most + 1))
+
+    def _search(
+        self, counts: list[int], sample: Sample, rng: np.random.RandomState
+    ) -> tuple[FocalSets, list[MixtureRun], int]:
+        """Fit each number of clusters and keep the best by its criterion."""
+        found, self.criteria_ = None, {}
+        for c in counts:
+            focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
+            runs, best = self._climb(focal, sample, rng)
+            likelihood = self._likelihood(sample, focal, runs[best].mixture)
+            value = ebic(likelihood, sample.total, focal, sample.x.shape[1])
+            self.criteria_[str(c)] = value
+            if found is None or value > self.ebic_:
+                found, self.ebic_, self.loglik_ = (focal, runs, best), value, likelihood
+            if c - found[0].n_clusters >= WORSE:
+                break
+        assert found is not None
+        return found
+
+    def _climb(self, focal: FocalSets, sample: Sample, rng: np.random.RandomState) -> tuple[list[MixtureRun], int]:
+        """Short runs of single clusters from all starts; the best goes on with all sets."""
+        c, tol, most = focal.n_clusters, float(self.tol), int(self.max_iter)
+        alone = FocalSets.up_to(c, 1)
+        starts = [Mixture(start, _within(sample, start), np.full(c, 1.0 / c)) for start in self._starts(c, sample, rng)]
+        runs = [egmm(sample, alone, start, max_iter=SHORT, tol=tol) for start in starts]
+        reached = np.array([run.history[-1] for run in runs])
+        best = int(np.argmax(reached <= reached.min() + SAME * abs(reached.min())))  # of equals the first
+        found, sets = runs[best].mixture, len(focal) - c
+        if sets:
+            weights = np.r_[(1.0 - SHARED) * found.weights, np.full(sets, SHARED / sets)]
+            found = found._replace(weights=weights)
+        runs[best] = egmm(sample, focal, found, max_iter=most, tol=tol)
+        return runs, best
+
+    def _starts(self, c: int, sample: Sample, rng: np.random.RandomState) -> Floats:
+        """Starting centres (runs, c, p), less the middle."""
+        p = sample.x.shape[1]
+        if isinstance(self.init, str):
+            draw, x = Draw("k-means++", int(self.n_init)), torch.from_numpy(sample.raw)
+            found = seed(draw, SquaredEuclidean(), RealVectors(n_features=p), x, sample.counts, c, rng).numpy()
+        else:
+            found = np.asarray(self.init, dtype=np.float64)[None]
+            if found.shape != (1, c, p):
+                raise ValueError(
+                    f"init must have shape (n_clusters, {p}), one row a cluster; got shape {found.shape[1:]}. Give as many "
+                    "columns as X has."
+                )
+        centers: Floats = found - np.average(sample.raw, axis=0, weights=sample.counts)
+        return centers
+
+    def _likelihood(self, sample: Sample, focal: FocalSets, mixture: Mixture) -> float:
+        mean = focal.membership / focal.cardinalities[:, None]
+        return float(posteriors(sample.x, mixture, mean)[1] @ sample.counts)
+
+    def _adopt(self, focal: FocalSets, runs: list[MixtureRun], best: int, middle: Floats) -> None:
+        mixture = runs[best].mixture
+        self.n_clusters_ = focal.n_clusters
+        self.cluster_centers_ = mixture.centers + middle
+        self.covariance_, self.weights_ = mixture.covariance, mixture.weights
+        self._middle = middle
+        self._store(CredalPartition(_with_empty(runs[best].masses), focal))
+        self._store_runs(runs, best)
+
+    def _warn_if_unclimbed(self) -> None:
+        if not self.converged_:
+            warnings.warn(
+                f"EGMM has not converged after {self.n_iter_} rounds: the log-likelihood still rises by more than "
+                f"tol={self.tol:g} an object. Raise max_iter, or tol if a rougher answer will do.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def prototypes_(self) -> Floats:
+        """Means of all components (f, p), in the order of ``focal_sets_``."""
+        check_is_fitted(self)
+        mean = self.focal_sets_.membership / self.focal_sets_.cardinalities[:, None]
+        found: Floats = mean @ self.cluster_centers_
+        return found
+
+    def _posteriors(self, X: Any) -> tuple[Floats, Floats]:
+        check_is_fitted(self)
+        space = RealVectors()
+        rows = space.check(self, X, reset=False)
+        space.describe(rows)  # refuses numbers that can't be squared
+        x = np.ascontiguousarray(rows, dtype=np.float64) - self._middle
+        mixture = Mixture(self.cluster_centers_ - self._middle, self.covariance_, self.weights_)
+        return posteriors(x, mixture, self.focal_sets_.membership / self.focal_sets_.cardinalities[:, None])
+
+    def predict_partition(self, X: Any) -> CredalPartition:
+        """The credal partition of other objects: the posteriors of the sets.
+
+        Parameters
+        ----------
+        X : data like that given to ``fit``
+
+        Returns
+        -------
+        partition : CredalPartition
+        """
+        return CredalPartition(_with_empty(self._posteriors(X)[0]), self.focal_sets_)
+
+    def score_samples(self, X: Any) -> Floats:
+        """The log-likelihood of each object.
+
+        Parameters
+        ----------
+        X : data like that given to ``fit``
+
+        Returns
+        -------
+        likelihood : ndarray of shape (n,)
+        """
+        return self._posteriors(X)[1]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The mean log-likelihood.
+
+        Parameters
+        ----------
+        X : data like that given to ``fit``
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        weights = None if sample_weight is None else check_weights(sample_weight, X)
+        return float(np.average(self.score_samples(X), weights=weights))
+
+
+def _within(sample: Sample, centers: Floats) -> Floats:
+    """The covariance around the nearest of the starting centres."""
+    nearest = (np.square(centers).sum(1) - 2.0 * sample.x @ centers.T).argmin(1)
+    held = np.bincount(nearest, sample.counts, minlength=len(centers))
+    sums = np.stack([np.bincount(nearest, sample.counts * column, minlength=len(centers)) for column in sample.x.T], 1)
+    means = sums / np.where(held > 0, held, 1.0)[:, None]
+    off = sample.x - means[nearest]
+    covariance: Floats = (off * sample.counts[:, None]).T @ off / sample.total + np.diag(sample.ridge)
+    if np.linalg.eigvalsh(covariance)[0] <= 0:  # plain EM from as many different objects as clusters
+        covariance += np.diag(np.average(np.square(sample.x), axis=0, weights=sample.counts) + 1e-300)
+    return covariance
+
+
+def _with_empty(masses: Floats) -> Floats:
+    return np.concatenate([np.zeros((len(masses), 1)), masses], axis=1)

@@ -1,0 +1,447 @@
+"""EK-NNclus: labels that spread from neighbour to neighbour until they settle (Denœux and others)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from softecm import _memory
+from softecm._checks import check_choice, check_count, check_number
+from softecm._engine import threads
+from softecm._interrupts import interruptible
+from softecm.algorithms.base import EvidentialClusterer, in_threads, refuse_blocks
+from softecm.algorithms.neighbours import nearest_in_matrix, nearest_others, pieces
+from softecm.belief import CredalPartition, FocalSets
+from softecm.kernels.votes import backwards, between, sweep, tally
+from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.matrices import refuse_dissimilarities
+from softecm.spaces.real import RealVectors
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+LEAST = 1e-6  # a neighbour says at least so much, and lies at least so far, in units of the usual distance
+SURE = 1 - 1e-15  # a neighbour never leaves nothing open
+MOST_NEIGHBOURS = 100  # by default
+# What two pieces of one group are known by, chosen on planted problems of three seeds with their labels in view.
+PEAK = 0.9  # quantile of a cluster's densities that counts as its height
+AT_CUT = 0.2  # this part of the smaller cluster, but at most MOST_AT_CUT objects, must lie high at the cut
+MOST_AT_CUT = 4
+
+
+class Votes(NamedTuple):
+    """What the neighbours of n objects say; (n, k) each."""
+
+    neighbours: Ints
+    strength: Floats  # mass each puts on its own cluster
+    weights: Floats  # the same as weight of evidence, -ln(1 - strength)
+    back: Ints  # (n k,) and (n + 1,): where each object stands among others' neighbours
+    starts: Ints
+
+
+class Propagation(NamedTuple):
+    """Where one run ended."""
+
+    labels: Ints
+    history: Floats  # weight between clusters, at the start and after each sweep
+    converged: bool
+
+
+def scale_of(distances: Floats, q: float, power: float, least: float) -> float:
+    r"""The factor :math:`\gamma`: one over the q quantile of all :math:`d^b`."""
+    return 1.0 / float(np.quantile(np.maximum(distances, least) ** power, q))
+
+
+def strength_of(distances: Floats, gamma: float, power: float, least: float) -> Floats:
+    r"""Mass :math:`\alpha = \exp(-\gamma d^b)` that a neighbour puts on its own cluster."""
+    return np.clip(np.exp(-gamma * np.maximum(distances, least) ** power), LEAST, SURE)
+
+
+def votes_of(neighbours: Ints, strength: Floats) -> Votes:
+    """Votes with their weights of evidence."""
+    return Votes(neighbours, strength, -np.log1p(-strength), *backwards(neighbours))
+
+
+def propagate(votes: Votes, start: Ints, orders: Iterable[Ints], max_iter: int = 100) -> Propagation:
+    """Let each object in turn take the label with the most evidence among its neighbours, until none changes.
+
+    Parameters
+    ----------
+    votes : Votes
+    start : array (n,)
+        Labels below n to start from.
+    orders : iterable of arrays (n,)
+        The order of the objects in each sweep.
+    max_iter : int
+        Most sweeps.
+    """
+    labels, due = np.array(start, dtype=np.int64), np.ones(len(start), dtype=np.bool_)
+    history, graph = [between(votes.neighbours, votes.weights, labels)], (votes.back, votes.starts)
+    for _, order in zip(range(max_iter), orders, strict=False):
+        before = labels.copy()
+        history.append(history[-1] - sweep(votes.neighbours, votes.weights, *graph, order, labels, due))
+        if np.array_equal(labels, before):
+            break
+    return Propagation(np.unique(labels, return_inverse=True)[1].astype(np.int64), np.asarray(history), not due.any())
+
+
+def masses_of_votes(strength: Floats, labels: Ints, n_clusters: int) -> Floats:
+    r"""Dempster's rule over the neighbours: masses on the empty set, each cluster and all of them together.
+
+    Neighbour j puts :math:`\alpha_{ij}` on the cluster ``labels[i, j]`` and the rest on all clusters. With
+    :math:`u_k` the evidence for cluster k, the masses are proportional to :math:`e^{u_k} - 1` and 1.
+    """
+    n, k = labels.shape
+    evidence = np.zeros((n, n_clusters))
+    np.add.at(evidence, (np.repeat(np.arange(n), k), labels.ravel()), -np.log1p(-strength).ravel())
+    with np.errstate(divide="ignore"):
+        logs = np.concatenate([evidence + np.log(-np.expm1(-evidence)), np.zeros((n, 1))], axis=1)
+    masses = np.exp(logs - logs.max(1, keepdims=True))
+    masses /= masses.sum(1, keepdims=True)
+    if n_clusters == 1:  # the cluster is all of them
+        masses = masses.sum(1, keepdims=True)
+    return np.concatenate([np.zeros((n, 1)), masses], axis=1)
+
+
+def joined(votes: Votes, labels: Ints, valley: float) -> Ints:
+    """Labels with clusters taken as one where no valley lies between them.
+
+    An object's density is the sum of its neighbours' strengths. It stands at the cut of two clusters as far as it has as
+    many neighbours in one as in the other. Where a few such objects are denser than ``valley`` times the lower cluster's
+    densest part, the cut goes through a group.
+    """
+    density = votes.strength.sum(1)
+    around = _around(votes.neighbours, labels)
+    while around.shape[1] > 1:
+        c = around.shape[1]
+        pairs = _highest_cuts(around, labels, density)
+        onto, taken = np.arange(c), np.zeros(c, dtype=bool)
+        for height, a, b in pairs:
+            if height < valley:
+                break
+            if not (taken[a] or taken[b]):
+                onto[b], taken[[a, b]] = a, True
+        if not taken.any():
+            break
+        onto = np.unique(onto, return_inverse=True)[1]
+        labels = onto[labels]
+        around = csr_array(around @ coo_array((np.ones(c), (np.arange(c), onto))).tocsr())
+    return labels.astype(np.int64)
+
+
+def _around(neighbours: Ints, labels: Ints) -> csr_array:
+    """How many neighbours (n, c) each object has in each cluster, sparse: most have them in one alone."""
+    shape = (len(labels), int(labels.max()) + 1)
+    return csr_array(tally(neighbours, np.ones(neighbours.shape), labels), shape=shape)
+
+
+def _highest_cuts(around: csr_array, labels: Ints, density: Floats) -> list[tuple[float, int, int]]:
+    """Pairs of clusters with the density at their cut, as a part of the lower one's peak; highest first."""
+    c = around.shape[1]
+    cells = around.tocoo()
+    row, column, value = cells.row, cells.col, cells.data
+    own = np.zeros(len(labels))
+    mine = column == labels[row]
+    own[row[mine]] = value[mine]
+    row, column, value = row[~mine], column[~mine], value[~mine]
+    height = density[row] * np.minimum(2.0 * value / (own[row] + value), 1.0)
+    pair = np.minimum(labels[row], column) * c + np.maximum(labels[row], column)
+    order = np.lexsort((-height, pair))
+    pair, height = pair[order], height[order]
+    first = np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]]) if len(pair) else np.zeros(0, dtype=np.int64)
+    sizes, peaks = np.bincount(labels, minlength=c), _peaks(labels, density, c)
+    a, b = pair[first] // c, pair[first] % c
+    at = np.clip(AT_CUT * np.minimum(sizes[a], sizes[b]), 1, MOST_AT_CUT).astype(np.int64) - 1
+    there = at < np.diff(np.r_[first, len(pair)])
+    a, b, reached = a[there], b[there], height[(first + at)[there]]
+    found = reached / np.minimum(peaks[a], peaks[b])
+    return [(float(found[i]), int(a[i]), int(b[i])) for i in np.argsort(-found, kind="stable")]
+
+
+def _peaks(labels: Ints, density: Floats, c: int) -> Floats:
+    """A high quantile of each cluster's densities."""
+    order = np.lexsort((density, labels))
+    ends = np.cumsum(np.bincount(labels, minlength=c))
+    sizes = np.diff(np.r_[0, ends])
+    found: Floats = density[order[ends - sizes + np.floor(PEAK * (sizes - 1)).astype(np.int64)]]
+    return found
+
+
+class EKNNClus(EvidentialClusterer):
+    r"""Labels spread from neighbour to neighbour until they settle: the number of clusters is found, any shape is fine.
+
+    Each of an object's K nearest neighbours says "it belongs to my cluster" with mass
+    :math:`\alpha_{ij} = \exp(-\gamma d_{ij}^b)`. The object takes the label with the most evidence
+    :math:`\sum_{j: y_j = k} -\ln(1 - \alpha_{ij})`. At first all objects are clusters of their own; objects take turns in
+    random order, most labels die out, and the sweeps end when no label changes. The masses are what Dempster's rule makes
+    of the neighbours: mass on single clusters, the rest on all of them together; none on the empty set.
+
+    Neighbours reach only so far, so that a long or large group comes out in pieces. ``valley`` joins pieces that have no
+    valley between them, which the article does not do; ``valley=None`` leaves it out.
+
+    Parameters
+    ----------
+    n_neighbors : int or None, default=None
+        Neighbours K of an object; more make fewer clusters. None: twice the root of the number of objects, at most 100.
+    q : float, default=0.5
+        Above 0, at most 1: :math:`1/\gamma` is this quantile of all :math:`d_{ij}^b`. Larger lets far neighbours speak.
+    power : float, default=1.0
+        The exponent b; 1 and 2 are usual.
+    valley : float or None, default=0.7
+        Above 0, at most 1: two clusters are one if the objects at their cut are denser than this part of the lower
+        cluster's densest tenth. Larger keeps more clusters. None: as in the article.
+    metric : {"euclidean", "precomputed"}, default="euclidean"
+        "precomputed": ``X`` holds dissimilarities.
+    init : "objects" or array of int, default="objects"
+        Labels to start from; "objects" gives each object its own.
+    n_init : int, default=10
+        Runs with objects in other orders. Of those with the most frequent number of clusters, that with the least evidence
+        between clusters is kept.
+    max_iter : int, default=100
+        Most sweeps of a run.
+    n_jobs : int, optional
+    random_state : int, RandomState or None
+        Same seed, same orders, same answer.
+
+    Attributes
+    ----------
+    partition_ : CredalPartition
+    n_clusters_ : int
+    n_neighbors_ : int
+    gamma_ : float
+    objective_ : float
+        Half the evidence that goes from one cluster to another.
+    labels_, outlier_scores_, focal_sets_, history_, runs_, n_iter_, converged_, n_features_in_, feature_names_in_ : as for
+        :class:`SoftECM`
+
+    Notes
+    -----
+    Memory grows with the number of objects times neighbours, and clusters. Neighbours are not mutual, so that a sweep can
+    raise the objective by a little; R reports a sum that drifts from it.
+
+    ``predict_partition`` asks the K nearest training objects; an object that equals one of them is answered as that one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from softecm import EKNNClus
+    >>> X, y = make_moons(1500, noise=0.06, random_state=0)
+    >>> EKNNClus(random_state=0).fit(X).n_clusters_
+    2
+
+    References
+    ----------
+    T. Denœux, O. Kanjanatarakul and S. Sriboonchitta, "EK-NNclus: a clustering procedure based on the evidential
+    K-nearest neighbor rule", Knowledge-Based Systems 88, 2015.
+    """
+
+    n_clusters_: int
+    n_neighbors_: int
+    gamma_: float
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int | None = None,
+        q: float = 0.5,
+        power: float = 1.0,
+        valley: float | None = 0.7,
+        metric: str = "euclidean",
+        init: Any = "objects",
+        n_init: int = 10,
+        max_iter: int = 100,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.q = q
+        self.power = power
+        self.valley = valley
+        self.metric = metric
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = tags.input_tags.positive_only = self.metric == "precomputed"
+        return tags
+
+    @interruptible()
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), or (n, n) dissimilarities
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        refuse_blocks(X, "EKNNClus")
+        x = self._checked(X, reset=True)
+        n = len(x)
+        if n < 2:
+            raise ValueError(f"X must have at least 2 objects to compare; got n_samples={n}. Give more rows.")
+        k = self._count(n)
+        start, rng = self._start(n), check_random_state(self.random_state)
+        with threads(self.n_jobs):
+            if self.metric == "precomputed":
+                near, neighbours = nearest_in_matrix(x, k, others=True)
+            else:
+                near, neighbours = nearest_others(x, k)
+                near = _distances(x, x, neighbours)
+            self._least = LEAST * (float(np.quantile(near, self.q)) or 1.0)
+            self.gamma_ = scale_of(near, float(self.q), float(self.power), self._least)
+            votes = votes_of(neighbours, strength_of(near, self.gamma_, float(self.power), self._least))
+            seeds = rng.randint(np.iinfo(np.int32).max, size=int(self.n_init))
+            runs = in_threads(partial(self._run, votes, start), seeds)
+            best = _most_agreed(runs)
+            labels = runs[best].labels
+        self.n_neighbors_, self.n_clusters_ = k, int(labels.max()) + 1
+        self._refuse_many(n)
+        self._voted = labels
+        self._objects = None if self.metric == "precomputed" else x
+        focal = FocalSets.simple(self.n_clusters_)
+        self._store(CredalPartition(masses_of_votes(votes.strength, labels[neighbours], self.n_clusters_), focal))
+        self._store_runs(runs, best)
+        self._warn_if_unsettled()
+        return self
+
+    def _run(self, votes: Votes, start: Ints, seed: int, stop: NDArray[np.bool_]) -> Propagation:
+        """Labels that have settled; pieces joined, if asked for, and settled again."""
+        rng = np.random.RandomState(seed)
+        found = propagate(votes, start, _orders(len(start), rng, stop), int(self.max_iter))
+        if self.valley is None:
+            return found
+        labels = joined(votes, found.labels, float(self.valley))
+        again = propagate(votes, labels, _orders(len(start), rng, stop), int(self.max_iter))
+        return Propagation(again.labels, np.r_[found.history, again.history[1:]], found.converged and again.converged)
+
+    def _check_parameters(self) -> None:
+        check_choice("metric", self.metric, ("euclidean", "precomputed"), "For another, compute the dissimilarities.")
+        if self.n_neighbors is not None:
+            check_count("n_neighbors", self.n_neighbors, hint="None takes twice the root of the number of objects.")
+        check_number("q", self.q, above=0, most=1, hint="0.5 is usual: larger lets far neighbours speak.")
+        check_number("power", self.power, above=0, hint="1 and 2 are usual.")
+        if self.valley is not None:
+            check_number("valley", self.valley, above=0, most=1, hint="0.7 is usual; None joins nothing.")
+        check_count("n_init", self.n_init, hint="10 is usual: the best of several runs is kept.")
+        check_count("max_iter", self.max_iter, hint="100 is usual.")
+
+    def _checked(self, X: Any, *, reset: bool) -> Floats:
+        if self.metric == "precomputed":
+            return np.asarray(Dissimilarities().check(self, X, reset=reset), dtype=np.float64)
+        space = RealVectors()
+        rows = space.check(self, X, reset=reset)
+        if reset:
+            refuse_dissimilarities(rows)
+            space.fit(rows, dtype=torch.float64)  # refuses numbers that can't be squared
+        else:
+            space.describe(rows)
+        return np.ascontiguousarray(rows, dtype=np.float64)
+
+    def _count(self, n: int) -> int:
+        if self.n_neighbors is None:
+            return min(max(2, int(2 * np.sqrt(n))), MOST_NEIGHBOURS, n - 1)
+        if self.n_neighbors >= n:
+            raise ValueError(
+                f"n_neighbors must be less than the number of objects; got n_neighbors={self.n_neighbors} for "
+                f"n_samples={n}. Ask for fewer neighbours, or leave it at None."
+            )
+        return int(self.n_neighbors)
+
+    def _start(self, n: int) -> Ints:
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ("objects",), "Or give a label for each object.")
+            return np.arange(n)
+        labels = np.asarray(self.init)
+        if labels.shape != (n,):
+            raise ValueError(
+                f"init must hold a label for each of the {n} objects; got shape {labels.shape}. 'objects' gives each its "
+                "own."
+            )
+        return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+    def _refuse_many(self, n: int) -> None:
+        """So many clusters that their masses don't fit in memory."""
+        size = 24.0 * n * self.n_clusters_
+        if size > _memory.free():
+            raise ValueError(
+                f"n_neighbors must be larger for these objects; {self.n_neighbors_} leave {self.n_clusters_} clusters, "
+                f"whose masses take {_memory.shown(size)}. Give n_neighbors={4 * self.n_neighbors_}."
+            )
+
+    def _warn_if_unsettled(self) -> None:
+        if not self.converged_:
+            warnings.warn(
+                f"EKNNClus has not converged after {self.n_iter_} sweeps: labels still change. Raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def predict_partition(self, X: Any) -> CredalPartition:
+        """The credal partition of other objects: what their nearest training objects say.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p); for ``metric="precomputed"`` the (m, n) dissimilarities to the training objects
+
+        Returns
+        -------
+        partition : CredalPartition
+        """
+        check_is_fitted(self)
+        x = self._checked(X, reset=False)
+        k = min(self.n_neighbors_ + 1, len(self._voted))
+        if self._objects is None:
+            near, neighbours = nearest_in_matrix(x, k, others=False)
+            equal = near == 0.0
+        else:
+            neighbours = NearestNeighbors(n_neighbors=k).fit(self._objects).kneighbors(x, return_distance=False)
+            near = _distances(x, self._objects, neighbours)
+            equal = near == 0.0
+        itself = np.where(equal.any(1), equal.argmax(1), k - 1)
+        kept = np.arange(k) != itself[:, None]
+        near, neighbours = near[kept].reshape(len(x), -1), neighbours[kept].reshape(len(x), -1)
+        strength = strength_of(near, self.gamma_, float(self.power), self._least)
+        masses = masses_of_votes(strength, self._voted[neighbours], self.n_clusters_)
+        return CredalPartition(masses, self.focal_sets_)
+
+
+def _most_agreed(runs: list[Propagation]) -> int:
+    """Of the runs with the most frequent number of clusters, that with the least evidence between clusters."""
+    counts = np.array([run.labels.max() for run in runs])
+    usual = np.bincount(counts).argmax()
+    return int(
+        np.argmin([run.history[-1] if count == usual else np.inf for run, count in zip(runs, counts, strict=True)])
+    )
+
+
+def _orders(n: int, rng: np.random.RandomState, stop: NDArray[np.bool_]) -> Iterator[Ints]:
+    """A new order for each sweep, until another thread asks for an end."""
+    while not stop[0]:
+        yield rng.permutation(n)
+
+
+def _distances(a: Floats, b: Floats, neighbours: Ints) -> Floats:
+    """Distances (m, k) from rows of ``a`` to their neighbours in ``b``, without the rounding of a search by products."""
+    found = np.empty(neighbours.shape)
+    for rows in pieces(len(a), 20 * neighbours.shape[1] * a.shape[1]):
+        found[rows] = np.sqrt(np.square(a[rows][:, None] - b[neighbours[rows]]).sum(-1))
+    return found
