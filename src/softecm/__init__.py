@@ -42,9 +42,11 @@ _WHERE = {
     "FocalSets": "softecm.belief",
     "consensus": "softecm.belief",
     "load_model": "softecm.models",
+    "read_table": "softecm.readers.reading",
     "CollapseWarning": "softecm._warnings",
     "DriftWarning": "softecm._warnings",
     "EmptyClusterWarning": "softecm._warnings",
+    "ReadingWarning": "softecm._warnings",
     "UnseenCategoryWarning": "softecm._warnings",
     "GradientDescent": "softecm.optim",
     "soft_dtw": "softecm.distances.functions",
@@ -87,6 +89,7 @@ __all__ = [
     "EmptyClusterWarning",
     "FocalSets",
     "GradientDescent",
+    "ReadingWarning",
     "SoftECM",
     "UnseenCategoryWarning",
     "__version__",
@@ -102,6 +105,7 @@ __all__ = [
     "load_model",
     "losses",
     "plots",
+    "read_table",
     "report",
     "scores",
     "selection",
@@ -128,7 +132,13 @@ if TYPE_CHECKING:
         series,
         testing,
     )
-    from softecm._warnings import CollapseWarning, DriftWarning, EmptyClusterWarning, UnseenCategoryWarning
+    from softecm._warnings import (
+        CollapseWarning,
+        DriftWarning,
+        EmptyClusterWarning,
+        ReadingWarning,
+        UnseenCategoryWarning,
+    )
     from softecm.algorithms.bcm import BCM
     from softecm.algorithms.bpec import BPEC
     from softecm.algorithms.catecm import CatECM
@@ -147,6 +157,7 @@ if TYPE_CHECKING:
     from softecm.distances.functions import soft_dtw
     from softecm.models import load_model
     from softecm.optim import GradientDescent
+    from softecm.readers.reading import read_table
 
 
 def __getattr__(name: str) -> Any:

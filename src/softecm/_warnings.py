@@ -19,6 +19,10 @@ class EmptyClusterWarning(UserWarning):
     """A cluster has lost all its mass: fewer clusters were found than asked for."""
 
 
+class ReadingWarning(UserWarning):
+    """Cells or columns of a table were not taken as they stand; the text says which, and what to do."""
+
+
 class SearchEdgeWarning(UserWarning):
     """The number of clusters chosen is the last that was tried: a larger or smaller one may be better."""
 

@@ -176,6 +176,27 @@ def test_dates_and_durations_from_text(tmp_path: Path, hostile_case: Count) -> N
         hostile_case()
 
 
+def test_a_few_cells_that_are_no_dates_are_missing_and_said(tmp_path: Path, hostile_case: Count) -> None:
+    odd = np.arange(30) % 2
+    when = pd.Timestamp("2020-01-01") + pd.to_timedelta(300 * odd + np.arange(30) % 5, "D")
+    first = pd.DataFrame({"x": 5.0 * odd + np.arange(30) % 3, "when": when.strftime("%d.%m.%Y")})
+    first.to_csv(tmp_path / "first.csv", index=False)
+    ended = softecm("cluster", tmp_path / "first.csv", "-c", 2, "-o", tmp_path / "model", "--n-init", 2)
+    assert ended.code == 0, ended.err
+    new = tmp_path / "new.csv"
+    for strange in ("31.02.2020", "soon"):
+        first.head(8).assign(when=[*first["when"][:5], strange, *first["when"][6:8]]).to_csv(new, index=False)
+        ended, table = predicted(tmp_path / "model", new)
+        assert table is not None, ended.err
+        assert f"column when: 1 cell is no date and counts as missing: {strange} (row 6)" in " ".join(ended.out.split())
+        assert table["set"].tolist() == ["ω1", "ω2"] * 4
+        hostile_case()
+    first.head(8).assign(when=["soon"] * 5 + list(first["when"][:3])).to_csv(new, index=False)
+    ended, _ = predicted(tmp_path / "model", new)
+    assert (ended.code, "must hold dates, as in the fit; got soon in row 1" in ended.err) == (2, True), ended.err
+    hostile_case()
+
+
 def test_a_file_without_names_is_read_as_the_first_was(tmp_path: Path, hostile_case: Count) -> None:
     rows = [f"{'red' if i % 2 else 'blue'},{'no' if i % 3 else 'yes'},{i % 2}" for i in range(20)]
     (tmp_path / "first.csv").write_text("\n".join(rows) + "\n")

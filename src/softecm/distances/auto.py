@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -12,7 +13,9 @@ import numpy as np
 from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
 
+from softecm._warnings import ReadingWarning
 from softecm.distances.series_auto import Tried, choose_series
+from softecm.readers.reading import text_as_values
 from softecm.spaces.roles import left_out, without
 from softecm.spaces.sparse import is_sparse
 
@@ -21,6 +24,7 @@ logger = logging.getLogger("softecm")
 DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they can't be meant to count alike
 MOST_CHANNELS = 32  # aeon has channels before steps: few of the one, many more of the other
 STEPS_A_CHANNEL = 4
+SHOWN = 3  # columns named in a warning
 
 SERIES = "series are compared with soft-DTW"
 CATEGORIES = "numbers are scaled to unit spread, categories count when they differ"
@@ -134,8 +138,26 @@ def choose(X: Any) -> Choice:
     if is_sparse(X):
         return Choice("sqeuclidean", SPARSE)
     away = left_out(X)
+    _warn_of_text(X, away)
     found = Look.of(without(X, away)).choice()
     return Choice(found.metric, found.reason, away)
+
+
+def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
+    """Say which columns of text mean numbers or dates, and how to have them read."""
+    found = text_as_values(X)
+    if not found:
+        return
+    shown = [f"{name!r} (such as {example!r})" for name, example in list(found.items())[:SHOWN]]
+    more = [f"{len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    lost = sum(name in away for name in found)
+    taken = "left out" if lost == len(found) else "left out or taken as categories" if lost else "taken as categories"
+    warnings.warn(
+        f"numbers or dates are text in {', '.join([*shown, *more])}: such columns are {taken}. "
+        "softecm.read_table(X).data has them as numbers and dates; a column of type 'category' is taken as it is.",
+        ReadingWarning,
+        stacklevel=2,
+    )
 
 
 def choose_for(metric: Any, X: Any, n_clusters: int | None) -> Choice:

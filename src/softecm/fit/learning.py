@@ -8,6 +8,7 @@ earlier ones as they were. Where the user left them open, delta and the sets of 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from softecm.fit.model import PrototypeModel
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
-from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, neighbouring
+from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, neighbouring, outlying
 from softecm.objective import evaluate
 from softecm.objective.pull import Pull
 
@@ -119,15 +120,25 @@ def past_of_fit(chosen: Settings, algorithm: Algorithm[Any], model: PrototypeMod
     for number, members in enumerate(model.focal.sets):
         if len(members) == 2:
             held[members] = masses[:, number].sum() + 1e-9
-    mad = 0.0
-    if model.delta is not None and model.close is not None:
-        mad = max(0.0, (model.delta - model.close) / ((OUTLYING - CLOSE) * MAD))
-    median = 0.0 if model.delta is None else max(0.0, model.delta - OUTLYING * MAD * mad)
+    median, mad = _spread_of(model)
     tail = (1,) * (places.ndim - 1)
     curvature = weights.reshape(-1, *tail)
     total, first = float(len(masses)), model.prototypes[:c]
     between = torch.from_numpy(held)
     return Past(curvature, curvature * places, total, median, mad, between, first, weights[:c], median)
+
+
+def _spread_of(model: PrototypeModel) -> tuple[float, float]:
+    """Median and deviation from which a fit's two deltas follow, as its objects are gone."""
+    if model.delta is None:
+        return 0.0, 0.0
+    if model.close is None:
+        return model.delta, 0.0
+    whole = model.delta - math.sqrt(model.space.step)  # the median, if the deviations were less than a category
+    if 0.0 <= whole <= model.close < model.delta:
+        return whole, (model.close - whole) / (CLOSE * MAD)
+    mad = max(0.0, (model.delta - model.close) / ((OUTLYING - CLOSE) * MAD))
+    return max(0.0, model.delta - OUTLYING * MAD * mad), mad
 
 
 def next_batch(
@@ -159,7 +170,7 @@ def _clusters_first(
     median, mad = objects.nearest_spread(here)
     share = objects.weight / (past.weight + objects.weight)
     both = (1.0 - share) * past.median + share * median, (1.0 - share) * past.mad + share * mad
-    delta = (both[0] + OUTLYING * MAD * both[1] or last.delta) if auto else chosen.delta
+    delta = (outlying(*both, objects.space) or last.delta) if auto else chosen.delta
     focal = chosen.focal
     if chosen.finds_sets:
         held = past.held.numpy() + objects.second_nearest(here)

@@ -9,7 +9,7 @@ runs start. So the clusters come first:
    the starts are drawn and fitted once more with it, the last answer among them.
 3. Clusters are moved to where one is missed most, as long as that pays (:mod:`softecm.fit.swaps`).
 4. The best is fitted to all objects with a closer delta (three deviations), so that what lies between clusters and beyond
-   them does not pull at them; delta is measured again (five deviations).
+   them does not pull at them; delta is measured again (five deviations, in tables at least one category that differs).
 5. Sets: pairs of clusters whose middle is nearer to them than to any other cluster (Gabriel neighbours) and which are the
    two nearest clusters of some object, those of most objects first, at most three for each cluster.
 
@@ -22,6 +22,7 @@ all but the last rounds are in single precision.
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -46,6 +47,7 @@ from softecm.fit.seeding import Draw
 from softecm.fit.settings import GAIN, Settings
 from softecm.fit.swaps import swapped
 from softecm.optim import Accelerated, Descent, Solver
+from softecm.spaces.base import Space
 
 BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
 SOFTER = (1.05, 1.02, 1.01)  # tried where that pulls clusters together
@@ -349,7 +351,18 @@ def robust_delta(
     model = pipeline.model_of(algorithm, among, single)
     median, mad = objects.nearest_spread(model)
     found = median + deviations * MAD * mad
-    return found if found >= LEAST * first else first
+    if found < LEAST * first:
+        return first
+    return outlying(median, mad, objects.space) if deviations == OUTLYING else found
+
+
+def outlying(median: float, mad: float, space: Space) -> float:
+    """From where an object may as well belong nowhere: five deviations beyond the median, and no nearer than one category.
+
+    Where most objects have all categories of their group, deviations are next to 0, and one that differs in a single
+    category would be an outlier.
+    """
+    return median + max(OUTLYING * MAD * mad, math.sqrt(space.step))
 
 
 def neighbours(algorithm: Algorithm[Any], objects: Objects[Any], single: Outcome) -> tuple[FocalSets, int]:

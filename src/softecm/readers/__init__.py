@@ -46,6 +46,7 @@ __all__ = [
     "format_of",
     "formats",
     "from_long",
+    "objects_of",
     "read",
     "understood_sample",
     "words_of",
@@ -86,12 +87,15 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     """
     check_file(path)
     found = format_of(path).reader(path, options)
-    if isinstance(found, Loaded):
-        return found
-    if not len(found.frame):
+    return found if isinstance(found, Loaded) else objects_of(path, found, options)
+
+
+def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
+    """The objects of a table; ``path`` is what messages call it."""
+    if not len(sheet.frame):
         raise ReadError(f"{path} has names of columns and no rows below them: there is nothing to cluster.")
-    found = _renamed(path, found, options.names)
-    return read_long(path, found, options) if options.long else understood(path, found, options)
+    sheet = _renamed(path, sheet, options.names)
+    return read_long(path, sheet, options) if options.long else understood(path, sheet, options)
 
 
 def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:

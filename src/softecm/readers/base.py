@@ -118,9 +118,19 @@ class Column:
     written: Written | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Loaded:
-    """Objects, their names, and how they were read."""
+    """Objects, their names, and how they were read.
+
+    Attributes
+    ----------
+    data : data frame of the columns to cluster by; for series an array or a list of arrays
+    shape : "table" or "series"
+    ids, labels : names and classes of the objects, where the file has them
+    columns : what each column was taken as, and why
+    notes : what is worth knowing about it
+    table : every column as the file has it
+    """
 
     data: Any  # data frame; or (n, L, d) array, or list of (L, d) arrays; or sparse rows
     shape: Literal["table", "series"]
@@ -131,6 +141,12 @@ class Loaded:
     notes: tuple[str, ...] = ()
     code: tuple[str, ...] = ()  # how to read it in Python, giving X
     table: pd.DataFrame | None = None  # every column as the file has it
+
+    def __repr__(self) -> str:
+        """What was taken as what, a line a column."""
+        head = f"{len(self)} {'series' if self.shape == 'series' else 'objects'}"
+        lines = [f"  {c.name}: {c.kind}, {c.detail}{f' ({c.why})' if c.why else ''}" for c in self.columns]
+        return "\n".join([head, *lines, *(f"  {note}" for note in self.notes)])
 
     def __len__(self) -> int:
         return int(self.data.shape[0]) if hasattr(self.data, "indptr") else len(self.data)

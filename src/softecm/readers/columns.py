@@ -17,11 +17,12 @@ from softecm.readers.dates import (
     TwoOrders,
     in_words,
     look_like_dates,
+    no_dates,
     order_of,
     read_dates,
     whole_numbers_as_dates,
 )
-from softecm.readers.numbers import Ambiguous, Numbers, are_codes, how_written, read_numbers, signs, told
+from softecm.readers.numbers import Ambiguous, Numbers, are_codes, are_few, how_written, read_numbers, signs, told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,8 +191,13 @@ def _date(name: str, dates: Dates) -> Understood:
     written, why = Written(dates=dates.format), in_words(dates.format)
     if dates.values.nunique() == 1 and not gaps and len(dates.values) > 1:
         return Understood(None, Column(name, "left out", f"always {short(dates.values.iloc[0])}"))
-    remarks = (told(name, dates.odd, "is no date and counts", "are no dates and count"),) if len(dates.odd) else ()
-    return Understood(dates.values, Column(name, "date", shown(dates.values), gaps, why, written), remarks)
+    found = Column(name, "date", shown(dates.values), gaps, why, written)
+    return Understood(dates.values, found, _no_times(name, dates.odd, "date"))
+
+
+def _no_times(name: str, odd: pd.Series, kind: str) -> tuple[str, ...]:
+    """What is said of cells that are no dates, or no durations."""
+    return (told(name, odd, f"is no {kind} and counts", f"are no {kind}s and count"),) if len(odd) else ()
 
 
 def is_text(column: pd.Series) -> bool:
@@ -226,7 +232,7 @@ def expected_column(context: Context, column: pd.Series, kind: ColumnKind, writt
     elif kind == "number":
         values, remarks = _expected_numbers(context, name, column, written)
     else:
-        values = _as_times(context, name, _typed_dates(column), kind, written)
+        values, remarks = _as_times(context, name, _typed_dates(column), kind, written)
     shown_as: Kind = "date" if kind == "duration" else kind
     gaps = int(values.isna().sum())
     return Understood(values, Column(name, shown_as, shown(values), gaps, "as in the fit", written), remarks)
@@ -254,32 +260,51 @@ def _typed_dates(column: pd.Series) -> pd.Series:
     return column
 
 
-def _as_times(context: Context, name: str, column: pd.Series, kind: ColumnKind, written: Written) -> pd.Series:
-    """A column that must hold dates, or durations, as such."""
+def _as_times(
+    context: Context, name: str, column: pd.Series, kind: ColumnKind, written: Written
+) -> tuple[pd.Series, tuple[str, ...]]:
+    """A column that must hold dates, or durations, as such; a few cells that are none are missing, and said."""
     import pandas as pd
 
     if column.dtype.kind == {"date": "M", "duration": "m"}[kind]:
-        return column
+        return column, ()
     if kind == "date":
         text = column if is_text(column) or written.dates == "%Y%m%d" else column.where(column.isna())
-        known = context.dates.formats.get(name) or context.dates.order or written.dates
-        found = read_dates(text, known) if known else context.dates_of(name, text)
-        if found is not None and not len(found.odd) and found.values.notna().sum() == column.notna().sum():
-            return found.values
-        odd = found.odd if found is not None and len(found.odd) else column[column.notna()]
-        example = "2020-12-31 or 2020-12-31 08:30" if written.dates in ("", ISO) else in_words(written.dates)
+        found, example = _known_dates(context, name, text, written), _like(written)
     else:
         text = column.where(column.map(lambda v: isinstance(v, str)))  # numbers count nobody knows what
-        times = pd.to_timedelta(text, errors="coerce")
-        odd, example = column[times.isna() & column.notna()], "2 days 03:00:00"
-        if not len(odd):
-            return times
-    if not len(odd):
-        return pd.to_datetime(column, errors="coerce")
+        found, example = _durations(text), "2 days 03:00:00"
+    if found is not None and not (column.notna() & text.isna()).any():
+        return found.values, _no_times(name, found.odd, kind)
+    if column.isna().all():
+        return pd.to_datetime(column, errors="coerce"), ()
+    odd = column[column.notna() & text.isna()] if found is not None else column[column.notna()]
+    if found is None and kind == "date" and len(strange := no_dates(text, written.dates)):
+        odd = strange
     raise ReadError(
         f"column {short(name)} of {context.path} must hold {kind}s, as in the fit; got {short(odd.iloc[0])} in row "
         f"{int(odd.index[0]) + 1}: write them like {example}."
     )
+
+
+def _known_dates(context: Context, name: str, text: pd.Series, written: Written) -> Dates | None:
+    """Dates in the form that was asked for, or that the fit's file had."""
+    known = context.dates.formats.get(name) or context.dates.order or written.dates
+    return read_dates(text, known) if known else context.dates_of(name, text)
+
+
+def _durations(text: pd.Series) -> Dates | None:
+    """Text as durations; None where too few cells are."""
+    import pandas as pd
+
+    times = pd.to_timedelta(text, errors="coerce")
+    odd = text[times.isna() & text.notna()]
+    return Dates(times, "", odd) if are_few(odd, int(text.notna().sum())) else None
+
+
+def _like(written: Written) -> str:
+    """How dates of a column are to be written."""
+    return "2020-12-31 or 2020-12-31 08:30" if written.dates in ("", ISO) else in_words(written.dates)
 
 
 def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fold: bool) -> Understood:

@@ -150,8 +150,14 @@ def read_dates(column: pd.Series, form: str = "", *, hint: str = "") -> Dates | 
     formats = [candidate for candidate, wrong in found if wrong == best]
     chosen = _one_order(different, formats, form or hint)
     values = _parsed(filled, chosen)
-    whole = values.reindex(column.index)
-    return Dates(whole, chosen, filled[values.isna()])
+    odd = filled[values.isna()]
+    return Dates(values.reindex(column.index), chosen, odd) if are_few(odd, len(filled)) else None
+
+
+def no_dates(column: pd.Series, form: str) -> pd.Series:
+    """The cells of a column that are no dates of a format; all of them where it is not known."""
+    filled = as_text(column)
+    return filled[_parsed(filled, form).isna()] if "%" in form or form == ISO else filled
 
 
 def _candidates(cells: pd.Series, form: str) -> list[str]:

@@ -105,6 +105,11 @@ class Space(ABC):
         """Whether prototypes are so much wider than the objects that those of sets are not written down."""
         return False
 
+    @property
+    def step(self) -> float:
+        """What differing in one attribute adds to a distance where it adds all or nothing; 0 where all differ by degrees."""
+        return 0.0
+
     def coarser(self, x: Any) -> tuple[Space, Encoded] | None:
         """The same objects with less detail, on which starts can be compared at a fraction of the time; None: no need."""
         return None

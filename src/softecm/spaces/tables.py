@@ -280,6 +280,11 @@ class Table(Space):
             tuple(place[c.name] for c in self.columns),
         )
 
+    @property
+    def step(self) -> float:
+        """The largest weight of a category."""
+        return max(self.layout.category_weights, default=0.0)
+
     def encode(self, X: RawTable) -> EncodedTable:
         """Numbers scaled, categories as codes, gaps marked; a category that the fit never saw is said aloud."""
         table, unseen = self._encode(X)

@@ -1,0 +1,172 @@
+"""Files and data frames as the command line reads them, from Python."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import fields, replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v1 as nw
+
+from softecm._warnings import ReadingWarning
+from softecm.readers import objects_of, read
+from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
+from softecm.readers.columns import is_text
+from softecm.readers.dates import TwoOrders, look_like_dates, read_dates
+from softecm.readers.numbers import Ambiguous, read_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from softecm.spaces.base import ColumnKind
+
+FRAME = Path("the data frame")  # what messages call it
+SAMPLE = 500  # rows that say whether text means numbers
+OPTIONS = {f.name: str(f.type) for f in fields(ReadOptions) if f.name != "expected"}
+
+
+def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Loaded:
+    """Objects of a file or a data frame, read as ``softecm cluster`` reads them.
+
+    Numbers with thousands, units, percent or a decimal comma, dates, gaps in words, ids and free text are recognised, and
+    a :class:`softecm.ReadingWarning` tells what was not taken as it stands.
+
+    Parameters
+    ----------
+    source : path, or data frame of any kind narwhals knows
+    like : Loaded, optional
+        What another file was read as: the same columns are then taken, each as it was there.
+    **options
+        As the command line's, with their names: ``decimal``, ``thousands``, ``dates``, ``missing``, ``numeric``,
+        ``categorical``, ``drop``, ``id_column``, ``label_column``; for files also ``delimiter``, ``encoding``, ``header``,
+        ``names``, ``sheet``, ``array``; for tables with a step of a series a row ``series_id``, ``time``, ``value``. Where
+        several columns or words may be given, a list.
+
+    Returns
+    -------
+    loaded : Loaded
+        ``data`` is what ``fit`` takes; ``ids``, ``labels``, ``columns`` (each with what it was taken as and why), ``notes``.
+
+    Raises
+    ------
+    ReadError
+        Where something must be said, such as whether 1,273 has decimals; a ``ValueError``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = read_table(pd.DataFrame({"price": ["1 234,5", "980,0", "1 100,2"], "share": ["12 %", "5 %", "8 %"]}))
+    >>> table.data
+        price  share
+    0  1234.5     12
+    1   980.0      5
+    2  1100.2      8
+    """
+    chosen = replace(_options(options), expected=None if like is None else _as_before(like))
+    try:
+        loaded = read(Path(fspath(source)), chosen) if isinstance(source, str | PathLike) else _frame(source, chosen)
+    except ReadError as error:
+        raise ReadError(in_python(str(error))) from error.__cause__
+    notes = tuple(in_python(note) for note in loaded.notes)
+    for note in notes:
+        warnings.warn(note, ReadingWarning, stacklevel=2)
+    return replace(loaded, notes=notes)
+
+
+def _options(given: dict[str, Any]) -> ReadOptions:
+    """The user's options, one word where several may be given being a list of one."""
+    unknown = sorted(set(given) - set(OPTIONS))
+    if unknown:
+        raise TypeError(f"read_table has no option {unknown[0]!r}; it has {', '.join(sorted(OPTIONS))}.")
+    several = {name for name, kind in OPTIONS.items() if kind.startswith("tuple")}
+    listed = {
+        name: (value,) if isinstance(value, str) else tuple(value)
+        for name, value in given.items()
+        if name in several and value is not None
+    }
+    return ReadOptions(**{**given, **listed})
+
+
+def _as_before(like: Loaded) -> Expected:
+    """The columns of an earlier reading, each as it was."""
+    taken = [c for c in like.columns if c.kind in ATTRIBUTES]
+    kinds: dict[str, ColumnKind] = {c.name: c.kind for c in taken}  # type: ignore[misc]
+    kinds |= {name: "duration" for name in kinds if like.data[name].dtype.kind == "m"}
+    ids = next((c.name for c in like.columns if c.kind == "id"), None)
+    written = {c.name: c.written or Written() for c in taken}
+    return Expected(tuple(kinds.values()), tuple(kinds), ids, written)
+
+
+def _frame(source: Any, options: ReadOptions) -> Loaded:
+    frame = as_pandas(source)
+    if not len(frame.columns):
+        raise ReadError(f"{FRAME} has no columns: there is nothing to cluster.")
+    index, plain = frame.index, frame.reset_index(drop=True).set_axis([str(name) for name in frame.columns], axis=1)
+    plain = plain.replace(dict.fromkeys(options.missing)) if options.missing else plain
+    loaded = objects_of(FRAME, Sheet(plain, {"format": "data frame"}, (), text=True), options)
+    if loaded.shape == "table":
+        loaded.data.index = index.take(loaded.data.index)
+    return replace(loaded, code=())
+
+
+def as_pandas(source: Any) -> pd.DataFrame:
+    """A data frame of any kind as one of pandas; the user's own is not touched."""
+    frame = nw.from_native(source, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise TypeError(
+            f"read_table takes a path or a data frame; got {type(source).__name__}. Arrays need no reading: give them "
+            "to fit."
+        )
+    return frame.to_pandas()
+
+
+def in_python(text: str) -> str:
+    """What the command line says, for whoever calls from Python.
+
+    Examples
+    --------
+    >>> in_python("say which with --thousands , or --dates 'day=%d.%m.%Y'; see --id-column.")
+    "say which with thousands=',' or dates='day=%d.%m.%Y'; see id_column."
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1].replace("-", "_"), found[2]
+        return name if value is None else f"{name}={value if value.startswith(chr(39)) else repr(value)}"
+
+    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[,.;](?= |$)|[^\s=]+=%\S*[^\s.,;:]))?", option, text)
+
+
+def text_as_values(X: Any) -> dict[str, str]:
+    """Columns of a data frame whose text means numbers or dates, each with an example; looks at the first rows.
+
+    Whole numbers as text are not among them: they may well be codes.
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return {}
+    texts = [c for c in frame.iter_columns() if c.dtype in (nw.String, nw.Object)]
+    if not texts:
+        return {}
+    try:
+        found = {c.name: _example(c.head(SAMPLE).to_pandas()) for c in texts}
+    except ImportError:  # no pandas: nothing could be read, either
+        return {}
+    return {name: example for name, example in found.items() if example}
+
+
+def _example(column: pd.Series) -> str:
+    """A cell of a column of text that means numbers or dates; empty where it means neither."""
+    cells = column.dropna()
+    if not len(cells) or not is_text(cells) or not isinstance(cells.iloc[0], str):
+        return ""
+    try:
+        numbers = read_numbers(cells, "")
+        if numbers is None:
+            return str(cells.iloc[0]) if look_like_dates(cells) and read_dates(cells) is not None else ""
+        codes = numbers.values.dtype.kind == "i" and numbers.written == Written()
+    except (Ambiguous, TwoOrders):
+        codes = False
+    return "" if codes else str(cells.iloc[0])

@@ -1,0 +1,98 @@
+"""``softecm.read_table``: from Python what the command line reads, and a warning where a frame needs it."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import softecm
+from softecm import ReadingWarning, SoftECM, read_table
+from softecm.readers import ReadError
+
+
+def written(n: int = 60) -> pd.DataFrame:
+    """Three groups, their numbers and dates as people write them."""
+    rng, group = np.random.default_rng(3), np.arange(n) % 3
+    money = [f"{v:,.1f}".replace(",", " ").replace(".", ",") for v in 1000.0 * (1 + group) + 40 * rng.normal(size=n)]
+    share = [f"{10 * g + int(k)} %" for g, k in zip(group, rng.integers(0, 5, n), strict=True)]
+    when = [f"{1 + i % 28:02d}.{1 + 4 * g:02d}.2024" for i, g in enumerate(group)]
+    return pd.DataFrame({"price": money, "share": share, "when": when}, index=[f"row {i}" for i in range(n)])
+
+
+def test_a_frame_is_read_as_the_file_is(tmp_path: Path) -> None:
+    frame = written()
+    frame.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    ours, file = read_table(frame), read_table(tmp_path / "t.csv")
+    pd.testing.assert_frame_equal(ours.data.reset_index(drop=True), file.data.reset_index(drop=True))
+    assert [c.kind for c in ours.columns] == ["number", "number", "date"]
+    assert ours.data.index.tolist() == frame.index.tolist()
+    assert frame["share"].iloc[0].endswith("%"), "the user's own frame is not touched"
+    labels = SoftECM(3, random_state=0).fit_predict(ours.data)
+    assert [len(set(labels[k::3])) for k in range(3)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas], ids=["pandas", "polars"])
+def test_text_that_means_numbers_is_said(kind: object) -> None:
+    frame = kind(written().reset_index(drop=True))  # type: ignore[operator]
+    with pytest.warns(ReadingWarning, match=r"'price' \(such as '1 .*'\).* softecm\.read_table\(X\)") as caught:
+        SoftECM(2, random_state=0).fit(frame)
+    assert len(caught) == 1
+
+
+def test_words_codes_and_categories_are_left_in_peace() -> None:
+    frame = pd.DataFrame(
+        {
+            "word": ["red", "blue"] * 20,
+            "code": ["01", "02", "10", "20"] * 10,
+            "grade": ["1", "2"] * 20,
+            "rate": pd.Categorical(["0.5", "0.7"] * 20),
+        }
+    )
+    SoftECM(2, random_state=0).fit(frame)  # warnings are errors here
+
+
+def test_new_rows_are_read_as_the_first_were(tmp_path: Path) -> None:
+    first = read_table(written().rename_axis("id").reset_index())
+    assert first.ids is not None
+    assert first.ids[0] == "row 0"
+    new = pd.DataFrame({"when": ["05.01.2024"], "id": ["new"], "share": ["3"], "price": ["1 001,5 "], "more": [1]})
+    again = read_table(new, like=first)
+    assert again.data.columns.tolist() == ["price", "share", "when"]
+    assert again.data.iloc[0].tolist() == [1001.5, 3.0, pd.Timestamp("2024-01-05")]
+    assert again.names == ["new"]
+
+
+def test_what_was_not_taken_as_it_stands_is_said() -> None:
+    frame = written().reset_index(drop=True)
+    frame.loc[7, "share"] = "often"
+    with pytest.warns(
+        ReadingWarning, match=r"column share: 1 cell is no number and counts as missing: often \(row 8\)"
+    ):
+        table = read_table(frame, drop="when")
+    assert table.data.columns.tolist() == ["price", "share"]
+    assert np.isnan(table.data["share"][7])
+    assert "share: number" in repr(table)
+
+
+def test_long_tables_become_series() -> None:
+    frame = pd.DataFrame({"who": ["a", "a", "b", "b"], "t": [0, 1, 0, 1], "v": ["1,5", "2,5", "3,0", "4,5"]})
+    series = read_table(frame, series_id="who", time="t", value="v", decimal=",")
+    assert series.shape == "series"
+    assert np.asarray(series.data)[:, :, 0].tolist() == [[1.5, 2.5], [3.0, 4.5]]
+
+
+def test_errors_speak_python() -> None:
+    with pytest.raises(ReadError, match=r"say which with thousands=',' or decimal=','$"):
+        read_table(pd.DataFrame({"a": ["1,273", "2,345", "1,999", "3,210"]}))
+    assert read_table(pd.DataFrame({"a": ["1,273", "2,345", "1,999"]}), decimal=",").data["a"][0] == 1.273
+    with pytest.raises(ReadError, match="the data frame has no columns"):
+        read_table(pd.DataFrame())
+    with pytest.raises(ReadError, match="no rows"):
+        read_table(pd.DataFrame({"a": []}))
+    with pytest.raises(TypeError, match="takes a path or a data frame; got ndarray"):
+        read_table(np.ones((3, 2)))
+    with pytest.raises(TypeError, match="no option 'decimals'; it has array, categorical, dates, decimal"):
+        read_table(written(), decimals=",")
+    assert softecm.read_table is read_table
