@@ -39,7 +39,7 @@ class Attribute:
         if missing(value):
             return "missing"
         if self.precision is None or isinstance(value, str):
-            return str(value)
+            return f"{value:.4g}" if isinstance(value, float) else str(value)
         text = self.precision.mean(value) if between else self.precision.cell(value)
         return f"{text} {self.unit}" if self.unit else text
 
