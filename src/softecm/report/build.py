@@ -15,7 +15,7 @@ from softecm.report import fit
 from softecm.report.asked import Data, Model, comparing, history, merged, pairwise, restarts
 from softecm.report.data import ReportData
 from softecm.report.objects import every, names_of, take
-from softecm.report.profiled import profiled
+from softecm.report.profiled import profiled, ruled
 from softecm.report.sensitive import hidden
 from softecm.report.taken import taken
 from softecm.report.thin import count_of
@@ -137,7 +137,7 @@ def build(
         code=fit.code(model) if code is None else code,
         made_by=f"softecm {__version__}",
     )
-    page = replace(page, profiles=profiled(page))
+    page = replace(page, profiles=profiled(page), rules=ruled(page) if values else None)
     return page if values else hidden(page, model)
 
 

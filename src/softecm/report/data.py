@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from softecm._precision import Precision, moment
 from softecm.belief import CredalPartition
 from softecm.belief.decided import CLEAR
-from softecm.explain import Profiles
+from softecm.explain import ExplanationTree, Profiles
 from softecm.readers.base import Column
 from softecm.report.chosen import FloatArray, IntArray
 from softecm.report.facts import facts
@@ -168,6 +168,7 @@ class ReportData:
     reading: Mapping[str, str] = field(default_factory=dict)
     columns: Sequence[Column] = ()  # what each was taken as
     profiles: Profiles | None = None  # what distinguishes the groups
+    rules: ExplanationTree | None = None  # which columns lead to which set
     values: bool = True  # whether cells, names and prototypes are shown
     scores: Mapping[str, float] = field(default_factory=dict)
     warnings: Sequence[str] = ()
