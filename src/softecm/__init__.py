@@ -39,6 +39,7 @@ _WHERE = {
     "CredalPartition": "softecm.belief",
     "FocalSets": "softecm.belief",
     "consensus": "softecm.belief",
+    "calibrate": "softecm.calibration",
     "load_model": "softecm.models",
     "CollapseWarning": "softecm._warnings",
     "DriftWarning": "softecm._warnings",
@@ -51,6 +52,7 @@ _MODULES = (
     "barycenters",
     "baselines",
     "belief",
+    "calibration",
     "constraints",
     "datasets",
     "distances",
@@ -89,6 +91,8 @@ __all__ = [
     "barycenters",
     "baselines",
     "belief",
+    "calibrate",
+    "calibration",
     "consensus",
     "constraints",
     "datasets",
@@ -111,6 +115,7 @@ if TYPE_CHECKING:
         barycenters,
         baselines,
         belief,
+        calibration,
         constraints,
         datasets,
         distances,
@@ -138,6 +143,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.recm import RECM
     from softecm.algorithms.soft_ecm import SoftECM
     from softecm.belief import CredalPartition, FocalSets, consensus
+    from softecm.calibration import calibrate
     from softecm.distances.functions import soft_dtw
     from softecm.models import load_model
     from softecm.optim import GradientDescent
