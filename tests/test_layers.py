@@ -22,8 +22,8 @@ SRC = Path(softecm.__file__).resolve().parents[1]
 LAYERS = [
     (
         "ground",
-        "_batch _checks _engine _fingerprint _frames _interrupts _memory _precision _text _version _warnings constraints "
-        "files",
+        "_batch _checks _engine _fingerprint _frames _interrupts _memory _precision _progress _text _version _warnings "
+        "constraints files",
     ),
     ("kernels", "kernels"),
     ("belief, spaces", "belief spaces"),
@@ -42,6 +42,7 @@ LAYERS = [
     ("algorithms", "algorithms"),
     ("models read back, contracts", "models testing"),
     ("selection", "selection"),
+    ("calibration", "calibration"),
     ("experiments", "experiments"),
     ("command line", "cli __main__"),
 ]

@@ -41,6 +41,7 @@ _WHERE = {
     "CredalPartition": "softecm.belief",
     "FocalSets": "softecm.belief",
     "consensus": "softecm.belief",
+    "calibrate": "softecm.calibration",
     "load_model": "softecm.models",
     "read_table": "softecm.readers.reading",
     "CollapseWarning": "softecm._warnings",
@@ -55,6 +56,7 @@ _MODULES = (
     "barycenters",
     "baselines",
     "belief",
+    "calibration",
     "constraints",
     "datasets",
     "distances",
@@ -96,6 +98,8 @@ __all__ = [
     "barycenters",
     "baselines",
     "belief",
+    "calibrate",
+    "calibration",
     "consensus",
     "constraints",
     "datasets",
@@ -119,6 +123,7 @@ if TYPE_CHECKING:
         barycenters,
         baselines,
         belief,
+        calibration,
         constraints,
         datasets,
         distances,
@@ -154,6 +159,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.recm import RECM
     from softecm.algorithms.soft_ecm import SoftECM
     from softecm.belief import CredalPartition, FocalSets, consensus
+    from softecm.calibration import calibrate
     from softecm.distances.functions import soft_dtw
     from softecm.models import load_model
     from softecm.optim import GradientDescent

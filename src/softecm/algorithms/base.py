@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,10 @@ from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Columns, Objects, check_weights, in_memory
 from softecm.fit.settings import Plan, Settings
 from softecm.objective.linked import say_broken, with_linked
-from softecm.spaces.roles import without
+from softecm.spaces.roles import ids_of, without
+
+if TYPE_CHECKING:
+    from softecm.report.one import ObjectExplanation
 
 Found = TypeVar("Found")
 MANY_SETS = 500  # all sets of nine clusters and more
@@ -109,6 +112,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
     _runs: Mapping[str, NDArray[Any]]
 
+    _ids: NDArray[np.object_] | None  # what the objects of the fit are called
+
     def _store(self, partition: CredalPartition) -> None:
         self.partition_ = partition
         self.focal_sets_ = partition.focal_sets
@@ -164,10 +169,13 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         Returns
         -------
         decisions : Decisions
-            See :meth:`CredalPartition.decisions`; ``decisions[i]`` is what is said of object i.
+            See :meth:`CredalPartition.decisions`; ``decisions[i]`` is what is said of object i. Where a data frame has a
+            column of ids that was left out, or a pandas index that is no count, ``decisions["Ann"]`` works, too.
         """
         check_is_fitted(self)
-        return (self.partition_ if X is None else self.predict_partition(X)).decisions(clear)
+        said = (self.partition_ if X is None else self.predict_partition(X)).decisions(clear)
+        ids = getattr(self, "_ids", None) if X is None else ids_of(X, getattr(self, "left_out_", None))
+        return replace(said, ids=ids) if isinstance(said, Decisions) and ids is not None else said
 
     def rename(self, names: Names) -> Self:
         """Give the clusters names, which tables, figures, reports, predictions and files then show.
@@ -350,8 +358,50 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         Returns
         -------
         parts : ndarray of shape (n, f, attributes)
+            ``attributes_`` names the last axis; :meth:`explain_object` puts one object into words.
         """
         return self.model_.terms(self._encode(X))
+
+    def explain_object(self, X: Any, i: int, *, clear: float = CLEAR) -> ObjectExplanation:
+        """Why one object is where it is: which columns pull it to which cluster, as a small table and in a sentence.
+
+        Parameters
+        ----------
+        X : data like that given to ``fit``
+        i : int
+            The object's number in ``X``, counted from 0.
+        clear : float, default 0.75
+            Belief from which "clearly" is said.
+
+        Returns
+        -------
+        explanation : ObjectExplanation
+            ``print`` says it; ``to_frame()`` has a row a column of the data (for series a row a stretch of time), its
+            value, how much nearer it puts the object to each candidate cluster than to the others ("to ω1"), and what
+            the candidates' prototypes have there ("at ω1"). Pulls add up, over the columns, to differences of
+            ``transform``. For metrics that do not add up over attributes there is one row, "distance".
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softecm import SoftECM
+        >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [9, 9], [9, 8], [8, 9], [4, 5]])
+        >>> model = SoftECM(2, random_state=0).fit(X)
+        >>> print(model.explain_object(X, 1))
+        Object 2 clearly belongs to ω1 (belief 1.00): x0 (0) and x1 (1) pull it to ω1.
+        """
+        from softecm.report.one import explain_object
+
+        check_is_fitted(self)
+        refuse_blocks(X, type(self).__name__)
+        left_out = getattr(self, "left_out_", None)
+        return explain_object(self, without(X, left_out), i, ids_of(X, left_out), clear)
+
+    @property
+    def attributes_(self) -> list[str]:
+        """What the last axis of ``explain`` stands for: the columns' names, or the steps of series."""
+        check_is_fitted(self)
+        return [str(name) for name in self.model_.space.attributes]
 
     def _warn_if_merged(self, remedy: str) -> None:
         if self.collapsed_:
@@ -421,7 +471,7 @@ class PrototypeFamily(PrototypeClusterer):
     def _fit_memory(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
         with threads(chosen.n_jobs):
             choice = choose_for(chosen.metric, X, chosen.n_clusters)
-            metric, X = resolve_metric(choice.metric, None), choice.kept(X)
+            given, metric, X = X, resolve_metric(choice.metric, None), choice.kept(X)
             algorithm = self._algorithm(metric)
             objects = in_memory(algorithm, chosen, metric, self, X, sample_weight, runs=chosen.n_init)
             outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
@@ -432,6 +482,7 @@ class PrototypeFamily(PrototypeClusterer):
                 say_broken(partition, outcome.links)
         self._adopt(objects, model, outcome)
         self._chose(choice)
+        self._ids = ids_of(given, choice.left_out)
         self._store(partition)
         different = objects.distinct(outcome.chosen.n_clusters) if self.collapsed_ else None
         self._warn(outcome.chosen, different)
@@ -462,6 +513,7 @@ class PrototypeFamily(PrototypeClusterer):
     def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
         """Take over what a fit found; until here the estimator is as it was."""
         run, solution = outcome.best, outcome.solution
+        self._ids = None
         self.n_features_in_ = objects.columns.n_features
         if objects.columns.names is not None:
             self.feature_names_in_ = objects.columns.names

@@ -60,6 +60,7 @@ class Decisions:
         on the empty set.
     focal_sets : FocalSets
     clear : float, the belief from which "clearly" is said
+    ids : ndarray of shape (n,), what the objects are called; None where they have no names
     """
 
     codes: NDArray[np.int8]
@@ -67,27 +68,41 @@ class Decisions:
     confidence: FloatArray
     focal_sets: FocalSets
     clear: float = CLEAR
+    ids: NDArray[np.object_] | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @overload
-    def __getitem__(self, index: int) -> Decision: ...
+    def __getitem__(self, index: int | str) -> Decision: ...
 
     @overload
     def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Decisions: ...
 
-    def __getitem__(self, index: int | slice | Sequence[int] | NDArray[Any]) -> Decision | Decisions:
-        """What is said of one object, by its number from 0; or the decisions of some, by slice, numbers or mask."""
+    def __getitem__(self, index: int | str | slice | Sequence[int] | NDArray[Any]) -> Decision | Decisions:
+        """What is said of one object, by its number from 0 or its name; of some, by slice, numbers or mask."""
+        if isinstance(index, str):
+            return self[self._called(index)]
         if not isinstance(index, Integral):
+            some = None if self.ids is None else self.ids[index]
             return replace(
-                self, codes=self.codes[index], columns=self.columns[index], confidence=self.confidence[index]
+                self, codes=self.codes[index], columns=self.columns[index], confidence=self.confidence[index], ids=some
             )
         i = int(index)
         if not -len(self) <= i < len(self):
             raise IndexError(f"there are {len(self)} objects, numbered from 0; got {i}.")
         named = self.focal_sets.labels()[int(self.columns[i])]
         return Decision(WORDS[int(self.codes[i])], named, float(self.confidence[i]))
+
+    def _called(self, name: str) -> int:
+        """The number of the object with this name."""
+        if self.ids is None:
+            raise KeyError(f"these objects have no names; got {name!r}. Give an object's number, counted from 0.")
+        found = np.flatnonzero(self.ids == name)
+        if len(found) != 1:
+            many = "no object is" if not len(found) else f"{len(found)} objects are"
+            raise KeyError(f"{many} called {name!r}. Give a name that one object has, or its number, counted from 0.")
+        return int(found[0])
 
     def __iter__(self) -> Iterator[Decision]:
         return (self[i] for i in range(len(self)))
@@ -123,7 +138,7 @@ class Decisions:
         return flat.reshape(len(WORDS), width).astype(np.int64)
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame with the columns ``decision``, ``set`` and ``confidence``.
+        """A data frame with the columns ``decision``, ``set`` and ``confidence``, after ``id`` where objects have names.
 
         Parameters
         ----------
@@ -132,7 +147,8 @@ class Decisions:
         """
         named = np.array(self.focal_sets.labels(), dtype=object)[self.columns]
         columns = {"decision": self.words.tolist(), "set": named.tolist(), "confidence": self.confidence}
-        return make_frame(columns, backend)
+        leading = {} if self.ids is None else {"id": self.ids.tolist()}
+        return make_frame({**leading, **columns}, backend)
 
 
 def counts_of(table: NDArray[np.int64]) -> dict[str, int]:

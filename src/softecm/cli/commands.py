@@ -254,6 +254,34 @@ def report(
 
 
 @app.command()
+def explain(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
+    table: Annotated[
+        Path | None,
+        typer.Argument(metavar="[TABLE]", help="Another table of the same objects; by default what was clustered."),
+    ] = None,
+    lam: Annotated[
+        float, typer.Option(help="From -inf (bold: names groups) over 0 to inf (cautious: names sets).")
+    ] = 1.0,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write the rules: .txt, .json, or a figure (.png, .svg, .pdf)."),
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Say what the groups are in a few rules that a person can check, and how far to trust them.
+
+    Rules are a small decision tree on the columns of the file that was clustered, or on those of another table with a row
+    for each object, in their order: series can be explained by the patients' table.
+    """
+    from softecm.cli.explain import run
+
+    run(folder, table, output, lam=lam, force=force, quiet=quiet, machine=machine)
+
+
+@app.command()
 @reads_a_file()
 def sweep(
     file: InputFile,

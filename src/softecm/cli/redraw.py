@@ -45,7 +45,7 @@ def run(
             partition = partition.rename(list(names))
     values = values and bool(summary.get("values", True))
     model = load(folder)
-    loaded = _source(summary, len(partition))
+    loaded = source_of(summary, len(partition))
     page = _page(model, partition, ids, summary, loaded, folder, values=values)
     text = text_for(page, target)
     to_file(target, lambda path: path.write_text(text, encoding="utf-8", newline=""))
@@ -97,7 +97,7 @@ def _columns(summary: dict[str, Any]) -> list[Column] | None:
         return None
 
 
-def _source(summary: dict[str, Any], count: int) -> Loaded | None:
+def source_of(summary: dict[str, Any], count: int) -> Loaded | None:
     """The objects, read as they were, if their file is still there and still has as many."""
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in summary.get("reading", {}).items()}
     try:

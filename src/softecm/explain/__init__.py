@@ -1,5 +1,6 @@
 """What groups are, in columns people know."""
 
 from softecm.explain.profiles import Profiles, Trait, profile
+from softecm.explain.trees import ExplanationTree
 
-__all__ = ["Profiles", "Trait", "profile"]
+__all__ = ["ExplanationTree", "Profiles", "Trait", "profile"]

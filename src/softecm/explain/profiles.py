@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,11 @@ from numpy.typing import NDArray
 from softecm._frames import make_frame
 from softecm._precision import Precision
 from softecm.belief import CredalPartition
-from softecm.explain.effects import Effect, FloatArray, cliffs_delta, quantile
-from softecm.spaces.columns import Cells
-from softecm.spaces.raw import read_table
+from softecm.explain.columns import Column, Numbers, Words, measured, told
+from softecm.explain.effects import Effect, cliffs_delta, quantile
 
 FEWEST = 3  # objects of a group, and with a value in a column, for anything to be said
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
-STRETCHES = 8  # parts that a series is cut into
-DATES = ("date", "datetime")
-NUMBERS = ("number", "duration", *DATES)
 
 
 @dataclass(frozen=True)
@@ -61,16 +56,13 @@ class Trait:
     def __str__(self) -> str:
         if self.category is not None:
             return f"{self.column} {self.how} {self.category} ({self.here:.0%}, elsewhere {self.elsewhere:.0%})"
-        here, elsewhere = self._told(self.here), self._told(self.elsewhere)
+        here, elsewhere = told(self.here, self.precision), told(self.elsewhere, self.precision)
         if self.how == "around":
             return f"{self.column} around {here}"
         if self.how == "far from":
             return f"{self.column} far from {elsewhere}"
         how = in_time(self.how) if self.precision.moment else self.how
         return f"{self.column} {how} ({here}, elsewhere {elsewhere})"
-
-    def _told(self, value: float) -> str:
-        return self.precision.mean(np.datetime64(round(value), "us") if self.precision.moment else value)
 
 
 def in_time(how: str) -> str:
@@ -163,8 +155,8 @@ def profile(
     """
     _check("level", level)
     _check("least", least)
-    measured = _measured(X, columns)
-    n = len(measured[0])
+    columns_of = measured(X, columns)
+    n = len(columns_of[0])
     if n != len(partition):
         raise ValueError(
             f"X must hold the partition's {len(partition)} objects, in their order; got {n}. Give the rows that were "
@@ -180,140 +172,61 @@ def profile(
             continue
         sizes[labels[column]] = int(inside.sum())
         if FEWEST <= inside.sum() <= n - FEWEST:
-            traits += _traits(labels[column], inside, measured, level, least)
+            traits += _traits(labels[column], inside, columns_of, level, least)
     return Profiles(tuple(traits), sizes)
 
 
-# ---------------------------------------------------------------------------------------------------- columns
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """A column of numbers; NaN is missing."""
-
-    name: str
-    values: FloatArray
-    precision: Precision
-    tests = 3
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def trait(self, group: str, inside: NDArray[np.bool_], errors: float) -> Trait | None:
-        known = np.isfinite(self.values)
-        here, others = self.values[inside & known], self.values[~inside & known]
-        if min(len(here), len(others)) < FEWEST:
-            return None
-        middle, elsewhere = float(np.median(here)), float(np.median(others))
-        level = cliffs_delta(here, others, errors)
-        best, how = (level, "higher") if level.size >= 0 else (level.turned(), "lower")
-        near = cliffs_delta(np.abs(here - middle), np.abs(others - middle), errors).turned()
-        far = cliffs_delta(np.abs(here - elsewhere), np.abs(others - elsewhere), errors)
-        for effect, name in ((near, "around"), (far, "far from")):
-            if effect.size > best.size + CLEARER:
-                best, how = effect, name
-        return Trait(group, self.name, how, *best, middle, elsewhere, precision=self.precision)
-
-
-@dataclass(frozen=True)
-class _Words:
-    """A column of categories, as codes; -1 is missing."""
-
-    name: str
-    codes: NDArray[np.int64]
-    categories: tuple[object, ...]
-
-    @property
-    def tests(self) -> int:
-        return len(self.categories)
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def trait(self, group: str, inside: NDArray[np.bool_], errors: float) -> Trait | None:
-        known = self.codes >= 0
-        here, others = self.codes[inside & known], self.codes[~inside & known]
-        if min(len(here), len(others)) < FEWEST:
-            return None
-        found: list[tuple[Effect, int]] = []
-        for code in range(len(self.categories)):
-            effect = cliffs_delta((here == code).astype(float), (others == code).astype(float), errors)
-            found.append((effect if effect.size >= 0 else effect.turned(), code))
-        best, code = max(found, key=lambda pair: pair[0].size)
-        shares = float((here == code).mean()), float((others == code).mean())
-        how = "more often" if shares[0] >= shares[1] else "seldom"
-        return Trait(group, self.name, how, *best, *shares, self.categories[code])
-
-
 def _traits(
-    group: str, inside: NDArray[np.bool_], measured: Sequence[_Numbers | _Words], level: float, least: float
+    group: str, inside: NDArray[np.bool_], measured: Sequence[Column], level: float, least: float
 ) -> list[Trait]:
     """Of one group, the strongest first."""
-    errors = quantile(level, sum(column.tests for column in measured))
-    found = [trait for column in measured if (trait := column.trait(group, inside, errors)) is not None]
+    errors = quantile(level, sum(_tests(column) for column in measured))
+    found = [trait for column in measured if (trait := _trait(column, group, inside, errors)) is not None]
     judged = [replace(trait, distinguishes=trait.low > 0 and trait.effect >= least) for trait in found]
     return sorted(judged, key=lambda trait: (not trait.distinguishes, -trait.effect))
 
 
-def _measured(X: Any, names: Sequence[str] | None) -> list[_Numbers | _Words]:
-    """The columns of a table, or those made of series."""
-    if isinstance(X, np.ndarray) and X.ndim == 3:
-        return _stretches(list(X), names)
-    if isinstance(X, list | tuple) and X and all(isinstance(one, np.ndarray) and one.ndim in (1, 2) for one in X):
-        return _stretches([one.reshape(len(one), -1) for one in X], names)
-    if hasattr(X, "tocsr"):
-        raise TypeError(
-            "X must be a table or series; got a sparse matrix. Give the columns to look at, X[:, columns].toarray()."
-        )
-    table = read_table(X)
-    given = [str(cells.name) for cells in table.columns] if names is None else [str(name) for name in names]
-    if len(given) != len(table.columns):
-        raise ValueError(f"columns must have one name a column, {len(table.columns)}; got {len(given)}.")
-    return [_column(name, cells) for name, cells in zip(given, table.columns, strict=True)]
+def _tests(column: Column) -> int:
+    """How many comparisons a column makes."""
+    return 3 if isinstance(column, Numbers) else len(column.categories)
 
 
-def _column(name: str, cells: Cells) -> _Numbers | _Words:
-    if cells.kind in NUMBERS:
-        numbers = cells.numbers(cells.kind)
-        return _Numbers(name, numbers, Precision.of(_moments(numbers) if cells.kind in DATES else numbers))
-    codes: dict[object, int] = {}
-    words = [word for _, part in cells.chunks() for word in part]
-    coded = [-1 if word is None else codes.setdefault(word, len(codes)) for word in words]
-    return _Words(name, np.array(coded, dtype=np.int64), tuple(codes))
+def _trait(column: Column, group: str, inside: NDArray[np.bool_], errors: float) -> Trait | None:
+    """What distinguishes a group in a column; None where there are too few values."""
+    if isinstance(column, Numbers):
+        return _of_numbers(column, group, inside, errors)
+    return _of_words(column, group, inside, errors)
 
 
-def _moments(values: FloatArray) -> NDArray[np.datetime64]:
-    """Microseconds since 1970 as dates."""
-    return np.where(np.isnan(values), np.iinfo(np.int64).min, np.nan_to_num(values)).astype(np.int64).view("M8[us]")
+def _of_numbers(column: Numbers, group: str, inside: NDArray[np.bool_], errors: float) -> Trait | None:
+    known = np.isfinite(column.values)
+    here, others = column.values[inside & known], column.values[~inside & known]
+    if min(len(here), len(others)) < FEWEST:
+        return None
+    middle, elsewhere = float(np.median(here)), float(np.median(others))
+    level = cliffs_delta(here, others, errors)
+    best, how = (level, "higher") if level.size >= 0 else (level.turned(), "lower")
+    near = cliffs_delta(np.abs(here - middle), np.abs(others - middle), errors).turned()
+    far = cliffs_delta(np.abs(here - elsewhere), np.abs(others - elsewhere), errors)
+    for effect, name in ((near, "around"), (far, "far from")):
+        if effect.size > best.size + CLEARER:
+            best, how = effect, name
+    return Trait(group, column.name, how, *best, middle, elsewhere, precision=column.precision)
 
 
-def _stretches(series: Sequence[FloatArray], names: Sequence[str] | None) -> list[_Numbers | _Words]:
-    """Means of each channel over equal parts of each series' own time."""
-    channels = series[0].shape[1]
-    if any(one.shape[1] != channels for one in series):
-        raise ValueError("series must all have the same number of channels; some have more than others.")
-    if names is not None and len(names) != channels:
-        raise ValueError(f"columns must have one name a channel, {channels}; got {len(names)}.")
-    called = (
-        [""] * channels if names is None and channels == 1 else names or [f"channel {c + 1}" for c in range(channels)]
-    )
-    means = np.full((len(series), STRETCHES, channels), np.nan)
-    for i, one in enumerate(series):
-        steps = np.asarray(one, dtype=np.float64)
-        steps = steps[: np.flatnonzero(np.isfinite(steps).any(1))[-1] + 1] if np.isfinite(steps).any() else steps
-        edges = np.linspace(0, len(steps), STRETCHES + 1).round().astype(int)
-        for part, (begin, end) in enumerate(pairwise(edges)):
-            piece = steps[begin : max(end, begin + 1)]
-            known = np.isfinite(piece)
-            count = known.sum(0)
-            means[i, part] = np.where(count > 0, np.where(known, piece, 0.0).sum(0) / np.maximum(count, 1), np.nan)
-    precisions = [Precision.of(means[..., c].ravel()) for c in range(channels)]
-    percent = [f"{part / STRETCHES:.0%}–{(part + 1) / STRETCHES:.0%} of the time" for part in range(STRETCHES)]
-    return [
-        _Numbers(f"{called[c]} at {percent[part]}".removeprefix(" at "), means[:, part, c], precisions[c])
-        for c in range(channels)
-        for part in range(STRETCHES)
-    ]
+def _of_words(column: Words, group: str, inside: NDArray[np.bool_], errors: float) -> Trait | None:
+    known = column.codes >= 0
+    here, others = column.codes[inside & known], column.codes[~inside & known]
+    if min(len(here), len(others)) < FEWEST:
+        return None
+    found: list[tuple[Effect, int]] = []
+    for code in range(len(column.categories)):
+        effect = cliffs_delta((here == code).astype(float), (others == code).astype(float), errors)
+        found.append((effect if effect.size >= 0 else effect.turned(), code))
+    best, code = max(found, key=lambda pair: pair[0].size)
+    shares = float((here == code).mean()), float((others == code).mean())
+    how = "more often" if shares[0] >= shares[1] else "seldom"
+    return Trait(group, column.name, how, *best, *shares, column.categories[code])
 
 
 def _check(name: str, value: object) -> None:

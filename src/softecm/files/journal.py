@@ -32,6 +32,7 @@ class Journal:
     path : where it lies; made where it is not there
     work : what tells this work from other work
     sound : whether an item can have such a row; any will do by default
+    maker : whose journal it is, for messages
     """
 
     def __init__(
@@ -39,8 +40,9 @@ class Journal:
         path: str | os.PathLike[str],
         work: Mapping[str, object],
         sound: Callable[[str, Row], bool] = lambda item, row: True,
+        maker: str = "sweep",
     ) -> None:
-        self.path, self._sound = Path(path), sound
+        self.path, self._sound, self._maker = Path(path), sound, maker
         self._head = {FORMAT: VERSION, **work}
         self.done: dict[str, Row] = {}
         self._stack = ExitStack()
@@ -117,15 +119,18 @@ class Journal:
             head = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ReadError(
-                f"journal must be a file that a sweep wrote; {self.path} is something else or damaged. Give another name."
+                f"journal must be a file that a {self._maker} wrote; {self.path} is something else or damaged. Give another "
+                "name."
             ) from error
         if not (isinstance(head, dict) and FORMAT in head):
-            raise ReadError(f"journal must be a file that a sweep wrote; {self.path} is not one. Give another name.")
+            raise ReadError(
+                f"journal must be a file that a {self._maker} wrote; {self.path} is not one. Give another name."
+            )
         differing = [name if name != FORMAT else "format" for name in self._head if head.get(name) != self._head[name]]
         if differing:
             raise ReadError(
-                f"journal {self.path} belongs to another sweep: its {' and '.join(differing)} differ from this one's. "
-                "Give another name, or delete the file to start afresh."
+                f"journal {self.path} belongs to another {self._maker}: its {' and '.join(differing)} differ from this "
+                "one's. Give another name, or delete the file to start afresh."
             )
 
     def _items(self, line: bytes) -> dict[str, Row] | None:

@@ -15,12 +15,12 @@ from softecm.report import fit
 from softecm.report.asked import Data, Model, comparing, history, merged, pairwise, restarts
 from softecm.report.data import ReportData
 from softecm.report.objects import every, names_of, take
-from softecm.report.profiled import profiled
+from softecm.report.profiled import profiled, ruled
 from softecm.report.sensitive import hidden
 from softecm.report.taken import taken
 from softecm.report.thin import count_of
 from softecm.report.view import is_square, look
-from softecm.spaces.roles import without
+from softecm.spaces.roles import ids_of, without
 
 COMPARED = 200  # objects by which those of the fit are told from others
 SAME = 1e-3
@@ -58,7 +58,7 @@ def build(
         The objects that were fitted, or others; a data frame, an array, a list of series, dissimilarities. None where they
         are gone: then ``partition`` is drawn without them.
     names : sequence of length n, optional
-        What the objects are called; by default a pandas index, or numbers from 1.
+        What the objects are called; by default a column that was left out as an id, a pandas index, or numbers from 1.
     labels : sequence of length n, optional
         Known classes, to score by; None where unknown.
     title : str, optional
@@ -92,6 +92,7 @@ def build(
     >>> page.axis_names, page.html.count("The Diamond")
     (('x', 'y'), 2)
     """
+    known = ids_of(X, getattr(model, "left_out_", None))
     X = without(X, getattr(model, "left_out_", None))
     shown = partition if partition is not None else _partition(model, X)
     if X is not None and len(shown) != count_of(X):
@@ -100,7 +101,7 @@ def build(
             "out: the model then says where these objects belong."
         )
     scored = fit.scores(shown, labels) if scores is None else scores
-    called = names_of(X, len(shown), names)
+    called = names_of(X, len(shown), known if names is None else names)
     units = {c.name: c.written.unit for c in columns or () if c.written is not None}
     view = look(model, X, shown, feature_names, units)
     attributes = () if view.columns is None else view.columns.attributes
@@ -137,7 +138,7 @@ def build(
         code=fit.code(model) if code is None else code,
         made_by=f"softecm {__version__}",
     )
-    page = replace(page, profiles=profiled(page))
+    page = replace(page, profiles=profiled(page), rules=ruled(page) if values else None)
     return page if values else hidden(page, model)
 
 

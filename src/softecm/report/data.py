@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from softecm._precision import Precision, moment
 from softecm.belief import CredalPartition
 from softecm.belief.decided import CLEAR
-from softecm.explain import Profiles
+from softecm.explain import ExplanationTree, Profiles
 from softecm.readers.base import Column
 from softecm.report.chosen import FloatArray, IntArray
 from softecm.report.facts import facts
@@ -39,7 +39,7 @@ class Attribute:
         if missing(value):
             return "missing"
         if self.precision is None or isinstance(value, str):
-            return str(value)
+            return f"{value:.4g}" if isinstance(value, float) else str(value)
         text = self.precision.mean(value) if between else self.precision.cell(value)
         return f"{text} {self.unit}" if self.unit else text
 
@@ -171,6 +171,7 @@ class ReportData:
     reading: Mapping[str, str] = field(default_factory=dict)
     columns: Sequence[Column] = ()  # what each was taken as
     profiles: Profiles | None = None  # what distinguishes the groups
+    rules: ExplanationTree | None = None  # which columns lead to which set
     values: bool = True  # whether cells, names and prototypes are shown
     scores: Mapping[str, float] = field(default_factory=dict)
     warnings: Sequence[str] = ()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_SETS = 40
 MOST_TRAITS = 5
+MOST_RULES = 12  # beyond, nobody reads them
 ON_PAPER = 10  # columns that a printed page has room for, as in report.css
 
 
@@ -37,7 +38,7 @@ def groups(data: ReportData) -> str:
     counts = np.bincount(data.partition.masses.argmax(1), minlength=len(focal) + 1)
     mean = data.partition.masses.mean(0)
     shown = [j for j in range(1, len(focal) + 1) if j <= focal.n_clusters or counts[j] or mean[j] > 0.005][:MOST_SETS]
-    body = _profiles(data, counts)
+    body = _profiles(data, counts) + _rules(data)
     if data.prototype_series is not None:
         body += """<p class="controls" id="channel-row" hidden>
 <label for="channel">Shown</label> <select id="channel"></select></p>
@@ -102,6 +103,19 @@ def _profiles(data: ReportData, counts: IntArray) -> str:
         return ""
     lead = f"What {term('distinguishes')} its objects from all others, the strongest first."
     return f'<h3>What each group is</h3><p class="lead">{lead}</p><ul class="profiles">{"".join(lines)}</ul>'
+
+
+def _rules(data: ReportData) -> str:
+    """Which columns lead to which set, a line a rule."""
+    tree = data.rules
+    if tree is None or not 1 < len(tree.leaves_) <= MOST_RULES:
+        return ""
+    lines = []
+    for leaf, rule in tree.rules_by_leaf():
+        head = f"<b>{_set_name(data, leaf.said)}</b><small>{number_of(leaf.objects, data.noun)}</small>"
+        lines.append(f'<li><div>{head}</div><div dir="auto">{escape(rule)}</div></li>')
+    lead = f"The same in {term('rules')} that a person can check. {escape(tree.summary())}"
+    return f'<h3>Rules</h3><p class="lead">{lead}</p><ul class="profiles">{"".join(lines)}</ul>'
 
 
 def told_trait(trait: Trait, attribute: Attribute | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -17,17 +17,16 @@ from softecm.report.chosen import IntArray
 from softecm.report.data import Attribute, missing
 from softecm.spaces import TimeSeries
 from softecm.spaces.raw import read_table
+from softecm.spaces.roles import ids_of
 from softecm.spaces.sparse import is_sparse
 
 
-def names_of(X: Data, count: int, given: Sequence[object] | None) -> list[str]:
+def names_of(X: Data, count: int, given: Iterable[object] | None) -> list[str]:
     """What the objects are called: as given, by a pandas index that is more than a count, or by their numbers from 1."""
-    if given is None:
-        index = getattr(X, "index", None)
-        if index is None or callable(index) or getattr(index, "start", None) is not None:
-            return [str(i + 1) for i in range(count)]
-        given = list(index)
-    found = [str(name) for name in given]
+    known = ids_of(X) if given is None else given
+    if known is None:
+        return [str(i + 1) for i in range(count)]
+    found = [str(name) for name in known]
     if len(found) != count:
         raise ValueError(
             f"names must have one entry for each of the {count} objects; got {len(found)}. Leave none out."

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softecm.belief.decided import Decisions
 from softecm.figures.colours import mix, set_colors
 from softecm.report.chosen import FloatArray, noteworthy
 from softecm.report.terms import TERMS
-from softecm.report.words import in_words
+from softecm.report.words import in_words, sentence
 
 if TYPE_CHECKING:
     from softecm.report.data import Attribute, Explanation, ReportData
@@ -63,7 +64,7 @@ def payload(data: ReportData) -> Json:
         "distance": None if data.distances is None else _packed(data.distances, "<f4"),
         "lists": [chosen.tolist() for chosen in lists],
         "columns": _columns(data.attributes, len(rows)),
-        "explained": {place[i]: _explained(e) for i, e in data.explanations.items() if i in place},
+        "explained": {place[i]: _explained(data, i, said, e) for i, e in data.explanations.items() if i in place},
         "series": None if data.prototype_series is None else _series(data, drawn.masses),
         "history": [float(v) for v in data.history],
     }
@@ -157,9 +158,10 @@ def _fits(numbers: FloatArray, decimals: int) -> bool:
     return bool(np.nanmax(lost, initial=0.0) * 10.0**decimals < 0.4)
 
 
-def _explained(e: Explanation) -> Json:
+def _explained(data: ReportData, i: int, said: Decisions, e: Explanation) -> Json:
     parts = [[p.name, p.value, p.at_first, p.at_second, round(float(p.pull), 9)] for p in e.parts]
     return {
+        "say": sentence(str(data.ids[i]), said[i], e, data.partition.focal_sets, data.noun),
         "a": e.first,
         "b": e.second,
         "da": _plain(e.distance_first),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from softecm._precision import moment
 from softecm.belief import CredalPartition
-from softecm.explain import Profiles, profile
-from softecm.report.chosen import FloatArray
-from softecm.report.data import Attribute, ReportData
+from softecm.explain import ExplanationTree, Profiles, profile
+from softecm.report.chosen import FloatArray, IntArray
+from softecm.report.data import Attribute, ReportData, missing
 from softecm.report.objects import every
 from softecm.report.telling import telling
 
@@ -23,17 +25,45 @@ def profiled(data: ReportData) -> Profiles | None:
     if data.series is not None and len(data.series):
         rows = every(len(drawn), MOST_COMPARED)
         return _of_series(drawn[rows], [data.series[i] for i in rows], data.channels)
-    chosen = telling(data.attributes, data.prototypes, drawn.n_clusters)
-    known = [data.attributes[j] for j in chosen if data.attributes[j].known]
+    known, rows = _compared(data)
     if not known:
         return None
-    groups = len(np.unique(drawn.masses.argmax(1)))
-    most = int(np.clip(WORK / (len(known) * groups), FEWEST_COMPARED, MOST_COMPARED))
-    rows = every(len(drawn), most)
+    return profile(drawn[rows], _cells(known, rows, _cell), columns=[attribute.name for attribute in known])
+
+
+def ruled(data: ReportData) -> ExplanationTree | None:
+    """Rules for the groups of the same objects; None for what has no columns, and where there is one group."""
+    known, rows = _compared(data)
+    some = data.partition[data.rows][rows]
+    if not known or len(np.unique(some.masses.argmax(1))) < 2:
+        return None
+    names = [attribute.name for attribute in known]
+    return ExplanationTree().fit(some, _cells(known, rows, _dated), columns=names)
+
+
+def _compared(data: ReportData) -> tuple[list[Attribute], IntArray]:
+    """The columns that groups are told by, and an even sample of the drawn objects."""
+    chosen = telling(data.attributes, data.prototypes, data.partition.n_clusters)
+    known = [data.attributes[j] for j in chosen if data.attributes[j].known]
+    groups = len(np.unique(data.partition.masses[data.rows].argmax(1)))
+    most = int(np.clip(WORK / (max(len(known), 1) * groups), FEWEST_COMPARED, MOST_COMPARED))
+    return known, every(len(data.rows), most)
+
+
+def _cells(
+    known: Sequence[Attribute], rows: IntArray, cell: Callable[[Attribute, object], object]
+) -> NDArray[np.object_]:
     cells = np.empty((len(rows), len(known)), dtype=object)
     for j, attribute in enumerate(known):
-        cells[:, j] = [_cell(attribute, attribute.values[i]) for i in rows]
-    return profile(drawn[rows], cells, columns=[attribute.name for attribute in known])
+        cells[:, j] = [cell(attribute, attribute.values[i]) for i in rows]
+    return cells
+
+
+def _dated(attribute: Attribute, value: object) -> object:
+    """A cell with dates as dates."""
+    if attribute.kind != "date" or missing(value):
+        return _cell(attribute, value)
+    return moment(value).item()
 
 
 def _of_series(partition: CredalPartition, series: list[FloatArray], channels: Sequence[str]) -> Profiles | None:

@@ -49,7 +49,7 @@ class Attributes(Teller):
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
         """The columns that pull most."""
         pull = terms[b] - terms[a]  # nearer to a where b is farther
-        return [self._part(self.keys[j], i, a, b, float(pull[j])) for j in _largest(np.abs(pull), MOST_PARTS)]
+        return [self._part(self.keys[j], i, a, b, float(pull[j])) for j in largest(np.abs(pull), MOST_PARTS)]
 
     def _part(self, key: str, i: int, a: int, b: int, pull: float) -> Part:
         columns = self.columns
@@ -62,7 +62,7 @@ class Attributes(Teller):
         total = float(terms.sum())
         return [
             (self.columns.name(self.keys[j]), float(terms[j] / total))
-            for j in _largest(terms, 3)
+            for j in largest(terms, 3)
             if terms[j] > MUCH * total > 0
         ]
 
@@ -74,22 +74,23 @@ class Stretches(Teller):
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
         """All stretches, in their order."""
         pull = np.nan_to_num(terms[b] - terms[a])
-        spans = _spans(np.abs(terms[a]) + np.abs(terms[b]))
-        return [Part(name, "", "", "", float(pull[s:e].sum())) for name, s, e in spans]
+        cuts = spans(np.abs(terms[a]) + np.abs(terms[b]))
+        return [Part(name, "", "", "", float(pull[s:e].sum())) for name, s, e in cuts]
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """The two stretches in which most of the distance lies."""
-        sums = [(name, float(np.nansum(terms[s:e]))) for name, s, e in _spans(np.abs(terms))]
+        sums = [(name, float(np.nansum(terms[s:e]))) for name, s, e in spans(np.abs(terms))]
         total = sum(max(v, 0.0) for _, v in sums)
         largest = sorted(sums, key=lambda pair: -pair[1])[:2]
         return [(name, v / total) for name, v in largest if v > MUCH * total > 0]
 
 
-def _largest(values: FloatArray, most: int) -> list[int]:
+def largest(values: FloatArray, most: int) -> list[int]:
+    """Where the largest values are, of equal ones the first first."""
     return [int(j) for j in np.argsort(-values, kind="stable")[:most]]
 
 
-def _spans(size: FloatArray) -> list[tuple[str, int, int]]:
+def spans(size: FloatArray) -> list[tuple[str, int, int]]:
     """A few stretches of equal length over the steps there are, with their names."""
     filled = np.flatnonzero(np.nan_to_num(size) > 0)
     length = int(filled[-1]) + 1 if len(filled) else len(size)
@@ -109,7 +110,7 @@ def explanations(
     """
     some = take(X, rows)
     distances = np.asarray(model.transform(some), dtype=np.float64)
-    terms = None if teller is None else _terms(model, some)
+    terms = None if teller is None else terms_of(model, some)
     ends = _ends(partition[rows])
     found = {}
     for i, row in enumerate(rows.tolist()):
@@ -118,7 +119,8 @@ def explanations(
     return found
 
 
-def _terms(model: Comparing, some: Data) -> FloatArray | None:
+def terms_of(model: Comparing, some: Data) -> FloatArray | None:
+    """What each attribute adds to each distance, (n, f, attributes); None where the metric does not add up."""
     try:
         return np.asarray(model.explain(some), dtype=np.float64)
     except ValueError:  # the metric does not add up over attributes

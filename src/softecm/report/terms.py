@@ -27,6 +27,8 @@ TERMS: dict[str, str] = {
     "distinguishes": "Columns in which this group’s objects differ from all others by more than chance, by Cliff’s delta: "
     "how much more often a member lies above a non-member than below. Groups were found in these columns, so some had to "
     "differ.",
+    "rules": "A small decision tree: each rule holds for the objects counted beside it. R is how much of what the masses "
+    "say the rules say, too: 1 all of it.",
     "metric": "How two objects are compared: the smaller its distance, the more alike they are.",
     "adjusted Rand index": "How well the groups meet the known classes: 1 all, 0 no better than chance.",
     "Rand index": "Pairs of objects that groups and known classes treat alike, as a part of all pairs.",

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.belief.decided import CLEAR, WORDS, counts_of
+from softecm.belief.decided import CLEAR, WORDS, Decision, counts_of
+
+if TYPE_CHECKING:
+    from softecm.report.data import Explanation, Part
 
 Counts: TypeAlias = NDArray[np.int64]
 FEW = 4  # name objects one by one up to this many
+MOST_NAMED = 3  # columns on each side of a sentence
+MUCH = 0.1  # of all pulls: less is not worth a word
 
 
 class Counted(Protocol):
@@ -89,6 +94,55 @@ def counted_sentences(partition: Counted, table: Counts, *, merged: bool = False
         f"{_group(between)} {'lies' if between == 1 else 'lie'} between groups.",
         f"{_group(nowhere)} {'belongs' if nowhere == 1 else 'belong'} to no group.",
     )
+
+
+def sentence(name: str, said: Decision, told: Explanation, focal: FocalSets, noun: str = "object") -> str:
+    """Where an object is and why, in one or two sentences.
+
+    Parameters
+    ----------
+    name : str
+        What the object is called; its number from 1 where it has no name.
+    said : Decision
+    told : Explanation
+    focal : FocalSets
+    noun : str
+        What an object is, in the singular.
+    """
+    a, b = (focal.cluster_names[column - 1] for column in (told.first, told.second))
+    who = f"{noun.capitalize()} {name}" if name.isdecimal() else name
+    sure = f"{said.confidence:.2f}"
+    if said.word == "nowhere":
+        place = f"{who} belongs to no group (mass {sure} on none); nearest is {a}"
+    elif said.word == "between":
+        clusters = [n for k, n in enumerate(focal.cluster_names) if k in focal.sets[focal.labels().index(said.set) - 1]]
+        place = f"{who} lies between {_listed(clusters, 'and')} (belief {sure})"
+    elif said.word == "undecided":
+        place = f"{who} is undecided: {a} is likeliest (belief {sure})"
+    else:
+        place = f"{who} {said.word} belongs to {a} (belief {sure})"
+    why = _pulled(told.parts, a, b, "steps " if noun == "series" else "")
+    if told.distance_set is not None:
+        nearest = f"nearest to it is the prototype of {said.set}"
+        why = f"{nearest}; of {a} and {b}, {why}" if why else nearest
+    if told.far:
+        most = [f"{part} ({share:.0%})" for part, share in told.far]
+        why = f"it is far from {a} mostly in {_listed(most, 'and')}"
+    return f"{place}: {why}." if why else f"{place}."
+
+
+def _pulled(parts: Sequence[Part], a: str, b: str, kind: str) -> str:
+    """What speaks for the one cluster, what for the other; empty where nothing can be told."""
+    much = MUCH * sum(abs(part.pull) for part in parts)
+    strongest = sorted(parts, key=lambda part: -abs(part.pull))
+    sides = []
+    for cluster, sign in ((a, 1.0), (b, -1.0)):
+        named = [part for part in strongest if sign * part.pull > much][:MOST_NAMED]
+        if named:
+            listed = _listed([f"{part.name} ({part.value})" if part.value else part.name for part in named], "and")
+            verb = "pulls" if len(named) == 1 and not kind else "pull"
+            sides.append(f"{kind}{listed} {verb} it to {cluster}")
+    return ", ".join(sides)
 
 
 def five_counts(counts: Mapping[str, int], clear: float) -> str:

@@ -61,12 +61,13 @@ def run_stability(
             for kept, partition in zip(per_cell, refit(cells, data, rows, compared, number, report), strict=True):
                 kept.append(partition)
     seconds = (time.perf_counter() - began) / len(cells)
-    return [{"stability": _ring(found), "stability_seconds": seconds} for found in per_cell]
+    return [{"stability": ring(found), "stability_seconds": seconds} for found in per_cell]
 
 
-def _ring(found: list[CredalPartition | None]) -> float:
+def ring(found: Sequence[CredalPartition | None]) -> float:
+    """Mean agreement of neighbours, the last with the first; None agrees with nothing."""
     values = []
-    for number, (p, q) in enumerate(zip(found, found[1:] + found[:1], strict=True)):
+    for number, (p, q) in enumerate(zip(found, [*found[1:], *found[:1]], strict=True)):
         merged = p is None or q is None
         values.append(0.0 if merged else agreement(p, q, np.random.RandomState(number)))  # type: ignore[arg-type]
     return float(np.mean(values))
@@ -118,13 +119,13 @@ def _refit_alone(
             changed["lam"] = _scaled(own["lam"], len(rows) / len(data.X))
         weights = {} if data.sample_weight is None else {"sample_weight": np.asarray(data.sample_weight)[rows]}
         relational = takes_dissimilarities(model)
-        model.set_params(**changed).fit(_part(data.X, rows, rows if relational else None), **weights)
+        model.set_params(**changed).fit(part_of(data.X, rows, rows if relational else None), **weights)
         merged = getattr(model, "collapsed_", False)
-        others = _part(data.X, compared, rows if relational else None)
+        others = part_of(data.X, compared, rows if relational else None)
         found.append(None if merged else model.predict_partition(others))
     return found
 
 
-def _part(X: Any, rows: NDArray[np.int64], columns: NDArray[np.int64] | None) -> Any:
+def part_of(X: Any, rows: NDArray[np.int64], columns: NDArray[np.int64] | None) -> Any:
     """Some of the objects; of a matrix of dissimilarities, those to some of the objects."""
     return _safe_indexing(X, rows) if columns is None else np.asarray(X)[np.ix_(rows, columns)]

@@ -13,6 +13,7 @@ import numpy as np
 
 from softecm._checks import check_count
 from softecm._fingerprint import warn_unseen
+from softecm._progress import bar as counting
 from softecm._version import __version__
 from softecm.files.errors import reason
 from softecm.files.journal import Journal
@@ -349,11 +350,6 @@ def _bar(shown: bool, tasks: Sequence[Task], before: int) -> Iterator[_Bar]:
     if not shown:
         yield _Bar()
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
-    texts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with RichProgress(*texts, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+    with counting() as bar:
         total = before + sum(len(task.cells) for task in tasks)
         yield _RichBar(bar, bar.add_task("sweep", total=total, completed=before))

@@ -80,6 +80,29 @@ def left_out(X: Any) -> dict[str, str]:
     return found if len(found) < len(frame.columns) else {}
 
 
+def ids_of(X: Any, left_out: Any = None) -> NDArray[np.object_] | None:
+    """What the objects of a frame are called: by the column left out as an id, else by a pandas index that is no count.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> ids_of(pd.DataFrame({"size": [1.0, 2.0]}, index=["Ann", "Bob"])).tolist()
+    ['Ann', 'Bob']
+    >>> ids_of(pd.DataFrame({"size": [1.0, 2.0]})) is None
+    True
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    for name, reason in (left_out or {}).items():
+        if reason.startswith("an id") and name in frame.columns:
+            return np.array([str(cell) for cell in frame[name].to_list()], dtype=object)
+    index = getattr(X, "index", None)
+    if index is None or callable(index) or getattr(index, "start", None) is not None:
+        return None
+    return np.array([str(name) for name in index], dtype=object)
+
+
 def without(X: Any, names: Any) -> Any:
     """A data frame, in memory or of Dask, without some columns, where it has them; anything else as it is."""
     if not names:

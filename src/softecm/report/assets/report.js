@@ -312,6 +312,7 @@ if (D.series) (() => {
     const e = D.explained[i], told = new Set(e ? e.parts.map((p) => p[0]) : []);
     if (e) {
       const a = D.labels[e.a], b = D.labels[e.b];
+      const why = el("p", "", e.say); why.dir = "auto"; td.append(why);
       td.append(el("h4", "", e.a === e.b ? "Its group: " + a : "What pulls it to " + a + ", what to " + b));
       let say = e.da === null ? "" : e.a === e.b ? `Its distance to ${a} is ${number(e.da)}.` : `Its distance to ${a} is ${number(e.da)}, to ${b} ${number(e.db)}. `;
       if (e.a !== e.b && e.parts.length) say += "A bar towards a group: in this the object is nearer to that group.";

@@ -1,0 +1,310 @@
+"""Masses that mean what they say: intervals from refits, and a credal partition that states them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from softecm._checks import check_choice, check_count, check_number
+from softecm._frames import make_frame
+from softecm.algorithms.base import EvidentialClusterer, in_blocks
+from softecm.belief import CredalPartition, FocalSets
+from softecm.calibration.intervals import (
+    Compared,
+    FloatArray,
+    IntArray,
+    believed,
+    bounds,
+    misfit,
+    object_masses,
+    pair_masses,
+)
+from softecm.calibration.refits import Resample, refits
+from softecm.selection.stability import COMPARED, ring
+
+ALL_PAIRS = 1_000  # objects of which every pair is looked at
+MOST_PAIRED = 20_000  # objects up to which pairs are drawn
+PARTNERS = 40  # drawn for each of more
+LOOKED_AT = 4_000  # pairs that coverage is counted on
+ALL_SETS = 10  # clusters up to which all pairs of them are sets
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """What refits say, and a partition that states it; made by :func:`softecm.calibrate`.
+
+    Attributes
+    ----------
+    partition : CredalPartition
+        Its belief and plausibility of "these two belong together" are the intervals, as nearly as masses can say it.
+    before : CredalPartition
+        What the model said.
+    memberships : ndarray of shape (n_boot, n, c)
+        Probabilities of the clusters in each refit.
+    level : float
+        Part of the refits inside an interval.
+    lower, upper : ndarrays of shape (n, c)
+        Intervals for "this object belongs to this cluster".
+    misfit : float
+        Root of the mean squared difference between what masses say of a pair and its interval.
+    """
+
+    partition: CredalPartition
+    before: CredalPartition
+    memberships: FloatArray
+    level: float
+    lower: FloatArray
+    upper: FloatArray
+    misfit: float
+
+    def __repr__(self) -> str:
+        b, n, c = self.memberships.shape
+        return (
+            f"Calibration({n} objects, {c} clusters, {b} refits, intervals of {self.level:g}, misfit {self.misfit:.3f})"
+        )
+
+    def interval(self, i: int, j: int) -> tuple[float, float]:
+        """From where to where the probability lies that objects i and j, counted from 0, belong together."""
+        n = self.memberships.shape[1]
+        for number in (i, j):
+            if not -n <= number < n:
+                raise IndexError(f"there are {n} objects, numbered from 0; got {number}.")
+        low, high = bounds(self.memberships, np.array([i]), np.array([j]), self.level)
+        return float(low[0]), float(high[0])
+
+    def coverage(self) -> dict[str, dict[str, float]]:
+        """How often refits lie where masses say, before and after, and inside the intervals of other refits.
+
+        For some pairs of objects: ``inside``, the part of the refits' probabilities of "these two belong together" between
+        belief and plausibility, and ``width``, the mean of their difference. ``intervals`` are those of the refits with even
+        numbers, looked at with the odd ones. ``inside`` should be ``level``: more is too cautious, less too sure.
+        """
+        rng, n = np.random.default_rng(0), self.memberships.shape[1]
+        i = rng.integers(0, n, LOOKED_AT)
+        j = (i + rng.integers(1, n, LOOKED_AT)) % n
+        together = np.einsum("bik,bik->bi", self.memberships[:, i], self.memberships[:, j])
+        low, high = bounds(self.memberships[::2], i, j, self.level)
+        said = {"before": _said(self.before, i, j), "after": _said(self.partition, i, j)}
+        told = {name: _inside(together, *ends) for name, ends in said.items()}
+        return {**told, "intervals": _inside(together[1::2], low, high)}
+
+    @cached_property
+    def object_stability(self) -> FloatArray:
+        """For each object, (n,): how likely refits put it, on average, into the cluster the model puts it in."""
+        labels = self.before.labels()
+        own: FloatArray = self.memberships.mean(0)[np.arange(len(labels)), labels]
+        return own
+
+    @cached_property
+    def cluster_stability(self) -> FloatArray:
+        """For each cluster, (c,): how far refits find it again, by the mean Jaccard index of its members.
+
+        Below 0.5 a cluster comes apart in other samples; from about 0.75 on it is a stable one.
+        """
+        own = np.eye(self.memberships.shape[2])[self.before.labels()]
+        own = own * (1.0 - self.before.masses[:, :1])
+        found = self.memberships * (1.0 - self.before.masses[:, :1])
+        both = np.minimum(found, own).sum(1) / np.maximum(np.maximum(found, own).sum(1), 1e-300)
+        mean: FloatArray = both.mean(0)
+        return mean
+
+    @cached_property
+    def stability(self) -> float:
+        """One number for all: agreement of refits with each other, corrected for chance, as ``sweep(resamples=)`` has it."""
+        rows = np.sort(np.random.RandomState(0).permutation(self.memberships.shape[1])[:COMPARED])
+        return ring([CredalPartition.from_fuzzy(_added_up(one[rows])) for one in self.memberships])
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A data frame, a row an object: what is said before and after, its stability, its interval for each cluster."""
+        names = self.before.focal_sets.cluster_names
+        columns: dict[str, object] = {
+            "before": self.before.decisions().words.tolist(),
+            "after": self.partition.decisions().words.tolist(),
+            "label": [names[k] for k in self.before.labels()],
+            "stability": self.object_stability,
+        }
+        for k, name in enumerate(names):
+            columns |= {f"low({name})": self.lower[:, k], f"high({name})": self.upper[:, k]}
+        return make_frame(columns, backend)
+
+
+def calibrate(
+    model: EvidentialClusterer,
+    X: Any,
+    n_boot: int = 100,
+    *,
+    level: float = 0.9,
+    pairs: Literal["auto", "all", "some", "none"] = "auto",
+    resample: Resample = "auto",
+    warm: bool = True,
+    focal_sets: FocalSets | None = None,
+    random_state: int = 0,
+    journal: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> Calibration:
+    r"""Masses that mean what they say: "0.9" happens nine times in ten.
+
+    The model is fitted again to ``n_boot`` resamples of its objects. Each refit gives every object a probability for each
+    cluster, and so every pair a probability :math:`\sum_k P_{ik} P_{jk}` of belonging together; over the refits that makes
+    an interval, and masses are found whose belief and plausibility of "these two belong together" are these intervals
+    (Denœux's Bootclus, for any clusterer and metric).
+
+    The probabilities are not the model's masses, which know no frequencies: they come from how far each cluster's own
+    objects lie from its prototype (:mod:`softecm.calibration.posterior`); for squared Euclidean distances they are those of
+    a mixture of spherical Gaussians. They are right as far as that describes the groups. For models without prototypes
+    they are pignistic.
+
+    Parameters
+    ----------
+    model : a fitted estimator of this package
+    X : the objects it was fitted to
+    n_boot : int, default=100
+        Refits. An interval of ``level`` needs 2 / (1 - level) - 1 of them at least.
+    level : float, default=0.9
+        How much of the refits an interval holds.
+    pairs : {"auto", "all", "some", "none"}, default="auto"
+        Which pairs masses are fitted to: all (up to 1000 objects by default), about 80 for each object (up to 20000), or
+        only pairs of an object and a cluster's prototype, which takes next to no time however many objects there are.
+    resample : {"auto", "bootstrap", "half"}, default="auto"
+        Draw as many objects with replacement, or half of them without. "auto" draws with replacement where an object drawn
+        twice can count twice, and halves where it would be two equal objects.
+    warm : bool, default=True
+        Move the model's clusters to where each resample wants them, where the algorithm allows it, instead of looking for
+        them anew.
+    focal_sets : FocalSets, optional
+        Sets for the masses; by default single clusters, pairs of them and, with three or more, all together.
+    random_state : int, default=0
+    journal : path, optional
+        A file that takes down each refit: the same call goes on where an earlier one was stopped, also with more refits.
+    progress : bool, default=False
+        Show a bar with the time left on the terminal.
+
+    Returns
+    -------
+    Calibration
+        ``partition``, ``interval(i, j)``, ``coverage()``, ``stability``, ``to_frame()``.
+
+    Examples
+    --------
+    >>> from softecm import SoftECM, calibrate
+    >>> from softecm.datasets import make_blobs
+    >>> X = make_blobs(60, n_clusters=2, distance=4, random_state=0).data
+    >>> found = calibrate(SoftECM(2, random_state=0).fit(X), X, n_boot=40)
+    >>> found.partition
+    CredalPartition(60 objects, 2 clusters, 3 focal sets and ∅)
+
+    References
+    ----------
+    T. Denœux, "Calibrated model-based evidential clustering using bootstrapping", Information Sciences 528, 2020.
+    """
+    level = _checked(model, X, n_boot, level, pairs, resample)
+    seed = check_count("random_state", random_state, least=0, hint="0 is usual.")
+    found = refits(
+        model,
+        X,
+        n_boot,
+        resample=resample,
+        warm=bool(warm),
+        random_state=seed,
+        journal=journal,
+        progress=progress,
+    )
+    before, (_, n, c) = model.partition_, found.shape
+    focal = _sets(c, before.focal_sets) if focal_sets is None else _asked(focal_sets, c)
+    lower, upper = _ends(found, level)
+    masses = object_masses(lower, upper, focal)
+    compared = _compared(n, pairs, np.random.default_rng(seed))
+    i, j = _owners(n, compared)
+    low, high = bounds(found, i, j, level)
+    if compared is not None:
+        masses = pair_masses(masses, focal, compared, low, high)
+    off = float(np.sqrt(misfit(masses, focal, i, j, low, high) / max(2 * len(i), 1)))
+    empty = before.masses[:, :1]
+    partition = CredalPartition(np.column_stack([empty, masses * (1.0 - empty)]), focal)
+    return Calibration(partition, before, found, level, lower, upper, off)
+
+
+def _checked(model: Any, X: Any, n_boot: object, level: object, pairs: object, resample: object) -> float:
+    if not isinstance(model, EvidentialClusterer):
+        raise TypeError(
+            f"model must be a fitted estimator of softecm; got {type(model).__name__}. Fit SoftECM(n_clusters).fit(X) and "
+            "give that."
+        )
+    check_is_fitted(model)
+    share = check_number("level", level, above=0.0, most=0.999, hint="0.9 is usual.")
+    check_choice("pairs", pairs, ("auto", "all", "some", "none"))
+    check_choice("resample", resample, ("auto", "bootstrap", "half"))
+    least = int(np.ceil(2.0 / (1.0 - share) - 1.0 - 1e-9))
+    hint = f"An interval of {share:g} needs that many refits to have ends; 100 are usual."
+    check_count("n_boot", n_boot, least=max(least, 2), hint=hint)
+    if in_blocks(X) or not isinstance(model.partition_, CredalPartition):
+        raise TypeError("X must be in memory for calibrate; got blocks. Calibrate on a sample of the objects.")
+    n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    if n != len(model.partition_):
+        raise ValueError(f"X must hold the {len(model.partition_)} objects of the fit, in their order; got {n}.")
+    if model.partition_.n_clusters < 2:
+        raise ValueError("model must have at least two clusters to be calibrated; got 1: every two belong together.")
+    if getattr(model, "collapsed_", False):
+        raise ValueError(
+            "model must tell its clusters apart to be calibrated; its prototypes have merged. Fit again with fewer clusters."
+        )
+    return share
+
+
+def _sets(c: int, own: FocalSets) -> FocalSets:
+    """Single clusters, all together, and pairs: all of them, or of many clusters the model's own."""
+    whole = tuple(range(c))
+    some = FocalSets.up_to(c, 2).sets if c <= ALL_SETS else FocalSets.up_to(c, 1).sets + own.sets
+    return FocalSets.of(c, [*dict.fromkeys([*some, whole])]).renamed(list(own.names) if own.names else None)
+
+
+def _asked(focal: FocalSets, c: int) -> FocalSets:
+    if not isinstance(focal, FocalSets) or focal.n_clusters != c:
+        raise ValueError(f"focal_sets must be FocalSets of the model's {c} clusters; got {focal!r}.")
+    return focal
+
+
+def _ends(memberships: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Intervals (n, c) of each object's probabilities."""
+    ends = np.quantile(memberships, ((1 - level) / 2, (1 + level) / 2), axis=0, method="weibull")
+    return ends[0], ends[1]
+
+
+def _compared(n: int, pairs: str, rng: np.random.Generator) -> Compared | None:
+    if pairs == "auto":
+        pairs = "all" if n <= ALL_PAIRS else "some" if n <= MOST_PAIRED else "none"
+    if pairs == "none":
+        return None
+    return Compared.all_of(n) if pairs == "all" or n <= 2 * PARTNERS else Compared.some_of(n, PARTNERS, rng)
+
+
+def _owners(n: int, compared: Compared | None) -> tuple[IntArray, IntArray]:
+    """The pairs that masses are judged by: those they are fitted to, else some."""
+    if compared is not None:
+        return compared.owners, compared.others
+    rng = np.random.default_rng(0)
+    i = rng.integers(0, n, LOOKED_AT)
+    return i, (i + rng.integers(1, n, LOOKED_AT)) % n
+
+
+def _said(partition: CredalPartition, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Belief and plausibility of "i and j belong together", as far as both belong anywhere."""
+    masses = partition.masses[:, 1:]
+    held = masses.sum(1, keepdims=True)
+    whole = np.divide(masses, held, out=np.full_like(masses, 1.0 / masses.shape[1]), where=held > 1e-12)
+    return believed(whole, partition.focal_sets, i, j)
+
+
+def _inside(together: FloatArray, low: FloatArray, high: FloatArray) -> dict[str, float]:
+    held = (together >= low - 1e-9) & (together <= high + 1e-9)
+    return {"inside": float(held.mean()), "width": float((high - low).mean())}
+
+
+def _added_up(memberships: FloatArray) -> FloatArray:
+    whole: FloatArray = memberships / memberships.sum(1, keepdims=True)
+    return whole

@@ -1,0 +1,137 @@
+r"""From memberships of many refits to intervals, and from intervals to masses.
+
+Refit b says with probability :math:`R^b_{ij} = \sum_k P^b_{ik} P^b_{jk}` that objects i and j belong together. The interval
+of these is what masses are to say: its lower end is the belief :math:`m_{ij}(\{s\})`, its upper end the plausibility
+:math:`1 - m_{ij}(\{\neg s\})`.
+
+T. Denœux, "Calibrated model-based evidential clustering using bootstrapping", Information Sciences 528, 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.belief import FocalSets
+from softecm.kernels.pair_masses import sweep_pairs
+from softecm.kernels.simplex_qp import RIDGE, fit_rows
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+AT_ONCE = 4_000_000  # probabilities in memory
+MOST_SWEEPS, STILL = 200, 1e-6
+
+
+@dataclass(frozen=True)
+class Compared:
+    """With which others each object is compared: those of i are ``others[starts[i]:starts[i + 1]]``; symmetric."""
+
+    others: IntArray
+    starts: IntArray
+
+    @property
+    def owners(self) -> IntArray:
+        """The object of each entry."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @staticmethod
+    def all_of(n: int) -> Compared:
+        """Every pair."""
+        others = np.tile(np.arange(n), (n, 1))[~np.eye(n, dtype=bool)]
+        return Compared(others.astype(np.int64), np.arange(n + 1, dtype=np.int64) * (n - 1))
+
+    @staticmethod
+    def some_of(n: int, each: int, rng: np.random.Generator) -> Compared:
+        """So many drawn for each object, and whoever draws it."""
+        drawn = rng.integers(0, n - 1, (n, each))
+        drawn += drawn >= np.arange(n)[:, None]  # never itself
+        i, j = np.repeat(np.arange(n), each), drawn.ravel()
+        both = np.unique(np.concatenate([i * n + j, j * n + i]))
+        counts = np.bincount(both // n, minlength=n)
+        return Compared((both % n).astype(np.int64), np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
+
+def bounds(
+    memberships: FloatArray, i: IntArray, j: IntArray, level: float, *, method: str = "weibull"
+) -> tuple[FloatArray, FloatArray]:
+    """The interval of "i and j belong together" over refits, for pairs of objects.
+
+    Parameters
+    ----------
+    memberships : ndarray of shape (B, n, c)
+        Of all objects in each refit; NaN where an object was left out.
+    i, j : ndarrays of int
+        The pairs.
+    level : float
+        Part of the refits inside.
+    method : {"weibull", "linear"}
+        How quantiles are read between two refits. With "weibull" another refit lies inside as often as is said; "linear" is
+        R's (and NumPy's) default, which is a little narrower.
+    """
+    low, high = np.empty(len(i)), np.empty(len(i))
+    ends, step = ((1 - level) / 2, (1 + level) / 2), max(1, AT_ONCE // len(memberships))
+    quantile = np.nanquantile if np.isnan(memberships).any() else np.quantile
+    for a in range(0, len(i), step):
+        rows, columns = i[a : a + step], j[a : a + step]
+        together = np.einsum("bik,bik->bi", memberships[:, rows], memberships[:, columns])
+        low[a : a + step], high[a : a + step] = quantile(together, ends, axis=0, method=method)  # type: ignore[call-overload]
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def relations(focal: FocalSets) -> tuple[FloatArray, FloatArray]:
+    """S and C over the non-empty sets: the same single cluster; disjoint."""
+    same = np.diag((focal.cardinalities == 1).astype(np.float64))
+    return same, (~focal.intersects[1:, 1:]).astype(np.float64)
+
+
+def misfit(masses: FloatArray, focal: FocalSets, i: IntArray, j: IntArray, low: FloatArray, high: FloatArray) -> float:
+    """The sum over pairs of (belief - low)² + (plausibility - high)²."""
+    belief, plausibility = believed(masses, focal, i, j)
+    return float(np.square(belief - low).sum() + np.square(plausibility - high).sum())
+
+
+def believed(masses: FloatArray, focal: FocalSets, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Belief and plausibility of "i and j belong together" by masses (n, f) without the empty set."""
+    same, apart = relations(focal)
+    belief = np.einsum("ia,ia->i", masses[i] @ same, masses[j])
+    against = np.einsum("ia,ia->i", masses[i] @ apart, masses[j])
+    return belief, 1.0 - against
+
+
+def pair_masses(
+    start: FloatArray,
+    focal: FocalSets,
+    compared: Compared,
+    low: FloatArray,
+    high: FloatArray,
+    *,
+    still: float = STILL,
+    most: int = MOST_SWEEPS,
+) -> FloatArray:
+    """Masses (n, f) without the empty set whose beliefs and plausibilities of pairs are nearest to the intervals.
+
+    Rows in turn, each exactly, from ``start``, until no mass moves by more than ``still``; the misfit never rises.
+    """
+    masses = np.ascontiguousarray(start, dtype=np.float64).copy()
+    same, apart = relations(focal)
+    stop = np.zeros(1, dtype=np.bool_)
+    for _ in range(most):
+        if sweep_pairs(low, high, compared.others, compared.starts, same, apart, masses, stop) <= still:
+            break
+    masses /= masses.sum(1, keepdims=True)
+    return masses
+
+
+def object_masses(low: FloatArray, high: FloatArray, focal: FocalSets) -> FloatArray:
+    """Masses (n, f) whose belief and plausibility of each cluster are nearest to intervals (n, c).
+
+    The same as for pairs of each object with c others that are surely in one cluster each: its prototypes.
+    """
+    single = np.eye(len(focal))[:, : focal.n_clusters]  # (f, c)
+    outside = 1.0 - focal.membership.astype(np.float64)
+    q = single @ single.T + outside @ outside.T + RIDGE * np.eye(len(focal))
+    masses: FloatArray = fit_rows(q, np.ascontiguousarray(low @ single.T + (1.0 - high) @ outside.T))
+    masses /= masses.sum(1, keepdims=True)
+    return masses

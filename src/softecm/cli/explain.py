@@ -1,0 +1,82 @@
+"""``softecm explain``: the groups of a result folder in rules."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from softecm.cli.problems import Problem, mendable
+from softecm.cli.redraw import source_of
+from softecm.cli.results import read_partition, read_summary
+from softecm.cli.screen import consoles, print_json
+from softecm.explain import ExplanationTree
+from softecm.files import check_file, to_file
+from softecm.readers import ReadOptions, read
+
+FIGURES = (".png", ".svg", ".pdf")
+
+
+def run(
+    folder: Path, table: Path | None, output: Path | None, *, lam: float, force: bool, quiet: bool, machine: bool
+) -> None:
+    """Fit the tree, say its rules, write them where asked."""
+    out, err = consoles(quiet=quiet, machine=machine)
+    if output is not None:
+        _check_output(output, force=force)
+    summary = read_summary(folder)
+    partition, _ = read_partition(folder, summary)
+    if table is None and not summary.get("values", True):
+        raise Problem(
+            f"{folder} was written with --no-values, and rules quote cells: run softecm cluster without it, or give a TABLE."
+        )
+    with err.status("looking for rules"), mendable(ValueError, TypeError):
+        tree = ExplanationTree(lam).fit(partition, _data(folder, table, summary, len(partition)))
+    for rule in tree.rules():
+        out.print(Text(rule))
+    out.print(Text(tree.summary(), style="dim"))
+    if output is not None:
+        to_file(output, lambda path: _write(tree, path, output.suffix.lower()))
+        out.print(Text.assemble("Written: ", (str(output), "bold")))
+    if machine:
+        print_json({**tree.to_dict(), "output": None if output is None else str(output)})
+
+
+def _data(folder: Path, table: Path | None, summary: dict[str, Any], count: int) -> Any:
+    """The columns to explain by."""
+    if table is not None:
+        return read(table, ReadOptions()).data
+    loaded = source_of(summary, count)
+    if loaded is None:
+        raise Problem(
+            f"{summary.get('file', 'the file')}, from which {folder} was made, is not there any more or has changed: give a "
+            "table of the same objects, softecm explain DIR TABLE."
+        )
+    return loaded.data
+
+
+def _check_output(output: Path, *, force: bool) -> None:
+    if output.suffix.lower() not in (".txt", ".json", *FIGURES):
+        raise Problem(f"--output must end in .txt, .json, {', '.join(FIGURES)}; got {output}.")
+    if output.suffix.lower() in FIGURES and find_spec("matplotlib") is None:
+        raise Problem("figures need matplotlib: pip install 'softecm[report]'.")
+    check_file(output)
+    if output.exists() and not force:
+        raise Problem(f"{output} is there already: replace it with --force, or give another name.")
+
+
+def _write(tree: ExplanationTree, path: Path, kind: str) -> None:
+    if kind in FIGURES:
+        from matplotlib.figure import Figure
+
+        leaves = len(tree.leaves_)
+        figure = Figure(figsize=(max(6.0, 2.2 * leaves), max(3.0, 1.0 * leaves)))
+        tree.plot(ax=figure.add_subplot())
+        figure.savefig(path, format=kind[1:], dpi=150, bbox_inches="tight")
+        return
+    told = f"{tree.export_text()}\n{tree.summary()}"
+    text = json.dumps(tree.to_dict(), ensure_ascii=False, indent=1) if kind == ".json" else told
+    path.write_text(text + "\n", encoding="utf-8")

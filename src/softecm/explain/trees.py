@@ -1,0 +1,421 @@
+"""A small decision tree that explains a credal partition with its doubt, by any table of the same objects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from softecm.belief import CredalPartition, FocalSets
+from softecm.explain.columns import Column, Numbers, Words, measured, taken
+from softecm.explain.cuts import Cut, IntArray, Material, utilities
+from softecm.explain.drawing import draw
+from softecm.explain.effects import FloatArray
+from softecm.explain.nodes import (
+    Branch,
+    Leaf,
+    as_dict,
+    conditions,
+    counted,
+    leaf_numbers,
+    leaves_of,
+    lines_of,
+    said_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LAMBDAS = (-math.inf, -1.0, 0.0, 1.0, math.inf)  # at which a tree is judged, bold to cautious
+BOUNDED = 2.0  # with a larger lambda the best answer everywhere is Ω (or, bold, a single cluster)
+FEWEST = 2  # objects of a fold
+
+
+class ExplanationTree(BaseEstimator):
+    r"""Rules that say which set of clusters an object is in: a decision tree for a credal partition (IEMM).
+
+    Each cut divides the objects, and the sets by where their centroids lie, so that as little as possible of what the
+    partition says is cut off. There are at most as many leaves as sets. The table need not be what was clustered:
+    series or texts are explained by the patients' table.
+
+    How right a leaf is that says A of an object which is in B depends on ``lam``: with a cautious tree (above 0) a set that
+    contains B is partly right, :math:`(|B|/|A|)^{1/\lambda}`; with a bold one (below 0) a part of B is; at 0 only B itself.
+    The mean of it over objects and their masses is the representativeness R of the tree, from 0 to 1.
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        From ``-inf`` (bold: names single clusters) over 0 to ``inf`` (cautious: names sets).
+    leaves : {"auto", "best", "own"}, default="auto"
+        What a leaf says: "best", the set of most utility to its objects; "own", the set whose centroid it holds, as
+        published. With "best", a cut that cuts off no mass at all is taken before any other, so that groups which are
+        boxes in the table are found as they are. "auto" is "best" where ``abs(lam)`` is at most 2: beyond, the best would
+        always be Ω, or single clusters.
+    min_gain : float, default=0.005
+        A cut that raises R by less is taken back. For leaves that are "best".
+    cv : int, default=5
+        Parts of the table for an honest R: each part is judged by a tree that has not seen it. 0 leaves it out.
+
+    Attributes
+    ----------
+    tree_ : Branch or Leaf
+    leaves_ : list of Leaf
+    representativeness_ : dict
+        R at several lambda, on the objects of the fit.
+    honest_ : dict
+        The same for objects that a tree has not seen; empty without ``cv``.
+    ceiling_ : dict
+        The most that anything could reach that says one set of each object.
+    mistakes_ : ndarray of int
+        Objects of whose own set (largest mass) nothing is right in what is said of them.
+    n_features_in_, feature_names_in_, focal_sets_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softecm import CredalPartition
+    >>> from softecm.explain import ExplanationTree
+    >>> ages, partition = np.array([[3.0], [5], [9], [41], [44], [52]]), CredalPartition.from_hard([0, 0, 0, 1, 1, 1])
+    >>> print(ExplanationTree(cv=0).fit(partition, ages, columns=["age"]).export_text())
+    age ≤ 25.0: ω1 (3 objects, 1.00)
+    age > 25.0: ω2 (3 objects, 1.00)
+
+    References
+    ----------
+    Lopes de Souza et al., arXiv 2507.12192, 2025 (IEMM).
+    """
+
+    tree_: Branch | Leaf
+    focal_sets_: FocalSets
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    representativeness_: dict[float, float]
+    honest_: dict[float, float]
+    ceiling_: dict[float, float]
+    mistakes_: IntArray
+
+    def __init__(self, lam: float = 1.0, *, leaves: str = "auto", min_gain: float = 0.005, cv: int = 5) -> None:
+        self.lam = lam
+        self.leaves = leaves
+        self.min_gain = min_gain
+        self.cv = cv
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(
+        self,
+        partition: CredalPartition,
+        table: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> Self:
+        """Find the rules.
+
+        Parameters
+        ----------
+        partition : CredalPartition
+        table : data frame, 2-D array, or series (told by stretches of their time)
+            Of the same objects, in the same order. Gaps are welcome: an object without a value goes with most of the others.
+        sample_weight : array-like of shape (n,), optional
+            How often each object counts.
+        columns : sequence of str, optional
+            Names for the columns of an array.
+        """
+        lam, best = self._checked()
+        if not isinstance(partition, CredalPartition):
+            raise TypeError(
+                f"partition must be a CredalPartition; got {type(partition).__name__}. Give model.partition_."
+            )
+        found = _columns_of(table, columns, len(partition))
+        weights = _weights(sample_weight, len(partition))
+        self.focal_sets_ = partition.focal_sets
+        self._columns = tuple(_without_cells(column) for column in found)
+        self.n_features_in_ = len(found)
+        self.feature_names_in_ = np.array([column.name for column in found], dtype=object)
+        grower = _Grower(found, partition, weights, lam, best, float(self.min_gain))
+        self.tree_ = grower.tree(np.flatnonzero(weights > 0))
+        said = said_of(self.tree_, found)
+        own = grower.masses[:, 1:]
+        judged = sorted({*LAMBDAS, lam})
+        self.representativeness_ = {at: _score(own, partition.focal_sets, said, at) for at in judged}
+        self.ceiling_ = {at: _score(own, partition.focal_sets, None, at) for at in judged}
+        self.honest_ = self._honest(grower, found, own) if self.cv else {}
+        right = utilities(partition.focal_sets, lam)[said - 1, partition.masses[:, 1:].argmax(1)]
+        self.mistakes_ = np.flatnonzero((right == 0) & (partition.masses.argmax(1) > 0))
+        return self
+
+    def _honest(self, grower: _Grower, columns: Sequence[Column], own: FloatArray) -> dict[float, float]:
+        """R of objects that the tree which judges them has not seen."""
+        rows = np.flatnonzero(own.sum(1) > 0)
+        parts = min(int(self.cv), len(rows) // FEWEST)
+        if parts < 2:
+            return {}
+        fold = np.random.default_rng(0).permutation(len(rows)) % parts
+        said = np.ones(len(own), dtype=np.intp)
+        for part in range(parts):
+            tree = grower.tree(rows[fold != part])
+            said[rows[fold == part]] = said_of(tree, [taken(c, rows[fold == part]) for c in columns])
+        return {at: _score(own, self.focal_sets_, said, at) for at in self.representativeness_}
+
+    def _checked(self) -> tuple[float, bool]:
+        if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or math.isnan(self.lam):
+            raise ValueError(f"lam must be a number, from -inf (bold) to inf (cautious); got {self.lam!r}. 1 is usual.")
+        if self.leaves not in ("auto", "best", "own"):
+            raise ValueError(f'leaves must be "auto", "best" or "own"; got {self.leaves!r}.')
+        if not isinstance(self.min_gain, Real) or not 0 <= self.min_gain < 1:
+            raise ValueError(f"min_gain must be a part of R, from 0 to below 1; got {self.min_gain!r}.")
+        if not isinstance(self.cv, int) or isinstance(self.cv, bool) or self.cv < 0 or self.cv == 1:
+            raise ValueError(f"cv must be a number of parts of at least 2, or 0 for none; got {self.cv!r}.")
+        lam = float(self.lam)
+        return lam, self.leaves == "best" or (self.leaves == "auto" and abs(lam) <= BOUNDED)
+
+    # ------------------------------------------------------------------ what it says
+
+    def predict(self, table: Any) -> NDArray[np.object_]:
+        """The set of clusters that the rules say of each object, as tuples, (n,)."""
+        said = self._leaves_of(table)[0]
+        sets = np.empty(len(self.focal_sets_) + 1, dtype=object)
+        sets[:] = [(), *self.focal_sets_.sets]
+        chosen: NDArray[np.object_] = sets[said]
+        return chosen
+
+    def predict_partition(self, table: Any) -> CredalPartition:
+        """A credal partition: each object has the mean masses of the objects of its leaf."""
+        leaves, which = self.leaves_, self._leaves_of(table)[1]
+        masses = np.stack([leaf.masses for leaf in leaves])[which]
+        return CredalPartition(masses / masses.sum(1, keepdims=True), self.focal_sets_)
+
+    def _leaves_of(self, table: Any) -> tuple[IntArray, IntArray]:
+        check_is_fitted(self)
+        columns = _alike(_columns_of(table, None, None), self._columns)
+        which = leaf_numbers(self.tree_, columns)
+        return np.array([leaf.said for leaf in self.leaves_], dtype=np.intp)[which], which
+
+    @property
+    def leaves_(self) -> list[Leaf]:
+        """The leaves from left to right."""
+        check_is_fitted(self)
+        return list(leaves_of(self.tree_))
+
+    def rules(self) -> list[str]:
+        """A line a leaf: the set, and the bounds of each column that lead to it."""
+        labels = self.focal_sets_.labels()
+        return [f"{labels[leaf.said]}: {told}{counted(leaf)}" for leaf, told in self.rules_by_leaf()]
+
+    def rules_by_leaf(self) -> list[tuple[Leaf, str]]:
+        """The leaves in the order of what they say, each with the bounds that lead to it."""
+        ordered = sorted(self.leaves_, key=lambda leaf: leaf.said)
+        return [(leaf, " and ".join(conditions(leaf.path, self._columns)) or "always") for leaf in ordered]
+
+    def export_text(self) -> str:
+        """The tree as text, a line a cut, what follows from it indented."""
+        check_is_fitted(self)
+        return "\n".join(lines_of(self.tree_, self._columns, self.focal_sets_.labels(), 0))
+
+    def summary(self) -> str:
+        """How well the rules say what the partition says."""
+        check_is_fitted(self)
+        lam = float(self.lam)
+        own = {at: f"{value:.2f}" for at, value in self.representativeness_.items()}
+        ends = f"bold {own[-math.inf]}, exact {own[0.0]}, cautious {own[math.inf]}"
+        honest = f", {self.honest_[lam]:.2f} for objects it has not seen" if self.honest_ else ""
+        n, m = len(self.leaves_), len(self.mistakes_)
+        return (
+            f"{n} rule{'s' if n > 1 else ''}; R {own[lam]} of at most {self.ceiling_[lam]:.2f}{honest} ({ends}); "
+            f"nothing right said of {m} object{'' if m == 1 else 's'}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tree and how good it is, as JSON has it."""
+        check_is_fitted(self)
+        table = {
+            name: {str(at): value for at, value in values.items()}
+            for name, values in (
+                ("representativeness", self.representativeness_),
+                ("honest", self.honest_),
+                ("ceiling", self.ceiling_),
+            )
+        }
+        tree = as_dict(self.tree_, self._columns, self.focal_sets_.labels())
+        return {
+            "lam": str(float(self.lam)),
+            "rules": self.rules(),
+            "tree": tree,
+            **table,
+            "mistakes": self.mistakes_.tolist(),
+        }
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the tree: cuts as text, leaves in the colours of their sets.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; new ones by default.
+        """
+        check_is_fitted(self)
+        return draw(self.tree_, self._columns, self.focal_sets_, ax)
+
+
+# ---------------------------------------------------------------------------------------------------- growing
+
+
+@dataclass(frozen=True)
+class _Grower:
+    """Makes trees of some of the objects."""
+
+    columns: Sequence[Column]
+    partition: CredalPartition
+    weights: FloatArray
+    lam: float
+    best: bool
+    min_gain: float
+
+    @property
+    def masses(self) -> FloatArray:
+        """Weighted, (n, f + 1); an object counts as far as it belongs somewhere."""
+        return self.partition.masses * self.weights[:, None]
+
+    def tree(self, rows: IntArray) -> Branch | Leaf:
+        """The tree of these objects."""
+        masses, columns = self.masses[rows], [taken(column, rows) for column in self.columns]
+        material = Material.of(columns, masses[:, 1:], self.partition.focal_sets, self.lam, clean_first=self.best)
+        sets = np.flatnonzero(masses[:, 1:].sum(0) > 0)
+        if not len(sets):
+            sets = np.arange(1)  # everything lies on the empty set: anything said is as good
+        whole = _Growing(
+            material,
+            masses,
+            self.partition.focal_sets,
+            self.best,
+            self.min_gain * max(float(masses[:, 1:].sum()), 1e-300),
+        )
+        return whole.node(np.arange(len(rows)), sets, ())
+
+
+@dataclass(frozen=True)
+class _Growing:
+    material: Material
+    masses: FloatArray
+    focal: FocalSets
+    best: bool
+    least: float  # utility that a cut must bring
+
+    def node(self, rows: IntArray, sets: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Branch | Leaf:
+        leaf = self._leaf(rows, sets, path)
+        found = self.material.best(rows, sets) if len(sets) > 1 and len(rows) > 1 else None
+        if found is None:
+            return leaf
+        cut, kept = found
+        goes = cut.left(taken(self.material.columns[cut.column], rows))
+        others = np.delete(np.arange(len(sets)), kept)
+        left = self.node(rows[goes], sets[kept], (*path, (cut, True)))
+        right = self.node(rows[~goes], sets[others], (*path, (cut, False)))
+        if self.best and isinstance(left, Leaf) and isinstance(right, Leaf):
+            gain = self._worth(left, rows[goes]) + self._worth(right, rows[~goes]) - self._worth(leaf, rows)
+            if left.said == right.said or gain < self.least:
+                return leaf
+        return Branch(cut, left, right)
+
+    def _union(self, sets: IntArray) -> IntArray:
+        """All of a leaf's sets in one, where that is a focal set; else the sets themselves."""
+        whole = self.focal.membership[sets].any(0)
+        found = np.flatnonzero((self.focal.membership == whole).all(1))
+        return found if len(found) else sets
+
+    def _worth(self, leaf: Leaf, rows: IntArray) -> float:
+        return float(self.material.gains[rows, leaf.said - 1].sum())
+
+    def _leaf(self, rows: IntArray, sets: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Leaf:
+        gains = self.material.gains[rows].sum(0)
+        among = np.flatnonzero(self.material.masses.sum(0) > 0) if self.best else self._union(sets)
+        among = among if len(among) else sets
+        said = int(among[np.argmax(gains[among])])
+        held, weight = self.masses[rows].sum(0), float(self.masses[rows].sum())
+        inside = float(held[1:].sum())
+        utility = float(gains[said]) / inside if inside > 0 else 0.0
+        return Leaf(said + 1, len(rows), held / weight if weight > 0 else held + 1 / len(held), utility, path)
+
+
+# ---------------------------------------------------------------------------------------------------- reading
+
+
+def _columns_of(table: Any, names: Sequence[str] | None, count: int | None) -> list[Column]:
+    if table is None:
+        raise ValueError(
+            "table must hold the columns to explain the groups by, a row an object; got None. Give what was clustered, or "
+            "any other table of the same objects."
+        )
+    found = measured(table, names)
+    if not found:
+        raise ValueError("table must have at least one column to explain the groups by; got none.")
+    if count is not None and len(found[0]) != count:
+        raise ValueError(
+            f"table must hold the partition's {count} objects, in their order; got {len(found[0])} rows. Give the rows that "
+            "were clustered, or those that the partition was predicted for."
+        )
+    return found
+
+
+def _weights(given: ArrayLike | None, count: int) -> FloatArray:
+    weights = np.ones(count) if given is None else np.asarray(given, dtype=np.float64)
+    if weights.shape != (count,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise ValueError(
+            f"sample_weight must be a number of at least 0 for each of the {count} objects, not all 0; got shape "
+            f"{weights.shape}."
+        )
+    return weights
+
+
+def _without_cells(column: Column) -> Column:
+    return taken(column, np.empty(0, dtype=np.intp))
+
+
+def _alike(found: Sequence[Column], fitted: Sequence[Column]) -> list[Column]:
+    """The columns of another table in the order of the fit, by name, else by place."""
+    by_name = {column.name: column for column in found}
+    if all(column.name in by_name for column in fitted):
+        chosen = [by_name[column.name] for column in fitted]
+    elif len(found) == len(fitted):
+        chosen = list(found)
+    else:
+        missing = [column.name for column in fitted if column.name not in by_name]
+        raise ValueError(
+            f"table must have the columns of the fit, {len(fitted)} of them; got {len(found)}. Add {', '.join(missing[:5])}."
+        )
+    return [_coded(column, like) for column, like in zip(chosen, fitted, strict=True)]
+
+
+def _coded(column: Column, like: Column) -> Column:
+    """Categories by the codes of the fit; those it did not know have one of their own."""
+    if isinstance(like, Numbers):
+        if isinstance(column, Numbers):
+            return column
+        if (column.codes < 0).all():
+            return Numbers(column.name, np.full(len(column), np.nan), like.precision)
+        raise ValueError(f"column {column.name!r} must hold numbers, as in the fit; got categories.")
+    if isinstance(column, Numbers):
+        words = [None if math.isnan(v) else v for v in column.values.tolist()]
+        column = Words(column.name, np.array([-1 if w is None else k for k, w in enumerate(words)]), tuple(words))
+    known = {str(word): code for code, word in enumerate(like.categories)}
+    into = np.array([*(known.get(str(word), len(known)) for word in column.categories), -1], dtype=np.int64)
+    return Words(column.name, into[column.codes], like.categories)
+
+
+# ---------------------------------------------------------------------------------------------------- answering
+
+
+def _score(masses: FloatArray, focal: FocalSets, said: IntArray | None, lam: float) -> float:
+    """Representativeness of sets said of objects with weighted masses (n, f); of the best possible where none are given."""
+    gains = masses @ utilities(focal, lam).T
+    total = gains.max(1).sum() if said is None else gains[np.arange(len(gains)), said - 1].sum()
+    weight = masses.sum()
+    return float(total / weight) if weight > 0 else 0.0

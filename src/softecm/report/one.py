@@ -1,0 +1,152 @@
+"""Why one object is where it is: a small table and a sentence, the same that a report's panel shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from softecm._frames import make_frame
+from softecm.belief import CredalPartition
+from softecm.belief.decided import CLEAR, Decision
+from softecm.report.asked import Comparing, Data, FloatArray, of_series, pairwise
+from softecm.report.data import Explanation
+from softecm.report.objects import Columns, columns_of, every, names_of, take
+from softecm.report.reasons import Attributes, Stretches, Teller, explanations, largest, spans, terms_of
+from softecm.report.thin import count_of, thin_columns
+from softecm.report.words import sentence
+from softecm.spaces.sparse import is_sparse
+
+SEEN = 1_000  # objects that a column's precision is read from
+
+
+@dataclass(frozen=True)
+class Pulls:
+    """What one column (or stretch of a series) says about an object."""
+
+    column: str
+    value: str
+    towards: tuple[float, ...]  # one a candidate; above 0: in this the object is nearer to it than to the others
+    at: tuple[str, ...]  # what the candidates' prototypes have there
+
+
+@dataclass(frozen=True)
+class ObjectExplanation:
+    """Why an object is where it is; made by ``model.explain_object(X, i)``.
+
+    Attributes
+    ----------
+    name : str
+        What the object is called.
+    decision : Decision
+        What is said of it, in a word.
+    candidates : tuple of str
+        The clusters it is explained by, the likeliest first: those of its set, two at least.
+    pulls : tuple of Pulls
+        What each column says, the strongest first; stretches of a series in their order.
+    sentence : str
+        All of it in words.
+    """
+
+    name: str
+    decision: Decision
+    candidates: tuple[str, ...]
+    pulls: tuple[Pulls, ...]
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A data frame, a row a column: ``column``, ``value``, ``to ω1`` … (pulls) and ``at ω1`` … (prototypes)."""
+        rows: dict[str, list[object]] = {
+            "column": [one.column for one in self.pulls],
+            "value": [one.value for one in self.pulls],
+        }
+        for k, name in enumerate(self.candidates):
+            rows[f"to {name}"] = [one.towards[k] for one in self.pulls]
+        for k, name in enumerate(self.candidates):
+            if any(one.at[k] for one in self.pulls):
+                rows[f"at {name}"] = [one.at[k] for one in self.pulls]
+        return make_frame(rows, backend)
+
+
+def explain_object(
+    model: Comparing, X: Data, i: int, ids: Iterable[object] | None = None, clear: float = CLEAR
+) -> ObjectExplanation:
+    """Explain object ``i`` of ``X``, counted from 0."""
+    count = count_of(X)
+    if not isinstance(i, Integral) or isinstance(i, bool) or not -count <= i < count:
+        raise IndexError(f"i must be the number of one of the {count} objects of X, counted from 0; got {i!r}.")
+    row = int(i) % count
+    one = take(X, np.array([row]))
+    partition = model.predict_partition(one)
+    columns = _columns(model, X, row)
+    teller = _teller(model, columns)
+    told = explanations(model, one, partition, np.array([0]), teller)[0]
+    called = names_of(X, count, ids)[row]
+    decision = partition.decisions(clear)[0]
+    noun = "series" if of_series(model) else "object"
+    chosen = _candidates(partition, told)
+    names = partition.focal_sets.cluster_names
+    pulls = _pulls(model, one, chosen, columns)
+    said = sentence(called, decision, told, partition.focal_sets, noun)
+    return ObjectExplanation(called, decision, tuple(names[k] for k in chosen), pulls, said)
+
+
+def _columns(model: Comparing, X: Data, row: int) -> Columns | None:
+    """The object's cells, first of some whose precision is theirs; None where objects are no rows of a table."""
+    if pairwise(model) or of_series(model):
+        return None
+    rows = np.array([row, *(r for r in every(count_of(X), SEEN).tolist() if r != row)])
+    some = take(X, rows)
+    return thin_columns(model, some, None) if is_sparse(X) else columns_of(model, some, None)
+
+
+def _teller(model: Comparing, columns: Columns | None) -> Teller | None:
+    if of_series(model):
+        return Stretches()
+    return None if columns is None else Attributes(columns, [str(key) for key in model.model_.space.attributes])
+
+
+def _candidates(partition: CredalPartition, told: Explanation) -> list[int]:
+    """The clusters of its set, the two of its explanation first."""
+    inside = np.flatnonzero(partition.set_indicators()[0]).tolist()
+    return list(dict.fromkeys([told.first - 1, told.second - 1, *inside]))
+
+
+def _pulls(model: Comparing, one: Data, chosen: Sequence[int], columns: Columns | None) -> tuple[Pulls, ...]:
+    """For each column how much nearer it puts the object to each candidate than to the others, on average."""
+    found = terms_of(model, one)
+    if found is None:
+        apart = np.asarray(model.transform(one), dtype=np.float64)[0, chosen, None]
+        return (Pulls("distance", "", tuple(_towards(apart)[:, 0].tolist()), tuple(f"{d:.4g}" for d in apart[:, 0])),)
+    terms = found[0][list(chosen)]  # (candidates, attributes)
+    if of_series(model):
+        cuts = spans(np.abs(terms).sum(0))
+        parts = np.array([np.nan_to_num(terms[:, s:e]).sum(1) for _, s, e in cuts]).T
+        nothing = ("",) * len(chosen)
+        towards = _towards(parts)
+        return tuple(
+            Pulls(f"steps {name}", "", tuple(towards[:, j].tolist()), nothing) for j, (name, _, _) in enumerate(cuts)
+        )
+    towards, keys = _towards(terms), [str(key) for key in model.model_.space.attributes]
+    order = largest(np.abs(towards).max(0), len(keys))
+    return tuple(_pull(keys[j], towards[:, j], chosen, columns) for j in order)
+
+
+def _pull(key: str, towards: FloatArray, chosen: Sequence[int], columns: Columns | None) -> Pulls:
+    if columns is None:
+        return Pulls(key, "", tuple(towards.tolist()), ("",) * len(chosen))
+    at = tuple(columns.at_prototype(key, k) for k in chosen)
+    return Pulls(columns.name(key), columns.value(key, 0), tuple(towards.tolist()), at)
+
+
+def _towards(terms: FloatArray) -> FloatArray:
+    """The mean of the others less the own, (candidates, parts); zeros for a single candidate."""
+    others = max(len(terms) - 1, 1)
+    pulls: FloatArray = (terms.sum(0) - terms) / others - terms if len(terms) > 1 else np.zeros_like(terms)
+    return pulls

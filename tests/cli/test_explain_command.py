@@ -1,0 +1,47 @@
+"""``softecm explain``: rules of a result folder."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_a_folder_is_explained(run: Run, two_groups: Path) -> None:
+    assert run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "-q")[0] == 0
+    assert "<h3>Rules</h3>" in Path("found/report.html").read_text(encoding="utf-8")
+    code, out, err = run("explain", "found", "-o", "rules.json")
+    assert code == 0, err
+    assert "ω1: " in out
+    assert "nothing right said of" in " ".join(out.split())
+    assert json.loads(Path("rules.json").read_text(encoding="utf-8"))["tree"]
+    code, out, _ = run("explain", "found", two_groups, "--lam", "0", "--json", "-o", "rules.png")
+    assert code == 0
+    assert json.loads(out)["lam"] == "0.0"
+    assert Path("rules.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_can_be_mended_is_said(run: Run, two_groups: Path) -> None:
+    assert run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "-q", "--no-values")[0] == 0
+    assert "<h3>Rules</h3>" not in Path("found/report.html").read_text(encoding="utf-8")
+    Path("short.csv").write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
+    Path("rules.txt").touch()
+    for arguments, message in (
+        (("found",), "rules quote cells"),
+        (("found", "-o", "rules.doc"), "--output must end in .txt"),
+        (("found", "-o", "rules.txt"), "rules.txt is there already"),
+        (("found", "short.csv"), "table must hold the partition's 42 objects"),
+        (("found", two_groups, "--lam", "nan"), "lam must be a number"),
+        (("nothing",), "nothing is not a folder"),
+    ):
+        code, _, err = run("explain", *arguments)
+        assert code == 2
+        assert message in " ".join(err.split())
+
+
+def test_a_file_that_is_gone_is_asked_for(run: Run, two_groups: Path) -> None:
+    assert run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "-q")[0] == 0
+    two_groups.unlink()
+    code, _, err = run("explain", "found")
+    assert code == 2
+    assert "give a table of the same objects" in " ".join(err.split())

@@ -1,0 +1,117 @@
+"""Why one object is where it is: a table, a sentence, names."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from softecm import SoftECM
+from softecm.datasets import make_blobs
+from softecm.report import build
+from softecm.report.payload import payload
+
+MADE = make_blobs(90, between=6, outliers=3, random_state=0).data
+PEOPLE = pd.DataFrame(MADE.round(2), columns=["height", "weight"])
+PEOPLE["name"] = [f"p{i}" for i in range(len(PEOPLE))]
+
+
+@pytest.fixture(scope="module")
+def model() -> SoftECM:
+    return SoftECM(3, random_state=0).fit(PEOPLE)
+
+
+def test_pulls_add_up_to_differences_of_distances(model: SoftECM) -> None:
+    found = model.explain_object(PEOPLE, 3)
+    frame = found.to_frame("pandas")
+    assert set(frame["column"]) == {"height", "weight"} == set(model.attributes_)
+    first, second = (model.focal_sets_.cluster_names.index(name) for name in found.candidates)
+    d = model.transform(PEOPLE)[3]
+    np.testing.assert_allclose(frame[f"to {found.candidates[0]}"].sum(), d[second] - d[first])
+    np.testing.assert_allclose(frame.filter(like="to ").sum(axis=1), 0.0, atol=1e-9)
+    assert frame.set_index("column").loc["height", "value"] == f"{PEOPLE['height'][3]:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("i", "told"),
+    [
+        (0, r"^p0 clearly belongs to ω\d \(belief 1\.00\): .*height \(.*pull it to ω\d\.$"),
+        (91, r"^p91 lies between ω2 and ω3 \(belief .*nearest to it is the prototype of ω2∪ω3; of ω2 and ω3, "),
+        (97, r"^p97 belongs to no group \(mass .*; nearest is ω\d: it is far from ω\d mostly in .*%\)\.$"),
+        (-1, r"^p98 belongs to no group"),
+    ],
+)
+def test_a_sentence_says_where_and_why(model: SoftECM, i: int, told: str) -> None:
+
+    assert re.search(told, str(model.explain_object(PEOPLE, i)))
+
+
+def test_three_candidates_share_the_pull():
+    X = np.array([[0.0, 0], [0, 1], [9, 0], [9, 1], [4, 9], [5, 9], [4.5, 3]])
+    model = SoftECM(3, focal_sets="full", random_state=0).fit(np.repeat(X, 3, 0))
+    found = model.explain_object(X, 6)
+    assert len(found.candidates) == len(found.pulls[0].towards) == 3
+    np.testing.assert_allclose(sum(found.pulls[0].towards), 0.0, atol=1e-9)
+
+
+def test_series_are_told_by_stretches():
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=(20, 1)) + 8 * (k % 2) * (np.arange(20) > 12)[:, None] for k in range(12)]
+    found = SoftECM(2, metric="series-euclidean", random_state=0).fit(np.array(series)).explain_object(series, 3)
+    assert str(found).startswith("Series 4 clearly belongs to ")
+    frame = found.to_frame("pandas")
+    assert frame["column"].str.match(r"steps \d+").all()
+    assert abs(frame.iloc[-1, 2]) > 10 * abs(frame.iloc[0, 2])
+
+
+def test_where_a_metric_does_not_add_up_there_is_the_distance():
+    D = np.abs(MADE[:, :1] - MADE[:, 0])
+    found = SoftECM(2, metric="precomputed", random_state=0).fit(D).explain_object(D, 0)
+    assert [one.column for one in found.pulls] == ["distance"]
+    assert found.pulls[0].towards[0] > 0
+
+
+def test_sparse_rows_are_explained():
+    X = sp.csr_matrix(np.kron(np.eye(2), np.ones((6, 4))))
+    found = SoftECM(2, random_state=0).fit(X).explain_object(X, 0)
+    assert len(found.pulls) == 8
+    assert "pull it to" in str(found)
+
+
+@pytest.mark.parametrize("i", [99, -100, 1.5, "p1", True])
+def test_an_object_that_is_not_there_is_refused(model: SoftECM, i: object) -> None:
+    with pytest.raises(IndexError, match="i must be the number of one of the 99 objects of X, counted from 0"):
+        model.explain_object(PEOPLE, i)  # type: ignore[arg-type]
+
+
+def test_the_panel_says_the_same(model: SoftECM) -> None:
+    page = build(model, PEOPLE)
+    assert page.ids[97] == "p97"
+    assert payload(page)["explained"][97]["say"] == str(model.explain_object(PEOPLE, 97))  # type: ignore[index]
+
+
+def test_a_report_without_values_has_none_in_its_sentences(model: SoftECM) -> None:
+    said = [e["say"] for e in payload(build(model, PEOPLE, values=False))["explained"].values()]  # type: ignore[attr-defined]
+    assert all("p" not in one.split(" ")[0] for one in said)
+    assert not any(f"{cell:.2f}" in one for cell in PEOPLE["height"] for one in said)
+
+
+def test_objects_go_by_their_names(model: SoftECM) -> None:
+    said = model.decisions()
+    assert said["p97"] == said[97]
+    assert said[90:]["p97"] == said[97]
+    assert said.to_frame("pandas")["id"].tolist() == PEOPLE["name"].tolist()
+    assert model.decisions(PEOPLE[5:9])["p6"].word == said[6].word
+    with pytest.raises(KeyError, match="no object is called 'Ann'"):
+        said["Ann"]
+    with pytest.raises(KeyError, match="these objects have no names"):
+        SoftECM(2, random_state=0).fit(MADE).decisions()["Ann"]
+
+
+def test_a_pandas_index_names_objects():
+    frame = PEOPLE[["height", "weight"]].set_axis([f"q{i // 2}" for i in range(99)])
+    said = SoftECM(3, random_state=0).fit(frame).decisions()
+    assert said["q49"].word == "nowhere"
+    with pytest.raises(KeyError, match="2 objects are called 'q3'"):
+        said["q3"]
