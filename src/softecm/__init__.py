@@ -44,6 +44,7 @@ _WHERE = {
     "DriftWarning": "softecm._warnings",
     "EmptyClusterWarning": "softecm._warnings",
     "UnseenCategoryWarning": "softecm._warnings",
+    "ViewWarning": "softecm._warnings",
     "GradientDescent": "softecm.optim",
     "soft_dtw": "softecm.distances.functions",
 }
@@ -85,6 +86,7 @@ __all__ = [
     "GradientDescent",
     "SoftECM",
     "UnseenCategoryWarning",
+    "ViewWarning",
     "__version__",
     "barycenters",
     "baselines",
@@ -124,7 +126,13 @@ if TYPE_CHECKING:
         series,
         testing,
     )
-    from softecm._warnings import CollapseWarning, DriftWarning, EmptyClusterWarning, UnseenCategoryWarning
+    from softecm._warnings import (
+        CollapseWarning,
+        DriftWarning,
+        EmptyClusterWarning,
+        UnseenCategoryWarning,
+        ViewWarning,
+    )
     from softecm.algorithms.bcm import BCM
     from softecm.algorithms.bpec import BPEC
     from softecm.algorithms.catecm import CatECM

@@ -247,6 +247,15 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         return distributions(self.model_.prototypes)
 
     @property
+    def view_weights_(self) -> Any:
+        """For objects with several views (metric Combined), how much each view counts, by its name; adds up to 1."""
+        check_is_fitted(self)
+        weights = getattr(self.model_.metric, "view_weights", None)
+        if weights is None:
+            raise AttributeError("view_weights_ is for objects with several views (metric Combined).")
+        return weights
+
+    @property
     def _n_features_out(self) -> int:
         return len(self.focal_sets_)
 
@@ -306,7 +315,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         score : float
         """
         x = self._encode(X)
-        weights = None if sample_weight is None else check_weights(sample_weight, X)
+        weights = None if sample_weight is None else check_weights(sample_weight, x)
         return -self.model_.mean_cost(x, weights)
 
     def explain(self, X: Any) -> NDArray[np.floating[Any]]:

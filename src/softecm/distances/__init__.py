@@ -24,6 +24,7 @@ from softecm.distances.soft_msm import SoftMSM
 from softecm.distances.soft_twe import SoftTWE
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distances.twe import TWE
+from softecm.distances.views import Combined
 from softecm.distances.wdtw import WDTW
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "TWE",
     "WDTW",
     "ClosedForm",
+    "Combined",
     "CompiledPasses",
     "Cosine",
     "Euclidean",

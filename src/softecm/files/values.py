@@ -24,7 +24,7 @@ Plain = bool | int | float | str | None
 OWN: dict[str, tuple[str, ...] | None] = {
     "softecm.belief": ("FocalSets", "CredalPartition"),
     "softecm.optim": ("GradientDescent", "Descent", "Closed"),
-    "softecm.spaces": ("RealVectors", "Table", "TableOptions", "NumberColumn", "CategoryColumn", "TimeSeries"),
+    "softecm.spaces": ("RealVectors", "Table", "TableOptions", "NumberColumn", "CategoryColumn", "TimeSeries", "Views"),
     "softecm.distances": None,
     "softecm.spaces.dissimilarities": ("Dissimilarities",),
     "softecm.distances.set_quadratic": ("SetQuadratic",),

@@ -21,7 +21,7 @@ from softecm.distances.blocks import blocks, distances_of
 from softecm.distances.capabilities import fitted_metric, nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.model import PrototypeModel
-from softecm.fit.seeding import Draw, seed, systematic
+from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import Settings
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective.relaxations import has_barycenters
@@ -30,6 +30,7 @@ from softecm.spaces.combinations import Whole
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
+from softecm.spaces.sampling import systematic
 from softecm.spaces.scattered import Scattered
 from softecm.spaces.sparse import is_sparse
 

@@ -6,12 +6,14 @@ from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.real import RealVectors
 from softecm.spaces.series import SeriesBatch, TimeSeries
 from softecm.spaces.tables import EncodedTable, Layout, Table, TableOptions
+from softecm.spaces.views import EncodedViews, Views
 
 __all__ = [
     "CategoryColumn",
     "Dissimilarities",
     "Encoded",
     "EncodedTable",
+    "EncodedViews",
     "Layout",
     "NumberColumn",
     "RealVectors",
@@ -20,4 +22,5 @@ __all__ = [
     "Table",
     "TableOptions",
     "TimeSeries",
+    "Views",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -81,9 +82,11 @@ def left_out(X: Any) -> dict[str, str]:
 
 
 def without(X: Any, names: Any) -> Any:
-    """A data frame, in memory or of Dask, without some columns, where it has them; anything else as it is."""
+    """A data frame, in memory or of Dask, or a dict of such, without some columns; anything else as it is."""
     if not names:
         return X
+    if isinstance(X, Mapping):
+        return {name: without(part, names) for name, part in X.items()}
     frame = nw.from_native(X, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return X

@@ -1,0 +1,395 @@
+"""Several distances at once, for objects that have several views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softecm._checks import check_choice
+from softecm.distances.base import ClosedForm, CompiledPasses, Learner, SemiMetric, Sums
+from softecm.distances.capabilities import (
+    barycenters_of,
+    fitted_metric,
+    paired_gradients_of,
+    sums_of,
+    tensor_of,
+    with_sums_of,
+)
+from softecm.distances.listing import SEMI_METRICS
+from softecm.distances.view_units import relative, units_of
+from softecm.spaces.base import Encoded
+from softecm.spaces.views import EncodedViews, Views, joined, split_views
+
+SCALINGS = ("spread", "none")
+EQUAL = "equal"
+
+ViewWeights = str | Mapping[str, float] | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Combined(SemiMetric):
+    r"""Several distances at once: a table, series and an embedding of the same objects, each with its own semi-metric.
+
+    .. math:: d(x, v) = \sum_l \omega_l \frac{G}{T_l}\, d_l(x^{(l)}, v^{(l)}), \qquad \sum_l \omega_l = 1
+
+    where :math:`T_l` is half the mean distance between two objects in view :math:`l` (for squared distances their mean
+    distance to the barycentre) and :math:`G` the geometric mean of all :math:`T_l`: every view counts alike, whatever its
+    unit, unless ``weights`` say otherwise. A prototype has a point in every view, and barycentres are found view by view.
+
+    An object that lacks a view is compared in those it has: their weights are divided by their sum, so that its distance is
+    the mean over them. A view that is the same for all objects says nothing and has no weight.
+
+    Parameters
+    ----------
+    metrics : dict of names to SemiMetric, or to names of registered ones
+        One for each view, at least one.
+    weights : "equal", or a dict of names or one number a view, default="equal"
+        The weights :math:`\omega_l`, not negative; only their ratios count.
+    scaling : {"spread", "none"}, default="spread"
+        "none" leaves the factors :math:`G / T_l` out: distances count in their own units.
+
+    Notes
+    -----
+    ``X`` is a dict from the views' names to their data, or a data frame in which a view is the column of its name (which
+    may hold arrays) and one view has all other columns. For an object that lacks a view put None, or a row of NaN, there.
+    ``prototypes_`` is a dict of views, too, and ``explain`` says what each view adds to each distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softecm import SoftECM
+    >>> rng = np.random.default_rng(0)
+    >>> group = np.repeat([0, 1, 2], 20)
+    >>> views = {
+    ...     "vitals": rng.normal(size=(60, 8, 1)) + 4 * (group == 0)[:, None, None],
+    ...     "note": rng.normal(size=(60, 2)) + 6 * (group == 2)[:, None],
+    ... }
+    >>> metric = Combined({"vitals": "series-euclidean", "note": "sqeuclidean"})
+    >>> model = SoftECM(3, metric=metric, random_state=0).fit(views)
+    >>> np.bincount(model.labels_).tolist(), model.prototypes_["vitals"].shape[1:]
+    ([20, 20, 20], (8, 1))
+    """
+
+    metrics: Mapping[str, SemiMetric]
+    weights: ViewWeights = EQUAL
+    scaling: str = "spread"
+    shares: tuple[float, ...] = field(default=(), repr=False)  # the weights, once they are known; they add up to 1
+    units: tuple[float, ...] = field(default=(), repr=False)  # what each view's distances are divided by
+    shapes: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # of a prototype in each view
+    name = "combined"
+    space = Views
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metrics", checked_metrics(self.metrics))
+        check_choice("scaling", self.scaling, SCALINGS, "'spread' makes views of different units count alike.")
+        if self.weights != EQUAL:
+            relative(self.weights, list(self.metrics))
+
+    @property
+    def parts(self) -> tuple[SemiMetric, ...]:
+        """The views' metrics, in their order."""
+        return tuple(self.metrics.values())
+
+    @property
+    def alone(self) -> SemiMetric | None:
+        """The only view's metric; None where there are several."""
+        return self.parts[0] if len(self.parts) == 1 else None
+
+    @property
+    def degree(self) -> float:  # type: ignore[override]
+        """The highest of the parts'."""
+        return max(part.degree for part in self.parts)
+
+    @property
+    def gpu(self) -> bool:  # type: ignore[override]
+        """Where all parts have code for it."""
+        return all(part.gpu for part in self.parts)
+
+    @property
+    def single(self) -> bool:  # type: ignore[override]
+        """Of one view alone."""
+        return self.alone is not None and self.alone.single
+
+    @property
+    def factors(self) -> list[float]:
+        """What each view's distances are multiplied by."""
+        if not self.shares:
+            raise ValueError("metric Combined needs data before use: fit an estimator with it.")
+        return [share / unit for share, unit in zip(self.shares, self.units, strict=True)]
+
+    @property
+    def view_weights(self) -> dict[str, float]:
+        """The weight of each view, after scaling; they add up to 1."""
+        return dict(zip(self.metrics, self.shares, strict=True))
+
+    def make_space(self) -> Views:
+        """The views' spaces, by name."""
+        return Views(tuple(self.metrics), tuple(part.make_space() for part in self.parts))
+
+    @property
+    def closed_form(self) -> ClosedForm | None:
+        """View by view, where the parts have one."""
+        return ViewMeans(self) if self.alone is None else self.alone.closed_form
+
+    @property
+    def compiled(self) -> CompiledPasses | None:
+        """Derivatives between prototypes; of one view alone, all it has."""
+        return ViewPasses(self) if self.alone is None else self.alone.compiled
+
+    @property
+    def learner(self) -> ViewLearner:
+        """Units, and what the parts learn."""
+        return ViewLearner(self)
+
+    def cost_of_distance(self, shape: Sequence[int]) -> float:
+        """The sum of the parts'."""
+        shapes = self.shapes or (shape,) * len(self.parts)
+        return sum(part.cost_of_distance(own) for part, own in zip(self.parts, shapes, strict=True))
+
+    def views_of(self, x: EncodedViews | Tensor) -> tuple[Sequence[Any], Tensor | None]:
+        """Objects or prototypes view by view, and which of them have each view."""
+        return (split_views(x, self.shapes), None) if isinstance(x, Tensor) else (x.parts, x.present)
+
+    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+        """Weighted sums of the views' distances."""
+        if self.alone is not None:
+            return self.alone.pairwise(x, v)
+        parts, present = self.views_of(x)
+        each = [
+            part.pairwise(own, at) for part, own, at in zip(self.parts, parts, split_views(v, self.shapes), strict=True)
+        ]
+        return self.summed(each, present)
+
+    def summed(self, each: Sequence[Tensor], present: Tensor | None) -> Tensor:
+        """Distances (n, k) of all views as one; of those an object has."""
+        counts = self.counts(present, each[0])
+        total = each[0] * self.factors[0] * (1.0 if counts is None else counts[:, :1])
+        for j in range(1, len(each)):
+            total = total + each[j] * self.factors[j] * (1.0 if counts is None else counts[:, j : j + 1])
+        return total
+
+    def counts(self, present: Tensor | None, like: Tensor) -> Tensor | None:
+        """By what each object's views are multiplied (n, views): 0, or one over the weight of those it has."""
+        if present is None:
+            return None
+        shares = torch.tensor(self.shares, dtype=like.dtype, device=like.device)
+        there = present.to(like.dtype)
+        return there / (there @ shares).clamp_min(torch.finfo(like.dtype).tiny)[:, None]
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """Weighted sums of the views' distances between matching rows."""
+        if self.alone is not None:
+            return self.alone.paired(a, b)
+        ends = zip(self.parts, split_views(a, self.shapes), split_views(b, self.shapes), strict=True)
+        return self.summed([part.paired(p, q)[:, None] for part, p, q in ends], None)[:, 0]
+
+    def terms(self, x: Any, v: Tensor) -> Tensor | None:
+        """What each view adds; of one view alone, what each of its attributes adds."""
+        if self.alone is not None:
+            return self.alone.terms(x, v)
+        parts, present = self.views_of(x)
+        pairs = zip(self.parts, self.factors, parts, split_views(v, self.shapes), strict=True)
+        each = torch.stack([factor * part.pairwise(own, at) for part, factor, own, at in pairs], -1)
+        counts = self.counts(present, each)
+        return each if counts is None else each * counts[:, None]
+
+
+def checked_metrics(given: object) -> dict[str, SemiMetric]:
+    """The parts of a combined metric, by name."""
+    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) and name for name in given):
+        raise ValueError(
+            f"metrics must be a dict with a metric for each view's name; got {given!r}. Write "
+            "Combined({'vitals': SoftDTW(), 'patient': Mixed()})."
+        )
+    found = {}
+    for name, part in given.items():
+        metric = SEMI_METRICS[part]() if isinstance(part, str) and part in SEMI_METRICS else part
+        if not isinstance(metric, SemiMetric) or isinstance(metric, Combined):
+            raise ValueError(
+                f"view {name!r} must have a registered name or a SemiMetric that is not Combined; got {part!r}. A torch "
+                "function becomes one with softecm.distances.FunctionMetric."
+            )
+        if metric.discrete:
+            raise ValueError(
+                f"view {name!r} must have prototypes of its own; got {metric.name!r}, whose prototypes are objects. Add up "
+                "the matrices, each divided by its mean, and use metric='precomputed' on the sum."
+            )
+        found[name] = metric
+    return found
+
+
+@dataclass(frozen=True)
+class ViewMeans(ClosedForm):
+    """The closed forms of all views, side by side."""
+
+    metric: Combined
+
+    @property
+    def quadratic(self) -> bool:  # type: ignore[override]
+        """Where barycentres are means in every view."""
+        return all(part.is_quadratic for part in self.metric.parts)
+
+    def sums(self, x: EncodedViews | Tensor, v: Tensor, weights: Tensor) -> Sums | None:
+        """Those of all views in a row."""
+        parts, _ = self.metric.views_of(x)
+        found = []
+        trios = zip(
+            self.metric.parts, parts, split_views(v, self.metric.shapes), self._weights(x, weights), strict=True
+        )
+        for part, own, at, counted in trios:
+            sums = sums_of(part, own, at, counted)
+            if sums is None:
+                return None
+            found.append(sums)
+        return self._joined(found, v, whole=isinstance(x, Tensor) or x.present is None)
+
+    def with_sums(self, x: EncodedViews | Tensor, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+        """Distances of all views, and their sums for weights known later."""
+        parts, present = self.metric.views_of(x)
+        each, later = [], []
+        for part, own, at in zip(self.metric.parts, parts, split_views(v, self.metric.shapes), strict=True):
+            both = _both(part, own, at)
+            if both is None:
+                return None
+            each.append(both[0])
+            later.append(both[1])
+
+        def sums(weights: Tensor) -> Sums:
+            found = [of(counted) for of, counted in zip(later, self._weights(x, weights), strict=True)]
+            return self._joined(found, v, whole=present is None)
+
+        return self.metric.summed(each, present), sums
+
+    def _weights(self, x: EncodedViews | Tensor, weights: Tensor) -> list[Tensor]:
+        """Weights (n, k) as each view feels them."""
+        present = None if isinstance(x, Tensor) else x.present
+        counts = self.metric.counts(present, weights)
+        if counts is None:
+            return [weights] * len(self.metric.parts)
+        return [weights * counts[:, j : j + 1] for j in range(counts.shape[1])]
+
+    def _joined(self, found: Sequence[Sums], v: Tensor, *, whole: bool) -> Sums:
+        """The quadratics of all views as one; where barycentres are means, factors are the tensor's affair."""
+        factors = [1.0] * len(found) if self.quadratic else self.metric.factors
+        places = split_views(v, self.metric.shapes)
+        moment = joined([factor * sums.moment for factor, sums in zip(factors, found, strict=True)])
+        if whole and self.quadratic and all(sums.curvature[0].numel() == 1 for sums in found):
+            curvature = found[0].curvature.flatten(1)  # the sum of weights, the same in every view
+        else:
+            each = zip(factors, found, places, strict=True)
+            curvature = joined([(factor * sums.curvature).expand_as(at) for factor, sums, at in each])
+        if all(sums.gradient is None for sums in found):
+            return Sums(curvature, moment)
+        slopes = zip(self.metric.parts, self.metric.factors, found, places, strict=True)
+        return Sums(curvature, moment, joined([factor * _slope(part, sums, at) for part, factor, sums, at in slopes]))
+
+    def tensor(self, u: Tensor) -> Tensor:
+        """Each view's own matrix."""
+        parts = [tensor_of(part, own) for part, own in zip(self.metric.parts, self._split(u), strict=True)]
+        if self.quadratic:
+            parts = [factor * part for factor, part in zip(self.metric.factors, parts, strict=True)]
+        return self._rejoined(parts, u)
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
+        """Each view's own."""
+        found = [
+            barycenters_of(part, own, weights) for part, own in zip(self.metric.parts, self._split(x), strict=True)
+        ]
+        known = [part for part in found if part is not None]
+        return None if len(known) < len(found) else self._rejoined(known, x)
+
+    def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
+        """Where every view is squared, so is their sum."""
+        forms = [part.closed_form for part in self.metric.parts]
+        return forms[0].mixed(distances, between, weights) if self.quadratic and forms[0] is not None else None
+
+    def _split(self, u: Tensor) -> list[Tensor]:
+        return split_views(u, self.metric.shapes)
+
+    @staticmethod
+    def _rejoined(parts: Sequence[Tensor], like: Tensor) -> Tensor:
+        """Views of tensors with any leading dimensions (..., *shape) in a row (..., width)."""
+        lead = like.ndim - 1
+        return torch.cat([part.flatten(lead) for part in parts], -1)
+
+
+@dataclass(frozen=True)
+class ViewPasses(CompiledPasses):
+    """What the views' passes add up to."""
+
+    metric: Combined
+
+    def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Distances of matching rows and their derivatives, view by view."""
+        shapes, total, slopes = self.metric.shapes, a.new_zeros(len(a)), []
+        ends = zip(self.metric.parts, self.metric.factors, split_views(a, shapes), split_views(b, shapes), strict=True)
+        for part, factor, p, q in ends:
+            d, in_p, in_q = paired_gradients_of(part, p, q) or _differentiated(part, p, q)
+            total = total + factor * d
+            slopes.append((factor * in_p, factor * in_q))
+        return total, joined([in_p for in_p, _ in slopes]), joined([in_q for _, in_q in slopes])
+
+
+def _differentiated(part: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Distances of matching rows, floored at 0, and their derivatives from a graph."""
+    ends = a.detach().requires_grad_(), b.detach().requires_grad_()
+    with torch.enable_grad():
+        d = part.paired(*ends).clamp_min(0.0)
+    in_a, in_b = torch.autograd.grad(d, ends, torch.ones_like(d))
+    return d.detach(), in_a, in_b
+
+
+def _both(part: SemiMetric, x: Encoded, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+    """Distances and sums of one view: from one pass, or where the sums are exact from two."""
+    both = with_sums_of(part, x, v)
+    if both is not None or not part.is_quadratic:
+        return both
+    form = part.closed_form
+
+    def later(weights: Tensor) -> Sums:
+        sums = None if form is None else form.sums(x, v, weights)
+        assert sums is not None
+        return sums
+
+    with torch.no_grad():
+        return part.pairwise(x, v), later
+
+
+def _slope(part: SemiMetric, sums: Sums, v: Tensor) -> Tensor:
+    """The gradient that a view's sums stand for."""
+    return 2.0 * tensor_of(part, sums.curvature * v - sums.moment) if sums.gradient is None else sums.gradient
+
+
+@dataclass(frozen=True)
+class ViewLearner(Learner):
+    """The views' units, and what their metrics learn."""
+
+    metric: Combined
+
+    def fitted(self, x: Any, weights: Tensor | None) -> Combined:
+        """Every view on the objects that have it, then what makes their distances comparable."""
+        metric = self.metric
+        if metric.alone is not None:
+            only = {name: fitted_metric(part, x, weights) for name, part in metric.metrics.items()}
+            return replace(metric, metrics=only, shares=(1.0,), units=(1.0,), shapes=((),))
+        parts = [self._part(j, x, weights) for j in range(len(metric.parts))]
+        found = replace(metric, metrics=dict(zip(metric.metrics, parts, strict=True)), shapes=_shapes(x.space))
+        if metric.shares:
+            return found
+        shares = relative(metric.weights, list(metric.metrics))
+        units, shares = units_of(found.metrics, x, weights, shares, scaled=metric.scaling == "spread")
+        return replace(found, shares=tuple(shares), units=tuple(units))
+
+    def _part(self, j: int, x: EncodedViews, weights: Tensor | None) -> SemiMetric:
+        part, own, rows = self.metric.parts[j], x.parts[j], x.having(j)
+        if len(rows) < len(x):
+            part = fitted_metric(part, own[rows], None if weights is None else weights[rows])
+        return fitted_metric(part, own, weights)
+
+
+def _shapes(space: Views) -> tuple[tuple[int, ...], ...]:
+    return tuple(part.shape for part in space.spaces)
