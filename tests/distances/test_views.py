@@ -76,9 +76,9 @@ def test_a_combination_keeps_the_contract(metrics, gaps):
 
 @pytest.mark.parametrize("relaxation", ["penalty", "gap", "exact"])
 def test_squared_views_are_one_table_of_scaled_columns(relaxation):
-    data = views()
-    metric = Combined({"table": "sqeuclidean", "numbers": "sqeuclidean"}, weights=[0.7, 0.3])
-    model = fitter(3, metric=metric, relaxation=relaxation).fit({k: data[k] for k in metric.metrics})
+    data = {"table": views()["table"], "steps": views()["series"][:, :, 0]}
+    metric = Combined({"table": "sqeuclidean", "steps": "sqeuclidean"}, weights=[0.7, 0.3])
+    model = fitter(3, metric=metric, relaxation=relaxation).fit(data)
     fitted = model.metric_
     scaled = np.hstack([np.sqrt(f) * data[name] for name, f in zip(fitted.metrics, fitted.factors, strict=True)])
     plain = fitter(3, metric="sqeuclidean", relaxation=relaxation).fit(scaled)

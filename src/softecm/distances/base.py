@@ -93,6 +93,10 @@ class SemiMetric(ABC):
         """What each attribute adds to each distance (n, k, attributes); None where distances don't add up so."""
         return None
 
+    def doubts(self, x: Any, clusters: Tensor) -> Sequence[str]:
+        """What the user should know about clusters (c, *shape) that were fitted to objects; nothing by default."""
+        return ()
+
     def cost_of_distance(self, shape: Sequence[int]) -> float:
         """Roughly how many multiplications one distance to a prototype of this shape costs."""
         return float(math.prod(shape))

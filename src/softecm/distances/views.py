@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import check_choice
+from softecm._warnings import ViewWarning
+from softecm.distances.agreement import weights_by
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, SemiMetric, Sums
 from softecm.distances.capabilities import (
     barycenters_of,
@@ -20,12 +26,16 @@ from softecm.distances.capabilities import (
     with_sums_of,
 )
 from softecm.distances.listing import SEMI_METRICS
-from softecm.distances.view_units import relative, units_of
+from softecm.distances.view_units import WEIGHTS, relative, sampled, without_constant
 from softecm.spaces.base import Encoded
 from softecm.spaces.views import EncodedViews, Views, joined, split_views
 
 SCALINGS = ("spread", "none")
-EQUAL = "equal"
+EQUAL, AGREEMENT = "equal", "agreement"
+RULES = (EQUAL, AGREEMENT)
+LITTLE = 0.15  # of the most that two views share
+FOLLOWED = 0.5  # part of a view's spread that lies between groups, from which these are the view's
+NEXT_TO_NOTHING = 0.1  # of an equal share: a view that counts for less hardly counts
 
 ViewWeights = str | Mapping[str, float] | Sequence[float]
 
@@ -47,8 +57,11 @@ class Combined(SemiMetric):
     ----------
     metrics : dict of names to SemiMetric, or to names of registered ones
         One for each view, at least one.
-    weights : "equal", or a dict of names or one number a view, default="equal"
-        The weights :math:`\omega_l`, not negative; only their ratios count.
+    weights : "equal", "agreement", or a dict of names or one number a view, default="equal"
+        The weights :math:`\omega_l`, not negative; only their ratios count. "agreement": a view counts for what it has in
+        common with the others (the leading eigenvector of the bias-corrected distance correlations between views), so
+        that noise, and a column of coin tosses, count for nothing. Two views always count alike; views that copy each
+        other outvote the rest.
     scaling : {"spread", "none"}, default="spread"
         "none" leaves the factors :math:`G / T_l` out: distances count in their own units.
 
@@ -78,7 +91,10 @@ class Combined(SemiMetric):
     weights: ViewWeights = EQUAL
     scaling: str = "spread"
     shares: tuple[float, ...] = field(default=(), repr=False)  # the weights, once they are known; they add up to 1
-    units: tuple[float, ...] = field(default=(), repr=False)  # what each view's distances are divided by
+    spreads: tuple[float, ...] = field(
+        default=(), repr=False
+    )  # half the mean distance between two objects in each view
+    common: tuple[float, ...] = field(default=(), repr=False)  # the most that each view shares with another, 0 to 1
     shapes: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # of a prototype in each view
     name = "combined"
     space = Views
@@ -86,7 +102,9 @@ class Combined(SemiMetric):
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", checked_metrics(self.metrics))
         check_choice("scaling", self.scaling, SCALINGS, "'spread' makes views of different units count alike.")
-        if self.weights != EQUAL:
+        if isinstance(self.weights, str):
+            check_choice("weights", self.weights, RULES, WEIGHTS)
+        else:
             relative(self.weights, list(self.metrics))
 
     @property
@@ -113,6 +131,13 @@ class Combined(SemiMetric):
     def single(self) -> bool:  # type: ignore[override]
         """Of one view alone."""
         return self.alone is not None and self.alone.single
+
+    @property
+    def units(self) -> list[float]:
+        """What each view's distances are divided by."""
+        known = [math.log(size) for size in self.spreads if size > 0]
+        middle = math.exp(math.fsum(known) / len(known)) if known else 1.0
+        return [size / middle if self.scaling == "spread" and size > 0 else 1.0 for size in self.spreads]
 
     @property
     def factors(self) -> list[float]:
@@ -196,6 +221,32 @@ class Combined(SemiMetric):
         each = torch.stack([factor * part.pairwise(own, at) for part, factor, own, at in pairs], -1)
         counts = self.counts(present, each)
         return each if counts is None else each * counts[:, None]
+
+    def doubts(self, x: Any, clusters: Tensor) -> Sequence[str]:
+        """Groups that follow a view which has nothing in common with the others."""
+        if self.alone is not None:
+            return ()
+        parts, present = self.views_of(x)
+        each = [
+            part.pairwise(own, at)
+            for part, own, at in zip(self.parts, parts, split_views(clusters, self.shapes), strict=True)
+        ]
+        nearest = self.summed(each, present).argmin(1, keepdim=True)
+        said = []
+        for j, (name, table) in enumerate(zip(self.metrics, each, strict=True)):
+            own = table.gather(1, nearest)[:, 0]
+            inside = float((own if present is None else own[present[:, j]]).mean())
+            stranger = self.common[j] <= LITTLE * max(self.common)
+            if self.shares[j] > 0 and stranger and inside < (1.0 - FOLLOWED) * self.spreads[j]:
+                said.append(
+                    f"the groups follow {name!r}, which has little in common with the other views: one with few different "
+                    "values is easily followed. Leave it out, give it a smaller weight, or try weights='agreement'."
+                )
+        return said
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, ViewWarning, stacklevel=2)
 
 
 def checked_metrics(given: object) -> dict[str, SemiMetric]:
@@ -372,17 +423,42 @@ class ViewLearner(Learner):
 
     def fitted(self, x: Any, weights: Tensor | None) -> Combined:
         """Every view on the objects that have it, then what makes their distances comparable."""
-        metric = self.metric
+        metric, names = self.metric, list(self.metric.metrics)
         if metric.alone is not None:
             only = {name: fitted_metric(part, x, weights) for name, part in metric.metrics.items()}
-            return replace(metric, metrics=only, shares=(1.0,), units=(1.0,), shapes=((),))
+            return replace(metric, metrics=only, shares=(1.0,), spreads=(1.0,), common=(1.0,), shapes=((),))
         parts = [self._part(j, x, weights) for j in range(len(metric.parts))]
         found = replace(metric, metrics=dict(zip(metric.metrics, parts, strict=True)), shapes=_shapes(x.space))
         if metric.shares:
             return found
-        shares = relative(metric.weights, list(metric.metrics))
-        units, shares = units_of(found.metrics, x, weights, shares, scaled=metric.scaling == "spread")
-        return replace(found, shares=tuple(shares), units=tuple(units))
+        sample = sampled(parts, x, weights)
+        common, spreads = sample.common, sample.spreads
+        if metric.weights == AGREEMENT:
+            shares = self._agreed(common)
+        else:
+            shares = (
+                [1.0 / len(parts)] * len(parts) if isinstance(metric.weights, str) else relative(metric.weights, names)
+            )
+        shares = without_constant(names, spreads, shares)
+        most = tuple(common.max(1).tolist())
+        return replace(found, shares=tuple(shares), spreads=tuple(spreads), common=most)
+
+    def _agreed(self, common: NDArray[np.float64]) -> list[float]:
+        """Weights by what views have in common; which of them hardly count is said."""
+        shares: list[float] = weights_by(common).tolist()
+        unheard = [
+            name
+            for name, share in zip(self.metric.metrics, shares, strict=True)
+            if share < NEXT_TO_NOTHING / len(shares)
+        ]
+        if not common.any():
+            _warn("the views have nothing in common: nothing says which of them is right, so all count alike.")
+        elif unheard:
+            _warn(
+                f"views that have next to nothing in common with the others hardly count: {', '.join(map(repr, unheard))}; "
+                "view_weights_ says how much. Give weights as numbers if they should."
+            )
+        return shares
 
     def _part(self, j: int, x: EncodedViews, weights: Tensor | None) -> SemiMetric:
         part, own, rows = self.metric.parts[j], x.parts[j], x.having(j)

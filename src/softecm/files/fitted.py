@@ -249,7 +249,8 @@ FIELDS: dict[str, dict[str, Check]] = {
         "metrics": mapped(by_itself(metric)),
         "scaling": text("spread", "none"),
         "shares": listed(number(UNIT)),
-        "units": listed(number(POSITIVE)),
+        "spreads": listed(number(NOT_NEGATIVE)),
+        "common": listed(number(UNIT)),
         "shapes": listed(listed(count())),
     },
     "SetQuadratic": {
@@ -397,7 +398,10 @@ def _check_model(model: PrototypeModel) -> None:
 
 def _check_views(model: PrototypeModel, metric: Combined, space: Views) -> None:
     """Every view by itself."""
-    if tuple(metric.metrics) != space.views or len({*map(len, (space.views, metric.shares, metric.units))}) > 1:
+    if (
+        tuple(metric.metrics) != space.views
+        or len({*map(len, (space.views, metric.shares, metric.spreads, metric.common))}) > 1
+    ):
         raise Misfit("the metric and model_.space have different views")
     if tuple(model.prototypes.shape[1:]) != space.shape:
         raise Misfit("model_.prototypes should have a point in every view")
