@@ -14,6 +14,7 @@ from torch import Tensor
 from softecm.distances.legacy import adapt
 from softecm.distances.moments import Moments
 from softecm.distances.optional import ClosedForm, CompiledPasses, FusedRound, Learner, Sums
+from softecm.distances.weighing import Weighing
 from softecm.spaces.base import Space
 from softecm.spaces.real import RealVectors
 
@@ -73,6 +74,11 @@ class SemiMetric(ABC):
     @property
     def learner(self) -> Learner | None:
         """How the metric learns from data; None: it has nothing to learn."""
+        return None
+
+    @property
+    def weighing(self) -> Weighing | None:
+        """How weights of several views are found with the clusters; None: there is nothing to weigh."""
         return None
 
     @property

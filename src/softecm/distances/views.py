@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._checks import check_choice
+from softecm._checks import check_choice, check_number
 from softecm._warnings import ViewWarning
 from softecm.distances.agreement import weights_by
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, SemiMetric, Sums
@@ -27,12 +28,15 @@ from softecm.distances.capabilities import (
 )
 from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.view_units import WEIGHTS, relative, sampled, without_constant
+from softecm.distances.weighing import ALL, CLUSTER, ENTROPY, PRODUCT, SET, SUM, Weighing
 from softecm.spaces.base import Encoded
 from softecm.spaces.views import EncodedViews, Views, joined, split_views
 
 SCALINGS = ("spread", "none")
 EQUAL, AGREEMENT = "equal", "agreement"
-RULES = (EQUAL, AGREEMENT)
+LEARNED = {"learned": PRODUCT, SUM: SUM, PRODUCT: PRODUCT, ENTROPY: ENTROPY}
+RULES = (EQUAL, AGREEMENT, *LEARNED)
+TAKEN_OVER = 0.9  # of all weight: a view with more has taken over
 LITTLE = 0.15  # of the most that two views share
 FOLLOWED = 0.5  # part of a view's spread that lies between groups, from which these are the view's
 NEXT_TO_NOTHING = 0.1  # of an equal share: a view that counts for less hardly counts
@@ -61,9 +65,18 @@ class Combined(SemiMetric):
         The weights :math:`\omega_l`, not negative; only their ratios count. "agreement": a view counts for what it has in
         common with the others (the leading eigenvector of the bias-corrected distance correlations between views), so
         that noise, and a column of coin tosses, count for nothing. Two views always count alike; views that copy each
-        other outvote the rest.
+        other outvote the rest. "product" (or "learned"), "sum", "entropy": found with the clusters, for SoftECM, by a
+        step of their own in every round (:mod:`softecm.distances.weighing`). These favour the view that is easiest to
+        fit, right or wrong: coin tosses win. A view that takes over is warned of.
     scaling : {"spread", "none"}, default="spread"
         "none" leaves the factors :math:`G / T_l` out: distances count in their own units.
+    weights_of : {"all", "cluster", "set"}, default="all"
+        Whether weights that are found with the clusters are the same for all of them, each cluster's own (a set has the
+        mean of its clusters'), or each set's own.
+    exponent : float, default=2.0
+        Of the rule "sum", greater than 1: nearer to 1, one view takes all; larger, weights are more equal.
+    temperature : float, default=0.1
+        Of the rule "entropy", greater than 0: smaller, one view takes all. In parts of the mean total spread of a view.
 
     Notes
     -----
@@ -90,18 +103,25 @@ class Combined(SemiMetric):
     metrics: Mapping[str, SemiMetric]
     weights: ViewWeights = EQUAL
     scaling: str = "spread"
+    weights_of: str = ALL
+    exponent: float = 2.0
+    temperature: float = 0.1
     shares: tuple[float, ...] = field(default=(), repr=False)  # the weights, once they are known; they add up to 1
     spreads: tuple[float, ...] = field(
         default=(), repr=False
     )  # half the mean distance between two objects in each view
     common: tuple[float, ...] = field(default=(), repr=False)  # the most that each view shares with another, 0 to 1
     shapes: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # of a prototype in each view
+    by_set: Tensor | None = field(default=None, repr=False)  # (f, views), where each set has weights of its own
     name = "combined"
     space = Views
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", checked_metrics(self.metrics))
         check_choice("scaling", self.scaling, SCALINGS, "'spread' makes views of different units count alike.")
+        check_choice("weights_of", self.weights_of, (ALL, CLUSTER, SET), "'all' finds one weight a view.")
+        check_number("exponent", self.exponent, above=1, hint="2 is usual: nearer to 1, one view takes all.")
+        check_number("temperature", self.temperature, above=0, hint="0.1 is usual: smaller, one view takes all.")
         if isinstance(self.weights, str):
             check_choice("weights", self.weights, RULES, WEIGHTS)
         else:
@@ -140,16 +160,32 @@ class Combined(SemiMetric):
         return [size / middle if self.scaling == "spread" and size > 0 else 1.0 for size in self.spreads]
 
     @property
+    def weighing(self) -> Weighing | None:
+        """How the weights are found with the clusters; None where they are known before."""
+        if not isinstance(self.weights, str) or self.weights not in LEARNED or self.alone is not None:
+            return None
+        return Weighing(LEARNED[self.weights], self.weights_of, float(self.exponent), float(self.temperature))
+
+    @property
     def factors(self) -> list[float]:
         """What each view's distances are multiplied by."""
         if not self.shares:
             raise ValueError("metric Combined needs data before use: fit an estimator with it.")
         return [share / unit for share, unit in zip(self.shares, self.units, strict=True)]
 
+    def factor(self, view: int, d: Tensor) -> float | Tensor:
+        """What distances (n, k) of a view to the prototypes of the first k sets are multiplied by."""
+        if self.by_set is None:
+            return self.factors[view]
+        return self.by_set[: d.shape[1], view].to(d) / self.units[view]
+
     @property
-    def view_weights(self) -> dict[str, float]:
-        """The weight of each view, after scaling; they add up to 1."""
-        return dict(zip(self.metrics, self.shares, strict=True))
+    def view_weights(self) -> dict[str, float | NDArray[np.float64]]:
+        """The weight of each view, after scaling; they add up to 1. Where each set has its own, one a set."""
+        if self.by_set is None:
+            return dict(zip(self.metrics, self.shares, strict=True))
+        parts = self.by_set / self.by_set.sum(1, keepdim=True)
+        return {name: parts[:, j].double().numpy() for j, name in enumerate(self.metrics)}
 
     def make_space(self) -> Views:
         """The views' spaces, by name."""
@@ -158,12 +194,16 @@ class Combined(SemiMetric):
     @property
     def closed_form(self) -> ClosedForm | None:
         """View by view, where the parts have one."""
-        return ViewMeans(self) if self.alone is None else self.alone.closed_form
+        if self.alone is not None:
+            return self.alone.closed_form
+        return ViewMeans(self) if self.by_set is None else None
 
     @property
     def compiled(self) -> CompiledPasses | None:
         """Derivatives between prototypes; of one view alone, all it has."""
-        return ViewPasses(self) if self.alone is None else self.alone.compiled
+        if self.alone is not None:
+            return self.alone.compiled
+        return ViewPasses(self) if self.by_set is None else None
 
     @property
     def learner(self) -> ViewLearner:
@@ -192,10 +232,10 @@ class Combined(SemiMetric):
     def summed(self, each: Sequence[Tensor], present: Tensor | None) -> Tensor:
         """Distances (n, k) of all views as one; of those an object has."""
         counts = self.counts(present, each[0])
-        total = each[0] * self.factors[0] * (1.0 if counts is None else counts[:, :1])
-        for j in range(1, len(each)):
-            total = total + each[j] * self.factors[j] * (1.0 if counts is None else counts[:, j : j + 1])
-        return total
+        parts = [d * self.factor(j, d) for j, d in enumerate(each)]
+        if counts is not None:
+            parts = [part * counts[:, j : j + 1] for j, part in enumerate(parts)]
+        return functools.reduce(torch.add, parts)
 
     def counts(self, present: Tensor | None, like: Tensor) -> Tensor | None:
         """By what each object's views are multiplied (n, views): 0, or one over the weight of those it has."""
@@ -217,8 +257,9 @@ class Combined(SemiMetric):
         if self.alone is not None:
             return self.alone.terms(x, v)
         parts, present = self.views_of(x)
-        pairs = zip(self.parts, self.factors, parts, split_views(v, self.shapes), strict=True)
-        each = torch.stack([factor * part.pairwise(own, at) for part, factor, own, at in pairs], -1)
+        pairs = zip(self.parts, parts, split_views(v, self.shapes), strict=True)
+        tables = [part.pairwise(own, at) for part, own, at in pairs]
+        each = torch.stack([d * self.factor(view, d) for view, d in enumerate(tables)], -1)
         counts = self.counts(present, each)
         return each if counts is None else each * counts[:, None]
 
@@ -233,6 +274,12 @@ class Combined(SemiMetric):
         ]
         nearest = self.summed(each, present).argmin(1, keepdim=True)
         said = []
+        if self.weighing is not None and max(self.shares) > TAKEN_OVER:
+            first, share = max(zip(self.metrics, self.shares, strict=True), key=lambda pair: pair[1])
+            said.append(
+                f"{first!r} has taken over, with {share:.0%} of the weight: it is the easiest to fit, which does not mean "
+                "that it is right. Leave it out, or use weights='equal' or 'agreement'."
+            )
         for j, (name, table) in enumerate(zip(self.metrics, each, strict=True)):
             own = table.gather(1, nearest)[:, 0]
             inside = float((own if present is None else own[present[:, j]]).mean())

@@ -252,6 +252,10 @@ FIELDS: dict[str, dict[str, Check]] = {
         "spreads": listed(number(NOT_NEGATIVE)),
         "common": listed(number(UNIT)),
         "shapes": listed(listed(count())),
+        "weights_of": text("all", "cluster", "set"),
+        "exponent": number(Range(above=1)),
+        "temperature": number(POSITIVE),
+        "by_set": maybe(array("sets views", allowed=NOT_NEGATIVE)),
     },
     "SetQuadratic": {
         "scales": array("f", allowed=POSITIVE),
@@ -407,6 +411,8 @@ def _check_views(model: PrototypeModel, metric: Combined, space: Views) -> None:
         raise Misfit("model_.prototypes should have a point in every view")
     if metric.alone is None and metric.shapes != tuple(own.shape for own in space.spaces):
         raise Misfit("the metric and model_.space have views of different shapes")
+    if metric.by_set is not None and metric.by_set.shape != (len(model.focal), len(space.views)):
+        raise Misfit("the metric should have a weight for every view and set")
     for part, own, at in zip(metric.parts, space.spaces, space.split(model.prototypes), strict=True):
         _check_model(replace(model, metric=part, space=own, prototypes=at))
 

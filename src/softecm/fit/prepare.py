@@ -51,6 +51,10 @@ class Preparation(Protocol[P]):
         """Whether objects may be sparse rows, where the metric takes them."""
 
     @property
+    def weighs(self) -> bool:
+        """Whether weights of several views can be found with the clusters."""
+
+    @property
     def cpu_only(self) -> str:
         """What can't run on a GPU, for the message; empty where all of it can."""
 
@@ -263,6 +267,11 @@ def in_memory(
 
 def space_for(algorithm: Preparation[Any], metric: SemiMetric, X: Any) -> Space:
     """The metric's space, not yet fitted; sparse rows are refused where they would have to be written out."""
+    if metric.weighing is not None and not algorithm.weighs:
+        raise ValueError(
+            f"weights of views must be known before for {type(algorithm).__name__.removesuffix('Algorithm')}; got "
+            f"weights={metric.weighing.rule!r}, which are found with the clusters. Use SoftECM, or 'equal' or 'agreement'."
+        )
     space = metric.make_space()
     if not is_sparse(X):
         return space
