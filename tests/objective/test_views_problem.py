@@ -70,7 +70,9 @@ def metric_for(parts, spreads, weights="product"):
     shapes = tuple((part.shape[1],) for part in parts)
     equal = (1.0 / len(parts),) * len(parts)
     metrics = dict.fromkeys(names, "sqeuclidean")
-    return Combined(metrics, weights, "none", shares=equal, spreads=tuple(spreads), common=equal, shapes=shapes)
+    return Combined(
+        metrics, weights, "none", shares=equal, spreads=tuple(spreads), bends=equal, common=equal, shapes=shapes
+    )
 
 
 def shrunk(by, parts):

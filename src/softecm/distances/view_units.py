@@ -33,6 +33,13 @@ class Sample(NamedTuple):
     distances: list[Floats]
     present: NDArray[np.bool_]  # (m, views)
     counts: Floats  # (m,)
+    variances: list[float]  # of the objects' places as prototypes, all coordinates together
+
+    @property
+    def bends(self) -> list[float]:
+        """The curvature in each view of the squared difference with the same spread."""
+        pairs = zip(self.spreads, self.variances, strict=True)
+        return [size / variance if variance > 0 and size > 0 else 1.0 for size, variance in pairs]
 
     @property
     def spreads(self) -> list[float]:
@@ -93,11 +100,13 @@ def sampled(metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | No
     if len(x) > size:
         rows, counts = systematic(x.space.keys(x), counts, size)
         x = x[torch.as_tensor(rows)]
-    tables = []
+    tables, variances = [], []
     for part, space, own in zip(metrics, x.space.spaces, x.parts, strict=True):
-        tables.append(distances_of(part, own, space.starts(own, torch.arange(len(x)))).double().numpy())
+        places = space.starts(own, torch.arange(len(x)))
+        tables.append(distances_of(part, own, places).double().numpy())
+        variances.append(float((places - places.mean(0)).double().square().flatten(1).sum(1).mean()))
     present = np.ones((len(x), len(metrics)), dtype=bool) if x.present is None else x.present.numpy()
-    return Sample(tables, present, counts)
+    return Sample(tables, present, counts, variances)
 
 
 def spread(distances: Floats, counts: Floats) -> float:

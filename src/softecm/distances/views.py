@@ -7,7 +7,8 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor
 from softecm._checks import check_choice, check_number
 from softecm._warnings import ViewWarning
 from softecm.distances.agreement import weights_by
-from softecm.distances.base import ClosedForm, CompiledPasses, Learner, SemiMetric, Sums
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums
 from softecm.distances.capabilities import (
     barycenters_of,
     fitted_metric,
@@ -27,9 +28,10 @@ from softecm.distances.capabilities import (
     with_sums_of,
 )
 from softecm.distances.listing import SEMI_METRICS
+from softecm.distances.optional import RoundCost, RunCost
+from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
 from softecm.distances.view_units import WEIGHTS, relative, sampled, without_constant
 from softecm.distances.weighing import ALL, CLUSTER, ENTROPY, PRODUCT, SET, SUM, Weighing
-from softecm.spaces.base import Encoded
 from softecm.spaces.views import EncodedViews, Views, joined, split_views
 
 SCALINGS = ("spread", "none")
@@ -110,6 +112,7 @@ class Combined(SemiMetric):
     spreads: tuple[float, ...] = field(
         default=(), repr=False
     )  # half the mean distance between two objects in each view
+    bends: tuple[float, ...] = field(default=(), repr=False)  # about what curvature each view's distance has
     common: tuple[float, ...] = field(default=(), repr=False)  # the most that each view shares with another, 0 to 1
     shapes: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # of a prototype in each view
     by_set: Tensor | None = field(default=None, repr=False)  # (f, views), where each set has weights of its own
@@ -331,36 +334,21 @@ class ViewMeans(ClosedForm):
         """Where barycentres are means in every view."""
         return all(part.is_quadratic for part in self.metric.parts)
 
-    def sums(self, x: EncodedViews | Tensor, v: Tensor, weights: Tensor) -> Sums | None:
+    def sums(self, x: EncodedViews | Tensor, v: Tensor, weights: Tensor) -> Sums:
         """Those of all views in a row."""
-        parts, _ = self.metric.views_of(x)
-        found = []
-        trios = zip(
-            self.metric.parts, parts, split_views(v, self.metric.shapes), self._weights(x, weights), strict=True
-        )
-        for part, own, at, counted in trios:
-            sums = sums_of(part, own, at, counted)
-            if sums is None:
-                return None
-            found.append(sums)
-        return self._joined(found, v, whole=isinstance(x, Tensor) or x.present is None)
+        return self.with_sums(x, v)[1](weights)
 
-    def with_sums(self, x: EncodedViews | Tensor, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+    def with_sums(self, x: EncodedViews | Tensor, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]]:
         """Distances of all views, and their sums for weights known later."""
         parts, present = self.metric.views_of(x)
-        each, later = [], []
-        for part, own, at in zip(self.metric.parts, parts, split_views(v, self.metric.shapes), strict=True):
-            both = _both(part, own, at)
-            if both is None:
-                return None
-            each.append(both[0])
-            later.append(both[1])
+        views = zip(self.metric.parts, parts, split_views(v, self.metric.shapes), self.metric.bends, strict=True)
+        found = [measured(part, own, at, bend) for part, own, at, bend in views]
 
         def sums(weights: Tensor) -> Sums:
-            found = [of(counted) for of, counted in zip(later, self._weights(x, weights), strict=True)]
-            return self._joined(found, v, whole=present is None)
+            each = [later(counted) for (_, later), counted in zip(found, self._weights(x, weights), strict=True)]
+            return self._joined(each, v, whole=present is None)
 
-        return self.metric.summed(each, present), sums
+        return self.metric.summed([d for d, _ in found], present), sums
 
     def _weights(self, x: EncodedViews | Tensor, weights: Tensor) -> list[Tensor]:
         """Weights (n, k) as each view feels them."""
@@ -383,7 +371,7 @@ class ViewMeans(ClosedForm):
         if all(sums.gradient is None for sums in found):
             return Sums(curvature, moment)
         slopes = zip(self.metric.parts, self.metric.factors, found, places, strict=True)
-        return Sums(curvature, moment, joined([factor * _slope(part, sums, at) for part, factor, sums, at in slopes]))
+        return Sums(curvature, moment, joined([factor * slope_of(part, sums, at) for part, factor, sums, at in slopes]))
 
     def tensor(self, u: Tensor) -> Tensor:
         """Each view's own matrix."""
@@ -417,9 +405,55 @@ class ViewMeans(ClosedForm):
 
 @dataclass(frozen=True)
 class ViewPasses(CompiledPasses):
-    """What the views' passes add up to."""
+    """The vectors' passes where all views are squared differences; elsewhere what the views' own add up to."""
 
     metric: Combined
+
+    def round(
+        self, x: EncodedViews | Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]
+    ) -> FusedRound | None:
+        """The vectors' pass over all views in a row."""
+        rows = self._rows(x)
+        if rows is None:
+            return None
+        by = self._roots(v)
+        found = fused_vectors(rows, v * by, None if previous is None else previous * by, **cost)
+        return None if found is None else found._replace(moment=found.moment / by)
+
+    def masses(self, x: EncodedViews | Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
+        """The vectors' pass over all views in a row."""
+        rows = self._rows(x)
+        return None if rows is None else fused_vector_masses(rows, v * self._roots(v), **cost)
+
+    def nearest(self, x: EncodedViews | Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
+        """The vectors' pass over all views in a row."""
+        rows = self._rows(x)
+        return None if rows is None else VectorPasses().nearest(rows, v * self._roots(v))
+
+    def _rows(self, x: EncodedViews | Tensor) -> Tensor | None:
+        """All views as rows of numbers (n, width) whose squared differences are the distances; made once."""
+        parts, present = self.metric.views_of(x)
+        if present is not None or not min(self.metric.shares) > 0:
+            return None
+        key = ("rows of all views", tuple(self.metric.factors))
+        if isinstance(x, EncodedViews) and key in x.known:
+            return x.known[key]
+        found = []
+        for part, own, shape in zip(self.metric.parts, parts, self.metric.shapes, strict=True):
+            rows = None if part.closed_form is None else part.closed_form.points(own, shape)
+            if rows is None:
+                return None
+            found.append(rows.flatten(1))
+        whole = torch.cat(found, 1)
+        whole = (whole * self._roots(whole)).contiguous()
+        if isinstance(x, EncodedViews):
+            x.known[key] = whole
+        return whole
+
+    def _roots(self, like: Tensor) -> Tensor:
+        """The root of each coordinate's factor (width,)."""
+        pairs = zip(self.metric.factors, self.metric.shapes, strict=True)
+        return torch.cat([like.new_full((math.prod(shape),), math.sqrt(factor)) for factor, shape in pairs])
 
     def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Distances of matching rows and their derivatives, view by view."""
@@ -441,23 +475,37 @@ def _differentiated(part: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Ten
     return d.detach(), in_a, in_b
 
 
-def _both(part: SemiMetric, x: Encoded, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
-    """Distances and sums of one view: from one pass, or where the sums are exact from two."""
+def measured(part: SemiMetric, x: Any, v: Tensor, bend: float) -> tuple[Tensor, Callable[[Tensor], Sums]]:
+    """Distances (n, k) of one view, and its sums for weights (n, k) known later.
+
+    Where a metric knows no bound, the gradient, and the curvature ``bend`` of an object.
+    """
     both = with_sums_of(part, x, v)
-    if both is not None or not part.is_quadratic:
+    if both is not None:
         return both
     form = part.closed_form
+    if form is not None and type(form).sums is not ClosedForm.sums:
+        with torch.no_grad():
+            return part.pairwise(x, v), partial(_sums, part, x, v)
+    leaf = v.detach().requires_grad_()
+    with torch.enable_grad():
+        distances = part.pairwise(x, leaf)
 
     def later(weights: Tensor) -> Sums:
-        sums = None if form is None else form.sums(x, v, weights)
-        assert sums is not None
-        return sums
+        (slope,) = torch.autograd.grad(distances, leaf, weights)
+        curvature = bend * weights.sum(0).reshape(-1, *(1,) * (v.ndim - 1))
+        return Sums(curvature, curvature * v - 0.5 * slope, slope)
 
-    with torch.no_grad():
-        return part.pairwise(x, v), later
+    return distances.detach(), later
 
 
-def _slope(part: SemiMetric, sums: Sums, v: Tensor) -> Tensor:
+def _sums(part: SemiMetric, x: Any, v: Tensor, weights: Tensor) -> Sums:
+    sums = sums_of(part, x, v, weights)
+    assert sums is not None
+    return sums
+
+
+def slope_of(part: SemiMetric, sums: Sums, v: Tensor) -> Tensor:
     """The gradient that a view's sums stand for."""
     return 2.0 * tensor_of(part, sums.curvature * v - sums.moment) if sums.gradient is None else sums.gradient
 
@@ -473,7 +521,9 @@ class ViewLearner(Learner):
         metric, names = self.metric, list(self.metric.metrics)
         if metric.alone is not None:
             only = {name: fitted_metric(part, x, weights) for name, part in metric.metrics.items()}
-            return replace(metric, metrics=only, shares=(1.0,), spreads=(1.0,), common=(1.0,), shapes=((),))
+            return replace(
+                metric, metrics=only, shares=(1.0,), spreads=(1.0,), bends=(1.0,), common=(1.0,), shapes=((),)
+            )
         parts = [self._part(j, x, weights) for j in range(len(metric.parts))]
         found = replace(metric, metrics=dict(zip(metric.metrics, parts, strict=True)), shapes=_shapes(x.space))
         if metric.shares:
@@ -488,7 +538,8 @@ class ViewLearner(Learner):
             )
         shares = without_constant(names, spreads, shares)
         most = tuple(common.max(1).tolist())
-        return replace(found, shares=tuple(shares), spreads=tuple(spreads), common=most)
+        found = replace(found, spreads=tuple(spreads), bends=tuple(sample.bends), common=most)
+        return replace(found, shares=tuple(shares))
 
     def _agreed(self, common: NDArray[np.float64]) -> list[float]:
         """Weights by what views have in common; which of them hardly count is said."""

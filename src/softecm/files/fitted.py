@@ -250,6 +250,7 @@ FIELDS: dict[str, dict[str, Check]] = {
         "scaling": text("spread", "none"),
         "shares": listed(number(UNIT)),
         "spreads": listed(number(NOT_NEGATIVE)),
+        "bends": listed(number(POSITIVE)),
         "common": listed(number(UNIT)),
         "shapes": listed(listed(count())),
         "weights_of": text("all", "cluster", "set"),
@@ -404,7 +405,7 @@ def _check_views(model: PrototypeModel, metric: Combined, space: Views) -> None:
     """Every view by itself."""
     if (
         tuple(metric.metrics) != space.views
-        or len({*map(len, (space.views, metric.shares, metric.spreads, metric.common))}) > 1
+        or len({*map(len, (space.views, metric.shares, metric.spreads, metric.bends, metric.common))}) > 1
     ):
         raise Misfit("the metric and model_.space have different views")
     if tuple(model.prototypes.shape[1:]) != space.shape:

@@ -13,7 +13,7 @@ downhill, no further than lowers the whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 
 from softecm._batch import Batch, along
-from softecm.distances.base import SemiMetric, Sums
-from softecm.distances.capabilities import sums_of, tensor_of, with_sums_of
-from softecm.distances.views import Combined
+from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import tensor_of
+from softecm.distances.views import Combined, measured, slope_of
 from softecm.distances.weighing import CLUSTER, SET, Weighing
 from softecm.objective import MassCost, blocks, check_distances, set_members, share
 from softecm.objective.problem import solved, with_sets
@@ -231,22 +231,22 @@ class ViewsProblem:
         block, (runs, f) = self.x[rows], prototypes.shape[:2]
         counts = flat.new_ones(len(block)) if self.cost.weights is None else self.cost.weights[rows]
         places = split_views(flat, self.metric.shapes)
-        measured = [
-            measured_view(part, own, at) for part, own, at in zip(self.metric.parts, block.parts, places, strict=True)
-        ]
-        for distances, _ in measured:
+        views = zip(self.metric.parts, block.parts, places, self.metric.bends, strict=True)
+        found_in = [measured(part, own, at, bend) for part, own, at, bend in views]
+        for distances, _ in found_in:
             check_distances(self.metric, distances, len(block), runs * f, rows.start)
         there = flat.new_ones(len(block), len(places)) if block.present is None else block.present.to(flat)
         units = flat.new_tensor(self.metric.units)
-        each = torch.stack([d.clamp_min(0.0) for d, _ in measured], -1).reshape(-1, runs, f, len(places))
+        each = torch.stack([d.clamp_min(0.0) for d, _ in found_in], -1).reshape(-1, runs, f, len(places))
         each = each * (there / units)[:, None, None]
         price = self.cost.delta2 if self.deltas is None else self._empty_price(there, inside)
         found = share((each * shares).sum(-1), self.cost.factors, self.cost.beta, price)
         held = found.weights * counts[:, None, None]
         empty = counts[:, None] * found.masses[..., 0] ** self.cost.beta
         sums = []
-        for view, (_, later) in enumerate(measured):
-            sums.append(later((held * (there[:, view] / units[view])[:, None, None]).flatten(1)))
+        for view, (part, at, (_, later)) in enumerate(zip(self.metric.parts, places, found_in, strict=True)):
+            own = later((held * (there[:, view] / units[view])[:, None, None]).flatten(1))
+            sums.append(own if part.is_quadratic else own._replace(moment=slope_of(part, own, at)))
         return _Seen(
             (found.cost * counts[:, None]).sum(0),
             torch.einsum("nrf,nrfl->rfl", held, each),
@@ -289,14 +289,10 @@ class ViewsProblem:
         return torch.cat([part.flatten(2) for part in moved], 2)
 
     def _reach(self, slope: Tensor, curvature: Tensor, state: ViewsState, view: int) -> Tensor:
-        """How far to go against a slope: half over the curvature of a bound, where there is one."""
-        if bool((curvature > 0).any()):
-            lam = along_sets(self._tie_bound(state.shares[..., view] / self.metric.units[view]), slope)
-            folded = curvature + lam
-            return 0.5 / torch.maximum(folded, 1e-9 * folded.flatten(1).amax(1).reshape(-1, *(1,) * (slope.ndim - 1)))
-        cost = (state.shares[..., view] * state.dispersions[..., view]).clamp_min(0.0)
-        steep = slope.flatten(2).square().sum(2).clamp_min(torch.finfo(slope.dtype).tiny)
-        return POLYAK * along_sets(cost / steep, slope)
+        """How far to go against a slope: half over the curvature."""
+        folded = curvature + along_sets(self._tie_bound(state.shares[..., view] / self.metric.units[view]), slope)
+        least = 1e-9 * folded.flatten(1).amax(1).clamp_min(torch.finfo(slope.dtype).tiny * 1e9)
+        return 0.5 / torch.maximum(folded, along(least, folded))
 
     def _tie_bound(self, shares: Tensor) -> Tensor:
         """Curvature (runs, f) that the constraint adds: a cluster and its set move at once."""
@@ -381,42 +377,6 @@ class _Seen:
             self.moment + other.moment,
             torch.cat([self.masses, other.masses], 1),
         )
-
-
-def measured_view(part: SemiMetric, x: object, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]]:
-    """Distances (n, k) of one view, and what weights (n, k) that are known later make of them.
-
-    Where a view has an exact step, its sums. Elsewhere the curvature of a bound, zeros without one, and in the place of the
-    moment the gradient.
-    """
-    both = with_sums_of(part, x, v)  # type: ignore[arg-type]
-    if part.is_quadratic:
-        with torch.no_grad():
-            return (part.pairwise(x, v), lambda weights: _exact(part, x, v, weights)) if both is None else both
-    if both is not None:
-        return both[0], lambda weights: _sloped(part, both[1](weights), v)
-    leaf = v.detach().requires_grad_()
-    with torch.enable_grad():
-        distances = part.pairwise(x, leaf)
-
-    def later(weights: Tensor) -> Sums:
-        sums = sums_of(part, x, v, weights)  # type: ignore[arg-type]
-        if sums is not None:
-            return _sloped(part, sums, v)
-        return Sums(torch.zeros_like(v), torch.autograd.grad(distances, leaf, weights)[0])
-
-    return distances.detach(), later
-
-
-def _exact(part: SemiMetric, x: object, v: Tensor, weights: Tensor) -> Sums:
-    sums = sums_of(part, x, v, weights)  # type: ignore[arg-type]
-    assert sums is not None
-    return sums
-
-
-def _sloped(part: SemiMetric, sums: Sums, v: Tensor) -> Sums:
-    slope = 2.0 * tensor_of(part, sums.curvature * v - sums.moment) if sums.gradient is None else sums.gradient
-    return Sums(sums.curvature, slope)
 
 
 def along_sets(values: Tensor, like: Tensor) -> Tensor:

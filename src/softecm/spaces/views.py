@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import narwhals.stable.v1 as nw
@@ -54,19 +54,23 @@ class EncodedViews:
     present: Tensor | None  # (n, views) bool; None where every object has every view
     middles: tuple[Tensor, ...]  # (1, *shape) a view: where an object without it starts; empty where none lacks one
     space: Views
+    known: dict[Hashable, Tensor] = field(default_factory=dict)  # what a metric has made of the objects once
 
     def __len__(self) -> int:
         return len(self.parts[0])
 
     def __getitem__(self, rows: slice | Tensor) -> EncodedViews:
         present = None if self.present is None else self.present[rows]
-        return replace(self, parts=tuple(part[rows] for part in self.parts), present=present)
+        known = {key: value[rows] for key, value in self.known.items()}
+        return replace(self, parts=tuple(part[rows] for part in self.parts), present=present, known=known)
 
     def to(self, device: torch.device) -> EncodedViews:
         """The same on another device."""
         present = None if self.present is None else self.present.to(device)
         middles = tuple(middle.to(device) for middle in self.middles)
-        return replace(self, parts=tuple(part.to(device) for part in self.parts), present=present, middles=middles)
+        known = {key: value.to(device) for key, value in self.known.items()}
+        parts = tuple(part.to(device) for part in self.parts)
+        return replace(self, parts=parts, present=present, middles=middles, known=known)
 
     def cpu(self) -> EncodedViews:
         """The same in main memory."""
