@@ -34,7 +34,10 @@ LAYERS = [
     ("distances", "distances losses"),
     ("objective, in equations", "objective objective.equations objective.evaluate objective.pull"),
     ("solvers", "optim"),
-    ("objective, as problems", "objective.links objective.linked objective.problem objective.relaxations"),
+    (
+        "objective, as problems",
+        "objective.links objective.linked objective.problem objective.relaxations objective.views",
+    ),
     ("report, explanations", "report explain"),
     ("fit", "fit"),
     ("models as files", "files.fitted files.models files.values"),

@@ -49,6 +49,7 @@ _WHERE = {
     "EmptyClusterWarning": "softecm._warnings",
     "ReadingWarning": "softecm._warnings",
     "UnseenCategoryWarning": "softecm._warnings",
+    "ViewWarning": "softecm._warnings",
     "GradientDescent": "softecm.optim",
     "soft_dtw": "softecm.distances.functions",
 }
@@ -94,6 +95,7 @@ __all__ = [
     "ReadingWarning",
     "SoftECM",
     "UnseenCategoryWarning",
+    "ViewWarning",
     "__version__",
     "barycenters",
     "baselines",
@@ -143,6 +145,7 @@ if TYPE_CHECKING:
         EmptyClusterWarning,
         ReadingWarning,
         UnseenCategoryWarning,
+        ViewWarning,
     )
     from softecm.algorithms.bcm import BCM
     from softecm.algorithms.bpec import BPEC

@@ -29,3 +29,7 @@ class SearchEdgeWarning(UserWarning):
 
 class UnseenCategoryWarning(UserWarning):
     """New objects hold a category that the fit never saw: it counts as different from all that it saw."""
+
+
+class ViewWarning(UserWarning):
+    """A view of the objects says nothing, or says everything: the groups may be those of one view alone."""

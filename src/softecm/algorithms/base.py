@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from softecm._engine import threads
 from softecm._frames import make_frame
 from softecm._interrupts import interruptible
-from softecm._warnings import CollapseWarning, EmptyClusterWarning
+from softecm._warnings import CollapseWarning, EmptyClusterWarning, ViewWarning
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.decided import CLEAR, Decisions
 from softecm.belief.focal import Names
@@ -32,7 +32,7 @@ from softecm.fit.algorithm import Algorithm
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, runs_table
 from softecm.fit.pipeline import Outcome
-from softecm.fit.prepare import Columns, Objects, check_weights, in_memory
+from softecm.fit.prepare import Columns, InMemory, Objects, check_weights, in_memory
 from softecm.fit.settings import Plan, Settings
 from softecm.objective.linked import say_broken, with_linked
 from softecm.spaces.roles import ids_of, without
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from softecm.report.one import ObjectExplanation
 
 Found = TypeVar("Found")
+LOOKED_AT = 2000  # objects by which a metric judges the clusters
 MANY_SETS = 500  # all sets of nine clusters and more
 
 
@@ -286,6 +287,15 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         return distributions(self.model_.prototypes)
 
     @property
+    def view_weights_(self) -> Any:
+        """For objects with several views (metric Combined), how much each view counts, by its name; adds up to 1."""
+        check_is_fitted(self)
+        weights = getattr(self.model_.metric, "view_weights", None)
+        if weights is None:
+            raise AttributeError("view_weights_ is for objects with several views (metric Combined).")
+        return weights
+
+    @property
     def _n_features_out(self) -> int:
         return len(self.focal_sets_)
 
@@ -345,7 +355,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         score : float
         """
         x = self._encode(X)
-        weights = None if sample_weight is None else check_weights(sample_weight, X)
+        weights = None if sample_weight is None else check_weights(sample_weight, x)
         return -self.model_.mean_cost(x, weights)
 
     def explain(self, X: Any) -> NDArray[np.floating[Any]]:
@@ -488,6 +498,13 @@ class PrototypeFamily(PrototypeClusterer):
         self._warn(outcome.chosen, different)
         if not self.collapsed_:
             self._warn_if_empty()
+        self._warn_of_metric(objects)
+
+    def _warn_of_metric(self, objects: InMemory[Any]) -> None:
+        """What the metric has to say about the clusters, from some of the objects."""
+        few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT and not self.metric_.discrete else objects
+        for doubt in self.metric_.doubts(few.x.cpu(), self.model_.prototypes[: self.focal_sets_.n_clusters]):
+            warnings.warn(doubt, ViewWarning, stacklevel=5)
 
     def _fit_blocks(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
         from softecm.distributed import choose_for_blocks, opened, source_of

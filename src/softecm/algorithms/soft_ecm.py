@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Unpack, cast
 
 import torch
@@ -12,6 +12,7 @@ from softecm.algorithms.linkable import LinkableFamily
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
+from softecm.distances.views import Combined
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import LoopOptions, Problem
 from softecm.fit.model import ROWS
@@ -19,9 +20,10 @@ from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, Settings, settings
 from softecm.fit.soft_ecm import Model, soft_ecm, soft_ecm_problem
-from softecm.objective import evaluate, share
+from softecm.objective import MassCost, evaluate, share
 from softecm.objective.links import Links
 from softecm.objective.relaxations import distances_to_sets, set_barycenters
+from softecm.objective.views import shared_out
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
 
@@ -33,6 +35,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     streams: ClassVar[bool] = True
     adds_sets: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
+    weighs: ClassVar[bool] = True
 
     def with_sets(
         self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, singles: Solution
@@ -45,8 +48,34 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
             middles = set_barycenters(objects.metric, chosen.focal, clusters, None, GAIN * chosen.tol)
             places = torch.cat([clusters, middles], 1)
         cost = prices.cost(chosen.focal, clusters, objects.weights)
+        if "view_weights" in singles.found:
+            return self._weighed_with_sets(objects, chosen, cost, singles, places)
         found = evaluate(objects.metric, objects.x, places, cost, sums=False)
         return extended(singles, Completed(places, found.cost))
+
+    def _weighed_with_sets(
+        self, objects: Objects[Encoded | Scattered], chosen: Settings, cost: MassCost, singles: Solution, places: Tensor
+    ) -> Solution:
+        """The same where each run has weights of views of its own; a set has the mean of its clusters'."""
+        weights = singles.found["view_weights"]
+        means = chosen.focal.membership / chosen.focal.cardinalities[:, None]
+        shares = torch.einsum("fc,rcl->rfl", torch.as_tensor(means).to(weights), weights[:, : chosen.n_clusters])
+        singles = replace(singles, found={**singles.found, "view_weights": shares})
+        totals = []
+        for run in range(len(places)):
+            at = torch.tensor([run], device=places.device)
+            metric = self.metric_of(objects, chosen, singles, run)
+            totals.append(evaluate(metric, objects.x, places[at], cost.select(at), sums=False).cost)
+        return extended(singles, Completed(places, torch.cat(totals)))
+
+    def metric_of(
+        self, objects: Objects[Encoded | Scattered], chosen: Settings, solution: Solution, run: int
+    ) -> SemiMetric:
+        """The objects' metric, with the weights of views that a run found."""
+        weights, metric = solution.found.get("view_weights"), objects.metric
+        if weights is None or not isinstance(metric, Combined) or metric.weighing is None:
+            return metric
+        return shared_out(metric, weights[run], metric.weighing.of, chosen.n_clusters)
 
     @staticmethod
     def _wide_cost(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, clusters: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ from softecm.distances.soft_twe import SoftTWE
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distances.state_sequences import StateSequences
 from softecm.distances.twe import TWE
+from softecm.distances.views import Combined
 from softecm.distances.wdtw import WDTW
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "TWE",
     "WDTW",
     "ClosedForm",
+    "Combined",
     "CompiledPasses",
     "Cosine",
     "Euclidean",

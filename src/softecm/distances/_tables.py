@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Unpack
@@ -222,6 +222,11 @@ class TableMeans(ClosedForm):
     def sums(self, x: EncodedTable | Tensor, v: Tensor, weights: Tensor) -> Sums:
         """Exact: the cost is itself a quadratic."""
         return weighted_sums(x, weights) if isinstance(x, Tensor) else table_sums(x, weights)
+
+    def points(self, x: EncodedTable | Tensor, shape: Sequence[int]) -> Tensor | None:
+        """A table of numbers without gaps."""
+        rows = plain(x)
+        return rows if isinstance(rows, Tensor) else None
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
         """Weighted means."""

@@ -18,6 +18,7 @@ from softecm.distances.series_auto import Tried, choose_series
 from softecm.readers.reading import text_as_values
 from softecm.spaces.roles import left_out, without
 from softecm.spaces.sparse import is_sparse
+from softecm.spaces.views import filled, present_rows
 
 logger = logging.getLogger("softecm")
 
@@ -31,6 +32,7 @@ CATEGORIES = "numbers are scaled to unit spread, categories count when they diff
 GAPS = "missing cells are left out of the comparison, numbers scaled to unit spread"
 UNITS = "the columns are in different units, so each is scaled to unit spread"
 ALIKE = "the columns are in comparable units and taken as they are"
+VIEWS = "every view counts alike"
 SPARSE = "sparse rows are taken as they are"
 ASKED = "as asked"
 
@@ -127,7 +129,8 @@ def choose(X: Any) -> Choice:
 
     Series get "softdtw"; tables with text, categories, booleans or dates, and numbers with gaps, "mixed"; numbers in
     different units (one column's range more than five times another's) "mixed", too, which scales each column by its
-    standard deviation and keeps prototypes in the columns' own units; all other numbers "sqeuclidean".
+    standard deviation and keeps prototypes in the columns' own units; all other numbers "sqeuclidean". A dict of views gets
+    what suits each of them, combined.
 
     Examples
     --------
@@ -135,6 +138,8 @@ def choose(X: Any) -> Choice:
     >>> choose(np.array([[1.0, 2000.0], [1.2, 1000.0]])).reason
     'the columns are in different units, so each is scaled to unit spread'
     """
+    if isinstance(X, Mapping):
+        return choose_views(X)
     if is_sparse(X):
         return Choice("sqeuclidean", SPARSE)
     away = left_out(X)
@@ -158,6 +163,20 @@ def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
         ReadingWarning,
         stacklevel=2,
     )
+
+
+def choose_views(X: Mapping[Any, Any]) -> Choice:
+    """Of several views, the metric that suits each, all counting alike."""
+    from softecm.distances.views import Combined
+
+    if not X or not all(isinstance(name, str) for name in X):
+        raise ValueError(
+            f"X must have a name for each view; got {list(X)!r}. Write {{'vitals': series, 'patient': table}}."
+        )
+    found = {name: choose(filled(part, present_rows(part, name))) for name, part in X.items()}
+    told = "; ".join(f"{name!r} {choice.name}: {choice.reason}" for name, choice in found.items())
+    away = {column: reason for choice in found.values() for column, reason in choice.left_out.items()}
+    return Choice(Combined({name: choice.metric for name, choice in found.items()}), f"{VIEWS}: {told}", away)
 
 
 def choose_for(metric: Any, X: Any, n_clusters: int | None) -> Choice:

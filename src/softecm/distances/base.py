@@ -14,6 +14,7 @@ from torch import Tensor
 from softecm.distances.legacy import adapt
 from softecm.distances.moments import Moments
 from softecm.distances.optional import ClosedForm, CompiledPasses, FusedRound, Learner, Sums
+from softecm.distances.weighing import Weighing
 from softecm.spaces.base import Space
 from softecm.spaces.real import RealVectors
 
@@ -76,6 +77,11 @@ class SemiMetric(ABC):
         return None
 
     @property
+    def weighing(self) -> Weighing | None:
+        """How weights of several views are found with the clusters; None: there is nothing to weigh."""
+        return None
+
+    @property
     @final
     def is_quadratic(self) -> bool:
         """Whether weighted barycentres are weighted means, so that the prototype step is one linear system."""
@@ -92,6 +98,10 @@ class SemiMetric(ABC):
     def terms(self, x: Any, v: Tensor) -> Tensor | None:
         """What each attribute adds to each distance (n, k, attributes); None where distances don't add up so."""
         return None
+
+    def doubts(self, x: Any, clusters: Tensor) -> Sequence[str]:
+        """What the user should know about clusters (c, *shape) that were fitted to objects; nothing by default."""
+        return ()
 
     def cost_of_distance(self, shape: Sequence[int]) -> float:
         """Roughly how many multiplications one distance to a prototype of this shape costs."""

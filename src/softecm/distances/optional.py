@@ -11,7 +11,7 @@ Every answer may be None, "not for this input": the caller then does with ``pair
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from torch import Tensor
@@ -88,6 +88,10 @@ class ClosedForm(ABC):  # noqa: B024 -- all of it is optional; a subclass says w
 
         None where there is no closed form. ``x`` may carry leading dimensions, one problem each.
         """
+        return None
+
+    def points(self, x: Any, shape: Sequence[int]) -> Tensor | None:
+        """Objects as rows of a prototype's coordinates, where distances are squared differences; None: they are not."""
         return None
 
     def combined(self, x: Any) -> SemiMetric | None:

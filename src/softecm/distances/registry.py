@@ -38,6 +38,8 @@ def resolve_metric(metric: Any, X: Any) -> SemiMetric:
         return metric
     if isinstance(metric, str):
         name = choose(X).metric if metric == AUTO else metric
+        if isinstance(name, SemiMetric):
+            return name
         if name in SEMI_METRICS:
             return SEMI_METRICS[name]()
         if name == SERIES_AUTO:

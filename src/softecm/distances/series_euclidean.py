@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -103,6 +104,11 @@ class StepMeans(ClosedForm):
         curvature = weights.T @ observed.flatten(1)
         moment = weights.T @ (observed * values).flatten(1)
         return Sums(curvature.reshape(v.shape), moment.reshape(v.shape))
+
+    def points(self, x: EncodedSeries, shape: Sequence[int]) -> Tensor | None:
+        """The steps of series without gaps."""
+        values, observed = observed_steps(as_batch(x), shape[0])
+        return values.flatten(1) if observed is None else None
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
         """Means, step by step."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
@@ -94,6 +94,10 @@ class VectorMeans(ClosedForm):
     def with_sums(self, x: Rows, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
         """For sparse rows: no derivative is needed, so none is prepared."""
         return (squared_differences(x, v), partial(weighted_sums, x)) if isinstance(x, SparseRows) else None
+
+    def points(self, x: Rows, shape: Sequence[int]) -> Tensor | None:
+        """The rows, where they are written out."""
+        return None if isinstance(x, SparseRows) else x
 
     def combined(self, x: Rows) -> SemiMetric | None:
         """For sparse rows that are fewer than their columns."""

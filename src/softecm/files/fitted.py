@@ -7,14 +7,14 @@ each other. A class or an attribute without a line here is taken as it is, as lo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from softecm.belief.focal import MOST_SETS
-from softecm.distances import Hamming, Mahalanobis, SemiMetric, SoftDTW, StateSequences
+from softecm.distances import Combined, Hamming, Mahalanobis, SemiMetric, SoftDTW, StateSequences
 from softecm.distances.elastic import SoftElastic
 from softecm.distances.medoid_mixture import MedoidMixture
 from softecm.distances.set_quadratic import SetQuadratic
@@ -42,7 +42,7 @@ from softecm.files.expected import (
 from softecm.files.values import Node, own_classes
 from softecm.fit.learning import Past
 from softecm.fit.model import PrototypeModel
-from softecm.spaces import States, Table
+from softecm.spaces import States, Table, Views
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.ranges import LARGEST
 
@@ -127,6 +127,11 @@ def anything(content: Content, node: object, where: str) -> None:
     return None
 
 
+def by_itself(check: Check) -> Check:
+    """A value whose sizes have nothing to do with those of others."""
+    return lambda content, node, where: check(Content(content.tensors), node, where)
+
+
 def column(*kinds: str) -> dict[str, Check]:
     """What all columns have."""
     return {
@@ -146,6 +151,7 @@ PROTOTYPES = {
     "TimeSeries": array("f steps p", allowed=SQUARABLE),
     "States": array("f steps s", allowed=SQUARABLE),
     "Dissimilarities": either(array("f p+1", allowed=SQUARABLE), array("f", allowed=Range(least=0, below="p"))),
+    "Views": either(array("f width", allowed=SQUARABLE), array("f steps channels", allowed=SQUARABLE)),
 }
 BAND = maybe(count(least=0))
 STEPS = either(text("median", "max"), count(least=2, most=MOST_STEPS))
@@ -196,6 +202,13 @@ FIELDS: dict[str, dict[str, Check]] = {
         "dtype": numeric_type,
         "sample_weight": maybe(array("none")),
     },
+    "Views": {
+        "views": listed(text(), size="p", least=1, different=True),
+        "spaces": listed(by_itself(own("RealVectors", "Table", "TimeSeries")), size="p"),
+        "n_features": listed(count(), size="p"),
+        "feature_names": listed(listed(text()), size="p"),
+        "sample_weight": maybe(array("none")),
+    },
     "TableOptions": {
         "scaling": text("std", "range", "robust", "none"),
         "category_weight": number(POSITIVE),
@@ -244,6 +257,19 @@ FIELDS: dict[str, dict[str, Check]] = {
     "StateSequences": SOFT_ELASTIC | {"substitution": SUBSTITUTION, "indel": number(POSITIVE)},
     "ERP": SOFT_ELASTIC | {"reference": number()},
     "SBD": {"length": STEPS, "layout": text(*LAYOUTS)},
+    "Combined": {
+        "metrics": mapped(by_itself(metric)),
+        "scaling": text("spread", "none"),
+        "shares": listed(number(UNIT)),
+        "spreads": listed(number(NOT_NEGATIVE)),
+        "bends": listed(number(POSITIVE)),
+        "common": listed(number(UNIT)),
+        "shapes": listed(listed(count())),
+        "weights_of": text("all", "cluster", "set"),
+        "exponent": number(Range(above=1)),
+        "temperature": number(POSITIVE),
+        "by_set": maybe(array("sets views", allowed=NOT_NEGATIVE)),
+    },
     "SetQuadratic": {
         "scales": array("f", allowed=POSITIVE),
         "offsets": array("f p", allowed=SQUARABLE),
@@ -401,6 +427,8 @@ def _check_model(model: PrototypeModel) -> None:
         raise Misfit(f"the metric {type(metric).__name__} does not measure sparse rows")
     if model.follows and not space.wide:
         raise Misfit("model_.prototypes are fewer than its focal sets")
+    if isinstance(metric, Combined) and isinstance(space, Views):
+        _check_views(model, metric, space)
     if isinstance(space, Table) and isinstance(expected, Table):
         _check_table(metric, space, expected)
     if isinstance(space, States):
@@ -425,6 +453,23 @@ def _check_states(metric: SemiMetric, space: States) -> None:
         raise Misfit("the metric and model_.space have different substitution costs")
     if not isinstance(space.substitution, str) and any(len(triple) != 3 for triple in space.substitution):
         raise Misfit("model_.space.substitution should hold two states and a cost each")
+
+
+def _check_views(model: PrototypeModel, metric: Combined, space: Views) -> None:
+    """Every view by itself."""
+    if (
+        tuple(metric.metrics) != space.views
+        or len({*map(len, (space.views, metric.shares, metric.spreads, metric.bends, metric.common))}) > 1
+    ):
+        raise Misfit("the metric and model_.space have different views")
+    if tuple(model.prototypes.shape[1:]) != space.shape:
+        raise Misfit("model_.prototypes should have a point in every view")
+    if metric.alone is None and metric.shapes != tuple(own.shape for own in space.spaces):
+        raise Misfit("the metric and model_.space have views of different shapes")
+    if metric.by_set is not None and metric.by_set.shape != (len(model.focal), len(space.views)):
+        raise Misfit("the metric should have a weight for every view and set")
+    for part, own, at in zip(metric.parts, space.spaces, space.split(model.prototypes), strict=True):
+        _check_model(replace(model, metric=part, space=own, prototypes=at))
 
 
 def _check_table(metric: SemiMetric, space: Table, expected: Table) -> None:

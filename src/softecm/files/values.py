@@ -32,6 +32,7 @@ OWN: dict[str, tuple[str, ...] | None] = {
         "CategoryColumn",
         "TimeSeries",
         "States",
+        "Views",
     ),
     "softecm.distances": None,
     "softecm.spaces.dissimilarities": ("Dissimilarities",),

@@ -83,6 +83,8 @@ class Algorithm(ABC, Generic[X]):
     compares: ClassVar[bool] = False
     #: Whether objects may be sparse rows, where the metric takes them.
     takes_sparse: ClassVar[bool] = False
+    #: Whether weights of several views can be found with the clusters.
+    weighs: ClassVar[bool] = False
     #: What can't run on a GPU, for the message; empty where all of it can.
     cpu_only: ClassVar[str] = ""
 

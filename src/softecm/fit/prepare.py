@@ -21,7 +21,7 @@ from softecm.distances.blocks import blocks, distances_of
 from softecm.distances.capabilities import fitted_metric, nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.model import PrototypeModel
-from softecm.fit.seeding import Draw, seed, systematic
+from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import Settings
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective.relaxations import has_barycenters
@@ -30,6 +30,7 @@ from softecm.spaces.combinations import Whole
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
+from softecm.spaces.sampling import systematic
 from softecm.spaces.scattered import Scattered
 from softecm.spaces.sparse import is_sparse
 
@@ -48,6 +49,10 @@ class Preparation(Protocol[P]):
     @property
     def takes_sparse(self) -> bool:
         """Whether objects may be sparse rows, where the metric takes them."""
+
+    @property
+    def weighs(self) -> bool:
+        """Whether weights of several views can be found with the clusters."""
 
     @property
     def cpu_only(self) -> str:
@@ -262,6 +267,11 @@ def in_memory(
 
 def space_for(algorithm: Preparation[Any], metric: SemiMetric, X: Any) -> Space:
     """The metric's space, not yet fitted; sparse rows are refused where they would have to be written out."""
+    if metric.weighing is not None and not algorithm.weighs:
+        raise ValueError(
+            f"weights of views must be known before for {type(algorithm).__name__.removesuffix('Algorithm')}; got "
+            f"weights={metric.weighing.rule!r}, which are found with the clusters. Use SoftECM, or 'equal' or 'agreement'."
+        )
     space = metric.make_space()
     if not is_sparse(X):
         return space

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -12,7 +12,8 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.fit.loop import Callback, Checkpointer, LoopOptions, iterate
+from softecm.distances.views import Combined
+from softecm.fit.loop import Callback, Checkpointer, LoopOptions, Problem, iterate
 from softecm.fit.outcome import Solution
 from softecm.objective import mass_cost
 from softecm.objective.linked import LinkedProblem
@@ -20,10 +21,12 @@ from softecm.objective.links import Links
 from softecm.objective.problem import RELAXATIONS, SoftECMProblem, constraint_residual, make_solver
 from softecm.objective.pull import Pull
 from softecm.objective.relaxations import Exact, has_barycenters
+from softecm.objective.views import ViewsProblem
 from softecm.optim import Closed, Solver
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
 from softecm.spaces.sparse import SparseRows
+from softecm.spaces.views import EncodedViews
 
 Numbers = float | NDArray[np.float64]  # one for all runs, or one a run
 TOLERANCE = (
@@ -61,7 +64,7 @@ def soft_ecm_problem(
     links: Links | None = None,
     pull: Pull | None = None,
     tol: float = 1e-4,
-) -> SoftECMProblem | LinkedProblem:
+) -> SoftECMProblem | LinkedProblem | ViewsProblem:
     """The relaxed problem of eq. 6 for as many runs as ``like`` (runs, ...) has, on its device."""
     runs = len(like)
     strength = torch.as_tensor(np.asarray(lam, dtype=np.float64)).to(like).expand(runs).contiguous()
@@ -72,6 +75,14 @@ def soft_ecm_problem(
         )
     cost = mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=weights)
     kept = RELAXATIONS[relaxation](metric, focal, strength)
+    if metric.weighing is not None and len(focal) > 1:
+        if links is not None or pull is not None:
+            raise ValueError(
+                "weights of views must be known before where links, a prior or earlier batches count; got weights that are "
+                "found with the clusters. Use weights='equal' or 'agreement', or numbers such as an earlier view_weights_."
+            )
+        assert isinstance(metric, Combined) and isinstance(x, EncodedViews)  # noqa: PT018 -- nothing else has weights
+        return ViewsProblem(metric, metric.weighing, x, cost, kept, tol, like.new_ones(len(metric.parts)))
     pull = None if pull is None else pull.to(like)
     by = make_solver(solver, metric)
     alone = len(focal) == focal.n_clusters and links is None and pull is None
@@ -126,7 +137,7 @@ def soft_ecm(
                 "fit is a chain of fits with a growing lam. Use relaxation='gap' with a large lam."
             )
         return _approach(x, metric, focal, init, lam, model, max_iter, how)
-    problem = soft_ecm_problem(x, metric, focal, init, lam=lam, relaxation=relaxation, **model)
+    problem: Problem[Any] = soft_ecm_problem(x, metric, focal, init, lam=lam, relaxation=relaxation, **model)
     return iterate(problem, init, max_iter, **how)
 
 

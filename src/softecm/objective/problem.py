@@ -154,24 +154,12 @@ class SoftECMProblem:
         """Eq. 8 for metrics whose barycentres are means: one symmetric system of the size of the free prototypes."""
         curvature, moment = state.evaluation.curvature, state.evaluation.moment
         assert curvature is not None and moment is not None  # noqa: PT018 -- Closed goes with quadratic metrics
-        runs, f = moment.shape[:2]
         if self.wide:
             return _means(curvature, moment, state.free)
-        w = curvature.reshape(runs, f, -1).transpose(1, 2).double()  # (runs, 1 or q, f)
-        y = moment.reshape(runs, f, -1).transpose(1, 2).double()[..., None]  # (runs, q, f, 1)
-        old = state.free.reshape(runs, state.free.shape[1], -1).transpose(1, 2).double()[..., None]
-        if self.relaxation.n_free < f:  # nothing to pay, and no matrix of all sets
-            p = self.relaxation.means().double()
-            weight, y = (p.T * w[..., None, :]) @ p, p.T @ y
-            tie = torch.zeros_like(weight)
-        else:
-            weight, tie = torch.diag_embed(w), self.relaxation.matrix().double()[:, None]
-        if weight.shape[1] == 1:  # one matrix for all coordinates
-            solved = stationary(weight[:, 0], y[..., 0].transpose(1, 2), old[..., 0].transpose(1, 2), tie[:, 0])
-        else:
-            solved = stationary(weight, y, old, tie)[..., 0].transpose(1, 2)
-        result: Tensor = solved.reshape(state.free.shape).to(state.free.dtype)
-        return result
+        follow = self.relaxation.n_free < moment.shape[1]  # nothing to pay, and no matrix of all sets
+        means, tie = (self.relaxation.means(), None) if follow else (None, self.relaxation.matrix())
+        found = solved(curvature.flatten(2), moment.flatten(2), state.free.flatten(2), means, tie)
+        return found.reshape(state.free.shape).to(state.free.dtype)
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         """Eq. 8 as a function of the free prototypes: the masses are the state's."""
@@ -218,6 +206,31 @@ class SoftECMProblem:
     def select(self, runs: Tensor) -> SoftECMProblem:
         """The same for some of the runs."""
         return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs))
+
+
+def solved(curvature: Tensor, moment: Tensor, old: Tensor, means: Tensor | None, tie: Tensor | None) -> Tensor:
+    """The free prototypes (runs, q, p) that minimise a quadratic, coordinate by coordinate.
+
+    Parameters
+    ----------
+    curvature, moment : (runs, f, 1 or p), (runs, f, p)
+    old : (runs, q, p), where nothing is paid for a direction
+    means : (f, q), where the sets' prototypes are means of their clusters', which alone are free
+    tie : (runs, f, f), the price of the constraint, elsewhere
+    """
+    w = curvature.transpose(1, 2).double()  # (runs, 1 or p, f)
+    y = moment.transpose(1, 2).double()[..., None]  # (runs, p, f, 1)
+    before = old.transpose(1, 2).double()[..., None]
+    if means is not None:
+        p = means.double()
+        weight, y = (p.T * w[..., None, :]) @ p, p.T @ y
+        ties = torch.zeros_like(weight)
+    else:
+        assert tie is not None
+        weight, ties = torch.diag_embed(w), tie.double()[:, None]
+    if weight.shape[1] == 1:  # one matrix for all coordinates
+        return stationary(weight[:, 0], y[..., 0].transpose(1, 2), before[..., 0].transpose(1, 2), ties[:, 0])
+    return stationary(weight, y, before, ties)[..., 0].transpose(1, 2)
 
 
 def _means(curvature: Tensor, moment: Tensor, old: Tensor) -> Tensor:

@@ -7,12 +7,14 @@ from softecm.spaces.real import RealVectors
 from softecm.spaces.series import SeriesBatch, TimeSeries
 from softecm.spaces.states import States
 from softecm.spaces.tables import EncodedTable, Layout, Table, TableOptions
+from softecm.spaces.views import EncodedViews, Views
 
 __all__ = [
     "CategoryColumn",
     "Dissimilarities",
     "Encoded",
     "EncodedTable",
+    "EncodedViews",
     "Layout",
     "NumberColumn",
     "RealVectors",
@@ -22,4 +24,5 @@ __all__ = [
     "Table",
     "TableOptions",
     "TimeSeries",
+    "Views",
 ]

@@ -101,6 +101,11 @@ class Space(ABC):
         return self.starts(x, rows).mean(0)[None]
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one prototype of the fitted space, where prototypes are points."""
+        raise TypeError(f"prototypes of {type(self).__name__} can't be one view of several.")
+
+    @property
     def wide(self) -> bool:
         """Whether prototypes are so much wider than the objects that those of sets are not written down."""
         return False

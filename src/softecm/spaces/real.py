@@ -77,6 +77,11 @@ class RealVectors(Space):
         return canonical(rows) if self.sparse else rows
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """One coordinate a column."""
+        return (self.n_features,)
+
+    @property
     def wide(self) -> bool:
         """Where rows are sparse."""
         return self.sparse

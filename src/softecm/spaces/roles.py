@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -104,9 +105,11 @@ def ids_of(X: Any, left_out: Any = None) -> NDArray[np.object_] | None:
 
 
 def without(X: Any, names: Any) -> Any:
-    """A data frame, in memory or of Dask, without some columns, where it has them; anything else as it is."""
+    """A data frame, in memory or of Dask, or a dict of such, without some columns; anything else as it is."""
     if not names:
         return X
+    if isinstance(X, Mapping):
+        return {name: without(part, names) for name, part in X.items()}
     frame = nw.from_native(X, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return X

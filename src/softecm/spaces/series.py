@@ -376,6 +376,12 @@ class TimeSeries(Space):
         return drawn.transpose(1, 2).reshape(*prototypes.shape[:-2], self.length, prototypes.shape[-1])
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Steps and channels."""
+        assert isinstance(self.length, int)
+        return (self.length, self.n_channels)
+
+    @property
     def attributes(self) -> Sequence[str]:
         """The prototypes' steps."""
         return [f"step {t}" for t in range(self.length if isinstance(self.length, int) else 0)]

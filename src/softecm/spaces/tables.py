@@ -256,6 +256,11 @@ class Table(Space):
         return [c.holds for c in self.columns]
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """One coordinate a number and a category."""
+        return (self.layout.width,)
+
+    @property
     def numbers(self) -> list[NumberColumn]:
         """The columns measured by differences."""
         return [c for c in self.columns if isinstance(c, NumberColumn)]

@@ -1,0 +1,119 @@
+"""What makes distances of different views comparable, and what these have in common."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm._warnings import ViewWarning
+from softecm.distances.agreement import agreement
+from softecm.distances.base import SemiMetric
+from softecm.distances.blocks import distances_of
+from softecm.spaces.sampling import systematic
+from softecm.spaces.views import EncodedViews
+
+FEWEST, MOST = 64, 512  # objects whose distances to each other are measured
+BUDGET = 2e9  # multiplications that this may cost a view
+ABSURD = 100.0  # times the median object's mean distance to the others: an object beyond does not say what is usual
+WEIGHTS = "Give numbers of at least 0, not all of them 0; 'equal' lets every view count alike."
+
+Floats = NDArray[np.float64]
+
+
+class Sample(NamedTuple):
+    """Distances (m, m) of some objects in each view, which of them have it, and what each counts for."""
+
+    distances: list[Floats]
+    present: NDArray[np.bool_]  # (m, views)
+    counts: Floats  # (m,)
+    variances: list[float]  # of the objects' places as prototypes, all coordinates together
+
+    @property
+    def bends(self) -> list[float]:
+        """The curvature in each view of the squared difference with the same spread."""
+        pairs = zip(self.spreads, self.variances, strict=True)
+        return [size / variance if variance > 0 and size > 0 else 1.0 for size, variance in pairs]
+
+    @property
+    def spreads(self) -> list[float]:
+        """Half the mean distance between two objects in each view."""
+        pairs = zip(self.distances, self.present.T, strict=True)
+        return [spread(table, self.counts * there) for table, there in pairs]
+
+    @property
+    def common(self) -> Floats:
+        """What each two views have in common."""
+        return agreement(self.distances, self.present, self.counts)
+
+
+def relative(weights: object, views: Sequence[str]) -> list[float]:
+    """Weights of views as parts of 1."""
+    if isinstance(weights, Mapping):
+        strange = [name for name in weights if name not in views]
+        absent = [name for name in views if name not in weights]
+        if strange or absent:
+            what = f"got {strange[0]!r}, which is no view" if strange else f"{absent[0]!r} is missing"
+            raise ValueError(f"weights must name the views, {', '.join(map(repr, views))}; {what}.")
+        weights = [weights[name] for name in views]
+    try:
+        numbers = [float(weight) for weight in weights]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise ValueError(f"weights must be one number a view; got {weights!r}. {WEIGHTS}") from None
+    if len(numbers) != len(views):
+        raise ValueError(
+            f"weights must be one number a view, {len(views)}; got {len(numbers)}. Or give a dict of views."
+        )
+    total = math.fsum(numbers)
+    if not all(number >= 0 for number in numbers) or not 0 < total < math.inf:
+        raise ValueError(f"weights must not be negative nor all zero; got {weights!r}. {WEIGHTS}")
+    return [number / total for number in numbers]
+
+
+def without_constant(views: Sequence[str], spreads: Sequence[float], shares: Sequence[float]) -> list[float]:
+    """The weights without views in which nothing differs, which is said."""
+    useless = [name for name, size in zip(views, spreads, strict=True) if not size > 0]
+    left = [share if size > 0 else 0.0 for share, size in zip(shares, spreads, strict=True)]
+    total = math.fsum(left)
+    if not useless or not total > 0:  # nothing differs in any view that counts: all is the same
+        return list(shares)
+    warnings.warn(
+        f"every object is the same in {', '.join(map(repr, useless))}: such a view can't group them and gets no weight. "
+        "Leave it out.",
+        ViewWarning,
+        stacklevel=2,
+    )
+    return [share / total for share in left]
+
+
+def sampled(metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | None) -> Sample:
+    """Distances between some of the objects: all of few, a sample of many, whatever their order."""
+    counts = np.ones(len(x)) if weights is None else weights.double().numpy()
+    dearest = max(part.cost_of_distance(space.shape) for part, space in zip(metrics, x.space.spaces, strict=True))
+    size = int(np.clip(math.sqrt(BUDGET / dearest), FEWEST, MOST))
+    if len(x) > size:
+        rows, counts = systematic(x.space.keys(x), counts, size)
+        x = x[torch.as_tensor(rows)]
+    tables, variances = [], []
+    for part, space, own in zip(metrics, x.space.spaces, x.parts, strict=True):
+        places = space.starts(own, torch.arange(len(x)))
+        tables.append(distances_of(part, own, places).double().numpy())
+        variances.append(float((places - places.mean(0)).double().square().flatten(1).sum(1).mean()))
+    present = np.ones((len(x), len(metrics)), dtype=bool) if x.present is None else x.present.numpy()
+    return Sample(tables, present, counts, variances)
+
+
+def spread(distances: Floats, counts: Floats) -> float:
+    """Half the mean distance between two objects, without those that are absurdly far from the others."""
+    if not counts.any():
+        return 0.0
+    each = distances @ counts / counts.sum()
+    usual = float(np.median(each[counts > 0]))
+    kept = counts * (each <= ABSURD * usual if usual > 0 else 1.0)
+    return float(kept @ distances @ kept / (2.0 * kept.sum() ** 2))

@@ -1,0 +1,569 @@
+"""Several distances at once, for objects that have several views."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Unpack
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm._checks import check_choice, check_number
+from softecm._warnings import ViewWarning
+from softecm.distances.agreement import weights_by
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums
+from softecm.distances.capabilities import (
+    barycenters_of,
+    fitted_metric,
+    paired_gradients_of,
+    sums_of,
+    tensor_of,
+    with_sums_of,
+)
+from softecm.distances.listing import SEMI_METRICS
+from softecm.distances.optional import RoundCost, RunCost
+from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
+from softecm.distances.view_units import WEIGHTS, relative, sampled, without_constant
+from softecm.distances.weighing import ALL, CLUSTER, ENTROPY, PRODUCT, SET, SUM, Weighing
+from softecm.spaces.views import EncodedViews, Views, joined, split_views
+
+SCALINGS = ("spread", "none")
+EQUAL, AGREEMENT = "equal", "agreement"
+LEARNED = {"learned": PRODUCT, SUM: SUM, PRODUCT: PRODUCT, ENTROPY: ENTROPY}
+RULES = (EQUAL, AGREEMENT, *LEARNED)
+TAKEN_OVER = 0.9  # of all weight: a view with more has taken over
+LITTLE = 0.15  # of the most that two views share
+FOLLOWED = 0.5  # part of a view's spread that lies between groups, from which these are the view's
+NEXT_TO_NOTHING = 0.1  # of an equal share: a view that counts for less hardly counts
+
+ViewWeights = str | Mapping[str, float] | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Combined(SemiMetric):
+    r"""Several distances at once: a table, series and an embedding of the same objects, each with its own semi-metric.
+
+    .. math:: d(x, v) = \sum_l \omega_l \frac{G}{T_l}\, d_l(x^{(l)}, v^{(l)}), \qquad \sum_l \omega_l = 1
+
+    where :math:`T_l` is half the mean distance between two objects in view :math:`l` (for squared distances their mean
+    distance to the barycentre) and :math:`G` the geometric mean of all :math:`T_l`: every view counts alike, whatever its
+    unit, unless ``weights`` say otherwise. A prototype has a point in every view, and barycentres are found view by view.
+
+    An object that lacks a view is compared in those it has: their weights are divided by their sum, so that its distance is
+    the mean over them. A view that is the same for all objects says nothing and has no weight.
+
+    Parameters
+    ----------
+    metrics : dict of names to SemiMetric, or to names of registered ones
+        One for each view, at least one.
+    weights : "equal", "agreement", or a dict of names or one number a view, default="equal"
+        The weights :math:`\omega_l`, not negative; only their ratios count. "agreement": a view counts for what it has in
+        common with the others (the leading eigenvector of the bias-corrected distance correlations between views), so
+        that noise, and a column of coin tosses, count for nothing. Two views always count alike; views that copy each
+        other outvote the rest. "product" (or "learned"), "sum", "entropy": found with the clusters, for SoftECM, by a
+        step of their own in every round (:mod:`softecm.distances.weighing`). These favour the view that is easiest to
+        fit, right or wrong: coin tosses win. A view that takes over is warned of.
+    scaling : {"spread", "none"}, default="spread"
+        "none" leaves the factors :math:`G / T_l` out: distances count in their own units.
+    weights_of : {"all", "cluster", "set"}, default="all"
+        Whether weights that are found with the clusters are the same for all of them, each cluster's own (a set has the
+        mean of its clusters'), or each set's own.
+    exponent : float, default=2.0
+        Of the rule "sum", greater than 1: nearer to 1, one view takes all; larger, weights are more equal.
+    temperature : float, default=0.1
+        Of the rule "entropy", greater than 0: smaller, one view takes all. In parts of the mean total spread of a view.
+
+    Notes
+    -----
+    ``X`` is a dict from the views' names to their data, or a data frame in which a view is the column of its name (which
+    may hold arrays) and one view has all other columns. For an object that lacks a view put None, or a row of NaN, there.
+    ``prototypes_`` is a dict of views, too, and ``explain`` says what each view adds to each distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softecm import SoftECM
+    >>> rng = np.random.default_rng(0)
+    >>> group = np.repeat([0, 1, 2], 20)
+    >>> views = {
+    ...     "vitals": rng.normal(size=(60, 8, 1)) + 4 * (group == 0)[:, None, None],
+    ...     "note": rng.normal(size=(60, 2)) + 6 * (group == 2)[:, None],
+    ... }
+    >>> metric = Combined({"vitals": "series-euclidean", "note": "sqeuclidean"})
+    >>> model = SoftECM(3, metric=metric, random_state=0).fit(views)
+    >>> np.bincount(model.labels_).tolist(), model.prototypes_["vitals"].shape[1:]
+    ([20, 20, 20], (8, 1))
+    """
+
+    metrics: Mapping[str, SemiMetric]
+    weights: ViewWeights = EQUAL
+    scaling: str = "spread"
+    weights_of: str = ALL
+    exponent: float = 2.0
+    temperature: float = 0.1
+    shares: tuple[float, ...] = field(default=(), repr=False)  # the weights, once they are known; they add up to 1
+    spreads: tuple[float, ...] = field(
+        default=(), repr=False
+    )  # half the mean distance between two objects in each view
+    bends: tuple[float, ...] = field(default=(), repr=False)  # about what curvature each view's distance has
+    common: tuple[float, ...] = field(default=(), repr=False)  # the most that each view shares with another, 0 to 1
+    shapes: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # of a prototype in each view
+    by_set: Tensor | None = field(default=None, repr=False)  # (f, views), where each set has weights of its own
+    name = "combined"
+    space = Views
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metrics", checked_metrics(self.metrics))
+        check_choice("scaling", self.scaling, SCALINGS, "'spread' makes views of different units count alike.")
+        check_choice("weights_of", self.weights_of, (ALL, CLUSTER, SET), "'all' finds one weight a view.")
+        check_number("exponent", self.exponent, above=1, hint="2 is usual: nearer to 1, one view takes all.")
+        check_number("temperature", self.temperature, above=0, hint="0.1 is usual: smaller, one view takes all.")
+        if isinstance(self.weights, str):
+            check_choice("weights", self.weights, RULES, WEIGHTS)
+        else:
+            relative(self.weights, list(self.metrics))
+
+    @property
+    def parts(self) -> tuple[SemiMetric, ...]:
+        """The views' metrics, in their order."""
+        return tuple(self.metrics.values())
+
+    @property
+    def alone(self) -> SemiMetric | None:
+        """The only view's metric; None where there are several."""
+        return self.parts[0] if len(self.parts) == 1 else None
+
+    @property
+    def degree(self) -> float:  # type: ignore[override]
+        """The highest of the parts'."""
+        return max(part.degree for part in self.parts)
+
+    @property
+    def gpu(self) -> bool:  # type: ignore[override]
+        """Where all parts have code for it."""
+        return all(part.gpu for part in self.parts)
+
+    @property
+    def single(self) -> bool:  # type: ignore[override]
+        """Of one view alone."""
+        return self.alone is not None and self.alone.single
+
+    @property
+    def units(self) -> list[float]:
+        """What each view's distances are divided by."""
+        known = [math.log(size) for size in self.spreads if size > 0]
+        middle = math.exp(math.fsum(known) / len(known)) if known else 1.0
+        return [size / middle if self.scaling == "spread" and size > 0 else 1.0 for size in self.spreads]
+
+    @property
+    def weighing(self) -> Weighing | None:
+        """How the weights are found with the clusters; None where they are known before."""
+        if not isinstance(self.weights, str) or self.weights not in LEARNED or self.alone is not None:
+            return None
+        return Weighing(LEARNED[self.weights], self.weights_of, float(self.exponent), float(self.temperature))
+
+    @property
+    def factors(self) -> list[float]:
+        """What each view's distances are multiplied by."""
+        if not self.shares:
+            raise ValueError("metric Combined needs data before use: fit an estimator with it.")
+        return [share / unit for share, unit in zip(self.shares, self.units, strict=True)]
+
+    def factor(self, view: int, d: Tensor) -> float | Tensor:
+        """What distances (n, k) of a view to the prototypes of the first k sets are multiplied by."""
+        if self.by_set is None:
+            return self.factors[view]
+        return self.by_set[: d.shape[1], view].to(d) / self.units[view]
+
+    @property
+    def view_weights(self) -> dict[str, float | NDArray[np.float64]]:
+        """The weight of each view, after scaling; they add up to 1. Where each set has its own, one a set."""
+        if self.by_set is None:
+            return dict(zip(self.metrics, self.shares, strict=True))
+        parts = self.by_set / self.by_set.sum(1, keepdim=True)
+        return {name: parts[:, j].double().numpy() for j, name in enumerate(self.metrics)}
+
+    def make_space(self) -> Views:
+        """The views' spaces, by name."""
+        return Views(tuple(self.metrics), tuple(part.make_space() for part in self.parts))
+
+    @property
+    def closed_form(self) -> ClosedForm | None:
+        """View by view, where the parts have one."""
+        if self.alone is not None:
+            return self.alone.closed_form
+        return ViewMeans(self) if self.by_set is None else None
+
+    @property
+    def compiled(self) -> CompiledPasses | None:
+        """Derivatives between prototypes; of one view alone, all it has."""
+        if self.alone is not None:
+            return self.alone.compiled
+        return ViewPasses(self) if self.by_set is None else None
+
+    @property
+    def learner(self) -> ViewLearner:
+        """Units, and what the parts learn."""
+        return ViewLearner(self)
+
+    def cost_of_distance(self, shape: Sequence[int]) -> float:
+        """The sum of the parts'."""
+        shapes = self.shapes or (shape,) * len(self.parts)
+        return sum(part.cost_of_distance(own) for part, own in zip(self.parts, shapes, strict=True))
+
+    def views_of(self, x: EncodedViews | Tensor) -> tuple[Sequence[Any], Tensor | None]:
+        """Objects or prototypes view by view, and which of them have each view."""
+        return (split_views(x, self.shapes), None) if isinstance(x, Tensor) else (x.parts, x.present)
+
+    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+        """Weighted sums of the views' distances."""
+        if self.alone is not None:
+            return self.alone.pairwise(x, v)
+        parts, present = self.views_of(x)
+        each = [
+            part.pairwise(own, at) for part, own, at in zip(self.parts, parts, split_views(v, self.shapes), strict=True)
+        ]
+        return self.summed(each, present)
+
+    def summed(self, each: Sequence[Tensor], present: Tensor | None) -> Tensor:
+        """Distances (n, k) of all views as one; of those an object has."""
+        counts = self.counts(present, each[0])
+        parts = [d * self.factor(j, d) for j, d in enumerate(each)]
+        if counts is not None:
+            parts = [part * counts[:, j : j + 1] for j, part in enumerate(parts)]
+        return functools.reduce(torch.add, parts)
+
+    def counts(self, present: Tensor | None, like: Tensor) -> Tensor | None:
+        """By what each object's views are multiplied (n, views): 0, or one over the weight of those it has."""
+        if present is None:
+            return None
+        shares = torch.tensor(self.shares, dtype=like.dtype, device=like.device)
+        there = present.to(like.dtype)
+        return there / (there @ shares).clamp_min(torch.finfo(like.dtype).tiny)[:, None]
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """Weighted sums of the views' distances between matching rows."""
+        if self.alone is not None:
+            return self.alone.paired(a, b)
+        ends = zip(self.parts, split_views(a, self.shapes), split_views(b, self.shapes), strict=True)
+        return self.summed([part.paired(p, q)[:, None] for part, p, q in ends], None)[:, 0]
+
+    def terms(self, x: Any, v: Tensor) -> Tensor | None:
+        """What each view adds; of one view alone, what each of its attributes adds."""
+        if self.alone is not None:
+            return self.alone.terms(x, v)
+        parts, present = self.views_of(x)
+        pairs = zip(self.parts, parts, split_views(v, self.shapes), strict=True)
+        tables = [part.pairwise(own, at) for part, own, at in pairs]
+        each = torch.stack([d * self.factor(view, d) for view, d in enumerate(tables)], -1)
+        counts = self.counts(present, each)
+        return each if counts is None else each * counts[:, None]
+
+    def doubts(self, x: Any, clusters: Tensor) -> Sequence[str]:
+        """Groups that follow a view which has nothing in common with the others."""
+        if self.alone is not None:
+            return ()
+        parts, present = self.views_of(x)
+        each = [
+            part.pairwise(own, at)
+            for part, own, at in zip(self.parts, parts, split_views(clusters, self.shapes), strict=True)
+        ]
+        nearest = self.summed(each, present).argmin(1, keepdim=True)
+        said = []
+        if self.weighing is not None and max(self.shares) > TAKEN_OVER:
+            first, share = max(zip(self.metrics, self.shares, strict=True), key=lambda pair: pair[1])
+            said.append(
+                f"{first!r} has taken over, with {share:.0%} of the weight: it is the easiest to fit, which does not mean "
+                "that it is right. Leave it out, or use weights='equal' or 'agreement'."
+            )
+        for j, (name, table) in enumerate(zip(self.metrics, each, strict=True)):
+            own = table.gather(1, nearest)[:, 0]
+            inside = float((own if present is None else own[present[:, j]]).mean())
+            stranger = self.common[j] <= LITTLE * max(self.common)
+            if self.shares[j] > 0 and stranger and inside < (1.0 - FOLLOWED) * self.spreads[j]:
+                said.append(
+                    f"the groups follow {name!r}, which has little in common with the other views: one with few different "
+                    "values is easily followed. Leave it out, give it a smaller weight, or try weights='agreement'."
+                )
+        return said
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, ViewWarning, stacklevel=2)
+
+
+def checked_metrics(given: object) -> dict[str, SemiMetric]:
+    """The parts of a combined metric, by name."""
+    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) and name for name in given):
+        raise ValueError(
+            f"metrics must be a dict with a metric for each view's name; got {given!r}. Write "
+            "Combined({'vitals': SoftDTW(), 'patient': Mixed()})."
+        )
+    found = {}
+    for name, part in given.items():
+        metric = SEMI_METRICS[part]() if isinstance(part, str) and part in SEMI_METRICS else part
+        if not isinstance(metric, SemiMetric) or isinstance(metric, Combined):
+            raise ValueError(
+                f"view {name!r} must have a registered name or a SemiMetric that is not Combined; got {part!r}. A torch "
+                "function becomes one with softecm.distances.FunctionMetric."
+            )
+        if metric.discrete:
+            raise ValueError(
+                f"view {name!r} must have prototypes of its own; got {metric.name!r}, whose prototypes are objects. Add up "
+                "the matrices, each divided by its mean, and use metric='precomputed' on the sum."
+            )
+        found[name] = metric
+    return found
+
+
+@dataclass(frozen=True)
+class ViewMeans(ClosedForm):
+    """The closed forms of all views, side by side."""
+
+    metric: Combined
+
+    @property
+    def quadratic(self) -> bool:  # type: ignore[override]
+        """Where barycentres are means in every view."""
+        return all(part.is_quadratic for part in self.metric.parts)
+
+    def sums(self, x: EncodedViews | Tensor, v: Tensor, weights: Tensor) -> Sums:
+        """Those of all views in a row."""
+        return self.with_sums(x, v)[1](weights)
+
+    def with_sums(self, x: EncodedViews | Tensor, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]]:
+        """Distances of all views, and their sums for weights known later."""
+        parts, present = self.metric.views_of(x)
+        views = zip(self.metric.parts, parts, split_views(v, self.metric.shapes), self.metric.bends, strict=True)
+        found = [measured(part, own, at, bend) for part, own, at, bend in views]
+
+        def sums(weights: Tensor) -> Sums:
+            each = [later(counted) for (_, later), counted in zip(found, self._weights(x, weights), strict=True)]
+            return self._joined(each, v, whole=present is None)
+
+        return self.metric.summed([d for d, _ in found], present), sums
+
+    def _weights(self, x: EncodedViews | Tensor, weights: Tensor) -> list[Tensor]:
+        """Weights (n, k) as each view feels them."""
+        present = None if isinstance(x, Tensor) else x.present
+        counts = self.metric.counts(present, weights)
+        if counts is None:
+            return [weights] * len(self.metric.parts)
+        return [weights * counts[:, j : j + 1] for j in range(counts.shape[1])]
+
+    def _joined(self, found: Sequence[Sums], v: Tensor, *, whole: bool) -> Sums:
+        """The quadratics of all views as one; where barycentres are means, factors are the tensor's affair."""
+        factors = [1.0] * len(found) if self.quadratic else self.metric.factors
+        places = split_views(v, self.metric.shapes)
+        moment = joined([factor * sums.moment for factor, sums in zip(factors, found, strict=True)])
+        if whole and self.quadratic and all(sums.curvature[0].numel() == 1 for sums in found):
+            curvature = found[0].curvature.flatten(1)  # the sum of weights, the same in every view
+        else:
+            each = zip(factors, found, places, strict=True)
+            curvature = joined([(factor * sums.curvature).expand_as(at) for factor, sums, at in each])
+        if all(sums.gradient is None for sums in found):
+            return Sums(curvature, moment)
+        slopes = zip(self.metric.parts, self.metric.factors, found, places, strict=True)
+        return Sums(curvature, moment, joined([factor * slope_of(part, sums, at) for part, factor, sums, at in slopes]))
+
+    def tensor(self, u: Tensor) -> Tensor:
+        """Each view's own matrix."""
+        parts = [tensor_of(part, own) for part, own in zip(self.metric.parts, self._split(u), strict=True)]
+        if self.quadratic:
+            parts = [factor * part for factor, part in zip(self.metric.factors, parts, strict=True)]
+        return self._rejoined(parts, u)
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
+        """Each view's own."""
+        found = [
+            barycenters_of(part, own, weights) for part, own in zip(self.metric.parts, self._split(x), strict=True)
+        ]
+        known = [part for part in found if part is not None]
+        return None if len(known) < len(found) else self._rejoined(known, x)
+
+    def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
+        """Where every view is squared, so is their sum."""
+        forms = [part.closed_form for part in self.metric.parts]
+        return forms[0].mixed(distances, between, weights) if self.quadratic and forms[0] is not None else None
+
+    def _split(self, u: Tensor) -> list[Tensor]:
+        return split_views(u, self.metric.shapes)
+
+    @staticmethod
+    def _rejoined(parts: Sequence[Tensor], like: Tensor) -> Tensor:
+        """Views of tensors with any leading dimensions (..., *shape) in a row (..., width)."""
+        lead = like.ndim - 1
+        return torch.cat([part.flatten(lead) for part in parts], -1)
+
+
+@dataclass(frozen=True)
+class ViewPasses(CompiledPasses):
+    """The vectors' passes where all views are squared differences; elsewhere what the views' own add up to."""
+
+    metric: Combined
+
+    def round(
+        self, x: EncodedViews | Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]
+    ) -> FusedRound | None:
+        """The vectors' pass over all views in a row."""
+        rows = self._rows(x)
+        if rows is None:
+            return None
+        by = self._roots(v)
+        found = fused_vectors(rows, v * by, None if previous is None else previous * by, **cost)
+        return None if found is None else found._replace(moment=found.moment / by)
+
+    def masses(self, x: EncodedViews | Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
+        """The vectors' pass over all views in a row."""
+        rows = self._rows(x)
+        return None if rows is None else fused_vector_masses(rows, v * self._roots(v), **cost)
+
+    def nearest(self, x: EncodedViews | Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
+        """The vectors' pass over all views in a row."""
+        rows = self._rows(x)
+        return None if rows is None else VectorPasses().nearest(rows, v * self._roots(v))
+
+    def _rows(self, x: EncodedViews | Tensor) -> Tensor | None:
+        """All views as rows of numbers (n, width) whose squared differences are the distances; made once."""
+        parts, present = self.metric.views_of(x)
+        if present is not None or not min(self.metric.shares) > 0:
+            return None
+        key = ("rows of all views", tuple(self.metric.factors))
+        if isinstance(x, EncodedViews) and key in x.known:
+            return x.known[key]
+        found = []
+        for part, own, shape in zip(self.metric.parts, parts, self.metric.shapes, strict=True):
+            rows = None if part.closed_form is None else part.closed_form.points(own, shape)
+            if rows is None:
+                return None
+            found.append(rows.flatten(1))
+        whole = torch.cat(found, 1)
+        whole = (whole * self._roots(whole)).contiguous()
+        if isinstance(x, EncodedViews):
+            x.known[key] = whole
+        return whole
+
+    def _roots(self, like: Tensor) -> Tensor:
+        """The root of each coordinate's factor (width,)."""
+        pairs = zip(self.metric.factors, self.metric.shapes, strict=True)
+        return torch.cat([like.new_full((math.prod(shape),), math.sqrt(factor)) for factor, shape in pairs])
+
+    def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Distances of matching rows and their derivatives, view by view."""
+        shapes, total, slopes = self.metric.shapes, a.new_zeros(len(a)), []
+        ends = zip(self.metric.parts, self.metric.factors, split_views(a, shapes), split_views(b, shapes), strict=True)
+        for part, factor, p, q in ends:
+            d, in_p, in_q = paired_gradients_of(part, p, q) or _differentiated(part, p, q)
+            total = total + factor * d
+            slopes.append((factor * in_p, factor * in_q))
+        return total, joined([in_p for in_p, _ in slopes]), joined([in_q for _, in_q in slopes])
+
+
+def _differentiated(part: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Distances of matching rows, floored at 0, and their derivatives from a graph."""
+    ends = a.detach().requires_grad_(), b.detach().requires_grad_()
+    with torch.enable_grad():
+        d = part.paired(*ends).clamp_min(0.0)
+    in_a, in_b = torch.autograd.grad(d, ends, torch.ones_like(d))
+    return d.detach(), in_a, in_b
+
+
+def measured(part: SemiMetric, x: Any, v: Tensor, bend: float) -> tuple[Tensor, Callable[[Tensor], Sums]]:
+    """Distances (n, k) of one view, and its sums for weights (n, k) known later.
+
+    Where a metric knows no bound, the gradient, and the curvature ``bend`` of an object.
+    """
+    both = with_sums_of(part, x, v)
+    if both is not None:
+        return both
+    form = part.closed_form
+    if form is not None and type(form).sums is not ClosedForm.sums:
+        with torch.no_grad():
+            return part.pairwise(x, v), partial(_sums, part, x, v)
+    leaf = v.detach().requires_grad_()
+    with torch.enable_grad():
+        distances = part.pairwise(x, leaf)
+
+    def later(weights: Tensor) -> Sums:
+        (slope,) = torch.autograd.grad(distances, leaf, weights)
+        curvature = bend * weights.sum(0).reshape(-1, *(1,) * (v.ndim - 1))
+        return Sums(curvature, curvature * v - 0.5 * slope, slope)
+
+    return distances.detach(), later
+
+
+def _sums(part: SemiMetric, x: Any, v: Tensor, weights: Tensor) -> Sums:
+    sums = sums_of(part, x, v, weights)
+    assert sums is not None
+    return sums
+
+
+def slope_of(part: SemiMetric, sums: Sums, v: Tensor) -> Tensor:
+    """The gradient that a view's sums stand for."""
+    return 2.0 * tensor_of(part, sums.curvature * v - sums.moment) if sums.gradient is None else sums.gradient
+
+
+@dataclass(frozen=True)
+class ViewLearner(Learner):
+    """The views' units, and what their metrics learn."""
+
+    metric: Combined
+
+    def fitted(self, x: Any, weights: Tensor | None) -> Combined:
+        """Every view on the objects that have it, then what makes their distances comparable."""
+        metric, names = self.metric, list(self.metric.metrics)
+        if metric.alone is not None:
+            only = {name: fitted_metric(part, x, weights) for name, part in metric.metrics.items()}
+            return replace(
+                metric, metrics=only, shares=(1.0,), spreads=(1.0,), bends=(1.0,), common=(1.0,), shapes=((),)
+            )
+        parts = [self._part(j, x, weights) for j in range(len(metric.parts))]
+        found = replace(metric, metrics=dict(zip(metric.metrics, parts, strict=True)), shapes=_shapes(x.space))
+        if metric.shares:
+            return found
+        sample = sampled(parts, x, weights)
+        common, spreads = sample.common, sample.spreads
+        if metric.weights == AGREEMENT:
+            shares = self._agreed(common)
+        else:
+            shares = (
+                [1.0 / len(parts)] * len(parts) if isinstance(metric.weights, str) else relative(metric.weights, names)
+            )
+        shares = without_constant(names, spreads, shares)
+        most = tuple(common.max(1).tolist())
+        found = replace(found, spreads=tuple(spreads), bends=tuple(sample.bends), common=most)
+        return replace(found, shares=tuple(shares))
+
+    def _agreed(self, common: NDArray[np.float64]) -> list[float]:
+        """Weights by what views have in common; which of them hardly count is said."""
+        shares: list[float] = weights_by(common).tolist()
+        unheard = [
+            name
+            for name, share in zip(self.metric.metrics, shares, strict=True)
+            if share < NEXT_TO_NOTHING / len(shares)
+        ]
+        if not common.any():
+            _warn("the views have nothing in common: nothing says which of them is right, so all count alike.")
+        elif unheard:
+            _warn(
+                f"views that have next to nothing in common with the others hardly count: {', '.join(map(repr, unheard))}; "
+                "view_weights_ says how much. Give weights as numbers if they should."
+            )
+        return shares
+
+    def _part(self, j: int, x: EncodedViews, weights: Tensor | None) -> SemiMetric:
+        part, own, rows = self.metric.parts[j], x.parts[j], x.having(j)
+        if len(rows) < len(x):
+            part = fitted_metric(part, own[rows], None if weights is None else weights[rows])
+        return fitted_metric(part, own, weights)
+
+
+def _shapes(space: Views) -> tuple[tuple[int, ...], ...]:
+    return tuple(part.shape for part in space.spaces)

@@ -1,0 +1,398 @@
+r"""Soft-ECM over several views whose weights are found with the clusters.
+
+.. math::
+    J = \sum_{iA} |A|^\alpha m_i(A)^\beta \sum_l u_{Al}\, d_l(x_i, v_A)
+      + \lambda \sum_A \sum_{k \in A} \sum_l u_{Al}\, d_l(v_k, v_A)
+      + \delta^2 \sum_i m_i(\emptyset)^\beta \sum_l \bar u_l + \text{what the weights cost}
+
+where :math:`u` are the effective weights and :math:`\bar u` their mean over clusters. The empty set is priced inside the
+weights: for an object that lacks a view both sides leave it out, and every step stays exact. A round is weights, then
+prototypes view by view, then masses; each lowers J. Views whose barycentres are means take the exact step; the others go
+downhill, no further than lowers the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from softecm._batch import Batch, along
+from softecm.distances.base import SemiMetric
+from softecm.distances.capabilities import tensor_of
+from softecm.distances.views import Combined, measured, slope_of
+from softecm.distances.weighing import CLUSTER, SET, Weighing
+from softecm.objective import MassCost, blocks, check_distances, set_members, share
+from softecm.objective.problem import solved, with_sets
+from softecm.objective.relaxations import Gap, Penalty, Relaxation, arms_of, set_barycenters
+from softecm.spaces.views import EncodedViews, joined, split_views
+
+BACKTRACKS = 30
+ROUNDING = 1e-12  # of the objective
+POLYAK = (
+    0.25  # of the step that would bring a cost to zero where its slope holds: the first try of a view without a bound
+)
+
+
+@dataclass(frozen=True)
+class ViewsState(Batch):
+    """A batch of runs between two rounds."""
+
+    free: Tensor  # (runs, q, width)
+    prototypes: Tensor  # (runs, f, width)
+    weights: Tensor  # (runs, rows, views)
+    shares: Tensor  # (runs, f, views), what distances are multiplied by
+    dispersions: Tensor  # (runs, f, views), of objects and of prototypes about their sets'
+    empty: Tensor  # (runs, views), raised masses of the empty set of the objects that have a view
+    curvature: Tensor  # (runs, f, width)
+    moment: Tensor  # (runs, f, width), in the place of the gradient where a view has no exact step
+    masses: Tensor  # (runs, n, f + 1)
+    objective: Tensor
+    constraint: Tensor
+    change: Tensor
+
+    @property
+    def found(self) -> Mapping[str, Tensor]:
+        """The weights."""
+        return {"view_weights": self.shares}
+
+    def kept(self) -> dict[str, Tensor]:
+        """Prototypes and weights: everything follows from them."""
+        return {"state.free": self.free, "state.weights": self.weights}
+
+
+@dataclass(frozen=True)
+class ViewsProblem:
+    """The problem of a batch of runs; ``metric`` has been fitted, its own weights are the first ones."""
+
+    metric: Combined
+    weighing: Weighing
+    x: EncodedViews
+    cost: MassCost
+    relaxation: Relaxation
+    tol: float
+    deltas: Tensor | None = (
+        None  # (views,), by what delta^2 is multiplied in each; None: delta^2 stands outside the weights
+    )
+    rises: ClassVar[str] = "refused"
+
+    @property
+    def exact(self) -> bool:
+        """Whether all views have an exact step."""
+        return all(part.is_quadratic for part in self.metric.parts)
+
+    @property
+    def patience(self) -> int:
+        """Steps that are not exact may be short by chance."""
+        return 1 if self.exact else 2
+
+    @property
+    def races(self) -> bool:
+        """Rounds with an exact step cost next to nothing."""
+        return not self.exact
+
+    @property
+    def rows(self) -> int:
+        """How many rows of weights there are."""
+        focal = self.relaxation.focal
+        return {CLUSTER: focal.n_clusters, SET: len(focal)}.get(self.weighing.of, 1)
+
+    @property
+    def totals(self) -> Tensor:
+        """The total spread (views,) of the objects in each view, in the unit of the distances."""
+        weight = float(len(self.x)) if self.cost.weights is None else float(self.cost.weights.sum())
+        each = [weight * size / unit for size, unit in zip(self.metric.spreads, self.metric.units, strict=True)]
+        return self.cost.beta.new_tensor(each)
+
+    @property
+    def temperature(self) -> float:
+        """That of the rule "entropy"."""
+        return self.weighing.temperature * float(self.totals.mean())
+
+    # ---------------------------------------------------------------- weights
+
+    def effective(self, weights: Tensor) -> Tensor:
+        """What distances are multiplied by (runs, f, views), from weights (runs, rows, views)."""
+        raised = self.weighing.effective(weights)
+        if self.weighing.of == CLUSTER:
+            return torch.einsum("fc,rcl->rfl", self.relaxation.means().to(raised), raised)
+        return raised.expand(-1, len(self.relaxation.focal), -1)
+
+    def inside(self, weights: Tensor) -> Tensor:
+        """The price of the empty set in each view (runs, views)."""
+        if self.deltas is None:
+            return weights.new_zeros(len(weights), weights.shape[-1])
+        mean = self.weighing.effective(weights).mean(1).clamp_min(torch.finfo(weights.dtype).tiny)
+        return self.cost.delta2[:, None] * self.deltas * mean
+
+    def weighed(self, state: ViewsState) -> Tensor:
+        """The best weights (runs, rows, views) for a state's masses and prototypes."""
+        fixed = self.weighing.regular * self.totals
+        if self.deltas is not None:
+            there = torch.isfinite(self.cost.delta2)
+            fixed = fixed + torch.where(there, self.cost.delta2, 0.0)[:, None] * self.deltas * state.empty
+        each = state.dispersions.sum(1, keepdim=True)
+        if self.weighing.of == CLUSTER:
+            each = torch.einsum("fc,rfl->rcl", self.relaxation.means().to(each), state.dispersions)
+        elif self.weighing.of == SET:
+            each = state.dispersions
+        return self.weighing.best(each + fixed.reshape(-1, 1, fixed.shape[-1]) / self.rows, self.temperature)
+
+    def at_weights(self, state: ViewsState, weights: Tensor) -> Tensor:
+        """The objective (runs,) with a state's masses and prototypes and other weights."""
+        return state.objective - self._of_weights(state, state.weights) + self._of_weights(state, weights)
+
+    def _of_weights(self, state: ViewsState, weights: Tensor) -> Tensor:
+        """What of the objective depends on the weights."""
+        empty = torch.where(state.empty > 0, self.inside(weights) * state.empty, 0.0)
+        return (self.effective(weights) * state.dispersions).sum((1, 2)) + empty.sum(1) + self._regular(weights)
+
+    def _regular(self, weights: Tensor) -> Tensor:
+        mean = self.weighing.effective(weights).mean(1)
+        return self.weighing.regular * (mean * self.totals).sum(1) + self.weighing.price(weights, self.temperature)
+
+    # ---------------------------------------------------------------- the loop
+
+    def begin(self, start: Tensor) -> ViewsState:
+        """From the clusters' starts (runs, c, width), or all of them, with equal weights."""
+        free = with_sets(self.metric, self.relaxation.focal, start, self.relaxation.n_free)
+        weights = self.weighing.begin(self.rows, len(self.metric.parts), start).expand(len(start), -1, -1)
+        return self.at(free, weights.contiguous(), None)
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> ViewsState:
+        """Everything follows from prototypes and weights."""
+        return self.at(kept["state.free"], kept["state.weights"], None)
+
+    def step(self, state: ViewsState) -> ViewsState:
+        """Weights, prototypes (eq. 8), masses (eq. 7)."""
+        weights = self.weighed(state)
+        moved = self._moved(state, self.effective(weights))
+        new = self.at(moved, weights, state)
+        if self.exact:
+            return new
+        most = self.at_weights(state, weights) * (1.0 + ROUNDING)
+        reach = torch.ones_like(most)
+        for _ in range(BACKTRACKS):
+            worse = ~(new.objective <= most)
+            if not bool(worse.any()):
+                return new
+            reach = torch.where(worse, 0.4 * reach, reach)
+            nearer = state.free + along(reach, moved) * (moved - state.free)
+            new = new.merged(self.at(nearer, weights, state), worse)
+        return new.merged(self.at(state.free, weights, state), ~(new.objective <= most))
+
+    def select(self, runs: Tensor) -> ViewsProblem:
+        """The same for some of the runs."""
+        return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs))
+
+    # ---------------------------------------------------------------- masses
+
+    def at(self, free: Tensor, weights: Tensor, before: ViewsState | None) -> ViewsState:
+        """Masses and objective for given prototypes and weights."""
+        with torch.no_grad():
+            prototypes = self.relaxation.expand(free)
+            shares = self.effective(weights)
+            seen = self._seen(prototypes, shares, self.inside(weights))
+            ties = self._ties(prototypes)
+        constraint = (shares * ties).sum((1, 2))
+        objective = seen.cost + constraint + self._regular(weights)
+        change = torch.full_like(objective, torch.inf)
+        if before is not None:
+            change = (seen.masses - before.masses).abs().amax((1, 2))
+        dispersions = seen.dispersions + ties
+        sums = seen.curvature, seen.moment
+        return ViewsState(
+            free,
+            prototypes,
+            weights,
+            shares,
+            dispersions,
+            seen.empty,
+            *sums,
+            seen.masses,
+            objective,
+            constraint,
+            change,
+        )
+
+    def _seen(self, prototypes: Tensor, shares: Tensor, inside: Tensor) -> _Seen:
+        """One pass over the objects, block by block."""
+        flat = prototypes.flatten(0, 1)
+        seen = [self._seen_block(rows, flat, prototypes, shares, inside) for rows in blocks(self.x, flat)]
+        total = seen[0]
+        for part in seen[1:]:
+            total = total.plus(part)
+        return total
+
+    def _seen_block(self, rows: slice, flat: Tensor, prototypes: Tensor, shares: Tensor, inside: Tensor) -> _Seen:
+        block, (runs, f) = self.x[rows], prototypes.shape[:2]
+        counts = flat.new_ones(len(block)) if self.cost.weights is None else self.cost.weights[rows]
+        places = split_views(flat, self.metric.shapes)
+        views = zip(self.metric.parts, block.parts, places, self.metric.bends, strict=True)
+        found_in = [measured(part, own, at, bend) for part, own, at, bend in views]
+        for distances, _ in found_in:
+            check_distances(self.metric, distances, len(block), runs * f, rows.start)
+        there = flat.new_ones(len(block), len(places)) if block.present is None else block.present.to(flat)
+        units = flat.new_tensor(self.metric.units)
+        each = torch.stack([d.clamp_min(0.0) for d, _ in found_in], -1).reshape(-1, runs, f, len(places))
+        each = each * (there / units)[:, None, None]
+        price = self.cost.delta2 if self.deltas is None else self._empty_price(there, inside)
+        found = share((each * shares).sum(-1), self.cost.factors, self.cost.beta, price)
+        held = found.weights * counts[:, None, None]
+        empty = counts[:, None] * found.masses[..., 0] ** self.cost.beta
+        sums = []
+        for view, (part, at, (_, later)) in enumerate(zip(self.metric.parts, places, found_in, strict=True)):
+            own = later((held * (there[:, view] / units[view])[:, None, None]).flatten(1))
+            sums.append(own if part.is_quadratic else own._replace(moment=slope_of(part, own, at)))
+        return _Seen(
+            (found.cost * counts[:, None]).sum(0),
+            torch.einsum("nrf,nrfl->rfl", held, each),
+            torch.einsum("nr,nl->rl", empty, there),
+            joined([s.curvature.expand_as(at) for s, at in zip(sums, places, strict=True)]).reshape(prototypes.shape),
+            joined([s.moment for s in sums]).reshape(prototypes.shape),
+            found.masses.transpose(0, 1),
+        )
+
+    @staticmethod
+    def _empty_price(there: Tensor, inside: Tensor) -> Tensor:
+        """What each object (n, runs) pays for the empty set: in the views it has."""
+        price = torch.where(there[:, None] > 0, inside, 0.0).sum(-1)
+        return price.clamp_min(torch.finfo(price.dtype).tiny)
+
+    # ---------------------------------------------------------------- prototypes
+
+    def _moved(self, state: ViewsState, shares: Tensor) -> Tensor:
+        """The free prototypes one step further, view by view, for new weights."""
+        shapes = self.metric.shapes
+        views = zip(
+            self.metric.parts,
+            split_views(state.free, shapes),
+            split_views(state.curvature, shapes),
+            split_views(state.moment, shapes),
+            self.metric.units,
+            strict=True,
+        )
+        moved = []
+        for view, (part, free, curvature, moment, unit) in enumerate(views):
+            own = along_sets(shares[..., view], moment)
+            if part.is_quadratic:
+                tie = self._tie_matrix(shares[..., view] / unit)
+                flat = (own * curvature).flatten(2), (own * moment).flatten(2), free.flatten(2)
+                means = self.relaxation.means() if self.relaxation.n_free < moment.shape[1] else None
+                moved.append(solved(*flat, means, tie).reshape(free.shape))
+            else:
+                slope = own * moment + self._tie_slope(part, free, shares[..., view] / unit)
+                moved.append(free - self._reach(slope, own * curvature, state, view) * slope)
+        return torch.cat([part.flatten(2) for part in moved], 2)
+
+    def _reach(self, slope: Tensor, curvature: Tensor, state: ViewsState, view: int) -> Tensor:
+        """How far to go against a slope: half over the curvature."""
+        folded = curvature + along_sets(self._tie_bound(state.shares[..., view] / self.metric.units[view]), slope)
+        least = 1e-9 * folded.flatten(1).amax(1).clamp_min(torch.finfo(slope.dtype).tiny * 1e9)
+        return 0.5 / torch.maximum(folded, along(least, folded))
+
+    def _tie_bound(self, shares: Tensor) -> Tensor:
+        """Curvature (runs, f) that the constraint adds: a cluster and its set move at once."""
+        clusters, sets = set_members(self.relaxation.focal, shares.device)
+        paid = 2.0 * self.relaxation.lam[:, None] * shares[:, sets]
+        return torch.zeros_like(shares).index_add(1, sets, paid).index_add(1, clusters, paid)
+
+    def _tie_matrix(self, shares: Tensor) -> Tensor:
+        """The constraint as a quadratic form (runs, f, f), each set's part times what its view counts there (runs, f)."""
+        kind, focal = type(self.relaxation), self.relaxation.focal
+        arms, prices = arms_of(kind, focal, shares.dtype, shares.device)
+        if not len(arms):
+            return shares.new_zeros(len(shares), len(focal), len(focal))
+        paid = self.relaxation.lam[:, None] * prices * shares[:, set_of_arms(arms, focal.n_clusters)]
+        return torch.einsum("af,ra,ag->rfg", arms, paid, arms)
+
+    def _ties(self, prototypes: Tensor) -> Tensor:
+        """What the constraint costs before weights, set by set and view by view (runs, f, views)."""
+        places = split_views(prototypes, self.metric.shapes)
+        each = [
+            self._tie(part, at) / unit
+            for part, at, unit in zip(self.metric.parts, places, self.metric.units, strict=True)
+        ]
+        return torch.stack(each, -1)
+
+    def _tie(self, part: SemiMetric, places: Tensor) -> Tensor:
+        """The same in one view (runs, f)."""
+        runs, f = places.shape[:2]
+        zero = places.new_zeros(runs, f)
+        clusters, sets = set_members(self.relaxation.focal, places.device)
+        if not len(sets) or not isinstance(self.relaxation, Penalty | Gap):
+            return zero
+        if part.is_quadratic:  # from differences, so that nothing cancels
+            arms, prices = arms_of(type(self.relaxation), self.relaxation.focal, places.dtype, places.device)
+            apart = torch.einsum("af,rf...->ra...", arms, places)
+            each = prices * (tensor_of(part, apart) * apart).flatten(2).sum(2)
+            sets = set_of_arms(arms, self.relaxation.focal.n_clusters)
+        else:
+            ends = places[:, clusters].flatten(0, 1), places[:, sets].flatten(0, 1)
+            each = part.paired(*ends).clamp_min(0.0).reshape(runs, -1)
+            if isinstance(self.relaxation, Gap):
+                each = each - self._least(part, places, clusters, sets)
+        cost = zero.index_add(1, sets, self.relaxation.lam[:, None] * each)
+        return cost.clamp_min(0.0)
+
+    def _least(self, part: SemiMetric, places: Tensor, clusters: Tensor, sets: Tensor) -> Tensor:
+        """Distances of clusters to the best prototypes of their sets (runs, members)."""
+        c = self.relaxation.focal.n_clusters
+        best = set_barycenters(part, self.relaxation.focal, places[:, :c].detach(), None).detach()
+        ends = places[:, clusters].flatten(0, 1), best[:, sets - c].flatten(0, 1)
+        return part.paired(*ends).reshape(len(places), -1)
+
+    def _tie_slope(self, part: SemiMetric, places: Tensor, shares: Tensor) -> Tensor:
+        """The derivative of the constraint's price in one view."""
+        leaf = places.detach().requires_grad_()
+        with torch.enable_grad():
+            cost = (shares * self._tie(part, leaf)).sum()
+        if not cost.requires_grad:
+            return torch.zeros_like(places)
+        (slope,) = torch.autograd.grad(cost, leaf)
+        return slope
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What one pass over some objects gives."""
+
+    cost: Tensor  # (runs,)
+    dispersions: Tensor  # (runs, f, views)
+    empty: Tensor  # (runs, views)
+    curvature: Tensor  # (runs, f, width)
+    moment: Tensor
+    masses: Tensor  # (runs, n, f + 1)
+
+    def plus(self, other: _Seen) -> _Seen:
+        """Two blocks together."""
+        return _Seen(
+            self.cost + other.cost,
+            self.dispersions + other.dispersions,
+            self.empty + other.empty,
+            self.curvature + other.curvature,
+            self.moment + other.moment,
+            torch.cat([self.masses, other.masses], 1),
+        )
+
+
+def along_sets(values: Tensor, like: Tensor) -> Tensor:
+    """One value a run and set (runs, f), shaped to multiply prototypes (runs, f, *shape) of one view."""
+    return values.reshape(*values.shape, *(1,) * (like.ndim - 2))
+
+
+def set_of_arms(arms: Tensor, n_clusters: int) -> Tensor:
+    """The set that each difference between prototypes belongs to."""
+    return arms[:, n_clusters:].abs().argmax(1) + n_clusters
+
+
+def shared_out(metric: Combined, shares: Tensor, of: str, n_clusters: int) -> Combined:
+    """The metric with the weights (f, views) that a run found: those of all sets, and their mean, which adds up to 1."""
+    rows = shares if of == SET else shares[:n_clusters]
+    mean = rows.double().mean(0)
+    total = float(mean.sum())
+    by_set = None if of not in (CLUSTER, SET) else (shares.double() / total).cpu()
+    return replace(metric, shares=tuple((mean / total).tolist()), by_set=by_set)

@@ -1,0 +1,397 @@
+"""Objects with several views: a table, series and an embedding of the same objects, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from softecm._text import place
+from softecm.spaces.base import Encoded, Space
+from softecm.spaces.sparse import is_sparse
+
+MIX = np.uint64(0x94D049BB133111EB)
+SHOWN = 5  # names in a message
+
+
+class View(BaseEstimator):
+    """Stands for the estimator while one view is checked: holds what scikit-learn wants to know of its columns."""
+
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class RawViews:
+    """The views of some objects as they came, checked; where an object lacks a view another's stands in for it."""
+
+    parts: tuple[Any, ...]
+    present: NDArray[np.bool_]  # (n, views)
+    checked: tuple[View, ...]
+
+    def __len__(self) -> int:
+        return len(self.present)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Objects and views."""
+        return self.present.shape
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedViews:
+    """Objects as the distances see them, view by view; cut into blocks like a tensor."""
+
+    parts: tuple[Encoded, ...]
+    present: Tensor | None  # (n, views) bool; None where every object has every view
+    middles: tuple[Tensor, ...]  # (1, *shape) a view: where an object without it starts; empty where none lacks one
+    space: Views
+    known: dict[Hashable, Tensor] = field(default_factory=dict)  # what a metric has made of the objects once
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def __getitem__(self, rows: slice | Tensor) -> EncodedViews:
+        present = None if self.present is None else self.present[rows]
+        known = {key: value[rows] for key, value in self.known.items()}
+        return replace(self, parts=tuple(part[rows] for part in self.parts), present=present, known=known)
+
+    def to(self, device: torch.device) -> EncodedViews:
+        """The same on another device."""
+        present = None if self.present is None else self.present.to(device)
+        middles = tuple(middle.to(device) for middle in self.middles)
+        known = {key: value.to(device) for key, value in self.known.items()}
+        parts = tuple(part.to(device) for part in self.parts)
+        return replace(self, parts=parts, present=present, middles=middles, known=known)
+
+    def cpu(self) -> EncodedViews:
+        """The same in main memory."""
+        return self.to(torch.device("cpu"))
+
+    def having(self, view: int) -> Tensor:
+        """Which objects (m,) have a view."""
+        if self.present is None:
+            return torch.arange(len(self))
+        return self.present[:, view].nonzero()[:, 0]
+
+
+@dataclass(frozen=True)
+class Views(Space):
+    """Objects described in several spaces at once; an object may lack views, not all of them.
+
+    Raw data are a dict from a view's name to its data, or a data frame: a view with the name of a column is that column,
+    which may hold arrays, and the one view that is no column has all the others. A prototype has the coordinates of all
+    views in a row; with one view only, everything is as in that view's own space.
+    """
+
+    views: tuple[str, ...]
+    spaces: tuple[Space, ...]
+    n_features: tuple[int, ...] = ()
+    feature_names: tuple[tuple[str, ...], ...] = ()
+    sample_weight: NDArray[np.float64] | None = None  # only while fitting
+
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawViews:
+        """Every view by its own space's rules; an object must have at least one of them."""
+        given = self._by_name(X)
+        marks = {name: present_rows(part, name) for name, part in given.items()}
+        refuse_unequal({name: len(mark) for name, mark in marks.items()})
+        present = np.stack(list(marks.values()), 1)
+        refuse_missing(present, self.views, fit=reset)
+        parts, checked = [], []
+        for j, (name, part) in enumerate(given.items()):
+            stub = View() if reset else self._stub(j)
+            parts.append(self._checked(stub, name, filled(part, present[:, j]), self.spaces[j], reset=reset))
+            checked.append(stub)
+        if reset:
+            estimator.n_features_in_ = len(self.views)
+            if hasattr(estimator, "feature_names_in_"):
+                del estimator.feature_names_in_
+        return RawViews(tuple(parts), present, tuple(checked))
+
+    @staticmethod
+    def _checked(stub: View, name: str, part: object, space: Space, *, reset: bool) -> object:
+        if is_sparse(part):
+            raise TypeError(
+                f"view {name!r} must not be sparse; got a sparse matrix. Where it fits in memory, use .toarray()."
+            )
+        try:
+            return space.check(stub, part, reset=reset)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"view {name!r}: {error}") from error
+
+    def _stub(self, j: int) -> View:
+        stub = View()
+        stub.n_features_in_ = self.n_features[j]
+        if self.feature_names[j]:
+            stub.feature_names_in_ = np.array(self.feature_names[j], dtype=object)
+        return stub
+
+    def _by_name(self, X: object) -> dict[str, object]:
+        """The data of each view, in the metric's order."""
+        if isinstance(X, Mapping):
+            refuse_names(X, self.views)
+            return {name: X[name] for name in self.views}
+        frame = nw.from_native(X, eager_only=True, pass_through=True)  # type: ignore[call-overload]
+        if isinstance(frame, nw.DataFrame):
+            return self._by_column(frame)
+        raise ValueError(
+            f"X must be a dict from the views' names to their data, {', '.join(map(repr, self.views))}, or a data frame; "
+            f"got {type(X).__name__}."
+        )
+
+    def _by_column(self, frame: nw.DataFrame[Any]) -> dict[str, object]:
+        """Views that are columns, and one that has all other columns."""
+        rest = [name for name in self.views if name not in frame.columns]
+        others = [column for column in frame.columns if column not in self.views]
+        if len(rest) > 1 or (rest and not others):
+            raise ValueError(
+                f"a view must be a column of the data frame, and one may have all columns that are no view; got "
+                f"{', '.join(map(repr, rest[:SHOWN]))}, none of {', '.join(map(repr, frame.columns[:SHOWN]))}. Give a dict "
+                "of views, or name them after their columns."
+            )
+        return {
+            name: frame.select(others).to_native() if name in rest else of_column(frame, name) for name in self.views
+        }
+
+    def weighted(self, weights: NDArray[np.float64] | None) -> Views:
+        """Every view will count each object so often."""
+        return replace(self, sample_weight=weights)
+
+    def fit(self, X: RawViews, *, dtype: torch.dtype) -> Views:
+        """Each view's space, on the objects that have it."""
+        fitted = []
+        for j, (space, part) in enumerate(zip(self.spaces, X.parts, strict=True)):
+            there = X.present[:, j]
+            weights = self.sample_weight
+            if not there.all() and isinstance(part, list):
+                part = [one for one, has in zip(part, there, strict=True) if has]
+                weights = None if weights is None else weights[there]
+            elif not there.all():  # the stand-ins count for nothing
+                weights = there * (np.ones(len(X)) if weights is None else weights)
+            fitted.append(space.weighted(weights).fit(part, dtype=dtype))
+        names = tuple(tuple(map(str, getattr(view, "feature_names_in_", ()))) for view in X.checked)
+        fitted = [_named(space, own) for space, own in zip(fitted, names, strict=True)]
+        counts = tuple(int(view.n_features_in_) for view in X.checked)
+        return replace(self, spaces=tuple(fitted), n_features=counts, feature_names=names, sample_weight=None)
+
+    def encode(self, X: RawViews) -> Encoded:
+        """View by view; of one view alone, what its own space makes of it."""
+        parts: list[Encoded] = [space.encode(part) for space, part in zip(self.spaces, X.parts, strict=True)]
+        if len(parts) == 1:
+            return parts[0]
+        if X.present.all():
+            return EncodedViews(tuple(parts), None, (), self)
+        present = torch.from_numpy(X.present)
+        rows = [mark.nonzero()[:, 0] for mark in present.T]
+        trios = zip(self.spaces, parts, rows, strict=True)
+        # New objects may all lack a view: what stands in for it is then never looked at.
+        middles = tuple(space.middle(part, own if len(own) else torch.arange(1)) for space, part, own in trios)
+        return EncodedViews(tuple(parts), present, middles, self)
+
+    @property
+    def alone(self) -> Space | None:
+        """The only view's space; None where there are several."""
+        return self.spaces[0] if len(self.spaces) == 1 else None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """All views' coordinates in a row."""
+        return self.spaces[0].shape if self.alone is not None else (sum(self.widths),)
+
+    @property
+    def widths(self) -> list[int]:
+        """How many coordinates a prototype has in each view."""
+        return [math.prod(space.shape) for space in self.spaces]
+
+    def split(self, prototypes: Tensor) -> list[Tensor]:
+        """Prototypes (k, ...) view by view, each (k, *shape)."""
+        return split_views(prototypes, [space.shape for space in self.spaces])
+
+    def decode(self, prototypes: Tensor) -> dict[str, Any]:
+        """Prototypes of each view, by its name."""
+        parts = zip(self.views, self.spaces, self.split(prototypes), strict=True)
+        return {name: space.decode(part) for name, space, part in parts}
+
+    def encode_prototypes(self, prototypes: object) -> Tensor:
+        """Prototypes given as a dict of views."""
+        if not isinstance(prototypes, Mapping):
+            raise ValueError(
+                f"init must be a dict from the views' names to starting prototypes; got {type(prototypes).__name__}."
+            )
+        refuse_names(prototypes, self.views, "init")
+        parts = [space.encode_prototypes(prototypes[name]) for name, space in zip(self.views, self.spaces, strict=True)]
+        refuse_unequal({name: len(part) for name, part in zip(self.views, parts, strict=True)}, "init", "rows")
+        return joined(parts)
+
+    def starts(self, x: Any, rows: Tensor) -> Tensor:
+        """The chosen objects in every view; where one lacks a view, the middle of those that have it."""
+        if self.alone is not None:
+            return self.alone.starts(x, rows)
+        pieces = []
+        for j, (space, part) in enumerate(zip(self.spaces, x.parts, strict=True)):
+            placed = space.starts(part, rows)
+            if x.present is not None:
+                there = x.present[rows.to(x.present.device), j].reshape(-1, *(1,) * (placed.ndim - 1))
+                placed = torch.where(there, placed, x.middles[j])
+            pieces.append(placed)
+        return joined(pieces)
+
+    def middle(self, x: Any, rows: Tensor) -> Tensor:
+        """The mean of the chosen objects."""
+        return super().middle(x, rows) if self.alone is None else self.alone.middle(x, rows)
+
+    def coarser(self, x: Any) -> tuple[Space, Encoded] | None:
+        """Of one view alone."""
+        return self._alone_as(lambda space: space.coarser(x))
+
+    def single(self, x: Any) -> tuple[Space, Encoded] | None:
+        """Of one view alone."""
+        return self._alone_as(lambda space: space.single(x))
+
+    def _alone_as(self, made: Callable[[Space], tuple[Space, Encoded] | None]) -> tuple[Space, Encoded] | None:
+        found = None if self.alone is None else made(self.alone)
+        return None if found is None else (replace(self, spaces=(found[0],)), found[1])
+
+    def finer(self, prototypes: Tensor) -> Tensor:
+        """Of one view alone."""
+        return super().finer(prototypes) if self.alone is None else self.alone.finer(prototypes)
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """The views."""
+        return self.views if self.alone is None else self.alone.attributes
+
+    def keys(self, x: Any) -> NDArray[np.uint64]:
+        """Those of all views mixed; a view that an object lacks does not count."""
+        if self.alone is not None:
+            return self.alone.keys(x)
+        keys = np.zeros(len(x), dtype=np.uint64)
+        for j, (space, part) in enumerate(zip(self.spaces, x.parts, strict=True)):
+            own = space.keys(part)
+            if x.present is not None:
+                own = np.where(x.present[:, j].cpu().numpy(), own, np.uint64(j))
+            keys = (keys ^ own) * MIX
+            keys ^= keys >> np.uint64(29)
+        return keys
+
+    @classmethod
+    def samples(cls, generator: torch.Generator, n: int) -> NoReturn:
+        """Views need their spaces."""
+        raise TypeError("a space of several views has no objects of its own: give some, encoded, and their prototypes")
+
+
+def split_views(rows: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
+    """Coordinates (k, ...) of all views in a row, view by view, each (k, *shape); of one view, as they are."""
+    if len(shapes) == 1:
+        return [rows]
+    parts: Sequence[Tensor] = torch.split(rows, [math.prod(shape) for shape in shapes], -1)
+    return [part.reshape(*rows.shape[:-1], *shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def joined(parts: Sequence[Tensor]) -> Tensor:
+    """Coordinates of each view (k, *shape) in a row (k, width); of one view, as they are."""
+    return parts[0] if len(parts) == 1 else torch.cat([part.flatten(1) for part in parts], 1)
+
+
+def _named(space: Space, names: tuple[str, ...]) -> Space:
+    """Vectors with the names of their columns, where these have some."""
+    return replace(space, names=names) if names and hasattr(space, "names") else space  # type: ignore[type-var]
+
+
+def of_column(frame: nw.DataFrame[Any], name: str) -> object:
+    """A column of a data frame as the data of a view: what it holds where that is arrays, else a table of one column."""
+    values = frame[name].to_list()
+    if any(isinstance(value, list | tuple | np.ndarray) for value in values):
+        return values
+    return frame.select(name).to_native()
+
+
+def present_rows(part: object, name: str) -> NDArray[np.bool_]:
+    """Which objects (n,) have a view: None, NaN alone, or an empty row of a table say that one has not."""
+    frame = nw.from_native(part, eager_only=True, pass_through=True)  # type: ignore[call-overload]
+    if isinstance(frame, nw.DataFrame):
+        empty = [
+            np.asarray([value is None or value != value for value in column.to_list()])
+            for column in frame.iter_columns()
+        ]
+        return ~np.logical_and.reduce(empty) if empty else np.ones(len(frame), dtype=bool)
+    if is_sparse(part):
+        return np.ones(part.shape[0], dtype=bool)  # type: ignore[attr-defined]
+    if isinstance(part, list | tuple) or (isinstance(part, np.ndarray) and part.dtype.kind == "O"):
+        return np.array([not _is_empty(one) for one in part], dtype=bool)
+    rows = np.asarray(part)
+    if rows.ndim == 0:
+        raise ValueError(f"view {name!r} must hold an entry for each object; got {type(part).__name__}.")
+    if rows.dtype.kind != "f":
+        return np.ones(len(rows), dtype=bool)
+    there: NDArray[np.bool_] = ~np.isnan(rows).all(axis=tuple(range(1, rows.ndim)))
+    return there
+
+
+def _is_empty(value: object) -> bool:
+    """None, NaN, or nothing but these."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return bool(np.isnan(value).all())
+    return isinstance(value, list | tuple | np.ndarray) and len(value) > 0 and all(map(_is_empty, value))
+
+
+def filled(part: Any, present: NDArray[np.bool_]) -> Any:
+    """The view with its first object standing in for those that lack it."""
+    if present.all() or not present.any():
+        return part
+    rows = np.where(present, np.arange(len(present)), int(present.argmax()))
+    frame = nw.from_native(part, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame[rows.tolist()].to_native()
+    return [part[int(i)] for i in rows] if isinstance(part, list | tuple) else np.asarray(part)[rows]
+
+
+def refuse_names(given: Mapping[Any, object], views: Sequence[str], what: str = "X") -> None:
+    """Views that are not there, or not asked for."""
+    absent = [name for name in views if name not in given]
+    strange = [name for name in given if name not in views]
+    if absent:
+        raise ValueError(
+            f"{what} must have every view of the metric, {', '.join(map(repr, views))}; {absent[0]!r} is missing. Where "
+            "single objects lack a view, put None in their place."
+        )
+    if strange:
+        raise ValueError(
+            f"{what} must have the views of the metric, {', '.join(map(repr, views))}; got {strange[0]!r}, which is none of "
+            "them. Leave it out, or give the metric one for it."
+        )
+
+
+def refuse_unequal(sizes: Mapping[str, int], what: str = "X", of: str = "objects") -> None:
+    """Views that can't be of the same objects."""
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
+        raise ValueError(
+            f"the views of {what} must have the same {of}, in the same order; {listed}. Where single objects lack a view, "
+            "put None in their place."
+        )
+
+
+def refuse_missing(present: NDArray[np.bool_], views: Sequence[str], *, fit: bool) -> None:
+    """Objects without any view; for a fit, a view that nobody has."""
+    nobody = ~present.any(0)
+    if fit and len(present) and nobody.any():
+        raise ValueError(
+            f"every view must be there for some objects; {views[int(nobody.argmax())]!r} is missing for all. Leave it out."
+        )
+    nothing = ~present.any(1)
+    if nothing.any():
+        raise ValueError(
+            f"every object must have at least one view; {place('object', int(nothing.argmax()))} has none, and "
+            f"{int(nothing.sum())} in all. Leave such objects out: nothing is known of them."
+        )

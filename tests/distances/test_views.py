@@ -1,0 +1,208 @@
+"""Several distances at once: one view is the plain metric, several add up, and an object may lack some."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from sklearn.metrics import adjusted_rand_score
+
+from problems import largest_rise
+from softecm import ECMdd, SoftECM, ViewWarning, load_model
+from softecm.distances import SEMI_METRICS, Combined, Mahalanobis, SoftDTW, resolve_metric
+from softecm.distances.capabilities import fitted_metric
+from softecm.testing import check_semimetric
+
+fitter = partial(SoftECM, random_state=0, n_jobs=1, n_init=4)
+GROUPS = np.repeat([0, 1, 2], 15)
+QUADRATIC = {"series": "series-euclidean", "table": "mixed", "numbers": Mahalanobis()}
+GENERAL = {"series": SoftDTW(), "table": "manhattan", "numbers": "cosine"}
+
+
+def views():
+    """Group 0 stands out in the series, group 2 in the table; the numbers say little."""
+    rng = np.random.default_rng(0)
+    n, groups = len(GROUPS), GROUPS
+    return {
+        "series": rng.normal(size=(n, 6, 1)) + 6.0 * (groups == 0)[:, None, None],
+        "table": rng.normal(size=(n, 2)) + 8.0 * (groups == 2)[:, None],
+        "numbers": 4.0 + rng.normal(size=(n, 3)),
+    }
+
+
+def with_gaps(data):
+    """The same, some objects lacking one or two views."""
+    table = data["table"].copy()
+    table[[1, 20]] = np.nan
+    series = [None if i in (0, 1, 30) else row for i, row in enumerate(data["series"])]
+    return {"series": series, "table": table, "numbers": data["numbers"]}
+
+
+def encoded(metric, data):
+    """Encoded objects, and the space they are in."""
+    space = metric.make_space()
+    raw = space.check(fitter(), data, reset=True)
+    space = space.fit(raw, dtype=torch.float64)
+    return space.encode(raw), space
+
+
+VECTORS = [name for name, metric in SEMI_METRICS.items() if metric.space.__name__ == "RealVectors"]
+
+
+@pytest.mark.parametrize("name", [*VECTORS, "mixed", "softdtw", "dtw"])
+def test_one_view_is_the_plain_metric(name):
+    data = views()["series" if SEMI_METRICS[name].space.__name__ == "TimeSeries" else "numbers"]
+    plain = fitter(2, metric=name).fit(data)
+    alone = fitter(2, metric=Combined({"only": name})).fit({"only": data})
+    np.testing.assert_allclose(alone.partition_.masses, plain.partition_.masses, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(alone.prototypes_["only"], np.asarray(plain.prototypes_), rtol=1e-12)
+    assert alone.objective_ == pytest.approx(plain.objective_, rel=1e-12)
+    assert alone.view_weights_ == {"only": 1.0}
+
+
+@pytest.mark.parametrize("metrics", [QUADRATIC, GENERAL], ids=["quadratic", "general"])
+@pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
+def test_a_combination_keeps_the_contract(metrics, gaps):
+    data = with_gaps(views()) if gaps else views()
+    x, space = encoded(Combined(metrics), data)
+    metric = fitted_metric(Combined(metrics, weights=[3, 2, 1]), x, None)
+    some = torch.arange(30 if gaps else 2, 45, 2)[:8]
+    report = check_semimetric(metric, x[some], prototypes=space.starts(x[some], torch.arange(len(some))))
+    left = {"symmetric", "zero at equality", "paired agrees"} if gaps else set()  # an object with a gap is no prototype
+    assert {check.name for check in report.failures} <= left, str(report)
+
+
+@pytest.mark.parametrize("relaxation", ["penalty", "gap", "exact"])
+def test_squared_views_are_one_table_of_scaled_columns(relaxation):
+    data = {"table": views()["table"], "steps": views()["series"][:, :, 0]}
+    metric = Combined({"table": "sqeuclidean", "steps": "sqeuclidean"}, weights=[0.7, 0.3])
+    model = fitter(3, metric=metric, relaxation=relaxation).fit(data)
+    fitted = model.metric_
+    scaled = np.hstack([np.sqrt(f) * data[name] for name, f in zip(fitted.metrics, fitted.factors, strict=True)])
+    plain = fitter(3, metric="sqeuclidean", relaxation=relaxation).fit(scaled)
+    assert adjusted_rand_score(model.labels_, plain.labels_) == 1
+    assert model.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    assert largest_rise(model.history_) <= 1e-12
+
+
+def test_units_are_half_the_mean_distance_between_two_objects():
+    data = views()
+    x, _ = encoded(
+        Combined({"table": "sqeuclidean", "numbers": "sqeuclidean"}), {k: data[k] for k in ("table", "numbers")}
+    )
+    metric = fitted_metric(Combined({"table": "sqeuclidean", "numbers": "sqeuclidean"}), x, None)
+    spreads = np.array([((data[k] - data[k].mean(0)) ** 2).sum(1).mean() for k in ("table", "numbers")])
+    np.testing.assert_allclose(metric.units, spreads / np.sqrt(spreads.prod()), rtol=1e-12)
+
+
+def test_units_of_the_data_do_not_matter():
+    data, metrics = views(), QUADRATIC
+    first = fitter(3, metric=Combined(metrics)).fit(data)
+    moved = {**data, "table": 100 * data["table"]}
+    second = fitter(3, metric=Combined(metrics)).fit(moved)
+    np.testing.assert_allclose(first.partition_.masses, second.partition_.masses, atol=1e-6)
+
+
+@pytest.mark.parametrize("metrics", [QUADRATIC, GENERAL], ids=["quadratic", "general"])
+def test_an_object_that_lacks_a_view_is_compared_in_the_others(metrics):
+    data = with_gaps(views())
+    model = fitter(3, metric=Combined(metrics, weights=[3, 2, 1])).fit(data)
+    terms, distances = model.explain(data), model.transform(data)
+    np.testing.assert_allclose(terms.sum(-1), distances, rtol=1e-10)
+    assert (terms[0, :, 0] == 0).all()  # no series
+    assert (terms[1, :, :2] == 0).all()  # neither series nor table: the numbers count for all
+    whole = {**data, "series": [row if row is not None else np.zeros((6, 1)) for row in data["series"]]}
+    whole["table"] = np.nan_to_num(data["table"])
+    full = model.explain(whole)
+    np.testing.assert_allclose(terms[0, :, 1:], full[0, :, 1:] * (6 / 3), rtol=1e-9)
+    np.testing.assert_allclose(terms[1, :, 2], full[1, :, 2] * 6, rtol=1e-9)
+    np.testing.assert_allclose(model.predict_partition(data).masses, model.partition_.masses, atol=1e-12)
+
+
+def test_what_stands_in_for_a_gap_changes_nothing():
+    data, again = with_gaps(views()), with_gaps(views())
+    order = np.r_[5:45, 0:5]  # another object comes first, and stands in
+    again = {"series": [again["series"][i] for i in order], **{k: again[k][order] for k in ("table", "numbers")}}
+    first = fitter(3, metric=Combined(QUADRATIC)).fit(data)
+    second = fitter(3, metric=Combined(QUADRATIC)).fit(again)
+    np.testing.assert_allclose(first.partition_.masses[order], second.partition_.masses, atol=1e-8)
+
+
+def test_a_weight_of_two_is_an_object_twice():
+    data = views()
+    counts = np.r_[np.full(20, 2), np.ones(25, dtype=int)]
+    rows = np.repeat(np.arange(45), counts)
+    metric = Combined(QUADRATIC)
+    weighed = fitter(3, metric=metric).fit(data, sample_weight=counts)
+    twice = fitter(3, metric=metric).fit({k: v[rows] for k, v in data.items()})
+    np.testing.assert_allclose(weighed.partition_.masses[rows], twice.partition_.masses, atol=1e-9)
+    assert weighed.score(data, sample_weight=counts) == pytest.approx(-weighed.objective_ / counts.sum())
+
+
+@pytest.mark.parametrize("metrics", [QUADRATIC, GENERAL], ids=["quadratic", "general"])
+def test_a_saved_model_predicts_the_same(metrics, tmp_path):
+    data = with_gaps(views())
+    model = fitter(3, metric=Combined(metrics)).fit(data)
+    model.save(tmp_path / "model.safetensors")
+    again = load_model(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.predict_partition(data).masses, model.partition_.masses)
+    assert again.view_weights_ == model.view_weights_
+
+
+@pytest.mark.parametrize("frames", [pd, pl], ids=["pandas", "polars"])
+def test_columns_of_a_frame_may_hold_arrays(frames):
+    data = views()
+    columns = {"age": data["table"][:, 0].tolist(), "weight": data["table"][:, 1].tolist()}
+    table = frames.DataFrame(columns)
+    frame = frames.DataFrame({**columns, "series": data["series"][:, :, 0].tolist()})
+    metric = Combined({"series": "series-euclidean", "patient": "mixed"})
+    one = fitter(3, metric=metric).fit(frame)
+    two = fitter(3, metric=metric).fit({"series": data["series"], "patient": table})
+    np.testing.assert_array_equal(one.partition_.masses, two.partition_.masses)
+    assert list(one.prototypes_["patient"].columns) == ["age", "weight"]
+
+
+def test_auto_takes_what_suits_each_view():
+    data = views()
+    table = pd.DataFrame({"id": range(45), "age": data["table"][:, 0], "sex": np.where(GROUPS == 2, "f", "m")})
+    model = fitter(3).fit({"series": data["series"], "patient": table})
+    assert {name: part.name for name, part in model.metric_.metrics.items()} == {
+        "series": "softdtw",
+        "patient": "mixed",
+    }
+    assert model.left_out_ == {"id": "an id: it counts the rows"}
+    assert len(model.predict({"series": data["series"], "patient": table})) == 45
+    assert isinstance(resolve_metric("auto", data), Combined)
+
+
+def test_other_estimators_take_several_views():
+    data = views()
+    model = ECMdd(3, metric=Combined(QUADRATIC), random_state=0).fit(data)
+    assert adjusted_rand_score(GROUPS, model.labels_) > 0.9
+
+
+def test_learning_on_and_links_work_view_by_view():
+    data = views()
+    model = fitter(3, metric=Combined(QUADRATIC)).partial_fit(data).partial_fit(data)
+    assert adjusted_rand_score(GROUPS, model.predict(data)) == 1
+    linked = fitter(3, metric=Combined(QUADRATIC)).fit(data, must_link=[(0, 1)], cannot_link=[(0, 44)])
+    assert adjusted_rand_score(GROUPS, linked.labels_) == 1
+    start = {name: part[::15] for name, part in data.items()}
+    assert adjusted_rand_score(GROUPS, fitter(3, metric=Combined(QUADRATIC), init=start).fit(data).labels_) == 1
+
+
+def test_a_view_that_is_always_the_same_says_nothing_and_that_is_said():
+    data = views()
+    data["numbers"] = np.ones((45, 2))
+    metrics = {**QUADRATIC, "numbers": "sqeuclidean"}
+    with pytest.warns(ViewWarning, match="the same in 'numbers'"):
+        model = fitter(3, metric=Combined(metrics)).fit(data)
+    assert model.view_weights_ == {"series": 0.5, "table": 0.5, "numbers": 0.0}
+    assert adjusted_rand_score(GROUPS, model.labels_) == 1
+
+
+def test_only_several_views_have_weights():
+    with pytest.raises(AttributeError, match="several views"):
+        _ = fitter(2).fit(views()["table"]).view_weights_
