@@ -31,10 +31,10 @@ def from_distances(distances: FloatArray, weights: FloatArray, shape: float | No
 
     Examples
     --------
-    >>> d = np.array([[1.0, 9.0], [0.5, 8.0], [9.0, 1.0], [8.0, 0.5], [4.0, 4.0]])
-    >>> from_distances(d, np.ones(5)).round(2)[[0, 4]]
-    array([[1. , 0. ],
-           [0.5, 0.5]])
+    >>> d = np.array([[1.0, 9.0], [0.5, 8.0], [2.0, 7.0], [9.0, 1.0], [8.0, 0.5], [7.0, 2.0], [4.0, 5.0]])
+    >>> from_distances(d, np.ones(7)).round(2)[[0, 6]]
+    array([[1.  , 0.  ],
+           [0.99, 0.01]])
     """
     d = np.ascontiguousarray(distances.T)  # clusters first: long rows are summed faster
     return _settled(np.eye(len(d))[:, d.argmin(0)], lambda found: _probabilities(d, found * weights, shape))
