@@ -16,7 +16,7 @@ COLUMNS = {"a": [1.0, 2.0, 8.0], "b": [2.0, 1.0, 9.0]}
 @pytest.mark.parametrize(
     ("X", "said"),
     [
-        (COLUMNS, r"got a dict\. pandas\.DataFrame\(X\)"),
+        (COLUMNS, r"got a dict.*\. pandas\.DataFrame\(X\)"),
         ([{"a": 1.0}, {"a": 2.0}], r"got a list of dicts\. pandas\.DataFrame\(X\)"),
         ("data.csv", r"got the text 'data\.csv'\. softecm\.read_table"),
         (Path("data.csv"), r"got the text 'data\.csv'\. softecm\.read_table"),

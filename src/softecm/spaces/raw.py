@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from os import PathLike, fspath
+from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -82,6 +83,15 @@ def refuse_no_table(X: object, name: str = "X") -> None:
         raise TypeError(f"{name} must be an array, a data frame or a list of rows; got {what}.")
     if not len(getattr(X, "columns", (1,))):
         raise ValueError(f"{name} must have at least one column; got a data frame of {len(X)} rows without any.")  # type: ignore[arg-type]
+
+
+def refuse_columns(X: Mapping[Any, Any], name: str = "X") -> None:
+    """Refuse a dict of columns: the values of a dict are views, tables of their own."""
+    if X and all(not hasattr(part, "columns") and len(part) and np.isscalar(next(iter(part))) for part in X.values()):
+        raise TypeError(
+            f"{name} must be an array, a data frame or a list of rows; got a dict of columns. pandas.DataFrame({name}) "
+            "makes a table of them; in a dict of views each is a table of its own."
+        )
 
 
 def _to_array(X: object) -> NDArray[np.generic]:
