@@ -38,3 +38,5 @@ def test_remedies_are_options() -> None:
         "With --relaxation penalty a large lam pulls, and --lam 20 is large: use --relaxation gap or --lam 5, --clusters 3."
     )
     assert in_options("the alpha of 'a column' must be read") == "the alpha of 'a column' must be read"
+    seen = "2 of 3 objects have a category that the fit never saw: column 'code' in 2 ('7', None)."
+    assert in_options(seen) == seen

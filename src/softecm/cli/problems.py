@@ -51,6 +51,8 @@ def in_options(text: str) -> str:
     text = text.replace(", a list of tuples or FocalSets", "").replace("Leave it None", "Leave it out")
     text = re.sub(rf"\b({NAMES})=(?:'([^']*)'|([\w.+-]*\w))", lambda at: f"{_option(at[1])} {at[2] or at[3]}", text)
     text = re.sub(rf"(?<![\w-])({NAMES})(?= must\b)|\b({LONG})\b", lambda at: _option(at[1] or at[2]), text)
+    if not text.startswith("--"):  # quotes are around the user's own words there
+        return text
     return re.sub(r"(?<!\w)'([\w:+-]+)'", r"\1", re.sub(r"\bNone\b", "none", text))
 
 
