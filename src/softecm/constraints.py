@@ -264,7 +264,8 @@ def groups_of(pairs: Pairs, n_objects: int) -> NDArray[np.int64]:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    joined = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_objects, n_objects))
+    first, second = pairs.astype(np.int32).T  # older releases of SciPy walk through no others
+    joined = coo_array((np.ones(len(pairs)), (first, second)), shape=(n_objects, n_objects))
     return np.asarray(connected_components(joined, directed=False)[1], dtype=np.int64)
 
 

@@ -105,8 +105,15 @@ def test_total_conflict_names_the_object():
 
 def test_the_cautious_rule_needs_doubt_and_few_clusters():
     sure = CredalPartition.from_hard([0, 1])
-    with pytest.raises(ValueError, match=r"object 1 .* has none\. Trust the sources a little less first: discount"):
+    with pytest.raises(
+        ValueError, match=r"object 1 .* has none: .* Trust every source a little less first: p\.discount"
+    ):
         sure.combine(sure, rule="cautious")
+    other = CredalPartition.from_hard([1, 0])
+    with pytest.raises(ValueError, match="has none"):
+        sure.discount(0.99).combine(other, rule="cautious")
+    both = sure.discount(0.99).combine(other.discount(0.99), rule="cautious")  # as the message says
+    assert both.outliers().tolist() == [0, 1]
     many = CredalPartition.from_hard(np.arange(13)).discount(0.5)
     with pytest.raises(ValueError, match="at most 12 clusters"):
         many.combine(many, rule="cautious")

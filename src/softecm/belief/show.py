@@ -56,7 +56,10 @@ def _beside(partition: CredalPartition, X: Any, taken: set[str]) -> dict[str, An
 
     table = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(table, nw.DataFrame):
-        raise TypeError(f"X must be a data frame with the objects' columns; got {type(X).__name__}.")
+        raise TypeError(
+            f"X must be a data frame with the objects' columns; got {type(X).__name__}. Give columns names first: "
+            "pandas.DataFrame(X, columns=[...])."
+        )
     if len(table) != len(partition):
         raise ValueError(f"X must have a row for each of the {len(partition)} objects; got {len(table)}.")
     called = {name: f"{name} (data)" if name in taken else str(name) for name in table.columns}

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 from softecm._warnings import CheckpointWarning
-from softecm.cli.problems import Problem, Stopped, mendable
+from softecm.cli.problems import Problem, Stopped, in_options, mendable
 from softecm.readers import Loaded
 from softecm.readers.base import ATTRIBUTES
 
@@ -305,5 +305,5 @@ def _for_users(warning: warnings.WarningMessage) -> bool:
 
 
 def _plain(warning: warnings.WarningMessage) -> str:
-    text = " ".join(str(warning.message).split())
+    text = in_options(" ".join(str(warning.message).split()))
     return text[:1].upper() + text[1:]

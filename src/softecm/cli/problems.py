@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +10,11 @@ from softecm.files.errors import Mendable as Problem
 from softecm.files.errors import disk
 
 __all__ = ["Problem", "Stopped", "defect", "disk", "mendable"]
+
+#: Parameters of the estimators that are options; the second list is never a word of a sentence.
+LONG = "n_clusters|max_cardinality|focal_sets|n_init|max_iter|n_jobs|random_state"
+NAMES = f"alpha|beta|delta|lam|tol|metric|relaxation|init|solver|device|dtype|{LONG}"
+OTHERWISE = {"n_clusters": "clusters", "random_state": "seed"}
 
 HOW_TO_REPORT = (
     "This is a defect of softecm. Please report it with the command you ran and, if you may share it, the file; "
@@ -28,7 +34,30 @@ def mendable(*kinds: type[Exception]) -> Iterator[None]:
     except Problem:  # a reader's or a writer's own: worded already
         raise
     except kinds as error:
-        raise Problem(" ".join(str(error).split())) from error
+        raise Problem(in_options(" ".join(str(error).split()))) from error
+
+
+def in_options(text: str) -> str:
+    """What the library says to whoever calls it from Python, for the command line.
+
+    Examples
+    --------
+    >>> in_options("delta must be greater than 0; got 0. 'auto' takes it from the data; None switches outliers off.")
+    '--delta must be greater than 0; got 0. auto takes it from the data; none switches outliers off.'
+    >>> in_options("use relaxation='gap', or lam=0.5; a larger max_iter. Or give a GradientDescent(...).")
+    'use --relaxation gap, or --lam 0.5; a larger --max-iter.'
+    """
+    text = re.sub(r" Or give (?:[^.(]|\([^)]*\))*\.", "", text)
+    text = text.replace(", a list of tuples or FocalSets", "").replace("Leave it None", "Leave it out")
+    text = re.sub(rf"\b({NAMES})=(?:'([^']*)'|([\w.+-]*\w))", lambda at: f"{_option(at[1])} {at[2] or at[3]}", text)
+    text = re.sub(rf"(?<![\w-])({NAMES})(?= must\b)|\b({LONG})\b", lambda at: _option(at[1] or at[2]), text)
+    if not text.startswith("--"):  # quotes are around the user's own words there
+        return text
+    return re.sub(r"(?<!\w)'([\w:+-]+)'", r"\1", re.sub(r"\bNone\b", "none", text))
+
+
+def _option(name: str) -> str:
+    return f"--{OTHERWISE.get(name, name).replace('_', '-')}"
 
 
 def defect(error: Exception) -> str:

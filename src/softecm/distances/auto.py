@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from softecm._warnings import ReadingWarning
 from softecm.distances.series_auto import Tried, choose_series
 from softecm.readers.reading import text_as_values
+from softecm.spaces.raw import refuse_columns
 from softecm.spaces.roles import left_out, without
 from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import filled, present_rows
@@ -139,6 +140,7 @@ def choose(X: Any) -> Choice:
     'the columns are in different units, so each is scaled to unit spread'
     """
     if isinstance(X, Mapping):
+        refuse_columns(X)
         return choose_views(X)
     if is_sparse(X):
         return Choice("sqeuclidean", SPARSE)

@@ -11,6 +11,11 @@ from torch import Tensor
 from softecm.distances.auto import AUTO, SERIES_AUTO, choose
 from softecm.distances.base import SemiMetric
 
+IN_TORCH = (
+    "Write it with torch operations on its arguments, since it is differentiated; or give the distances themselves: "
+    "metric='precomputed' and X the matrix, such as scipy.spatial.distance.cdist(X, X)."
+)
+
 
 @dataclass(frozen=True)
 class FunctionMetric(SemiMetric):
@@ -21,13 +26,21 @@ class FunctionMetric(SemiMetric):
 
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
         """Whatever the function returns."""
-        d = self.function(x, v)
+        try:
+            d = self.function(x, v)
+        except Exception as error:
+            if _is_for_arrays(self.function) or "numpy()" in str(error):
+                raise TypeError(f"metric must be a torch function; got one for NumPy arrays. {IN_TORCH}") from error
+            raise
         if not isinstance(d, Tensor):
-            raise TypeError(
-                f"metric must return a torch tensor of shape (n, f); got {type(d).__name__}. "
-                "Write it with torch operations on its arguments."
-            )
+            raise TypeError(f"metric must return a torch tensor of shape (n, f); got {type(d).__name__}. {IN_TORCH}")
         return d
+
+
+def _is_for_arrays(function: object) -> bool:
+    """Whether a function comes from NumPy, SciPy or scikit-learn."""
+    home = getattr(function, "__module__", None) or type(function).__module__
+    return home.split(".")[0] in ("numpy", "scipy", "sklearn")
 
 
 def resolve_metric(metric: Any, X: Any) -> SemiMetric:

@@ -21,6 +21,7 @@ from softecm.spaces.matrices import (
     refuse_other_width,
     symmetric,
 )
+from softecm.spaces.raw import refuse_no_table
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -44,6 +45,7 @@ class Dissimilarities(Space):
         """A square matrix of dissimilarities to fit; afterwards one column for each training object."""
         from sklearn.utils.validation import validate_data
 
+        refuse_no_table(X)
         if not reset:
             refuse_other_width(estimator, X)
         d: NDArray[np.floating] = validate_data(

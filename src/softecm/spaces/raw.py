@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -37,6 +39,7 @@ def read_table(X: object, name: str = "X") -> RawTable:
     """A data frame or a 2-D array as columns."""
     if isinstance(X, RawTable):
         return X
+    refuse_no_table(X, name)
     columns = getattr(X, "columns", None)
     if columns is not None and not isinstance(X, nw.DataFrame):
         listed = list(getattr(X, "column_names", columns))
@@ -61,6 +64,34 @@ def read_table(X: object, name: str = "X") -> RawTable:
     if len(cells[0]) == 0:
         raise ValueError(f"{name} must have at least one row; got 0 sample(s). A minimum of 1 is required.")
     return RawTable(cells, backend)
+
+
+def refuse_no_table(X: object, name: str = "X") -> None:
+    """Refuse what holds no rows, with what makes a table of it; anything that may be one passes."""
+    what = ""
+    if isinstance(X, Mapping):
+        what = "a dict. pandas.DataFrame(X) makes a table of its columns"
+    elif isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        what = "a list of dicts. pandas.DataFrame(X) makes a table of them"
+    elif isinstance(X, str | PathLike):
+        what = f"the text {fspath(X)[:60]!r}. softecm.read_table(path).data has the rows of a file"
+    elif isinstance(X, Iterator | Set):
+        what = f"a {type(X).__name__}. Give list(X)"
+    elif X is None:
+        what = "None"
+    if what:
+        raise TypeError(f"{name} must be an array, a data frame or a list of rows; got {what}.")
+    if not len(getattr(X, "columns", (1,))):
+        raise ValueError(f"{name} must have at least one column; got a data frame of {len(X)} rows without any.")  # type: ignore[arg-type]
+
+
+def refuse_columns(X: Mapping[Any, Any], name: str = "X") -> None:
+    """Refuse a dict of columns: the values of a dict are views, tables of their own."""
+    if X and all(not hasattr(part, "columns") and len(part) and np.isscalar(next(iter(part))) for part in X.values()):
+        raise TypeError(
+            f"{name} must be an array, a data frame or a list of rows; got a dict of columns. pandas.DataFrame({name}) "
+            "makes a table of them; in a dict of views each is a table of its own."
+        )
 
 
 def _to_array(X: object) -> NDArray[np.generic]:

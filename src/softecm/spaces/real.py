@@ -14,6 +14,7 @@ from torch import Tensor
 from softecm._text import place
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.ranges import refuse_large, refuse_range
+from softecm.spaces.raw import refuse_no_table
 from softecm.spaces.sparse import SparseRows, canonical, is_sparse
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class RealVectors(Space):
         """A finite matrix of numbers, as scikit-learn checks it; a sparse space also takes dense rows."""
         from sklearn.utils.validation import validate_data
 
+        refuse_no_table(X)
         form = ("csr",) if self.sparse else False
         try:
             rows = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=form)

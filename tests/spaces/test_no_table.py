@@ -1,0 +1,46 @@
+"""What is no table is refused in one sentence that says what makes one of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from softecm import ECM, EVCLUS, SoftECM
+from softecm.spaces.raw import refuse_no_table
+
+COLUMNS = {"a": [1.0, 2.0, 8.0], "b": [2.0, 1.0, 9.0]}
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        (COLUMNS, r"got a dict.*\. pandas\.DataFrame\(X\)"),
+        ([{"a": 1.0}, {"a": 2.0}], r"got a list of dicts\. pandas\.DataFrame\(X\)"),
+        ("data.csv", r"got the text 'data\.csv'\. softecm\.read_table"),
+        (Path("data.csv"), r"got the text 'data\.csv'\. softecm\.read_table"),
+        ({1, 2, 3}, r"got a set\. Give list\(X\)"),
+        ((row for row in [[1.0], [2.0]]), r"got a generator\. Give list\(X\)"),
+        (None, "got None"),
+    ],
+    ids=["dict", "dicts", "text", "path", "set", "generator", "none"],
+)
+def test_no_table(X: object, said: str) -> None:
+    for model in (SoftECM(2), SoftECM(2, metric="mixed"), ECM(2), EVCLUS(2)):
+        with pytest.raises(TypeError, match=rf"^X must be an array, a data frame or a list of rows; {said}"):
+            model.fit(X)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame(), pd.DataFrame(index=range(5)), pl.DataFrame()], ids=str)
+def test_frames_without_columns(frame: object) -> None:
+    for metric in ("auto", "mixed", "sqeuclidean"):
+        with pytest.raises(
+            ValueError, match=r"X must have at least one column; got a data frame of [05] rows without any"
+        ):
+            SoftECM(2, metric=metric).fit(frame)
+
+
+def test_tables_pass() -> None:
+    for X in (COLUMNS["a"], [[1.0], [2.0]], np.ones((2, 2)), pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS)):
+        refuse_no_table(X)
