@@ -245,11 +245,12 @@ def _crossed(data: Comparison) -> str:
     """Objects by group in both."""
     ours, theirs = data.first.focal_sets, data.second.focal_sets
     colors = set_colors(ours)
-    head = "".join(f'<th scope="col" dir="auto">{escape(name)}</th>' for name in theirs.cluster_names)
+    there = np.flatnonzero(data.table.sum(0) > 0)
+    head = "".join(f'<th scope="col" dir="auto">{escape(theirs.cluster_names[k])}</th>' for k in there)
     rows = []
     for j, name in enumerate(ours.cluster_names):
         most = max(int(data.table[j].sum()), 1)
-        cells = "".join(_cell(int(count), most, colors[j + 1]) for count in data.table[j])
+        cells = "".join(_cell(int(count), most, colors[j + 1]) for count in data.table[j, there])
         rows.append(f'<tr><th scope="row" dir="auto">{escape(name)}</th>{cells}</tr>')
     corner = f'<th scope="col" dir="auto">{escape(data.names[0])} ↓ {escape(data.names[1])} →</th>'
     lead = "Objects by their likeliest group in both; groups are numbered so that they match as well as they can."
