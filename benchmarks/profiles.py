@@ -3,9 +3,9 @@
 ``python benchmarks/profiles.py`` makes 100 tables (2 to 5 groups of unequal size, 60 to 400 objects, numbers, categories
 and noise columns, one in ten cells missing in every other table); each group differs from all others in 1 to 3 planted
 columns by 1.5 to 4 deviations, or by a category that nine in ten of its objects have. The true groups are profiled with the
-defaults. Recall is the part of the planted columns that are said to distinguish their group. Precision is the part of what is
-said that is about planted columns, not noise: a column planted for one group may rightly be said of another, which differs
-from the rest in it, too.
+defaults. Recall is the part of the planted columns that are said to distinguish their group. Precision is the part of what
+is said that is about planted columns, not noise: a column planted for one group may rightly be said of another, which
+differs from the rest in it, too.
 """
 
 from __future__ import annotations
