@@ -1,5 +1,8 @@
 """Profiles of groups: planted columns are found, effects and intervals are what they say."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +11,8 @@ from scipy import sparse
 from softecm import CredalPartition, FocalSets
 from softecm.explain import profile
 from softecm.explain.effects import cliffs_delta, quantile
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 def planted(seed, n=300, groups=3, telling=4, noise=12):
@@ -124,3 +129,10 @@ def test_bad_input_is_refused_in_a_sentence():
         profile(p, np.zeros((6, 1)), columns=["a", "b"])
     with pytest.raises(ValueError, match="group must be one of 'ω1', 'ω2'; got 'ω9'"):
         profile(p, np.arange(6.0)[:, None]).of("ω9")
+
+
+def test_made_tables_are_told_as_they_were_made():
+    """A few of the hundred tables of ``benchmarks/profiles.py``."""
+    precision, recall = runpy.run_path(str(BENCHMARKS / "profiles.py"))["main"](6)
+    assert precision >= 0.95
+    assert recall >= 0.95

@@ -28,6 +28,7 @@ ANSWERS = {
     "two labellings": lambda p: (CLASSES, p),
     "classes and a partition": lambda p: (CLASSES, p),
     "a partition": lambda p: (p,),
+    "a partition and distances": lambda p: (p, (CLASSES[:, None] != CLASSES).astype(float)),
     "two partitions": lambda p: (RIGHT, p),
     "two lists of pairs": lambda p: (scores.pairwise_masses(RIGHT), scores.pairwise_masses(p)),
 }
@@ -41,7 +42,10 @@ def test_the_right_answer_is_better_than_a_doubtful_one(score):
 
 
 def test_every_score_is_listed_under_its_public_name():
-    functions = {name for name in scores.__all__ if name[0].islower()} - {"pairwise_masses"}  # what some are made of
+    functions = {name for name in scores.__all__ if name[0].islower()} - {
+        "pairwise_masses",
+        "silhouettes",
+    }  # what some are made of
     assert set(scores.SCORES) == functions
     for name, score in scores.SCORES.items():
         assert getattr(scores, name) is score.function

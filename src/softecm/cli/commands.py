@@ -254,6 +254,23 @@ def report(
 
 
 @app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="A folder softecm cluster wrote.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, about the same objects.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Page to write; compare.html by default.")
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Say what differs between two results: who moved, which groups split or merged, how alike they are."""
+    from softecm.cli.compare import run
+
+    run(first, second, output or Path("compare.html"), force=force, quiet=quiet, machine=machine)
+
+
+@app.command()
 def explain(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
     table: Annotated[

@@ -9,6 +9,7 @@ from softecm.figures.colours import mixed_colors, set_colors
 from softecm.figures.masses import mass_heatmap, mass_profile
 from softecm.figures.plane import hulls, map, scatter_masses, ternary
 from softecm.figures.runs import grid_heatmap, objective_trace, series_prototypes
+from softecm.figures.silhouettes import silhouette_bars
 
 __all__ = [
     "grid_heatmap",
@@ -21,5 +22,6 @@ __all__ = [
     "scatter_masses",
     "series_prototypes",
     "set_colors",
+    "silhouette_bars",
     "ternary",
 ]

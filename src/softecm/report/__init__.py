@@ -2,6 +2,7 @@
 
 from softecm.report.build import build
 from softecm.report.chosen import choose_rows, noteworthy
+from softecm.report.comparing import Comparison, compare
 from softecm.report.data import Attribute, Explanation, Part, ReportData
 from softecm.report.embedding import landmark_mds
 from softecm.report.page import render, write
@@ -9,11 +10,13 @@ from softecm.report.words import three_sentences
 
 __all__ = [
     "Attribute",
+    "Comparison",
     "Explanation",
     "Part",
     "ReportData",
     "build",
     "choose_rows",
+    "compare",
     "landmark_mds",
     "noteworthy",
     "render",

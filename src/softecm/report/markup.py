@@ -5,8 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from html import escape
+from importlib.resources import files
 
 from softecm.report.terms import term
+
+
+def bare_page(title: str, head: str, body: str, made_by: str) -> str:
+    """A page without a script, in the report's style; nothing is fetched from anywhere."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    style = (files("softecm.report") / "assets" / "report.css").read_text(encoding="utf-8")
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="{escape(made_by)}">
+<title>{escape(title)}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<header><div class="top"><div>{head}</div></div></header>
+<main>{body}</main>
+<footer><p>{escape(made_by)} · works offline, sends nothing anywhere</p></footer>
+</body>
+</html>
+"""
 
 
 def section(key: str, title: str, body: str, lead: str = "") -> str:

@@ -11,6 +11,7 @@ Three families, by what they compare:
 
 ``SCORES`` lists them all.
 
+:func:`silhouettes` and :func:`credal_silhouette` compare a partition with distances between its objects.
 :func:`nonspecificity` and :func:`relational_nonspecificity` need one partition only. In all of them the order
 of two partitions is (truth, answer), as in scikit-learn; most are symmetric.
 """
@@ -22,15 +23,18 @@ from softecm.scores.evidential import evidential_precision, evidential_rand_inde
 from softecm.scores.hard import accuracy, adjusted_rand_index, purity, rand_index
 from softecm.scores.listing import SCORES, Score
 from softecm.scores.pairs import PairwiseMasses, belief_distance, pairwise_masses, relational_nonspecificity
+from softecm.scores.silhouettes import Silhouettes, credal_silhouette, silhouettes
 
 __all__ = [
     "SCORES",
     "PairwiseMasses",
     "Score",
+    "Silhouettes",
     "accuracy",
     "adjusted_rand_index",
     "belief_distance",
     "credal_rand_index",
+    "credal_silhouette",
     "evidential_precision",
     "evidential_rand_index",
     "evidential_recall",
@@ -40,4 +44,5 @@ __all__ = [
     "purity",
     "rand_index",
     "relational_nonspecificity",
+    "silhouettes",
 ]

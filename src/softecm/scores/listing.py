@@ -10,8 +10,16 @@ from softecm.scores.credal import credal_rand_index, jousselme_distance, nonspec
 from softecm.scores.evidential import evidential_precision, evidential_rand_index, evidential_recall
 from softecm.scores.hard import accuracy, adjusted_rand_index, purity, rand_index
 from softecm.scores.pairs import belief_distance, relational_nonspecificity
+from softecm.scores.silhouettes import credal_silhouette
 
-Needs = Literal["two labellings", "classes and a partition", "a partition", "two partitions", "two lists of pairs"]
+Needs = Literal[
+    "two labellings",
+    "classes and a partition",
+    "a partition",
+    "a partition and distances",
+    "two partitions",
+    "two lists of pairs",
+]
 Better = Literal["larger", "smaller"]
 
 
@@ -44,6 +52,9 @@ SCORES: dict[str, Score] = {
         Score(evidential_rand_index, "classes and a partition", "larger", "pairs on which partition and classes agree"),
         Score(nonspecificity, "a partition", "smaller", "how far masses lie on large sets"),
         Score(relational_nonspecificity, "a partition", "smaller", "what is left open about pairs of objects"),
+        Score(
+            credal_silhouette, "a partition and distances", "larger", "how much nearer objects are to their own cluster"
+        ),
         Score(credal_rand_index, "two partitions", "larger", "agreement of two credal partitions about pairs"),
         Score(jousselme_distance, "two partitions", "smaller", "distance of two mass functions, object by object"),
         Score(belief_distance, "two lists of pairs", "smaller", "distance of what two partitions say, pair by pair"),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm.scores.silhouettes import gains
+
 Floats = NDArray[np.float64]
 
 
@@ -44,11 +46,5 @@ def silhouette(labels: NDArray[np.intp], geometry: Geometry, counts: Floats | No
     d = geometry.to_clusters
     if d.shape[1] < 2:
         return float("nan")
-    rows = np.arange(len(d))
-    own = d[rows, labels]
-    other = d.copy()
-    other[rows, labels] = np.inf
-    nearest = other.min(1)
-    larger = np.maximum(own, nearest)
-    gain = np.divide(nearest - own, larger, out=np.zeros_like(own), where=larger > 0)
+    gain = gains(d)[np.arange(len(d)), labels]
     return float(np.average(gain, weights=counts))

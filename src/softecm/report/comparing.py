@@ -1,0 +1,289 @@
+"""Two partitions of the same objects side by side: who moved, which groups split or merged, how alike they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from softecm._frames import make_frame
+from softecm._text import visible
+from softecm._version import __version__
+from softecm.belief import CredalPartition
+from softecm.belief.combination import renumbered
+from softecm.figures.colours import set_colors
+from softecm.files.atomic import write_text
+from softecm.report.chosen import FloatArray, IntArray
+from softecm.report.markup import bare_page, section, table
+from softecm.report.words import _group, _listed, _share
+from softecm.scores import adjusted_rand_index, credal_rand_index, jousselme_distance
+
+COMPARED = 300  # objects whose pairs are compared
+RESAMPLES = 100  # for intervals
+PART = 0.2  # of a group's objects that must go elsewhere for it to be split
+MOST_LISTED = 60
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """What differs between two partitions; made by :func:`compare`.
+
+    Attributes
+    ----------
+    first, second : CredalPartition
+        The second has its clusters numbered as those of the first that they are most like.
+    ids : sequence of str
+    names : tuple of str
+        What the two are called.
+    """
+
+    first: CredalPartition
+    second: CredalPartition
+    ids: Sequence[str]
+    names: tuple[str, str]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def apart(self) -> FloatArray:
+        """How far each object's masses differ, (n,): 0 where they are equal, 1 where all of it is elsewhere."""
+        more = self.second.n_clusters  # never fewer: the second is numbered as the first
+        first, own = (self.first.masses, self.first.focal_sets), range(self.first.n_clusters)
+        return jousselme_distance(CredalPartition(*renumbered(first, list(own), more)), self.second)
+
+    @cached_property
+    def moved(self) -> IntArray:
+        """Objects that are said to be in another set, those whose masses differ most first."""
+        elsewhere = np.flatnonzero(self.first.sets() != self.second.sets())
+        order: IntArray = elsewhere[np.argsort(-self.apart[elsewhere], kind="stable")]
+        return order
+
+    @cached_property
+    def table(self) -> IntArray:
+        """Objects by cluster in the first (rows) and in the second (columns), by likeliest cluster."""
+        counts = np.zeros((self.first.n_clusters, self.second.n_clusters), dtype=np.intp)
+        np.add.at(counts, (self.first.labels(), self.second.labels()), 1)
+        return counts
+
+    @property
+    def splits(self) -> dict[str, list[str]]:
+        """Groups of the first whose objects are in several groups of the second, a fifth or more in each."""
+        return _parts(self.table, self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names)
+
+    @property
+    def merges(self) -> dict[str, list[str]]:
+        """Groups of the second that hold a fifth or more of several groups of the first."""
+        shares = self.table / np.maximum(self.table.sum(1, keepdims=True), 1)
+        ours, theirs = self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names
+        whole = shares >= 0.5  # most of a group went there
+        found = {theirs[k]: [ours[j] for j in np.flatnonzero(whole[:, k])] for k in range(len(theirs))}
+        return {name: groups for name, groups in found.items() if len(groups) > 1}
+
+    @cached_property
+    def scores(self) -> dict[str, tuple[float, float, float]]:
+        """How alike they are, each with an interval of 95 % over resamples of the objects.
+
+        ``same set``: the part of the objects said to be in the same set. ``adjusted Rand index``: of the likeliest
+        clusters. ``credal Rand index``: of what is said of pairs, on a sample of many objects.
+        """
+        rng = np.random.default_rng(0)
+        same = (self.first.sets() == self.second.sets()).astype(np.float64)
+        some = np.sort(rng.permutation(len(self))[:COMPARED])
+        mine, theirs = self.first.labels(), self.second.labels()
+        return {
+            "same set": _interval(lambda rows: float(same[rows].mean()), np.arange(len(self)), rng),
+            "adjusted Rand index": _interval(
+                lambda rows: float(adjusted_rand_index(mine[rows], theirs[rows])), np.arange(len(self)), rng
+            ),
+            "credal Rand index": _interval(
+                lambda rows: float(credal_rand_index(self.first[rows], self.second[rows])), some, rng
+            ),
+        }
+
+    def sentences(self) -> list[str]:
+        """What differs, in a few sentences."""
+        n, m = len(self), len(self.moved)
+        there = "is" if m == 1 else "are"
+        told = [f"Of {_group(n)} objects, {_group(m)} ({_share(m, n)}) {there} in another set in {self.names[1]}."]
+        for name, parts in self.splits.items():
+            told.append(f"{name} of {self.names[0]} is split into {_listed(parts, 'and')}.")
+        for name, groups in self.merges.items():
+            told.append(f"{_listed(groups, 'and')} of {self.names[0]} are together in {name} of {self.names[1]}.")
+        if not self.splits and not self.merges:
+            told.append("No group is split, and none are merged.")
+        return told
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A data frame, a row an object: what each says of it, whether it moved, how far its masses differ."""
+        before, after = self.first.decisions(), self.second.decisions()
+        return make_frame(
+            {
+                "id": list(self.ids),
+                "before": [one.set for one in before],
+                "after": [one.set for one in after],
+                "said before": before.words.tolist(),
+                "said after": after.words.tolist(),
+                "moved": self.first.sets() != self.second.sets(),
+                "distance": self.apart,
+            },
+            backend,
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the page says, for machines."""
+        return {
+            "names": list(self.names),
+            "n_objects": len(self),
+            "sentences": self.sentences(),
+            "moved": [str(self.ids[i]) for i in self.moved],
+            "splits": self.splits,
+            "merges": self.merges,
+            "scores": {name: {"value": v, "interval": [low, high]} for name, (v, low, high) in self.scores.items()},
+            "table": self.table.tolist(),
+        }
+
+    @property
+    def html(self) -> str:
+        """One self-contained page."""
+        title = f"{self.names[0]} and {self.names[1]}"
+        head = f'<h1 dir="auto">{escape(title)}</h1><p class="sub">{_group(len(self))} objects, two partitions</p>'
+        body = "".join((_found(self), _crossed(self), _movers(self)))
+        return visible(bare_page(f"{title} – softecm comparison", head, body, f"softecm {__version__}"), lines=True)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the page; it appears whole or not at all, and an existing file is replaced."""
+        write_text(path, self.html)
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self)} objects, {len(self.moved)} in another set)"
+
+
+def compare(
+    first: CredalPartition,
+    second: CredalPartition,
+    *,
+    ids: Sequence[object] | None = None,
+    names: tuple[str, str] = ("A", "B"),
+) -> Comparison:
+    """What differs between two partitions of the same objects: two runs, two models, before and after.
+
+    Parameters
+    ----------
+    first, second : CredalPartition
+        Clusters need not be numbered alike, nor be as many.
+    ids : sequence of length n, optional
+        What the objects are called; numbers from 1 by default.
+    names : pair of str, default=("A", "B")
+        What the two partitions are called.
+
+    Returns
+    -------
+    Comparison
+        ``sentences()``, ``moved``, ``splits``, ``merges``, ``scores``, ``to_frame()``, ``write(path)`` for one page.
+
+    Examples
+    --------
+    >>> from softecm import CredalPartition, report
+    >>> found = report.compare(CredalPartition.from_hard([0, 0, 1, 1]), CredalPartition.from_hard([1, 1, 0, 1]))
+    >>> found.sentences()[0], found.moved.tolist()
+    ('Of 4 objects, 1 (25 %) is in another set in B.', [3])
+    """
+    for name, one in (("first", first), ("second", second)):
+        if not isinstance(one, CredalPartition):
+            raise TypeError(f"{name} must be a CredalPartition; got {type(one).__name__}. Give model.partition_.")
+    if len(first) != len(second):
+        raise ValueError(
+            f"first and second must be about the same objects, in the same order; got {len(first)} and {len(second)} "
+            "objects. Give the partitions of the objects they have in common."
+        )
+    if len(first) < 2:
+        raise ValueError(f"partitions must have at least two objects to be compared; got {len(first)}.")
+    called = [str(i + 1) for i in range(len(first))] if ids is None else [str(name) for name in ids]
+    if len(called) != len(first):
+        raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(called)}.")
+    return Comparison(first, second.match(first), called, (str(names[0]), str(names[1])))
+
+
+def _parts(counts: IntArray, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, list[str]]:
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    found = {ours[j]: [theirs[k] for k in np.flatnonzero(shares[j] >= PART)] for j in range(len(ours))}
+    return {name: parts for name, parts in found.items() if len(parts) > 1}
+
+
+def _interval(
+    score: Callable[[IntArray], float], rows: IntArray, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """A score, and the interval of it over resamples of the objects."""
+    drawn = [score(rng.choice(rows, len(rows))) for _ in range(RESAMPLES)]
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return score(rows), float(low), float(high)
+
+
+# ---------------------------------------------------------------------------------------------------- the page
+
+
+def _found(data: Comparison) -> str:
+    body = "".join(f'<p class="finding" dir="auto">{escape(sentence)}</p>' for sentence in data.sentences())
+    rows = "".join(
+        f'<tr><th scope="row">{name}</th><td>{value:.3f}</td><td>{low:.3f} to {high:.3f}</td></tr>'
+        for name, (value, low, high) in data.scores.items()
+    )
+    head = (
+        '<tr><th scope="col">How alike</th><th scope="col">1 is equal</th><th scope="col">95 % of resamples</th></tr>'
+    )
+    return section("found", "What differs", body + table(rows, head, "How alike the partitions are"))
+
+
+def _crossed(data: Comparison) -> str:
+    """Objects by group in both."""
+    ours, theirs = data.first.focal_sets, data.second.focal_sets
+    colors = set_colors(ours)
+    there = np.flatnonzero(data.table.sum(0) > 0)
+    head = "".join(f'<th scope="col" dir="auto">{escape(theirs.cluster_names[k])}</th>' for k in there)
+    rows = []
+    for j, name in enumerate(ours.cluster_names):
+        most = max(int(data.table[j].sum()), 1)
+        cells = "".join(_cell(int(count), most, colors[j + 1]) for count in data.table[j, there])
+        rows.append(f'<tr><th scope="row" dir="auto">{escape(name)}</th>{cells}</tr>')
+    corner = f'<th scope="col" dir="auto">{escape(data.names[0])} ↓ {escape(data.names[1])} →</th>'
+    lead = "Objects by their likeliest group in both; groups are numbered so that they match as well as they can."
+    return section(
+        "groups", "Groups", table("".join(rows), f"<tr>{corner}{head}</tr>", "Objects by group in both"), lead
+    )
+
+
+def _cell(count: int, most: int, color: str) -> str:
+    if not count:
+        return '<td class="soft">0</td>'
+    shade = f"background:linear-gradient(90deg,{color}55 {100 * count / most:.0f}%,transparent 0)"
+    return f'<td style="{shade}">{_group(count)}</td>'
+
+
+def _movers(data: Comparison) -> str:
+    """Those in another set, the ones whose masses differ most first."""
+    if not len(data.moved):
+        return section("moved", "Who moved", '<p class="note">Nobody: every object is in the same set in both.</p>')
+    before, after = data.first.decisions(), data.second.decisions()
+    head = "".join(
+        f'<th scope="col" dir="auto">{escape(name)}</th>' for name in ("Object", *data.names, "Distance of masses")
+    )
+    rows = []
+    for i in data.moved[:MOST_LISTED].tolist():
+        sets = "".join(
+            f'<td class="word">{escape(one.set)} <span class="soft">{one.word}</span></td>'
+            for one in (before[i], after[i])
+        )
+        rows.append(f'<tr><th scope="row" dir="auto">{escape(data.ids[i])}</th>{sets}<td>{data.apart[i]:.3f}</td></tr>')
+    rest = len(data.moved) - MOST_LISTED
+    note = f'<p class="note">{_group(rest)} more are in <code>to_frame()</code>.</p>' if rest > 0 else ""
+    lead = "Objects in another set, those whose masses differ most first."
+    return section(
+        "moved", "Who moved", table("".join(rows), f"<tr>{head}</tr>", "Objects in another set") + note, lead
+    )
