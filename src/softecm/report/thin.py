@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,8 @@ MOST_TERMS = 30
 
 def count_of(X: Data) -> int:
     """How many objects there are."""
+    if isinstance(X, Mapping):  # views of the same objects
+        return max(map(count_of, X.values()), default=0)
     return int(X.shape[0]) if is_sparse(X) else len(X)
 
 

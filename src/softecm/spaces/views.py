@@ -100,7 +100,7 @@ class Views(Space):
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawViews:
         """Every view by its own space's rules; an object must have at least one of them."""
-        given = self._by_name(X)
+        given = self.by_name(X)
         marks = {name: present_rows(part, name) for name, part in given.items()}
         refuse_unequal({name: len(mark) for name, mark in marks.items()})
         present = np.stack(list(marks.values()), 1)
@@ -134,7 +134,7 @@ class Views(Space):
             stub.feature_names_in_ = np.array(self.feature_names[j], dtype=object)
         return stub
 
-    def _by_name(self, X: object) -> dict[str, object]:
+    def by_name(self, X: object) -> dict[str, object]:
         """The data of each view, in the metric's order."""
         if isinstance(X, Mapping):
             refuse_names(X, self.views)
