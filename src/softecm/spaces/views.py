@@ -288,6 +288,13 @@ class Views(Space):
         raise TypeError("a space of several views has no objects of its own: give some, encoded, and their prototypes")
 
 
+def n_objects(X: Any) -> int:
+    """How many objects there are in data of any kind, several views of them included."""
+    if isinstance(X, Mapping):
+        return max(map(n_objects, X.values()), default=0)
+    return int(X.shape[0]) if is_sparse(X) else len(X)
+
+
 def split_views(rows: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
     """Coordinates (k, ...) of all views in a row, view by view, each (k, *shape); of one view, as they are."""
     if len(shapes) == 1:
