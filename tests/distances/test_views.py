@@ -10,7 +10,7 @@ import torch
 from sklearn.metrics import adjusted_rand_score
 
 from problems import largest_rise
-from softecm import ECMdd, SoftECM, ViewWarning, load_model
+from softecm import ECMdd, SoftECM, ViewWarning, calibrate, load_model
 from softecm.distances import SEMI_METRICS, Combined, Mahalanobis, SoftDTW, resolve_metric
 from softecm.distances.capabilities import fitted_metric
 from softecm.selection import choose_n_clusters, sweep
@@ -226,3 +226,12 @@ def test_the_number_of_clusters_is_looked_for_over_views(rule, candidates):
     base = fitter(metric=Combined(QUADRATIC), n_init=1)
     assert choose_n_clusters(views(), estimator=base, candidates=candidates, rule=rule).n_clusters == 3
     assert digest(views()) != digest({**views(), "table": views()["table"] + 1})
+
+
+def test_one_object_is_explained_view_by_view_and_refits_take_views():
+    data = with_gaps(views())
+    model = fitter(3, metric=Combined(QUADRATIC)).fit(data)
+    told = model.explain_object(data, 4)
+    assert "series pulls it" in str(told)
+    assert set(told.to_frame()["column"]) == set(data)
+    assert calibrate(model, data, n_boot=4, level=0.5).partition.n_clusters == 3
