@@ -1,8 +1,8 @@
 """Objects with several views: planted groups that no view knows alone, noise, missing views; the cost of a round.
 
-``python benchmarks/views.py [--draws 20] [--first 1000] [--cost] [--write benchmarks/results/views.md]``
+``python benchmarks/views.py [--draws 10] [--first 1000] [--cost] [--write docs/measured/views.md]``
 
-About ten minutes on two cores with 20 draws; ``--cost`` alone takes one. Three groups of about 100 objects. In the view
+Some minutes on two idle cores with 10 draws; ``--cost`` alone takes one. Three groups of about 100 objects. In the view
 *left* the first group is far from the others and split in two by a nuisance, the other two are four deviations apart; in
 *right* the same with the last group: c-means in one view follows the nuisance. Weights are never told the groups. The rule
 "agreement" was designed on draws 0 to 7; the numbers are of draws from ``--first`` on, which nobody had looked at. "Said" is
@@ -181,7 +181,7 @@ def evaluated(metrics, data, n, focal, mass_cost):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--first", type=int, default=1000)
     parser.add_argument("--cost", action="store_true", help="the cost of a round alone, which nothing is written of")
     parser.add_argument("--write", type=Path)
@@ -194,7 +194,7 @@ def main():
         draws.append(draw(seed))
         print(f"draw {seed} done", file=sys.stderr, flush=True)
     how = f"{given.draws} draws, from number {given.first} on: `python benchmarks/views.py`."
-    page = f"# Objects with several views\n\n{how}\n\n" + table_of(draws) + "\n"
+    page = f"{how}\n\n" + table_of(draws) + "\n"
     print(page)
     if given.write:
         given.write.write_text(page, encoding="utf-8")

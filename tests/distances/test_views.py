@@ -10,9 +10,11 @@ import torch
 from sklearn.metrics import adjusted_rand_score
 
 from problems import largest_rise
-from softecm import ECMdd, SoftECM, ViewWarning, load_model
+from softecm import ECMdd, SoftECM, ViewWarning, calibrate, load_model
 from softecm.distances import SEMI_METRICS, Combined, Mahalanobis, SoftDTW, resolve_metric
 from softecm.distances.capabilities import fitted_metric
+from softecm.selection import choose_n_clusters, sweep
+from softecm.selection.grid import digest
 from softecm.testing import check_semimetric
 
 fitter = partial(SoftECM, random_state=0, n_jobs=1, n_init=4)
@@ -206,3 +208,30 @@ def test_a_view_that_is_always_the_same_says_nothing_and_that_is_said():
 def test_only_several_views_have_weights():
     with pytest.raises(AttributeError, match="several views"):
         _ = fitter(2).fit(views()["table"]).view_weights_
+
+
+@pytest.mark.parametrize("weights", ["equal", "product"])
+def test_a_sweep_over_views_is_what_each_fit_is_alone(weights):
+    data = views()
+    base = fitter(3, metric=Combined(QUADRATIC, weights=weights))
+    table = sweep(data, {"beta": [1.2, 1.4]}, estimator=base, y=GROUPS).to_frame()
+    for beta, found in zip(table["beta"], table["objective"], strict=True):
+        alone = fitter(3, beta=beta, metric=Combined(QUADRATIC, weights=weights)).fit(data)
+        assert found == pytest.approx(alone.objective_, rel=1e-9)
+    assert (table["adjusted_rand_index"] == 1).all()
+
+
+@pytest.mark.parametrize("rule", ["auto", "stability"])
+def test_the_number_of_clusters_is_looked_for_over_views(rule):
+    base = fitter(metric=Combined(QUADRATIC), n_init=1)
+    assert choose_n_clusters(views(), estimator=base, candidates=[2, 3, 4], rule=rule).n_clusters == 3
+    assert digest(views()) != digest({**views(), "table": views()["table"] + 1})
+
+
+def test_one_object_is_explained_view_by_view_and_refits_take_views():
+    data = with_gaps(views())
+    model = fitter(3, metric=Combined(QUADRATIC)).fit(data)
+    told = model.explain_object(data, 4)
+    assert "series pulls it" in str(told)
+    assert set(told.to_frame()["column"]) == set(data)
+    assert calibrate(model, data, n_boot=4, level=0.5).partition.n_clusters == 3

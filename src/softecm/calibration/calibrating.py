@@ -26,6 +26,7 @@ from softecm.calibration.intervals import (
 )
 from softecm.calibration.refits import Resample, refits
 from softecm.selection.stability import COMPARED, ring
+from softecm.spaces.views import n_objects
 
 ALL_PAIRS = 1_000  # objects of which every pair is looked at
 MOST_PAIRED = 20_000  # objects up to which pairs are drawn
@@ -244,7 +245,7 @@ def _checked(model: Any, X: Any, n_boot: object, level: object, pairs: object, r
     check_count("n_boot", n_boot, least=max(least, 2), hint=hint)
     if in_blocks(X) or not isinstance(model.partition_, CredalPartition):
         raise TypeError("X must be in memory for calibrate; got blocks. Calibrate on a sample of the objects.")
-    n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    n = n_objects(X)
     if n != len(model.partition_):
         raise ValueError(f"X must hold the {len(model.partition_)} objects of the fit, in their order; got {n}.")
     if model.partition_.n_clusters < 2:

@@ -22,8 +22,9 @@ from softecm.cli.search import Search, fit_auto, whole_range
 from softecm.cli.source import Source, whole
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.ours import RESULTS
-from softecm.readers import ReadOptions
+from softecm.readers import Beside, ReadOptions
 
+NO_VIEWS = Beside()
 N_SETS = 40  # with a mass, where nobody has said how many groups there are
 
 
@@ -46,6 +47,7 @@ class Request:
     resume: Path | None = None
     clear: float = CLEAR
     values: bool = True  # whether cells, names and prototypes may be in the report and the summary
+    views: Beside = NO_VIEWS  # files with other views of the objects
 
     @property
     def count(self) -> int | None:
@@ -109,15 +111,23 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
 
 
 def show_reading(
-    file: Path, options: ReadOptions, metric: str, scale: str, memory: str | None, *, quiet: bool, machine: bool
+    file: Path,
+    options: ReadOptions,
+    metric: str,
+    scale: str,
+    memory: str | None,
+    *,
+    quiet: bool,
+    machine: bool,
+    views: Beside = NO_VIEWS,
 ) -> None:
     """What would be clustered, and how it would be compared; nothing is fitted or written."""
     out, err = consoles(quiet=quiet, machine=machine)
-    if must_stream(file, memory, N_SETS):
+    if not views and must_stream(file, memory, N_SETS):
         source = _blocks(file, options, memory, err)
     else:
         with err.status(f"reading {file}"):
-            source = whole(file, options, parquet=False, beside=())
+            source = whole(file, options, parquet=False, beside=(), views=views)
     loaded = source.loaded
     measure = metric_for(metric, loaded, scale)
     say_understood(out, file, loaded, measure, source.n_objects)
@@ -143,7 +153,7 @@ def _check_names(asked: Request) -> None:
 def _source(asked: Request, err: Console) -> Source:
     """The file's objects, after everything that can be refused without reading them."""
     file, count = asked.file, asked.count
-    streamed = must_stream(file, asked.memory, _n_sets(count, asked.given))
+    streamed = not asked.views and must_stream(file, asked.memory, _n_sets(count, asked.given))
     if streamed:
         _check_streamed(asked)
     elif asked.safety and count is None:
@@ -152,7 +162,7 @@ def _source(asked: Request, err: Console) -> Source:
     if streamed:
         return _blocks(file, asked.options, asked.memory, err)
     with err.status(f"reading {file}"):
-        return whole(file, asked.options, parquet=asked.parquet, beside=asked.beside)
+        return whole(file, asked.options, parquet=asked.parquet, beside=asked.beside, views=asked.views)
 
 
 def _blocks(file: Path, options: ReadOptions, memory: str | None, err: Console) -> Source:

@@ -95,6 +95,18 @@ def cluster(
         typer.Option("--output", "-o", help="Folder to write; FILE-softecm by default.", rich_help_panel=OUT),
     ] = None,
     label_column: LabelColumn = None,
+    series: Annotated[
+        Path | None,
+        typer.Option(
+            "--series", help="Long table of series of the same objects, matched by --id.", rich_help_panel=FILE
+        ),
+    ] = None,
+    embedding: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--embedding", help="Rows of numbers of the same objects (.npy, CSV …); repeatable.", rich_help_panel=FILE
+        ),
+    ] = None,
     options: ReadOptions,
     dry_run: Annotated[
         bool,
@@ -156,8 +168,12 @@ def cluster(
     doubt, belief and plausibility of each group, mass of each set; text that a spreadsheet would run as a formula gets an
     apostrophe in front), summary.json, model.safetensors and report.html. A Parquet file that does not fit in memory is
     read block by block; then the masses are in partition.parquet and the report shows a sample.
+
+    With --series and --embedding the objects have several views, which count alike: patients.csv --id patient --series
+    vitals.csv --embedding notes.npy. Objects that lack a view are compared in the others.
     """
     from softecm.cli.cluster import Request, run
+    from softecm.readers import Beside
 
     given = {
         "metric": metric,
@@ -177,11 +193,12 @@ def cluster(
         "dtype": dtype,
         "n_jobs": n_jobs,
     }
+    views = Beside(series, tuple(embedding or ()))
     if dry_run:
         from softecm.cli.cluster import show_reading
 
         options = replace(options, label_column=label_column)
-        show_reading(file, options, metric, scale, memory, quiet=quiet, machine=machine)
+        show_reading(file, options, metric, scale, memory, quiet=quiet, machine=machine, views=views)
         return
     if clusters is None:
         from softecm.cli.problems import Problem
@@ -203,6 +220,7 @@ def cluster(
         beside=several(with_columns),
         names=several([names_of_clusters]) if names_of_clusters is not None else None,
         values=not no_values,
+        views=views,
     )
     run(asked, quiet=quiet, machine=machine)
 

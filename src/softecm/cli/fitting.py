@@ -71,6 +71,8 @@ def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int 
     from softecm.spaces import RealVectors
     from softecm.spaces.sparse import is_sparse
 
+    if isinstance(loaded.data, Mapping):
+        return _views(asked, loaded, scale)
     if asked not in ("auto", SERIES_AUTO, *SEMI_METRICS):
         raise Problem(f"--metric {asked} is unknown: use auto, {SERIES_AUTO}, {', '.join(SEMI_METRICS)}.")
     if scale not in SCALES:
@@ -92,6 +94,19 @@ def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int 
     # Of a file read block by block only a sample is here, but its gaps were counted.
     choice = replace(look, gaps=look.gaps or bool(loaded.gaps)).choice()
     return Measure(str(choice.metric), choice.reason, str(choice.metric))
+
+
+def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
+    """What suits each view, all counting alike."""
+    from softecm.distances.auto import choose_views
+
+    if asked != "auto" or scale != "auto":
+        raise Problem(
+            "--metric and --scale are for one file; with --series or --embedding each view gets what suits it."
+        )
+    with mendable(ValueError):
+        choice = choose_views(loaded.data)
+    return Measure(choice.name, choice.reason, choice.metric)
 
 
 def _tried(loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:

@@ -23,6 +23,7 @@ from softecm.files import check_file, check_replaced, completed, to_file
 from softecm.readers import Expected, ReadOptions, Written, read
 from softecm.report import three_sentences
 from softecm.report.words import five_counts
+from softecm.spaces.views import Views
 
 
 def run(
@@ -44,6 +45,11 @@ def run(
     if not to_stdout:
         _check_place(target, [file, model], force=force)
     estimator = load(model)
+    if isinstance(estimator.model_.space if hasattr(estimator, "model_") else None, Views):
+        raise Problem(
+            f"{model} has several views, and softecm predict reads one file: use load_model({str(model)!r}) in Python and "
+            "give predict_partition a dict of views."
+        )
     with err.status(f"reading {file}"):
         loaded = read(file, _as_trained(estimator, model, options))
     joined = columns_beside(loaded, beside)

@@ -12,7 +12,7 @@ from softecm.belief import CredalPartition
 from softecm.cli.fitting import Fitted
 from softecm.cli.problems import Problem
 from softecm.cli.results import Counted, partition_table, write_csv
-from softecm.readers import Loaded, ReadOptions, read
+from softecm.readers import Beside, Loaded, ReadOptions, read
 from softecm.report import three_sentences
 
 if TYPE_CHECKING:
@@ -100,9 +100,11 @@ class Whole(Source):
         return model.partition_
 
 
-def whole(file: Path, options: ReadOptions, *, parquet: bool, beside: tuple[str, ...]) -> Whole:
-    """Read a file."""
-    source = Whole(file, read(file, options), parquet, beside)
+def whole(
+    file: Path, options: ReadOptions, *, parquet: bool, beside: tuple[str, ...], views: Beside | None = None
+) -> Whole:
+    """Read a file, and those with other views of its objects."""
+    source = Whole(file, read(file, options, views), parquet, beside)
     columns_beside(source.loaded, beside)  # refused before anything is computed
     return source
 

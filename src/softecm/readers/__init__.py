@@ -25,6 +25,7 @@ from softecm.readers.long import from_long, read_long
 from softecm.readers.parquet import read_parquet
 from softecm.readers.table import understood
 from softecm.readers.ts import read_ts
+from softecm.readers.views import Beside, read_views
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ __all__ = [
     "DELIMITED",
     "PARQUET",
     "READERS",
+    "Beside",
     "Column",
     "Expected",
     "Format",
@@ -72,19 +74,23 @@ READERS: tuple[Format, ...] = (
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 
 
-def read(path: Path, options: ReadOptions) -> Loaded:
-    """The objects of a file.
+def read(path: Path, options: ReadOptions, beside: Beside | None = None) -> Loaded:
+    """The objects of a file, with what other files know about them.
 
     Parameters
     ----------
     path : Path
     options : ReadOptions
+    beside : Beside, optional
+        Files with other views of the same objects.
 
     Raises
     ------
     ReadError
         For whatever the user can mend: the sentence says how.
     """
+    if beside:
+        return read_views(path, beside, options, read)
     check_file(path)
     found = format_of(path).reader(path, options)
     return found if isinstance(found, Loaded) else objects_of(path, found, options)

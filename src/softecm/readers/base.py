@@ -132,7 +132,7 @@ class Loaded:
     table : every column as the file has it
     """
 
-    data: Any  # data frame; or (n, L, d) array, or list of (L, d) arrays; or sparse rows
+    data: Any  # data frame; or (n, L, d) array, or list of (L, d) arrays; or sparse rows; or a dict of views of such
     shape: Literal["table", "series"]
     ids: Names | None
     labels: Names | None
@@ -149,7 +149,8 @@ class Loaded:
         return "\n".join([head, *lines, *(f"  {note}" for note in self.notes)])
 
     def __len__(self) -> int:
-        return int(self.data.shape[0]) if hasattr(self.data, "indptr") else len(self.data)
+        data = next(iter(self.data.values())) if isinstance(self.data, Mapping) else self.data
+        return int(data.shape[0]) if hasattr(data, "indptr") else len(data)
 
     @property
     def names(self) -> list[str]:

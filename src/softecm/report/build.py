@@ -18,9 +18,9 @@ from softecm.report.objects import every, names_of, take
 from softecm.report.profiled import profiled, ruled
 from softecm.report.sensitive import hidden
 from softecm.report.taken import taken
-from softecm.report.thin import count_of
 from softecm.report.view import is_square, look
 from softecm.spaces.roles import ids_of, without
+from softecm.spaces.views import n_objects
 
 COMPARED = 200  # objects by which those of the fit are told from others
 SAME = 1e-3
@@ -95,9 +95,9 @@ def build(
     known = ids_of(X, getattr(model, "left_out_", None))
     X = without(X, getattr(model, "left_out_", None))
     shown = partition if partition is not None else _partition(model, X)
-    if X is not None and len(shown) != count_of(X):
+    if X is not None and len(shown) != n_objects(X):
         raise ValueError(
-            f"partition must have a mass function for each of the {count_of(X)} objects of X; got {len(shown)}. Leave it "
+            f"partition must have a mass function for each of the {n_objects(X)} objects of X; got {len(shown)}. Leave it "
             "out: the model then says where these objects belong."
         )
     scored = fit.scores(shown, labels) if scores is None else scores
@@ -159,7 +159,7 @@ def _partition(model: Model, X: Data) -> CredalPartition:
     fitted = model.partition_
     if not isinstance(fitted, CredalPartition):
         return model.predict_partition(X)
-    count = count_of(X)
+    count = n_objects(X)
     if len(fitted) != count:
         raise ValueError(
             f"X has {count} objects and the fit had {len(fitted)}. Give the objects of the fit, or say that others "

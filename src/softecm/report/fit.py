@@ -25,6 +25,8 @@ def parameters(model: Model) -> dict[str, str]:
         shown["metric"] = metric
     if metric and hasattr(model, "metric_reason_"):
         shown["metric_reason"] = str(model.metric_reason_)
+    for name, weight in view_weights(model).items():
+        shown[f"weight of view {name}"] = weight
     for name, reason in getattr(model, "left_out_", {}).items():
         shown[f"left out: {name}"] = str(reason)
     for name, value in params.items():
@@ -32,6 +34,17 @@ def parameters(model: Model) -> dict[str, str]:
         if isinstance(value, str) and value == "auto" and isinstance(found, int | float):
             shown[name] = f"auto: {found:.6g}"
     return shown
+
+
+def view_weights(model: Model) -> dict[str, str]:
+    """How much each view counts, in words; of sets with weights of their own, from the least to the most."""
+    fitted = comparing(model)
+    weights = getattr(fitted.model_.metric, "view_weights", {}) if fitted is not None else {}
+    told = {}
+    for name, weight in weights.items():
+        least, most = float(np.min(weight)), float(np.max(weight))
+        told[str(name)] = f"{most:.1%}" if least == most else f"{least:.1%} to {most:.1%}, by set"
+    return told
 
 
 def _metric(model: Model, given: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -19,6 +19,13 @@ from softecm.spaces import TimeSeries
 from softecm.spaces.raw import read_table
 from softecm.spaces.roles import ids_of
 from softecm.spaces.sparse import is_sparse
+from softecm.spaces.views import Views
+
+if TYPE_CHECKING:
+    from softecm.belief import CredalPartition
+    from softecm.fit.model import PrototypeModel
+
+MOST_COLUMNS = 60  # of a view: one with more, such as an embedding, is not shown column by column
 
 
 def names_of(X: Data, count: int, given: Iterable[object] | None) -> list[str]:
@@ -35,7 +42,9 @@ def names_of(X: Data, count: int, given: Iterable[object] | None) -> list[str]:
 
 
 def take(X: Data, rows: IntArray) -> Data:
-    """Some objects of a frame, an array or a list, in its own kind."""
+    """Some objects of a frame, an array or a list, or of views of such, in its own kind."""
+    if isinstance(X, Mapping):
+        return {name: take(part, rows) for name, part in X.items()}
     if is_sparse(X):
         return X.tocsr()[rows]
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -109,6 +118,8 @@ def columns_of(
     model: Comparing, some: Data, names: Sequence[str] | None, units: Mapping[str, str] | None = None
 ) -> Columns | None:
     """The columns of a table; None for objects of another kind. ``units`` are those of columns that have one."""
+    if isinstance(model.model_.space, Views):
+        return _columns_of_views(model, model.model_.space, some, units)
     known = [str(name) for name in model.model_.space.attributes]
     try:
         table = read_table(some)
@@ -126,8 +137,39 @@ def columns_of(
     return Columns(tuple(keys), tuple(attributes), prototype_cells(model, keys))
 
 
+@dataclass(frozen=True)
+class _OneView:
+    """One view of a model, as a model of its own."""
+
+    model_: PrototypeModel
+    prototypes_: Data
+    partition_: CredalPartition
+
+
+def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping[str, str] | None) -> Columns:
+    """The columns of all views that are tables, one view after the other; in a data frame they are its own."""
+    keys: list[str] = []
+    attributes: list[Attribute] = []
+    cells: list[list[object]] = [[] for _ in range(len(model.model_.focal))]
+    given = space.by_name(some)
+    for name, own in zip(space.views, space.spaces, strict=True):
+        if not own.kinds:
+            continue
+        view = _OneView(replace(model.model_, space=own), model.prototypes_[name], model.partition_)
+        found = columns_of(view, given[name], None, units)  # type: ignore[arg-type]
+        if found is None or len(found.keys) > MOST_COLUMNS:
+            continue
+        keys += [key if key not in keys else f"{name}: {key}" for key in found.keys]
+        attributes += found.attributes
+        cells = [[*row, *more] for row, more in zip(cells, found.prototypes, strict=True)]
+    named = [replace(one, name=key) for one, key in zip(attributes, keys, strict=True)]
+    return Columns(tuple(keys), tuple(named), tuple(map(tuple, cells)))
+
+
 def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> Columns:
-    """The columns of a model whose objects are gone: every cell missing."""
+    """The columns of a model whose objects are gone: every cell missing; none where there are several views."""
+    if isinstance(model.model_.space, Views):
+        return Columns((), (), ((),) * len(model.model_.focal))
     keys = [str(name) for name in model.model_.space.attributes]
     rows = prototype_cells(model, keys)
     shown = _shown_names(keys, names)

@@ -16,9 +16,10 @@ from softecm.report.asked import Comparing, Data, FloatArray, of_series, pairwis
 from softecm.report.data import Explanation
 from softecm.report.objects import Columns, columns_of, every, names_of, take
 from softecm.report.reasons import Attributes, Stretches, Teller, explanations, largest, spans, terms_of
-from softecm.report.thin import count_of, thin_columns
+from softecm.report.thin import thin_columns
 from softecm.report.words import sentence
 from softecm.spaces.sparse import is_sparse
+from softecm.spaces.views import n_objects
 
 SEEN = 1_000  # objects that a column's precision is read from
 
@@ -78,7 +79,7 @@ def explain_object(
     model: Comparing, X: Data, i: int, ids: Iterable[object] | None = None, clear: float = CLEAR
 ) -> ObjectExplanation:
     """Explain object ``i`` of ``X``, counted from 0."""
-    count = count_of(X)
+    count = n_objects(X)
     if not isinstance(i, Integral) or isinstance(i, bool) or not -count <= i < count:
         raise IndexError(f"i must be the number of one of the {count} objects of X, counted from 0; got {i!r}.")
     row = int(i) % count
@@ -101,7 +102,7 @@ def _columns(model: Comparing, X: Data, row: int) -> Columns | None:
     """The object's cells, first of some whose precision is theirs; None where objects are no rows of a table."""
     if pairwise(model) or of_series(model):
         return None
-    rows = np.array([row, *(r for r in every(count_of(X), SEEN).tolist() if r != row)])
+    rows = np.array([row, *(r for r in every(n_objects(X), SEEN).tolist() if r != row)])
     some = take(X, rows)
     return thin_columns(model, some, None) if is_sparse(X) else columns_of(model, some, None)
 

@@ -14,14 +14,8 @@ from softecm.report.data import Attribute
 from softecm.report.embedding import landmark_mds
 from softecm.report.objects import Columns
 from softecm.report.places import GUESSED, Map, mass_map
-from softecm.spaces.sparse import is_sparse
 
 MOST_TERMS = 30
-
-
-def count_of(X: Data) -> int:
-    """How many objects there are."""
-    return int(X.shape[0]) if is_sparse(X) else len(X)
 
 
 def telling_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArray:

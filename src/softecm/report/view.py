@@ -16,6 +16,7 @@ from softecm.report.places import Map, dissimilarity_map, mass_map, metric_map, 
 from softecm.report.reasons import Attributes, Stretches, Teller, explanations
 from softecm.report.thin import guessed_map, thin_columns, thin_map
 from softecm.spaces.sparse import is_sparse
+from softecm.spaces.views import Views
 
 MOST_SERIES = 3_000
 GONE = "The objects are not at hand, so places are guessed from masses and nothing is explained."
@@ -61,7 +62,8 @@ def look(
         told = explanations(fitted, X, partition, explained, Stretches())
         return View(rows, metric_map(fitted, some), distances, None, own, prototypes, channels_of(fitted), told)
     columns = columns_of(fitted, some, names, units)
-    drawn = plane_map(columns, fitted) if columns is not None and columns.is_plane else metric_map(fitted, some)
+    plane = columns is not None and columns.is_plane and not isinstance(fitted.model_.space, Views)
+    drawn = plane_map(columns, fitted) if plane and columns is not None else metric_map(fitted, some)
     told = explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names, units))
     return View(rows, drawn, distances, columns, explanations=told)
 

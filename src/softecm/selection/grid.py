@@ -198,6 +198,8 @@ def digest(*values: Any) -> str:
 
 
 def _feed(total: Any, value: Any) -> None:
+    if isinstance(value, Mapping):
+        value = [part for pair in value.items() for part in pair]
     if isinstance(value, list | tuple):
         total.update(f"[{len(value)}]".encode())
         for part in value:

@@ -25,6 +25,7 @@ from softecm.selection.grid import digest, make_cells
 from softecm.selection.measures import measures
 from softecm.selection.rules import RULES, Rule, pick_rule
 from softecm.selection.stability import run_stability
+from softecm.spaces.views import n_objects
 
 FIRST_LOOK, MOST_CLUSTERS = 8, 30
 AS_FAR = 2  # times the best number so far: values rise and fall on the way to it
@@ -151,7 +152,7 @@ def choose_n_clusters(
     pick_rule(DEFAULT if rule == "auto" else rule)
     search = _Search(X, None if rule == "auto" else rule)
     base, why = _with_metric(SoftECM() if estimator is None else estimator, X)
-    for c in _numbers(candidates, len(X), search):
+    for c in _numbers(candidates, n_objects(X), search):
         model = _fitted(clone(base).set_params(n_clusters=c), X, fit)
         if model is None:
             break

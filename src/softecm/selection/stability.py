@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from softecm.fit.outcome import MERGED
 from softecm.scores import credal_rand_index
 from softecm.selection.batch import Data, Ready, is_batchable, partitions, prepared, takes_dissimilarities
 from softecm.selection.grid import Cell
+from softecm.spaces.views import n_objects
 
 SHARE = 0.8  # of the objects in a resample
 COMPARED = 300  # objects on which partitions are compared: 45 000 pairs
@@ -48,7 +49,7 @@ def run_stability(
     on the same objects, in or out of the resample. A refit whose clusters merge agrees with nothing.
     """
     began = time.perf_counter()
-    n = len(data.X)
+    n = n_objects(data.X)
     rng = np.random.RandomState(0)
     compared = np.sort(rng.permutation(n)[:COMPARED])
     per_cell: list[list[CredalPartition | None]] = [[] for _ in cells]
@@ -116,7 +117,7 @@ def _refit_alone(
         if "random_state" in own:
             changed["random_state"] = number
         if "lam" in own:
-            changed["lam"] = _scaled(own["lam"], len(rows) / len(data.X))
+            changed["lam"] = _scaled(own["lam"], len(rows) / n_objects(data.X))
         weights = {} if data.sample_weight is None else {"sample_weight": np.asarray(data.sample_weight)[rows]}
         relational = takes_dissimilarities(model)
         model.set_params(**changed).fit(part_of(data.X, rows, rows if relational else None), **weights)
@@ -128,4 +129,6 @@ def _refit_alone(
 
 def part_of(X: Any, rows: NDArray[np.int64], columns: NDArray[np.int64] | None) -> Any:
     """Some of the objects; of a matrix of dissimilarities, those to some of the objects."""
+    if isinstance(X, Mapping):
+        return {name: part_of(part, rows, columns) for name, part in X.items()}
     return _safe_indexing(X, rows) if columns is None else np.asarray(X)[np.ix_(rows, columns)]

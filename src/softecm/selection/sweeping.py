@@ -15,6 +15,7 @@ from softecm._checks import check_count
 from softecm._fingerprint import warn_unseen
 from softecm._progress import bar as counting
 from softecm._version import __version__
+from softecm.distances.views import Combined
 from softecm.files.errors import reason
 from softecm.files.journal import Journal
 from softecm.files.rescue import elsewhere
@@ -23,6 +24,7 @@ from softecm.selection.batch import Data, batch_size, run_cells
 from softecm.selection.grid import Cell, Task, describe, digest, make_cells, make_tasks
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
+from softecm.spaces.views import n_objects
 
 Rows = list[dict[str, Any]]
 WITHOUT_EFFECT = ("callback", "device", "n_jobs", "verbose")  # on the numbers
@@ -69,7 +71,7 @@ def sweep(
 
     Parameters
     ----------
-    X : data for the estimator, or a dict of several data sets by name
+    X : data for the estimator, or a dict of several data sets by name; for an estimator with metric Combined, of views
     grid : dict, or list of dicts
         Names of parameters and the values to try: any of the estimator's, and ``metric__gamma`` and the like for
         parameters of its metric. Values out of range are refused before anything runs.
@@ -171,7 +173,8 @@ def _is_row(item: str, row: Mapping[str, Any]) -> bool:
 def _datasets(X: Any, y: Any, sample_weight: Any, estimator: Any) -> tuple[dict[str, Data], dict[str, Any]]:
     from softecm import SoftECM
 
-    several = isinstance(X, Mapping)
+    views = estimator is not None and isinstance(getattr(estimator, "metric", None), Combined)
+    several = isinstance(X, Mapping) and not views
     names = list(X) if several else [""]
     if not names:
         raise ValueError("X must hold at least one data set; got an empty dict.")
@@ -183,8 +186,8 @@ def _datasets(X: Any, y: Any, sample_weight: Any, estimator: Any) -> tuple[dict[
     for name in names:
         data = X[name] if several else X
         labels, weights = of(y, name), of(sample_weight, name)
-        if labels is not None and len(labels) != len(data):
-            raise ValueError(f"y must have one label an object; got {len(labels)} for {len(data)} objects.")
+        if labels is not None and len(labels) != n_objects(data):
+            raise ValueError(f"y must have one label an object; got {len(labels)} for {n_objects(data)} objects.")
         model = of(estimator, name)
         estimators[name] = SoftECM() if model is None else model
         datasets[name] = Data(

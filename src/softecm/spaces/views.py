@@ -100,7 +100,7 @@ class Views(Space):
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawViews:
         """Every view by its own space's rules; an object must have at least one of them."""
-        given = self._by_name(X)
+        given = self.by_name(X)
         marks = {name: present_rows(part, name) for name, part in given.items()}
         refuse_unequal({name: len(mark) for name, mark in marks.items()})
         present = np.stack(list(marks.values()), 1)
@@ -134,7 +134,7 @@ class Views(Space):
             stub.feature_names_in_ = np.array(self.feature_names[j], dtype=object)
         return stub
 
-    def _by_name(self, X: object) -> dict[str, object]:
+    def by_name(self, X: object) -> dict[str, object]:
         """The data of each view, in the metric's order."""
         if isinstance(X, Mapping):
             refuse_names(X, self.views)
@@ -286,6 +286,13 @@ class Views(Space):
     def samples(cls, generator: torch.Generator, n: int) -> NoReturn:
         """Views need their spaces."""
         raise TypeError("a space of several views has no objects of its own: give some, encoded, and their prototypes")
+
+
+def n_objects(X: Any) -> int:
+    """How many objects there are in data of any kind, several views of them included."""
+    if isinstance(X, Mapping):
+        return max(map(n_objects, X.values()), default=0)
+    return int(X.shape[0]) if is_sparse(X) else len(X)
 
 
 def split_views(rows: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:

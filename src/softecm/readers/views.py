@@ -1,0 +1,134 @@
+"""Several files about the same objects: a table, series and embeddings, as views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from softecm.files.errors import ReadError
+from softecm.readers.base import Loaded, ReadOptions, short
+
+Reading = Callable[[Path, ReadOptions], Loaded]
+
+SHOWN = 5  # ids that are named
+
+
+class Beside(NamedTuple):
+    """Files about the objects of another one."""
+
+    series: Path | None = None
+    embeddings: tuple[Path, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.series is not None or bool(self.embeddings)
+
+
+def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) -> Loaded:
+    """The objects of a table with the series and embeddings that other files hold of them, as a dict of views.
+
+    Series are matched by id. Rows of an embedding are in the order of the table's, unless it has a column of ids.
+    """
+    names = [path.stem, *(one.stem for one in (beside.series, *beside.embeddings) if one is not None)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ReadError(f"two files are called {twice}, and a view goes by its file: rename one of them.")
+    key = options.id_column or options.series_id
+    main = read(path, replace(options, id_column=key, series_id=None, time=None, value=()))
+    if main.shape == "series" or hasattr(main.data, "indptr"):
+        raise ReadError(f"{path} must be a table, an object a row: give it first, and series with --series.")
+    ids = [str(one) for one in main.ids] if main.ids is not None else None
+    views: dict[str, Any] = {path.stem: main.data}
+    notes = list(main.notes)
+    if beside.series is not None:
+        views[beside.series.stem] = _series(
+            path, beside.series, ids, replace(options, id_column=None), key, read, notes
+        )
+    for file in beside.embeddings:
+        views[file.stem] = _embedding(path, file, len(main.data), ids, key, read, notes)
+    code = (*main.code, "# the other views of X are read from the other files; X is then a dict of views")
+    how = {**main.how, "views": ", ".join(views)}
+    return replace(main, data=views, notes=tuple(notes), code=code, how=how)
+
+
+def _series(
+    path: Path,
+    file: Path,
+    ids: list[str] | None,
+    options: ReadOptions,
+    key: str | None,
+    read: Reading,
+    notes: list[str],
+) -> list[Any]:
+    """The series of each object of the table; None where it has none."""
+    if ids is None or key is None:
+        raise ReadError(f"{file} is matched with {path} by the objects' ids: name the column that both have with --id.")
+    time, value = _columns(file, key, options, read, notes)
+    found = read(file, ReadOptions(series_id=key, time=time, value=value))
+    rows = dict(zip(map(str, [] if found.ids is None else found.ids), found.data, strict=False))
+    return _matched(path, file, ids, rows, notes)
+
+
+def _columns(
+    file: Path, key: str, options: ReadOptions, read: Reading, notes: list[str]
+) -> tuple[str, tuple[str, ...]]:
+    """The columns of time and values of a long table: as said, or the first beside the ids, and all others."""
+    table = read(file, ReadOptions()).table
+    names = [] if table is None else [str(name) for name in table.columns]
+    if key not in names or len(names) < 3:
+        raise ReadError(
+            f"{file} must have the column {key}, one of time and one or more of values: a row a time of one object."
+        )
+    time = options.time or next(name for name in names if name != key)
+    value = options.value or tuple(name for name in names if name not in (key, time))
+    if not (options.time and options.value):
+        notes.append(
+            f"{file}: {time} is taken for the time, {', '.join(value)} for values; --time and --value say otherwise."
+        )
+    return time, value
+
+
+def _embedding(
+    path: Path, file: Path, count: int, ids: list[str] | None, key: str | None, read: Reading, notes: list[str]
+) -> Any:
+    """Rows of numbers for each object: by id where the file has some, else in the table's order."""
+    found = read(file, ReadOptions(id_column=key if file.suffix.lower() not in (".npy", ".npz") else None))
+    if found.shape == "series" or hasattr(found.data, "indptr"):
+        raise ReadError(f"{file} must hold one row of numbers an object: give an array of two dimensions, or a table.")
+    try:
+        rows = np.asarray(found.data, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ReadError(f"{file} must hold numbers alone for --embedding: drop its other columns.") from None
+    if found.ids is not None and ids is not None:
+        names = [str(one) for one in found.ids]
+        empty = np.full(rows.shape[1], np.nan)
+        matched = _matched(path, file, ids, dict(zip(names, rows, strict=True)), notes)
+        return np.stack([empty if row is None else row for row in matched])
+    if len(rows) != count:
+        raise ReadError(
+            f"{file} has {len(rows)} rows and {path} {count}: without ids the rows must be of the same objects, in the same "
+            "order."
+        )
+    return rows
+
+
+def _matched(path: Path, file: Path, ids: Sequence[str], rows: dict[str, Any], notes: list[str]) -> list[Any]:
+    """What a file has of each object, None where it has nothing; refused where it knows others."""
+    strange = [one for one in rows if one not in set(ids)]
+    if strange:
+        raise ReadError(
+            f"{file} has {_named(strange)}, which {path} does not have: an object must be in {path} to be clustered. Leave "
+            "such rows out, or look whether ids are written alike."
+        )
+    absent = [one for one in ids if one not in rows]
+    if absent:
+        notes.append(f"{file} lacks {_named(absent)}: such objects are compared in their other views.")
+    return [rows.get(one) for one in ids]
+
+
+def _named(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+    return ", ".join(short(one) for one in ids[:SHOWN]) + more

@@ -1,0 +1,38 @@
+"""A report on objects with several views: the weights, the tables' columns, and which view pulls an object where."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softecm import SoftECM, report
+from softecm.distances import Combined
+
+GROUPS = np.repeat([0, 1, 2], 20)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": 40 + 30 * (GROUPS == 2) + rng.normal(size=60), "sex": np.where(GROUPS == 2, "f", "m")})
+    data = {"vitals": rng.normal(size=(60, 6, 1)) + 6.0 * (GROUPS == 0)[:, None, None], "patient": table}
+    data["vitals"][4] = np.nan
+    metric = Combined({"vitals": "series-euclidean", "patient": "mixed"}, weights=[1, 3])
+    return SoftECM(3, metric=metric, random_state=0, n_jobs=1, n_init=3).fit(data), data
+
+
+def test_a_report_shows_weights_columns_and_what_pulls(fitted):
+    model, data = fitted
+    page = report.build(model, data)
+    assert page.parameters["weight of view patient"] == "75.0%"
+    assert [a.name for a in page.attributes] == ["age", "sex"]
+    assert len(page.prototypes) == len(model.focal_sets_)
+    names = {part.name for told in page.explanations.values() for part in told.parts}
+    assert names == {"vitals", "patient"}
+    assert "weight of view vitals" in page.html
+    assert page.profiles is not None
+
+
+def test_a_report_without_the_objects(fitted):
+    model, _ = fitted
+    page = report.build(model, None, partition=model.partition_)
+    assert page.html.count("weight of view vitals") == 1
