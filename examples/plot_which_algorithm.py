@@ -2,16 +2,17 @@
 Which algorithm? All of them on the same three data sets
 ========================================================
 
-Twelve evidential algorithms, three sets of points: the paper's Diamond (two groups, one object between, one outlier), three
+Fifteen evidential algorithms, three sets of points: the paper's Diamond (two groups, one object between, one outlier), three
 round groups with objects between them and outliers, and two long groups side by side.
 
 A point has its cluster's colour when most of its mass is there, a ring and a mixed colour when most of it is on a set of
 clusters, and is a black cross when most of it is on the empty set. The algorithms on dissimilarities (RECM, ECMdd, EVCLUS)
 see only the distances between the points, CatECM only in which fifth of each axis a point lies, and CECM is told about a
-few pairs (lines: must-links solid, cannot-links dotted).
+few pairs (lines: must-links solid, cannot-links dotted). EKNNClus finds the number of clusters itself.
 
-What to see: long groups need a metric that adapts (ECM+; CECM and BPEC have one as an option); FCM has neither sets nor
-outliers; CCM and BCM price the set of two distant clusters more dearly than ECM; categories lose the order of the axes.
+What to see: long groups need a metric that adapts (ECM+; CECM and BPEC have one as an option) or a covariance (EGMM);
+FCM has neither sets nor outliers; CCM and BCM price the set of two distant clusters more dearly than ECM; categories
+lose the order of the axes.
 """
 
 import warnings
@@ -21,7 +22,23 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from softecm import BCM, BPEC, CCM, CECM, ECM, EVCLUS, FCM, RECM, CatECM, ECMdd, ECMPlus, SoftECM
+from softecm import (
+    BCM,
+    BPEC,
+    CCM,
+    CECM,
+    ECM,
+    EGMM,
+    EVCLUS,
+    FCM,
+    NNEVCLUS,
+    RECM,
+    CatECM,
+    ECMdd,
+    ECMPlus,
+    EKNNClus,
+    SoftECM,
+)
 from softecm.constraints import sample_constraints
 from softecm.datasets import load_diamond, make_blobs
 
@@ -41,8 +58,8 @@ DATA = {
 
 
 # %%
-# Twelve algorithms
-# -----------------
+# Fifteen algorithms
+# ------------------
 # Each gets the numbers in the form it takes, and otherwise its own defaults; on the Diamond delta is 5, as in the
 # literature: twelve objects are too few to take it from the data.
 def delta(X):
@@ -76,6 +93,9 @@ ALGORITHMS = {
     "BCM": lambda X, y, c: BCM(c, delta=delta(X), random_state=0).fit(X),
     "CECM": lambda X, y, c: CECM(c, xi=0.9, delta=delta(X), random_state=0).fit(X, **links(y)._asdict()),
     "BPEC": lambda X, y, c: BPEC(c, delta=delta(X)).fit(X),
+    "EKNNClus": lambda X, y, c: EKNNClus(random_state=0).fit(X),
+    "EGMM": lambda X, y, c: EGMM(c, random_state=0).fit(X),
+    "NNEVCLUS": lambda X, y, c: NNEVCLUS(c, novelty=True, random_state=0).fit(X),
     "RECM": lambda X, y, c: RECM(c, delta=delta(X), random_state=0).fit(distances(X)),
     "ECMdd": lambda X, y, c: ECMdd(c, delta=of_squares(delta(X)), random_state=0).fit(distances(X)),
     "EVCLUS": lambda X, y, c: EVCLUS(c, random_state=0).fit(distances(X)),
@@ -85,7 +105,17 @@ ALGORITHMS = {
 # %%
 # One figure
 # ----------
-COLOURS = np.array([[0.00, 0.45, 0.70], [0.90, 0.40, 0.00], [0.00, 0.60, 0.40]])  # told apart by colour-blind eyes too
+# Told apart by colour-blind eyes, too; EKNNClus may find more groups than there are.
+COLOURS = np.array(
+    [
+        [0.00, 0.45, 0.70],
+        [0.90, 0.40, 0.00],
+        [0.00, 0.60, 0.40],
+        [0.80, 0.60, 0.70],
+        [0.95, 0.90, 0.25],
+        [0.35, 0.70, 0.90],
+    ]
+)
 
 
 def draw(ax, X, partition):
@@ -98,7 +128,7 @@ def draw(ax, X, partition):
         if not members:
             ax.scatter(*X[here].T, marker="x", c="black", s=22, linewidths=1.2)
             continue
-        colour = COLOURS[place[list(members)]].mean(0)
+        colour = COLOURS[place[list(members)] % len(COLOURS)].mean(0)
         edge = "none" if len(members) == 1 else "black"
         ax.scatter(*X[here].T, color=colour, edgecolor=edge, linewidths=0.8, s=18 if len(members) == 1 else 30)
 
@@ -106,10 +136,10 @@ def draw(ax, X, partition):
 def main() -> Path:
     """Fit everything, draw it, save it."""
     names = list(ALGORITHMS)
-    figure, axes = plt.subplots(6, 6, figsize=(15, 13.5), layout="constrained")
+    figure, axes = plt.subplots(9, 5, figsize=(13, 20), layout="constrained")
     for number, name in enumerate(names):
         for row, (title, (X, y, c)) in enumerate(DATA.items()):
-            ax = axes[3 * (number // 6) + row, number % 6]
+            ax = axes[3 * (number // 5) + row, number % 5]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # long groups merge or don't converge in algorithms not made for them
                 model = ALGORITHMS[name](X, y, c)
@@ -121,7 +151,7 @@ def main() -> Path:
             ax.tick_params(labelsize=6)
             if row == 0:
                 ax.set_title(name, fontweight="bold")
-            if number % 6 == 0:
+            if number % 5 == 0:
                 ax.set_ylabel(f"{title}\nsecond coordinate", fontsize=8)
             if row == 2:
                 ax.set_xlabel("first coordinate", fontsize=8)

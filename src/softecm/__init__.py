@@ -38,6 +38,7 @@ _WHERE = {
     "BPEC": "softecm.algorithms.bpec",
     "EKNNClus": "softecm.algorithms.eknnclus",
     "EGMM": "softecm.algorithms.egmm",
+    "NNEVCLUS": "softecm.algorithms.nnevclus",
     "CredalPartition": "softecm.belief",
     "FocalSets": "softecm.belief",
     "consensus": "softecm.belief",
@@ -81,6 +82,7 @@ __all__ = [
     "EGMM",
     "EVCLUS",
     "FCM",
+    "NNEVCLUS",
     "RECM",
     "CatECM",
     "CollapseWarning",
@@ -159,6 +161,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.eknnclus import EKNNClus
     from softecm.algorithms.evclus import EVCLUS
     from softecm.algorithms.fcm import FCM
+    from softecm.algorithms.nnevclus import NNEVCLUS
     from softecm.algorithms.recm import RECM
     from softecm.algorithms.soft_ecm import SoftECM
     from softecm.belief import CredalPartition, FocalSets, consensus

@@ -74,7 +74,7 @@ class EVCLUSOfDistances(EVCLUS):
 def quick(name: str, **changed: Any) -> Any:
     """An estimator with few starts, so that the whole list stays quick."""
     estimator = getattr(softecm, name)()
-    own = {"n_init": 2, "random_state": 0} | changed
+    own = {"n_init": 2, "hidden": (6,), "random_state": 0} | changed
     return estimator.set_params(**{key: value for key, value in own.items() if key in estimator.get_params()})
 
 

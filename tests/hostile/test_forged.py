@@ -65,6 +65,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "EKNNClus": (lambda: softecm.EKNNClus(**ONCE), POINTS),
     "EKNNClus, dissimilarities": (lambda: softecm.EKNNClus(metric="precomputed", **ONCE), DISTANCES),
     "EGMM": (lambda: softecm.EGMM(2, **ONCE), POINTS),
+    "NNEVCLUS": (lambda: softecm.NNEVCLUS(2, hidden=4, novelty=True, max_iter=20, **ONCE), POINTS),
 }
 
 
@@ -151,7 +152,7 @@ class Stopped(BaseException):
     """Like Ctrl-C, without a signal."""
 
 
-RESUMED = [name for name in MODELS if not name.startswith(("BPEC", "EVCLUS", "EKNNClus", "EGMM"))]
+RESUMED = [name for name in MODELS if not name.startswith(("BPEC", "EVCLUS", "EKNNClus", "EGMM", "NNEVCLUS"))]
 STOPS = (
     {"auto": (1, 6), "k-means++": (3,)} if DEEP else {"k-means++": (2,)}
 )  # how the runs start, and after which rounds they are stopped

@@ -35,8 +35,9 @@ ALL = {
     "BPEC": (BPEC(2), POINTS),
     "EKNNClus": (softecm.EKNNClus(random_state=0), POINTS),
     "EGMM": (softecm.EGMM(2, random_state=0), POINTS),
+    "NNEVCLUS": (softecm.NNEVCLUS(2, n_init=1, max_iter=50, random_state=0), POINTS),
 }
-NO_PROTOTYPES = ("EVCLUS", "EKNNClus", "EGMM")
+NO_PROTOTYPES = ("EVCLUS", "EKNNClus", "EGMM", "NNEVCLUS")
 OTHERS = {
     "SoftECM on dissimilarities": (SoftECM(2, metric="precomputed", random_state=0), APART),
     "ECMdd on vectors": (ECMdd(2, metric="sqeuclidean", random_state=0), POINTS),

@@ -4,6 +4,7 @@ from softecm.belief.combining import consensus
 from softecm.belief.decided import Decisions
 from softecm.belief.focal import FocalSets
 from softecm.belief.partition import CredalPartition
+from softecm.belief.similar import cluster_similarity, similar_pairs
 from softecm.belief.transforms import (
     belief,
     commonality,
@@ -20,6 +21,7 @@ __all__ = [
     "Decisions",
     "FocalSets",
     "belief",
+    "cluster_similarity",
     "commonality",
     "consensus",
     "decisions",
@@ -28,4 +30,5 @@ __all__ = [
     "plausibility",
     "plausibility_transform",
     "set_decisions",
+    "similar_pairs",
 ]

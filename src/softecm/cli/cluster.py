@@ -12,7 +12,7 @@ from rich.text import Text
 
 from softecm._memory import shown
 from softecm.belief.decided import CLEAR, checked_clear
-from softecm.cli import outcome
+from softecm.cli import algorithms, outcome
 from softecm.cli.fitting import Fitted, Measure, Params, fit_kept, metric_for
 from softecm.cli.memory import limit, must_stream
 from softecm.cli.problems import Problem, mendable
@@ -46,6 +46,8 @@ class Request:
     checkpoint: Path | None = None
     resume: Path | None = None
     clear: float = CLEAR
+    algorithm: str = algorithms.DEFAULT
+    said: frozenset[str] = frozenset()  # settings that were given on the command line
     values: bool = True  # whether cells, names and prototypes may be in the report and the summary
     views: Beside = NO_VIEWS  # files with other views of the objects
 
@@ -86,11 +88,12 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     source = _source(asked, err)
     if not asked.values:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
-    measure = metric_for(str(asked.given["metric"]), source.loaded, asked.scale, asked.count)
+    measure = _measure(asked, source)
     say_understood(out, source.file, source.loaded, measure, source.n_objects)
     _check_size(source, asked)
     fitted, chosen = _fit(asked, source, measure, err)
-    fitted.model.metric_reason_ = measure.why
+    if asked.algorithm == algorithms.DEFAULT:
+        fitted.model.metric_reason_ = measure.why
     if asked.names is not None:
         with mendable(ValueError):
             fitted.model.rename(asked.names)
@@ -108,6 +111,12 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     outcome.say(out, asked.folder, fitted.model, counted, summary)
     if machine:
         print_json(summary)
+
+
+def _measure(asked: Request, source: Source) -> Measure:
+    if asked.algorithm != algorithms.DEFAULT:
+        return algorithms.measure(asked.algorithm, source.loaded)
+    return metric_for(str(asked.given["metric"]), source.loaded, asked.scale, asked.count)
 
 
 def show_reading(
@@ -156,6 +165,8 @@ def _source(asked: Request, err: Console) -> Source:
     streamed = not asked.views and must_stream(file, asked.memory, _n_sets(count, asked.given))
     if streamed:
         _check_streamed(asked)
+    elif asked.algorithm != algorithms.DEFAULT and asked.safety:
+        raise Problem(f"--checkpoint and --resume are for SoftECM; got --algorithm {asked.algorithm}. Leave them out.")
     elif asked.safety and count is None:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
     _check_places(asked)
@@ -207,6 +218,11 @@ def _n_sets(count: int | None, given: Params) -> int:
 
 def _check_streamed(asked: Request) -> None:
     """What needs all objects at once is refused for a file that does not fit in memory."""
+    if asked.algorithm != algorithms.DEFAULT:
+        raise Problem(
+            f"{asked.file} does not fit in memory, and --algorithm {asked.algorithm} needs it all: leave it out, or allow "
+            "more with --memory."
+        )
     if asked.count is None:
         raise Problem(
             f"{asked.file} does not fit in memory, so --clusters {asked.clusters} can't try one number after the other: "
@@ -231,6 +247,10 @@ def _check_size(source: Source, asked: Request) -> None:
 
 def _fit(asked: Request, source: Source, measure: Measure, err: Console) -> tuple[Fitted, Search]:
     """The fit, and how its number of clusters was chosen."""
+    if asked.algorithm != algorithms.DEFAULT:
+        name = asked.algorithm
+        told = algorithms.parameters(name, asked.clusters, asked.given, asked.said)
+        return algorithms.fit(name, source.data(measure.name), told, err), Search()
     data, params = source.data(measure.name), {**asked.given, "metric": measure.metric}
     if asked.count is None:
         return fit_auto(data, params, err, asked.candidates)

@@ -30,6 +30,7 @@ from softecm.cli.options import (
     WithColumns,
     number_or,
     reads_a_file,
+    said_of,
     sets_asked,
     several,
 )
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="softecm",
     help="Which groups are there, who clearly belongs to one, who lies between which, and who to none?",
-    epilog="Start with:  softecm demo   or   softecm cluster FILE -c 3",
+    epilog="Start with:  softecm demo   or   softecm cluster FILE -c 3 (softecm algorithms: what else there is)",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -84,6 +85,7 @@ def demo(
 @app.command()
 @reads_a_file()
 def cluster(
+    context: typer.Context,
     file: InputFile,
     *,
     clusters: Annotated[
@@ -112,6 +114,9 @@ def cluster(
         bool,
         typer.Option("--dry-run", help="Show how the file is read, fit and write nothing.", rich_help_panel=FILE),
     ] = False,
+    algorithm: Annotated[
+        str, typer.Option(help="Another estimator than SoftECM: softecm algorithms lists them.", rich_help_panel=FIT)
+    ] = "SoftECM",
     metric: MetricName = "auto",
     scale: ScaleName = "auto",
     seed: Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=FIT)] = 0,
@@ -200,13 +205,16 @@ def cluster(
         options = replace(options, label_column=label_column)
         show_reading(file, options, metric, scale, memory, quiet=quiet, machine=machine, views=views)
         return
-    if clusters is None:
+    from softecm.cli.algorithms import DEFAULT, chosen
+
+    algorithm = chosen(algorithm)
+    if clusters is None and algorithm == DEFAULT:
         from softecm.cli.problems import Problem
 
         raise Problem("say how many groups to look for: -c 3, -c 2-12 or -c auto (--dry-run shows the reading alone).")
     asked = Request(
         file,
-        clusters,
+        clusters if clusters is not None else "auto",
         output or Path(f"{file.stem}-softecm"),
         replace(options, label_column=label_column),
         given,
@@ -221,8 +229,18 @@ def cluster(
         names=several([names_of_clusters]) if names_of_clusters is not None else None,
         values=not no_values,
         views=views,
+        algorithm=algorithm,
+        said=said_of(context, given),
     )
     run(asked, quiet=quiet, machine=machine)
+
+
+@app.command()
+def algorithms(machine: Json = False) -> None:
+    """Every algorithm in a line: names for cluster --algorithm."""
+    from softecm.cli.algorithms import show
+
+    show(machine=machine)
 
 
 @app.command()

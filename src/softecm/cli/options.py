@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -157,6 +157,12 @@ def reads_a_file(*without: str) -> Callable[[Command], Command]:
         return reading
 
     return decorate
+
+
+def said_of(context: typer.Context, names: Collection[str]) -> frozenset[str]:
+    """Which of these options of the command that runs were given, not left at their defaults."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return frozenset(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE")
 
 
 def _parameters(kinds: dict[str, Any]) -> list[inspect.Parameter]:

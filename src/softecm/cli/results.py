@@ -129,9 +129,10 @@ def summary_facts(model: SoftECM, counted: Counted, sentences: Sequence[str]) ->
         "objective": finite(model.objective_),
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),
-        "separation": finite(model.separation_),
-        "collapsed": bool(model.collapsed_),
-        "delta": None if model.delta_ is None else finite(model.delta_),
+        "algorithm": type(model).__name__,
+        "separation": finite(getattr(model, "separation_", np.nan)),
+        "collapsed": bool(getattr(model, "collapsed_", False)),
+        "delta": finite(np.nan if getattr(model, "delta_", None) is None else float(model.delta_ or np.nan)),
     }
 
 

@@ -92,7 +92,7 @@ class Whole(Source):
     def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
         """Groups, objects between and objects nowhere, named where they are few."""
         noun = "series" if self.loaded.shape == "series" else "object"
-        merged = bool(model.collapsed_)
+        merged = bool(getattr(model, "collapsed_", False))
         return three_sentences(model.partition_, self.loaded.names, merged=merged, noun=noun, clear=counted.clear)
 
     def shown(self, model: SoftECM) -> CredalPartition:

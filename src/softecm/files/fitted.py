@@ -317,6 +317,11 @@ STATE: dict[str, Check] = {
     "loglik_": number(),
     "ebic_": number(),
     "criteria_": mapped(number()),
+    "network_": listed(anything, kind="list", least=2),
+    "_beta": array("two", allowed=SQUARABLE),
+    "_input": listed(array("p", allowed=SQUARABLE), kind="tuple"),
+    "_detector": maybe(listed(anything, kind="tuple")),
+    "diverged_": flag,
     "n_neighbors_": count(),
     "gamma_": number(POSITIVE),
     "_least": number(POSITIVE),
@@ -341,6 +346,7 @@ STATE: dict[str, Check] = {
 #: Without these nothing can be predicted.
 NEEDED = {
     "EVCLUS": ("n_features_in_", "focal_sets_", "partition_", "d0_"),
+    "NNEVCLUS": ("n_features_in_", "focal_sets_", "network_", "_beta", "_input", "_detector"),
     "EGMM": ("n_features_in_", "focal_sets_", "cluster_centers_", "covariance_", "weights_", "_middle"),
     "EKNNClus": (
         *[
@@ -391,6 +397,8 @@ def check_agreement(estimator: EvidentialClusterer) -> None:
         raise Misfit("partition_ and focal_sets_ have different focal sets")
     if partition is not None and scores is not None and not np.array_equal(partition.masses[:, 0], scores):
         raise Misfit("outlier_scores_ are not the masses of the empty set in partition_")
+    if hasattr(estimator, "network_"):
+        _check_network(estimator)
     weights = getattr(estimator, "weights_", None)
     if weights is not None and abs(float(weights.sum()) - 1.0) > ROUNDING:
         raise Misfit("weights_ should add up to 1")
@@ -403,6 +411,26 @@ def check_agreement(estimator: EvidentialClusterer) -> None:
         past = getattr(estimator, "_past", None)
         if isinstance(past, Past):
             _check_past(past, model)
+
+
+def _check_network(estimator: EvidentialClusterer) -> None:
+    """Layers that fit each other, the columns and the sets; a detector of these columns."""
+    layers, p, f = estimator.network_, estimator.n_features_in_, len(estimator.focal_sets_)  # type: ignore[attr-defined]
+    arrays = [w for w in layers if isinstance(w, np.ndarray) and w.dtype == np.float64 and w.ndim == 2]
+    widths = [p, *(w.shape[0] for w in arrays)]
+    if len(arrays) < len(layers) or [w.shape[1] - 1 for w in arrays] != widths[:-1] or widths[-1] != f + 1:
+        raise Misfit("network_ should hold layers that fit each other, the columns and the focal sets")
+    if not all(np.isfinite(w).all() and np.abs(w).max() < LARGEST for w in arrays):
+        raise Misfit("network_ should hold finite numbers")
+    _, scale = estimator._input  # type: ignore[attr-defined]
+    if not (scale > 0).all() or estimator._beta.shape != (2,):  # type: ignore[attr-defined]
+        raise Misfit("_input should hold scales above 0")
+    detector = estimator._detector  # type: ignore[attr-defined]
+    if detector is not None:
+        support, dual, *numbers = detector
+        sound = np.shape(support)[1:] == (p,) and np.shape(dual) == np.shape(support)[:1]
+        if not sound or len(numbers) != 3 or not np.isfinite([*dual, *numbers]).all() or not numbers[2] > 0:
+            raise Misfit("_detector should hold support vectors of these columns")
 
 
 def _check_past(past: Past, model: PrototypeModel) -> None:

@@ -1,0 +1,533 @@
+"""NN-EVCLUS: a small network from attributes to masses whose conflicts mirror the dissimilarities (Denœux)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from softecm._checks import HOW_MANY, check_choice, check_count, check_flag, check_number
+from softecm._engine import choose_device, threads
+from softecm._interrupts import interruptible, look
+from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
+from softecm.algorithms.evclus import FAR
+from softecm.belief import CredalPartition, FocalSets
+from softecm.constraints import check_constraints
+from softecm.spaces.matrices import check_enough, refuse_dissimilarities, symmetric
+from softecm.spaces.real import RealVectors
+
+Floats = NDArray[np.float64]
+ALL = 500  # up to so many objects all pairs are compared
+SHORT = 25  # steps after which only the best start goes on
+ROWS = 1 << 16  # objects whose masses are computed at once
+SVM_OBJECTS = 2000  # that the novelty detector learns from
+OUTSIDE = 0.05  # part of these that it may leave outside
+
+
+@dataclass(frozen=True)
+class Network:
+    """Weights of each layer (out, in + 1), the first column for the bias, and what novelty does: beta (2,)."""
+
+    layers: tuple[Tensor, ...]
+    beta: Tensor
+
+    @property
+    def flat(self) -> Tensor:
+        """All parameters in a row."""
+        return torch.cat([*(w.reshape(-1) for w in self.layers), self.beta])
+
+    def with_flat(self, values: Tensor) -> Network:
+        """The same shapes with other numbers."""
+        ends = np.cumsum([w.numel() for w in self.layers]).tolist()
+        cuts = zip([0, *ends[:-1]], ends, self.layers, strict=True)
+        return Network(tuple(values[first:last].reshape(w.shape) for first, last, w in cuts), values[ends[-1] :])
+
+    def masses(self, x: Tensor, novelty: Tensor | None = None) -> Tensor:
+        r"""Masses (n, f + 1) of objects: softmax of the last layer, and what novelty takes to the empty set.
+
+        With scores s, small outside: :math:`\eta = \ln(1 + e^{\beta_0 + \beta_1 s})`, and :math:`\eta / (1 + \eta)` of the
+        mass goes to the empty set.
+        """
+        z = x
+        for weights in self.layers[:-1]:
+            z = torch.relu(torch.addmm(weights[:, 0], z, weights[:, 1:].T))
+        found = torch.softmax(torch.addmm(self.layers[-1][:, 0], z, self.layers[-1][:, 1:].T), 1)
+        if novelty is None:
+            return found
+        eta = torch.nn.functional.softplus(self.beta[0] + self.beta[1] * novelty)
+        taken = (eta / (1.0 + eta))[:, None]
+        empty = torch.zeros_like(found)
+        empty[:, 0] = 1.0
+        return taken * empty + (1.0 - taken) * found
+
+
+class Compared(NamedTuple):
+    """Which objects are compared: all pairs inside groups of objects."""
+
+    rows: Tensor  # (groups, size), numbers of objects
+    phi: Tensor  # (groups, size, size), conflicts asked for
+    counted: Tensor  # the same shape: 1 for a pair that counts, else 0
+
+
+@dataclass(frozen=True)
+class Loss:
+    r"""What a network is trained for; smaller is better.
+
+    .. math:: (1 - \nu)\, \frac{1}{|P|} \sum_{(i, j) \in P} (\kappa_{ij} - \varphi_{ij})^2
+        + \frac{\lambda}{2} \sum_{\text{layers}} \overline{w^2}
+        + \nu\, \overline{(\mathrm{pl}_{ik} - y_{ik})^2}
+        + \frac{\xi}{2N} \Bigl[\sum_{ML} m_i Q m_j + \sum_{CL} m_i (2 - Q) m_j\Bigr]
+
+    with :math:`m_i Q m_j = 1 - \mathrm{pl}_{ij}(\text{together}) + \mathrm{pl}_{ij}(\text{apart})`.
+    """
+
+    x: Tensor
+    compared: Compared
+    focal: FocalSets
+    novelty: Tensor | None = None
+    decay: float = 0.0
+    must: Tensor | None = None  # (m, 2)
+    cannot: Tensor | None = None
+    link_weight: float = 0.0
+    labelled: Tensor | None = None  # numbers of objects, and their clusters
+    clusters: Tensor | None = None
+    label_weight: float = 0.0
+    conflict: Tensor = field(init=False)
+    linked: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        like, intersects = self.x, self.focal.intersects
+        single = np.r_[False, self.focal.cardinalities == 1]
+        empty = np.zeros_like(intersects)
+        empty[0], empty[:, 0] = True, True
+        conflict = (~intersects).astype(np.float64)
+        linked = conflict + 1.0 - empty - np.diag(single)
+        object.__setattr__(self, "conflict", torch.tensor(conflict).to(like))
+        object.__setattr__(self, "linked", torch.tensor(linked).to(like))
+
+    def __call__(self, network: Network) -> Tensor:
+        """At a network."""
+        masses = network.masses(self.x, self.novelty)
+        inside = masses[self.compared.rows]  # (groups, size, f + 1)
+        kappa = torch.bmm(inside @ self.conflict, inside.transpose(1, 2))
+        misfit = ((kappa - self.compared.phi).square() * self.compared.counted).sum()
+        loss = (1.0 - self.label_weight) * misfit / self.compared.counted.sum().clamp_min(1.0)
+        if self.decay:
+            loss = loss + 0.5 * self.decay * torch.stack([w.square().mean() for w in network.layers]).sum()
+        if self.labelled is not None and self.clusters is not None:
+            loss = loss + self.label_weight * self._off_labels(masses)
+        if self.must is not None and self.cannot is not None and self.link_weight:
+            loss = loss + self.link_weight * self._broken(masses)
+        return loss
+
+    def _off_labels(self, masses: Tensor) -> Tensor:
+        sets = torch.tensor(self.focal.membership).to(masses)
+        plausible = masses[self.labelled, 1:] @ sets
+        known = torch.nn.functional.one_hot(self.clusters, sets.shape[1]).to(masses)  # type: ignore[arg-type]
+        return (plausible - known).square().mean()
+
+    def _broken(self, masses: Tensor) -> Tensor:
+        assert self.must is not None
+        assert self.cannot is not None
+        q = masses @ self.linked
+        together = (q[self.must[:, 0]] * masses[self.must[:, 1]]).sum()
+        apart = 2.0 * len(self.cannot) - (q[self.cannot[:, 0]] * masses[self.cannot[:, 1]]).sum()
+        return (together + apart) / (2.0 * max(1, len(self.must) + len(self.cannot)))
+
+
+class Trained(NamedTuple):
+    """Where one run ended."""
+
+    network: Network  # the best that was seen
+    history: Floats  # the loss of the last network that was accepted, at the start and after each step
+    converged: bool
+    wild: bool  # whether a loss was not finite
+    seen: Floats  # the loss at every network that was tried
+
+
+def descend(
+    loss: Callable[[Network], Tensor], start: Network, *, rate: float = 0.1, max_iter: int = 1000, tol: float = 1e-4
+) -> Trained:
+    """Gradient descent with a rate for each weight, which grows while its slope keeps its sign; no step may raise the loss.
+
+    Ends when the smoothed gain of a step is below ``tol`` of the loss.
+    """
+    network, rates = start, torch.full_like(start.flat, rate)
+    value, slope = _value_and_slope(loss, network)
+    history, seen, gain, wild, converged = [value], [value], 1.0, not np.isfinite(value), False
+    trial = network.flat - rates * slope
+    for _ in range(max_iter):
+        look()
+        if gain < tol * abs(value):
+            converged = True
+            break
+        tried, turned = _value_and_slope(loss, network.with_flat(trial))
+        seen.append(tried)
+        wild |= not np.isfinite(tried)
+        if not tried <= value:
+            rates = 0.5 * rates
+        else:
+            gain = 0.9 * gain + 0.1 * (value - tried)
+            rates = torch.where(turned * slope >= 0, 1.2 * rates, 0.8 * rates).clamp(1e-6, 1e4)
+            network, value, slope = network.with_flat(trial), tried, turned
+        history.append(value)
+        trial = network.flat - rates * slope
+    return Trained(network, np.asarray(history), converged, wild, np.asarray(seen))
+
+
+def _value_and_slope(loss: Callable[[Network], Tensor], network: Network) -> tuple[float, Tensor]:
+    flat = network.flat.detach().requires_grad_()
+    value = loss(network.with_flat(flat))
+    (slope,) = torch.autograd.grad(value, flat)
+    return float(value.detach()), slope
+
+
+def compared(
+    n: int, size: int, distances: Callable[[Tensor], Tensor], d0: float | None, rng: np.random.RandomState
+) -> tuple[Compared, float]:
+    """Random groups of about ``size`` objects, all pairs inside them, and the d0 that was taken.
+
+    ``distances`` gives those inside groups (g, s) as (g, s, s).
+    """
+    groups = max(1, n // size)
+    width = -(-n // groups)
+    order = rng.permutation(n)
+    index = torch.as_tensor(np.resize(order, (groups, width)))  # the last places are filled with objects again
+    counted = 1.0 - torch.eye(width, dtype=torch.float64).expand(groups, width, width).clone()
+    filled = torch.arange(groups * width).reshape(groups, width) >= n
+    counted[filled[:, :, None].expand_as(counted) | filled[:, None, :].expand_as(counted)] = 0.0
+    d = distances(index)
+    if d0 is None:
+        used = d[counted > 0].numpy()
+        d0 = (float(np.quantile(used, 0.9)) or float(used.max())) if len(used) else 0.0
+        d0 = d0 or 1.0
+    phi = -torch.expm1(np.log(1.0 - FAR) * (d / d0).square())
+    return Compared(index, phi, counted), d0
+
+
+def start_network(sizes: Sequence[int], rng: np.random.RandomState, *, novelty: bool = False) -> Network:
+    """Weights drawn evenly around 0, as wide as one over the root of what comes in."""
+    layers = [
+        torch.as_tensor(rng.uniform(-1.0, 1.0, (out, came + 1)) / np.sqrt(came + 1)) for came, out in pairwise(sizes)
+    ]
+    return Network(tuple(layers), torch.tensor([0.0, -1.0 if novelty else 0.0], dtype=torch.float64))
+
+
+class Detector(NamedTuple):
+    """A one-class support vector machine: how far inside the data an object lies; small, or negative, outside."""
+
+    support: Floats  # (s, p)
+    dual: Floats  # (s,)
+    offset: float
+    gamma: float
+    scale: float
+
+    @classmethod
+    def of(cls, x: Floats, rng: np.random.RandomState) -> Detector:
+        """Learned from objects, or from some of them where there are many."""
+        from sklearn.svm import OneClassSVM
+
+        rows = x if len(x) <= SVM_OBJECTS else x[rng.choice(len(x), SVM_OBJECTS, replace=False)]
+        gamma = 1.0 / (x.shape[1] * (float(rows.var()) or 1.0))
+        found = OneClassSVM(nu=OUTSIDE, gamma=gamma).fit(rows)
+        plain = cls(found.support_vectors_, found.dual_coef_[0], float(found.offset_[0]), gamma, 1.0)
+        return plain._replace(scale=float(plain.scores(rows).std()) or 1.0)
+
+    def scores(self, x: Floats) -> Floats:
+        """Of objects (n, p), in units of their spread in the fit."""
+        found = np.empty(len(x))
+        for start in range(0, len(x), ROWS // 16):
+            rows = slice(start, start + ROWS // 16)
+            d = np.square(x[rows]).sum(1)[:, None] - 2.0 * x[rows] @ self.support.T + np.square(self.support).sum(1)
+            found[rows] = np.exp(-self.gamma * np.maximum(d, 0.0)) @ self.dual - self.offset
+        return found / self.scale
+
+
+class NNEVCLUS(EvidentialClusterer):
+    r"""A small neural network from attributes to masses: EVCLUS that predicts new objects at once.
+
+    As in :class:`EVCLUS`, two objects that differ much should have conflicting masses,
+    :math:`\kappa_{ij} \approx \varphi(d_{ij}) = 1 - \exp(-\eta d_{ij}^2)`. Here the masses come from a network of one or two
+    hidden layers, trained for the mean squared misfit, so that a million new objects take seconds.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+    hidden : tuple of int, default=(20,)
+        Units of each hidden layer.
+    d0 : "auto" or float, default="auto"
+        Objects at this distance should conflict to 0.95. "auto": the 0.9 quantile of the distances that are compared.
+    group_size : int or None, default=None
+        Objects are compared inside random groups of about so many; None: all with all up to 500 objects, groups of 128
+        beyond.
+    novelty : bool, default=False
+        Let a one-class support vector machine say how far inside the data an object lies, and the network learn how much
+        mass that takes to the empty set. Else far objects may get confident answers, as networks give.
+    decay : float, default=0.0
+        At least 0: price of large weights.
+    link_weight : float, default=0.5
+        At least 0: price of the links given to ``fit``.
+    max_cardinality : int or None, default=2
+    focal_sets : "simple", "full", list of tuples or FocalSets, optional
+    learning_rate : float, default=0.1
+        Above 0: the first step's; each weight then finds its own.
+    n_init : int, default=5
+        Number of starts: 25 steps each, then the best goes on.
+    max_iter : int, default=1000
+    tol : float, default=5e-4
+        A run has converged when the smoothed gain of a step is below this part of the loss.
+    device : str, default="auto"
+        "auto", "cpu" or "cuda".
+    n_jobs : int, optional
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    partition_ : CredalPartition
+    network_ : list of ndarrays
+        Weights of each layer (out, in + 1), the bias in the first column; inputs are standardised columns.
+    d0_ : float
+    objective_ : float
+        The loss.
+    diverged_ : bool
+        Whether a step led to a loss that is no number; the best network before is kept.
+    labels_, outlier_scores_, focal_sets_, history_, runs_, n_iter_, converged_, n_features_in_, feature_names_in_ : as for
+        :class:`SoftECM`
+
+    Notes
+    -----
+    R keeps the point after the last step, whether or not it is better; here the best is kept, and no step raises the loss.
+
+    Examples
+    --------
+    >>> from softecm import NNEVCLUS
+    >>> from softecm.datasets import make_blobs
+    >>> blobs = make_blobs(150, random_state=0)
+    >>> model = NNEVCLUS(3, random_state=0).fit(blobs.data)
+    >>> model.predict_partition([[0.0, 0.0]]).masses.shape
+    (1, 7)
+
+    References
+    ----------
+    T. Denœux, "NN-EVCLUS: neural network-based evidential clustering", Information Sciences 572, 2021.
+    """
+
+    d0_: float
+    diverged_: bool
+    _detector: Any  # the fields of a Detector, or None
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        hidden: Any = (20,),
+        d0: float | str = "auto",
+        group_size: int | None = None,
+        novelty: bool = False,
+        decay: float = 0.0,
+        link_weight: float = 0.5,
+        max_cardinality: int | None = 2,
+        focal_sets: Any = None,
+        learning_rate: float = 0.1,
+        n_init: int = 5,
+        max_iter: int = 1000,
+        tol: float = 5e-4,
+        device: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.hidden = hidden
+        self.d0 = d0
+        self.group_size = group_size
+        self.novelty = novelty
+        self.decay = decay
+        self.link_weight = link_weight
+        self.max_cardinality = max_cardinality
+        self.focal_sets = focal_sets
+        self.learning_rate = learning_rate
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @interruptible()
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        dissimilarities: ArrayLike | None = None,
+    ) -> Self:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            What the network sees.
+        y : ignored
+        must_link, cannot_link : array-like of shape (m, 2), optional
+            Pairs of objects (rows of ``X``, counted from 0) known to be together or apart.
+        dissimilarities : array-like of shape (n, n), optional
+            What the conflicts should mirror; by default the distances between the rows of ``X``.
+
+        Returns
+        -------
+        self
+        """
+        c = self._check_parameters()
+        focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
+        refuse_blocks(X, "NNEVCLUS")
+        x, center, scale = self._rows(X)
+        n = len(x)
+        check_enough(c, n)
+        links = check_constraints(must_link, cannot_link, n)
+        rng = check_random_state(self.random_state)
+        size = n if self.group_size is None and n <= ALL else min(n, self.group_size or 128)
+        pairs, d0 = compared(n, size, self._distances(x, dissimilarities), self._asked_d0(), rng)
+        inputs = (x - center) / scale
+        detector = Detector.of(inputs, rng) if self.novelty else None
+        device = choose_device(self.device, float(pairs.phi.numel()) * (len(focal) + 1))
+        must, cannot = (torch.as_tensor(part).to(device) for part in links)
+        loss = Loss(
+            torch.from_numpy(inputs).to(device),
+            Compared(*(part.to(device) for part in pairs)),
+            focal,
+            None if detector is None else torch.from_numpy(detector.scores(inputs)).to(device),
+            decay=float(self.decay),
+            must=must,
+            cannot=cannot,
+            link_weight=float(self.link_weight) if len(must) + len(cannot) else 0.0,
+        )
+        with threads(self.n_jobs):
+            runs, best = self._train(loss, len(focal) + 1, rng, device)
+        self.d0_, self.diverged_ = d0, any(run.wild for run in runs)
+        self._input, self._detector = (center, scale), None if detector is None else tuple(detector)
+        self._beta = runs[best].network.beta.cpu().numpy()
+        self.network_ = [w.cpu().numpy() for w in runs[best].network.layers]
+        self.focal_sets_ = focal
+        self._store(self._partition(x))
+        self._store_runs(runs, best)
+        self._warn_if_untrained()
+        self._warn_if_empty()
+        return self
+
+    def _check_parameters(self) -> int:
+        sizes = self.hidden if isinstance(self.hidden, list | tuple) else (self.hidden,)
+        for size in sizes or (None,):
+            check_count("hidden", size, hint="Give the units of each hidden layer, such as (20,).")
+        if self.group_size is not None:
+            check_count(
+                "group_size", self.group_size, least=2, hint="128 is usual; None takes all pairs of few objects."
+            )
+        check_flag("novelty", self.novelty, "True lets a detector send far objects to the empty set.")
+        check_number("decay", self.decay, least=0, hint="0 is usual: no price on large weights.")
+        check_number("link_weight", self.link_weight, least=0, hint="0.5 is usual: larger obeys more links.")
+        check_number("learning_rate", self.learning_rate, above=0, hint="0.1 is usual.")
+        check_count("n_init", self.n_init, hint="5 is usual: the best of several starts is kept.")
+        check_count("max_iter", self.max_iter, hint="1000 is usual.")
+        check_number("tol", self.tol, least=0, hint="5e-4 is usual.")
+        self._asked_d0()
+        return check_count("n_clusters", self.n_clusters, hint=HOW_MANY)
+
+    def _asked_d0(self) -> float | None:
+        if not isinstance(self.d0, str):
+            return check_number("d0", self.d0, above=0, hint="'auto' takes the 0.9 quantile of the distances.")
+        check_choice("d0", self.d0, ("auto",), "Or give a positive number.")
+        return None
+
+    def _rows(self, X: Any) -> tuple[Floats, Floats, Floats]:
+        """Checked rows, and what standardises their columns."""
+        space = RealVectors()
+        rows = space.check(self, X, reset=True)
+        refuse_dissimilarities(rows)
+        space.fit(rows, dtype=torch.float64)  # refuses numbers that can't be squared
+        x = np.ascontiguousarray(rows, dtype=np.float64)
+        spread = x.std(0)
+        return x, x.mean(0), np.where(spread > 0, spread, 1.0)
+
+    def _distances(self, x: Floats, given: ArrayLike | None) -> Callable[[Tensor], Tensor]:
+        if given is not None:
+            d = np.asarray(given, dtype=np.float64)
+            if d.shape != (len(x), len(x)) or not np.isfinite(d).all() or d.min() < 0:
+                raise ValueError(
+                    f"dissimilarities must be {len(x)} x {len(x)} finite numbers of at least 0, one row an object of X; got "
+                    f"shape {d.shape}. Compute them with sklearn.metrics.pairwise_distances."
+                )
+            even = torch.from_numpy(np.asarray(symmetric(d), dtype=np.float64))
+            return lambda index: even[index[:, :, None], index[:, None, :]]
+        rows = torch.from_numpy(x)
+        return lambda index: torch.cdist(rows[index], rows[index], compute_mode="donot_use_mm_for_euclid_dist")
+
+    def _train(self, loss: Loss, f: int, rng: np.random.RandomState, device: torch.device) -> tuple[list[Trained], int]:
+        """Short runs from all starts; the best goes on."""
+        hidden = self.hidden if isinstance(self.hidden, list | tuple) else (self.hidden,)
+        sizes = (loss.x.shape[1], *map(int, hidden), f)
+        starts = [start_network(sizes, rng, novelty=loss.novelty is not None) for _ in range(int(self.n_init))]
+        starts = [Network(tuple(w.to(device) for w in s.layers), s.beta.to(device)) for s in starts]
+        rate, most, tol = float(self.learning_rate), int(self.max_iter), float(self.tol)
+        short = most if len(starts) == 1 else min(SHORT, most)
+        runs = [descend(loss, start, rate=rate, max_iter=short, tol=tol) for start in starts]
+        ends = np.array([run.history[-1] for run in runs])
+        best = int(np.where(np.isfinite(ends), ends, np.inf).argmin())
+        if short < most and not runs[best].converged:
+            runs[best] = descend(loss, starts[best], rate=rate, max_iter=most, tol=tol)
+        return runs, best
+
+    def _warn_if_untrained(self) -> None:
+        if self.diverged_:
+            warnings.warn(
+                "the network has diverged: a step led to a loss that is no number. The best network before that is kept; "
+                f"lower learning_rate={self.learning_rate:g}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif not self.converged_:
+            warnings.warn(
+                f"NNEVCLUS has not converged after {self.n_iter_} steps: the loss still falls by more than "
+                f"tol={self.tol:g} of itself. Raise max_iter, or tol if a rougher answer will do.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _partition(self, x: Floats) -> CredalPartition:
+        center, scale = self._input
+        network = Network(tuple(map(torch.from_numpy, self.network_)), torch.from_numpy(self._beta))
+        masses = np.empty((len(x), len(self.focal_sets_) + 1))
+        for start in range(0, len(x), ROWS):
+            rows = (x[start : start + ROWS] - center) / scale
+            novelty = None if self._detector is None else torch.from_numpy(Detector(*self._detector).scores(rows))
+            with torch.no_grad():
+                masses[start : start + ROWS] = network.masses(torch.from_numpy(rows), novelty).numpy()
+        return CredalPartition(masses, self.focal_sets_)
+
+    def predict_partition(self, X: Any) -> CredalPartition:
+        """The credal partition of other objects: one pass through the network.
+
+        Parameters
+        ----------
+        X : data like that given to ``fit``
+
+        Returns
+        -------
+        partition : CredalPartition
+        """
+        check_is_fitted(self)
+        space = RealVectors()
+        rows = space.check(self, X, reset=False)
+        space.describe(rows)  # refuses numbers that can't be squared
+        return self._partition(np.ascontiguousarray(rows, dtype=np.float64))

@@ -1,0 +1,122 @@
+"""``--algorithm``: every estimator on the command line, with what it takes in a line."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from softecm.cli.fitting import Fitted, Measure, Params, spoken, told_users
+from softecm.cli.problems import Problem, mendable
+from softecm.cli.screen import consoles, print_json
+from softecm.readers import Loaded
+
+DEFAULT = "SoftECM"
+
+#: Every estimator and what it is for.
+ALGORITHMS = {
+    "SoftECM": "anything: numbers, tables with gaps and categories, series (the default)",
+    "ECM": "numbers; groups that are round",
+    "FCM": "numbers; degrees of membership, without sets and outliers",
+    "ECMPlus": "numbers; groups that are long, in different directions",
+    "CCM": "numbers; sets of distant groups are rare",
+    "BCM": "numbers; objects far from near groups go to their set",
+    "CECM": "numbers; for links between objects use Python",
+    "BPEC": "numbers; the number of groups by peaks of density",
+    "EKNNClus": "numbers or dissimilarities; finds the number of groups, of any shape",
+    "EGMM": "numbers; a Gaussian mixture, the number of groups by a criterion",
+    "NNEVCLUS": "numbers; a network whose conflicts mirror the distances",
+    "RECM": "dissimilarities of some geometry",
+    "ECMdd": "dissimilarities of any kind; prototypes are objects",
+    "EVCLUS": "dissimilarities; groups without centres",
+    "CatECM": "categories",
+}
+OF_DISSIMILARITIES = ("RECM", "ECMdd", "EVCLUS")
+#: Estimators that find the number of groups themselves, and how that is said to them.
+FINDS: Mapping[str, Params] = {"EKNNClus": {}, "BPEC": {"n_clusters": None}, "EGMM": {"n_clusters": "auto"}}
+
+
+def chosen(name: str) -> str:
+    """The estimator that was meant, however it is written."""
+    for known in ALGORITHMS:
+        if known.lower() == name.lower():
+            return known
+    raise Problem(
+        f"--algorithm {name} is unknown: use {', '.join(ALGORITHMS)}. softecm algorithms says what each is for."
+    )
+
+
+def parameters(name: str, clusters: str | None, given: Params, said: Collection[str]) -> dict[str, Any]:
+    """What the estimator is told: the number of groups, the seed, and the options that were really given."""
+    import softecm
+
+    known = getattr(softecm, name)().get_params()
+    foreign = sorted(option for option in said if option not in known)
+    if foreign:
+        shown = " ".join(f"--{option.replace('_', '-')}" for option in foreign)
+        raise Problem(f"{shown} is no setting of {name}: leave it out. It has {', '.join(sorted(known))}.")
+    told = {option: given[option] for option in said}
+    if "random_state" in known:
+        told["random_state"] = given["random_state"]
+    if name in FINDS and clusters in (None, "auto"):
+        return {**told, **FINDS[name]}
+    if "n_clusters" not in known:
+        raise Problem(f"{name} finds the number of groups itself: leave -c {clusters} out.")
+    if clusters is None or not clusters.isdecimal() or int(clusters) < 1:
+        raise Problem(
+            f"--clusters must be a whole number of at least 1 for {name}; got {clusters}. Say -c 3, for instance."
+        )
+    return {**told, "n_clusters": int(clusters)}
+
+
+def measure(name: str, loaded: Loaded) -> Measure:
+    """What is said of how the objects are compared; refused where the estimator can't take such a file."""
+    if loaded.shape == "series":
+        raise Problem(
+            f"--algorithm {name} is for tables, and the file holds series: use SoftECM, which compares series."
+        )
+    return Measure(name, f"--algorithm {name}: columns are taken as they are", None)
+
+
+def objects(name: str, data: Any) -> Any:
+    """The file's objects as the estimator takes them: rows of numbers, but for categories."""
+    if name == "CatECM":
+        return data
+    try:
+        rows = np.asarray(data, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Problem(
+            f"--algorithm {name} takes numbers, and some columns hold words: --drop them, or use SoftECM."
+        ) from None
+    return rows if name in OF_DISSIMILARITIES else data
+
+
+def fit(name: str, data: Any, params: Params, err: Console) -> Fitted:
+    """One fit, its warnings kept; Ctrl-C ends it without an answer."""
+    import softecm
+
+    began = time.perf_counter()
+    with err.status(f"fitting {name}"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with spoken(err, lambda: f"fitting {name}"), mendable(ValueError, TypeError):
+            model = getattr(softecm, name)(**params).fit(objects(name, data))
+    return Fitted(model, told_users(caught), False, time.perf_counter() - began)
+
+
+def show(*, machine: bool) -> None:
+    """The list, on the screen or as JSON."""
+    out, _ = consoles(quiet=False, machine=machine)
+    if machine:
+        print_json({"algorithms": ALGORITHMS})
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    for name, line in ALGORITHMS.items():
+        table.add_row(Text(name, style="bold"), line)
+    out.print(table)
+    out.print(Text("Take one with: softecm cluster FILE -c 3 --algorithm NAME", style="dim"))
