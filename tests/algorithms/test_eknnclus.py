@@ -98,8 +98,8 @@ def test_the_objective_is_the_evidence_between_clusters():
     assert model.objective_ == pytest.approx(between(which, votes.weights, model.labels_))
 
 
-# The constants of `joined` were chosen on seeds 1 to 3 of such problems with the groups known; these are others.
-@pytest.mark.parametrize("seed", [11, 12, 13])
+# The constants of `joined` were chosen on seeds below 20 of such problems with the groups known; these are others.
+@pytest.mark.parametrize("seed", [101, 102, 103])
 def test_finds_the_number_of_groups_of_any_shape(seed):
     moons, side = make_moons(1500, noise=0.07, random_state=seed)
     model = EKNNClus(random_state=seed).fit(moons)

@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 LEAST = 1e-6  # a neighbour says at least so much, and lies at least so far, in units of the usual distance
 SURE = 1 - 1e-15  # a neighbour never leaves nothing open
 MOST_NEIGHBOURS = 100  # by default
-# What two pieces of one group are known by, chosen on planted problems of three seeds with their labels in view.
+# What two pieces of one group are known by, chosen on planted problems with their labels in view.
 PEAK = 0.9  # quantile of a cluster's densities that counts as its height
 AT_CUT = 0.2  # this part of the smaller cluster, but at most MOST_AT_CUT objects, must lie high at the cut
 MOST_AT_CUT = 4

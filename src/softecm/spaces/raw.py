@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.spaces.columns import Cells
+from softecm.spaces.sparse import is_sparse
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ def read_table(X: object, name: str = "X") -> RawTable:
 def refuse_no_table(X: object, name: str = "X") -> None:
     """Refuse what holds no rows, with what makes a table of it; anything that may be one passes."""
     what = ""
+    if is_sparse(X):
+        return  # SciPy has one that is a dict, too
     if isinstance(X, Mapping):
         what = "a dict. pandas.DataFrame(X) makes a table of its columns"
     elif isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
