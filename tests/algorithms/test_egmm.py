@@ -58,7 +58,7 @@ def test_the_density_is_scipys(rng):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::softecm.EmptyClusterWarning")
 @pytest.mark.parametrize("ridge", [0.0, 1e-6, 0.1])
 def test_the_likelihood_never_falls(many, ridge):
-    for seed in range(many):
+    for seed in range(max(many // 5, 6)):
         rng = np.random.default_rng(seed)
         x = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3)) * 10.0 ** rng.integers(-6, 6)
         weights = rng.uniform(0.1, 3.0, 40) if seed % 2 else None
@@ -94,8 +94,8 @@ def test_overlap_goes_to_the_pairs():
 
 
 def test_the_criterion_finds_the_number_of_groups():
-    found = [EGMM("auto", random_state=s).fit(make_blobs(300, distance=5.0, random_state=s).data) for s in range(3)]
-    assert [model.n_clusters_ for model in found] == [3, 3, 3]
+    found = [EGMM("auto", random_state=s).fit(make_blobs(150, distance=5.0, random_state=s).data) for s in range(2)]
+    assert [model.n_clusters_ for model in found] == [3, 3]
     assert found[0].ebic_ == max(found[0].criteria_.values()) == found[0].criteria_["3"]
 
 

@@ -190,7 +190,7 @@ def test_ctrl_c_while_reading_is_answered(tmp_path: Path) -> None:
         "import sys, signal, os\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background is born deaf
         "from softecm.cli import main\n"
-        "def read(path, options):\n"
+        "def read(*given):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    while True: pass\n"
         "from softecm.cli import source\n"

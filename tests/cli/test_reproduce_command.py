@@ -109,4 +109,4 @@ def test_ctrl_c_says_what_is_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_device_that_is_not_there_is_refused_by_every_experiment(run: Run) -> None:
     code, _, err = run("reproduce", "diamond", "--device", "banana")
     assert code == 2
-    assert "device must be 'auto', 'cpu'" in err
+    assert "--device must be auto, cpu" in err
