@@ -12,6 +12,7 @@ from scipy.linalg import solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import threads
@@ -25,6 +26,7 @@ from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
+LARGE = 10**6  # numbers, below which several threads for one product cost more than they save
 SHORT = 20  # rounds of single clusters after which only the best start goes on
 SAME = 1e-6  # runs whose objectives differ by less than this part found the same
 SHARED = 0.1  # of the weight is given to the larger sets when they come in
@@ -272,7 +274,7 @@ class EGMM(EvidentialClusterer):
         typical = np.where(variance > 0, variance, variance.max() or 1.0)
         sample = Sample(x - middle, x, weights, float(self.regularisation) * typical)
         rng = check_random_state(self.random_state)
-        with threads(self.n_jobs):
+        with threads(self.n_jobs), threadpool_limits(1 if x.size < LARGE else None, "blas"):
             focal, runs, best = self._search([c for c in counts if c <= len(x)], sample, rng)
         self._adopt(focal, runs, best, middle)
         self._warn_if_unclimbed()
