@@ -30,6 +30,7 @@ from softecm.fit.seeding import Draw, seed
 from softecm.objective import Shares, mass_cost, share
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, check_indices
+from softecm.spaces.sparse import is_sparse
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -495,9 +496,9 @@ class MECMdd(EvidentialClusterer):
         """
         check_is_fitted(self)
         names, given = named_views(X)
-        if isinstance(X, Mapping) and set(names) == set(self.view_names_):
+        if by_name(X) and set(names) == set(self.view_names_):
             names, given = self.view_names_, [X[name] for name in self.view_names_]
-        if len(given) != len(self.view_names_) or (isinstance(X, Mapping) and names != self.view_names_):
+        if len(given) != len(self.view_names_) or (by_name(X) and names != self.view_names_):
             raise ValueError(
                 f"X must have the views of the fit, {', '.join(self.view_names_)}; got {', '.join(names)}. Give the "
                 "dissimilarities of the new objects to the training objects in each of them."
@@ -510,9 +511,14 @@ class MECMdd(EvidentialClusterer):
         return CredalPartition(shared(each, shares, focal, alpha, beta, price).masses.numpy(), focal)
 
 
+def by_name(X: Any) -> bool:
+    """Whether views come as a dict; one form of sparse matrix is a dict, too."""
+    return isinstance(X, Mapping) and not is_sparse(X)
+
+
 def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
     """Names of the views, and their matrices as they came."""
-    if isinstance(X, Mapping):
+    if by_name(X):
         if not X or not all(isinstance(name, str) and name for name in X):
             raise ValueError(f"X must have a name for each view; got {list(X)!r}. Use strings as the keys of the dict.")
         return tuple(X), list(X.values())
