@@ -522,6 +522,8 @@ def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
         if not X or not all(isinstance(name, str) and name for name in X):
             raise ValueError(f"X must have a name for each view; got {list(X)!r}. Use strings as the keys of the dict.")
         return tuple(X), list(X.values())
+    if is_sparse(X):
+        raise TypeError("X must hold dense matrices; got a sparse one. Use X.toarray().")
     listed = isinstance(X, list | tuple) and len(X) > 0
     first = X[0] if listed else X
     several = len(getattr(first, "shape", None) or np.shape(first)) == (2 if listed else 3)
