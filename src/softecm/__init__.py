@@ -33,6 +33,7 @@ _WHERE = {
     "FCM": "softecm.algorithms.fcm",
     "RECM": "softecm.algorithms.recm",
     "ECMdd": "softecm.algorithms.ecmdd",
+    "MECMdd": "softecm.algorithms.mecmdd",
     "CatECM": "softecm.algorithms.catecm",
     "EVCLUS": "softecm.algorithms.evclus",
     "BPEC": "softecm.algorithms.bpec",
@@ -94,6 +95,7 @@ __all__ = [
     "EmptyClusterWarning",
     "FocalSets",
     "GradientDescent",
+    "MECMdd",
     "ReadingWarning",
     "SoftECM",
     "UnseenCategoryWarning",
@@ -161,6 +163,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.eknnclus import EKNNClus
     from softecm.algorithms.evclus import EVCLUS
     from softecm.algorithms.fcm import FCM
+    from softecm.algorithms.mecmdd import MECMdd
     from softecm.algorithms.nnevclus import NNEVCLUS
     from softecm.algorithms.recm import RECM
     from softecm.algorithms.soft_ecm import SoftECM

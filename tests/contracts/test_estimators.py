@@ -13,13 +13,13 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
 import softecm
-from softecm import CECM, EVCLUS, RECM, CredalPartition, load_model
+from softecm import CECM, EVCLUS, RECM, CredalPartition, MECMdd, load_model
 from softecm.datasets import make_blobs
 
 PUBLIC = [getattr(softecm, name) for name in softecm.__all__]
 NAMES = sorted(kind.__name__ for kind in PUBLIC if isinstance(kind, type) and issubclass(kind, BaseEstimator))
 KINDS = dict.fromkeys(NAMES, "vectors")  # a new estimator takes vectors until it is said here that it does not
-KINDS |= dict.fromkeys(("RECM", "ECMdd", "EVCLUS"), "dissimilarities") | {"CatECM": "categories"}
+KINDS |= dict.fromkeys(("RECM", "ECMdd", "MECMdd", "EVCLUS"), "dissimilarities") | {"CatECM": "categories"}
 
 POINTS = make_blobs(60, between=2, random_state=0).data
 WORDS = np.array(["low", "middle", "high", "top"], dtype=object)
@@ -71,6 +71,12 @@ class EVCLUSOfDistances(EVCLUS):
     metric = "precomputed"
 
 
+class MECMddOfDistances(MECMdd):
+    """MECMdd of one view, likewise."""
+
+    metric = "precomputed"
+
+
 def quick(name: str, **changed: Any) -> Any:
     """An estimator with few starts, so that the whole list stays quick."""
     estimator = getattr(softecm, name)()
@@ -82,7 +88,8 @@ def checked(name: str) -> Any:
     """The estimator as scikit-learn's checks get it."""
     if name in ("SoftECM", "ECM"):
         return getattr(softecm, name)()  # as a user first meets it
-    return {"RECM": RECMOfDistances(n_init=2), "EVCLUS": EVCLUSOfDistances(n_init=2)}.get(name) or quick(name)
+    of_distances = {"RECM": RECMOfDistances, "EVCLUS": EVCLUSOfDistances, "MECMdd": MECMddOfDistances}
+    return of_distances[name](n_init=2) if name in of_distances else quick(name)
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:

@@ -12,6 +12,7 @@ from softecm.algorithms.egmm import EGMM
 from softecm.algorithms.eknnclus import EKNNClus
 from softecm.algorithms.evclus import EVCLUS
 from softecm.algorithms.fcm import FCM
+from softecm.algorithms.mecmdd import MECMdd
 from softecm.algorithms.nnevclus import NNEVCLUS
 from softecm.algorithms.recm import RECM
 from softecm.algorithms.soft_ecm import SoftECM
@@ -31,5 +32,6 @@ __all__ = [
     "ECMPlus",
     "ECMdd",
     "EKNNClus",
+    "MECMdd",
     "SoftECM",
 ]

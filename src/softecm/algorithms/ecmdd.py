@@ -133,6 +133,15 @@ def best_objects(prices: NDArray[np.floating[Any]], ranking: Ranking, medoids: I
     return assigned
 
 
+def apart(starts: Indices, n: int) -> Indices:
+    """Starts (runs, c) in which no object comes twice: where too few were drawn any others of the n will do."""
+    for z in starts:
+        first = np.unique(z, return_index=True)[1]
+        again = np.setdiff1d(np.arange(len(z)), first)
+        z[again] = np.setdiff1d(np.arange(n), z)[: len(again)]
+    return starts
+
+
 def set_medoids(ranking: Ranking, focal: FocalSets, clusters: Indices, eta: float) -> Indices:
     """Objects nearest to, and equally far from, a set's clusters' medoids: (runs, c) -> (runs, sets)."""
     larger = focal.sets[focal.n_clusters :]
@@ -196,12 +205,7 @@ class EvidentialMedoids(Algorithm[Any]):
         d = self._all(objects.metric, objects.space, objects.x)[present][:, present]
         n, counts = len(d), objects.counts[present.numpy()]
         drawn = seed(draw, Precomputed(), Dissimilarities(n), d, counts, c, rng)
-        starts = drawn.numpy().astype(np.int64)
-        for z in starts:  # fewer different objects than clusters: any others will do
-            first = np.unique(z, return_index=True)[1]
-            again = np.setdiff1d(np.arange(c), first)
-            z[again] = np.setdiff1d(np.arange(n), z)[: len(again)]
-        return torch.from_numpy(starts)
+        return torch.from_numpy(apart(drawn.numpy().astype(np.int64), n))
 
     def given(self, objects: Objects[Any], chosen: Settings) -> Tensor:
         """The objects a user gave (1, c)."""

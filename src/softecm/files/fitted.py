@@ -308,6 +308,11 @@ STATE: dict[str, Check] = {
     "peaks_": array("c", "iu", Range(least=0, below="n")),
     "medoids_": array("f", "iu", Range(least=0, below="n")),
     "_graph": listed(array("n", allowed=Range(0, np.inf))),
+    "view_names_": listed(text(), size="views", least=1),
+    "_weights": array("rows views", allowed=NOT_NEGATIVE),
+    "_shares": array("f views", allowed=NOT_NEGATIVE),
+    "_prices": array("prices", allowed=NOT_NEGATIVE),
+    "n_rises_": count(least=0),
     "delta_": maybe(number(POSITIVE)),
     "d0_": number(POSITIVE),
     "cluster_centers_": array("c p", allowed=SQUARABLE),
@@ -347,6 +352,19 @@ STATE: dict[str, Check] = {
 NEEDED = {
     "EVCLUS": ("n_features_in_", "focal_sets_", "partition_", "d0_"),
     "NNEVCLUS": ("n_features_in_", "focal_sets_", "network_", "_beta", "_input", "_detector"),
+    "MECMdd": (
+        *[
+            "n_features_in_",
+            "focal_sets_",
+            "partition_",
+            "medoids_",
+            "view_names_",
+            "delta_",
+            "_weights",
+            "_shares",
+            "_prices",
+        ],
+    ),
     "EGMM": ("n_features_in_", "focal_sets_", "cluster_centers_", "covariance_", "weights_", "_middle"),
     "EKNNClus": (
         *[

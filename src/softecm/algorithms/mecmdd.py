@@ -1,0 +1,562 @@
+"""MECMdd: evidential c-medoids over several dissimilarities of the same objects (Soubeiga, Antoine and Moreno)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from softecm._checks import HOW_MANY, check_choice, check_count, check_number
+from softecm._engine import threads
+from softecm._interrupts import interruptible
+from softecm.algorithms.base import EvidentialClusterer, in_threads, refuse_blocks, sets_asked_for
+from softecm.algorithms.ecmdd import apart, best_objects, set_medoids
+from softecm.algorithms.medoid_ties import SAME, Ranking
+from softecm.belief import CredalPartition, FocalSets
+from softecm.distances.medoid_mixture import mixed_with_clusters
+from softecm.distances.precomputed import Precomputed
+from softecm.distances.weighing import ALL, PRODUCT, SET, SUM, Weighing
+from softecm.fit.seeding import Draw, seed
+from softecm.objective import Shares, mass_cost, share
+from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.matrices import check_enough, check_indices
+from softecm.spaces.sparse import is_sparse
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+MONOTONE, PUBLISHED = "monotone", "published"
+FAR = 0.95  # delta "auto": the square is this quantile of a view's dissimilarities
+
+
+class State(NamedTuple):
+    """One run between two rounds."""
+
+    medoids: Indices  # (f,)
+    weights: Tensor  # (rows, views)
+    masses: Tensor  # (n, f + 1)
+    held: Tensor  # (n, f): |A|^alpha m^beta
+    dispersions: Tensor  # (f, views)
+    empty: float  # sum of the raised masses of the empty set
+    objective: float
+
+
+class MedoidRun(NamedTuple):
+    """Where one run ended: its best round, and the objective of all."""
+
+    state: State
+    history: Floats
+    converged: bool
+
+
+@dataclass(frozen=True)
+class ViewMedoids:
+    r"""The problem: medoids, masses and the views' weights, each step for the others' last values.
+
+    A set's medoid follows from its clusters' medoids. With the form "monotone" every step lowers the same objective: a
+    cluster's medoid is chosen with what that means for the sets, the empty set costs :math:`\sum_l \bar u_l \delta_l^2`,
+    and each view has a small part of its total spread added. With "published" a cluster's medoid looks at the masses of that
+    cluster only, so that the objective may rise, and the empty set costs :math:`\sum_l \delta_l^2` whatever the weights.
+    """
+
+    views: Floats  # (views, n, n)
+    focal: FocalSets
+    weighing: Weighing
+    alpha: float
+    beta: float
+    delta2: Floats  # (views,), inf where there is no empty set
+    form: str = MONOTONE
+    gamma: float = 0.5
+    eta: float = 1.0
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """Among objects that cost the same, and by what the sets' medoids are placed: the sum of the views."""
+        return Ranking(self.views.sum(0) if self.form == PUBLISHED else alike(self.views))
+
+    @cached_property
+    def spreads(self) -> Tensor:
+        """The dispersion of each view (views,) about its own medoid."""
+        return torch.from_numpy(self.views.sum(1).min(1))
+
+    @property
+    def regular(self) -> Tensor:
+        """What is added to each view's dispersion (views,), so that one that is fitted perfectly does not take all."""
+        return self.weighing.regular * self.spreads if self.form == MONOTONE else torch.zeros_like(self.spreads)
+
+    def shares(self, weights: Tensor) -> Tensor:
+        """What the dissimilarities to each set are multiplied by (f, views)."""
+        return self.weighing.effective(weights).expand(len(self.focal), -1)
+
+    def price(self, weights: Tensor) -> float:
+        """Of the empty set."""
+        if self.form == PUBLISHED or np.isinf(self.delta2).any():
+            return float(self.delta2.sum())
+        return float(self.weighing.effective(weights).mean(0) @ torch.from_numpy(self.delta2))
+
+    def begin(self, clusters: Indices) -> State:
+        """From objects (c,) and equal weights; with "monotone" those that suit the views' spreads, whatever their units."""
+        rows = len(self.focal) if self.weighing.of == SET else 1
+        weights = self.weighing.begin(rows, len(self.views), self.spreads)
+        if self.form == MONOTONE:
+            weights = self.weighing.best(self.spreads, 0.0).expand_as(weights).contiguous()
+        return self.at(self._with_sets(clusters), weights)
+
+    def at(self, medoids: Indices, weights: Tensor) -> State:
+        """The best masses for medoids (f,) and weights (rows, views), and what follows from them."""
+        each = mixed_with_clusters(torch.from_numpy(self.views[:, :, medoids]), self.focal, self.gamma)
+        shares, price = self.shares(weights), self.price(weights)
+        found = shared(each, shares, self.focal, self.alpha, self.beta, price)
+        dispersions = torch.einsum("nf,lnf->fl", found.weights, each)
+        empty = float((found.masses[:, 0] ** self.beta).sum())
+        state = State(medoids, weights, found.masses, found.weights, dispersions, empty, 0.0)
+        return state._replace(objective=self.objective(state, weights))
+
+    def objective(self, state: State, weights: Tensor) -> float:
+        """With a state's masses and medoids, and other weights."""
+        paid = self.price(weights) * state.empty if state.empty > 0 else 0.0
+        regular = self.weighing.effective(weights).mean(0) @ self.regular
+        return float((self.shares(weights) * state.dispersions).sum() + regular) + paid
+
+    def step(self, state: State) -> State:
+        """Weights, then medoids, then masses."""
+        weights = self.weighed(state)
+        return self.at(self.moved(state, weights), weights)
+
+    def weighed(self, state: State) -> Tensor:
+        """The best weights (rows, views)."""
+        each = state.dispersions if self.weighing.of == SET else state.dispersions.sum(0, keepdim=True)
+        fixed = self.regular
+        if self.form == MONOTONE and state.empty > 0:
+            fixed = fixed + state.empty * torch.from_numpy(self.delta2)
+        return self.weighing.best(each + fixed / len(each), 0.0)
+
+    def moved(self, state: State, weights: Tensor) -> Indices:
+        """New medoids (f,)."""
+        c, shares = self.focal.n_clusters, self.shares(weights).numpy()
+        sets = c if self.form == PUBLISHED else len(self.focal)
+        held = state.held[:, :sets].numpy().T
+        prices = np.zeros((sets, self.views.shape[1]))
+        for j, view in enumerate(self.views):
+            prices += shares[:sets, [j]] * (held @ view)
+        if self.form == PUBLISHED:
+            return self._with_sets(best_objects(prices, self.ranking, state.medoids[:c]))
+        return self._lowered(state.medoids, prices)
+
+    def _with_sets(self, clusters: Indices) -> Indices:
+        others = set_medoids(self.ranking, self.focal, clusters[None], self.eta)[0]
+        return np.concatenate([clusters, others])
+
+    def _lowered(self, medoids: Indices, prices: Floats) -> Indices:
+        """Each cluster's medoid in turn to where it costs least with the sets that follow it; clusters keep apart.
+
+        ``prices`` (f, n) are those of every object as each set's own medoid.
+        """
+        c, member = self.focal.n_clusters, self.focal.membership[self.focal.n_clusters :].astype(bool)
+        sizes = self.focal.cardinalities[c:, None]
+        by_set = prices[c:] / (1.0 + self.gamma)
+        own = prices[:c] + self.gamma * (member / sizes).T @ by_set
+
+        def total(medoids: Indices) -> float:
+            places = medoids[c:, None]
+            return float(own[np.arange(c), medoids[:c]].sum() + np.take_along_axis(by_set, places, 1).sum())
+
+        paid = total(medoids)
+        for k in range(c):
+            costs = own[k].copy()
+            for a in np.flatnonzero(member[:, k]):
+                others = [j for j in self.focal.sets[c + a] if j != k]
+                costs += by_set[a, self._followed(medoids[others])]
+            costs[np.delete(medoids[:c], k)] = np.inf
+            clusters = medoids[:c].copy()
+            clusters[k] = self.ranking.cheapest(costs, medoids[:c])
+            tried = self._with_sets(clusters)
+            if total(tried) < paid * (1.0 - SAME):
+                medoids, paid = tried, total(tried)
+        return medoids
+
+    def _followed(self, others: Indices) -> Indices:
+        """For each object as one more cluster's medoid beside ``others``, where their set's medoid is (n,)."""
+        d, many = self.ranking.dissimilarities, len(others) + 1
+        rows = d[others]
+        mean = (d + rows.sum(0)) / many
+        spread = (np.square(d) + np.square(rows).sum(0)) / many - np.square(mean)
+        places: Indices = (spread + self.eta * mean).argmin(1)
+        return places
+
+
+def alike(views: Floats) -> Floats:
+    """The sum of the views (n, n), each divided by its largest dissimilarity, which no order of the rows changes."""
+    largest = views.max((1, 2), keepdims=True)
+    total: Floats = (views / np.where(largest > 0, largest, 1.0)).sum(0)
+    return total
+
+
+def shared(each: Tensor, shares: Tensor, focal: FocalSets, alpha: float, beta: float, price: float) -> Shares:
+    """The masses for dissimilarities (views, n, f) that count as ``shares`` (f, views) say."""
+    total = torch.einsum("lnf,fl->nf", each, shares)
+    cost = mass_cost(focal, alpha, beta, np.sqrt(price), like=total)
+    return share(total, cost.factors[0], cost.beta[0], torch.tensor(price, dtype=total.dtype))
+
+
+def mecmdd(
+    problem: ViewMedoids, start: Indices, *, max_iter: int, tol: float, stop: NDArray[np.bool_] | None = None
+) -> MedoidRun:
+    """One run from the objects ``start`` (c,); ends where medoids and objective are what they have been before."""
+    state = best = problem.begin(start)
+    history, converged = [state.objective], False
+    seen = {state.medoids.tobytes(): state.objective}
+    while not converged and len(history) <= max_iter and not (stop is not None and stop[0]):
+        state = problem.step(state)
+        before = seen.get(state.medoids.tobytes(), np.inf)
+        converged = abs(before - state.objective) <= tol * abs(state.objective)
+        seen[state.medoids.tobytes()] = state.objective
+        history.append(state.objective)
+        best = state if state.objective <= best.objective else best
+    return MedoidRun(best, np.asarray(history), converged)
+
+
+class MECMdd(EvidentialClusterer):
+    r"""Evidential c-medoids over several dissimilarities of the same objects, each of which counts as it deserves.
+
+    The same objects are often compared in several ways: by their series, by their tables, by what experts say. Here each
+    way is a *view*, an n x n matrix :math:`\tau_l`, and its weight is found together with the clusters: a view in which the
+    clusters are tight gets more. Minimises
+
+    .. math::
+        \sum_i \sum_A |A|^\alpha m_i(A)^\beta \sum_l u_{Al}\, d_l(i, A)
+        + \sum_l \bar u_l \delta_l^2 \sum_i m_i(\emptyset)^\beta
+
+    over masses, the clusters' medoids and weights, in turn; no step raises it. :math:`d_l(i, A)` is the dissimilarity to the
+    cluster's medoid or, for a set, that to the set's own medoid mixed with those to its clusters', as in :class:`ECMdd`;
+    :math:`u = w^s` for weights w that add up to 1, :math:`u = w` where they multiply to 1.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+    weights : "global" or "local", default="global"
+        "global": one weight a view. "local": each set of clusters has its own.
+    constraint : "sum" or "product", default="sum"
+        What keeps the weights from vanishing: they add up to 1, or multiply to 1. With "product" the units of the views
+        don't matter; with "sum" bring them to one scale first.
+    s : float, default=2.0
+        Greater than 1: exponent of the weights with "sum". Near 1 the best view takes all, large makes views equal.
+    form : "monotone" or "published", default="monotone"
+        "monotone": as above; a cluster's medoid is chosen with what that means for its sets, and the objective never rises.
+        "published": as the authors' programs have it (MECMdd-RWG and -RWL), see the notes.
+    alpha : float, default=1.0
+        At least 0. Larger keeps mass off large sets.
+    beta : float, default=1.5
+        Greater than 1. Larger spreads mass over more sets.
+    delta : "auto", float or None, default="auto"
+        In each view, the distance to the empty set; the objective has its square. "auto": the square is the 0.95 quantile
+        of the view's dissimilarities. None: no outliers.
+    gamma : float, default=0.5
+        At least 0: how much the clusters' medoids count beside the set's own.
+    eta : float, default=1.0
+        At least 0. A set's medoid should be equally far from its clusters' medoids (small variance) and near to them;
+        ``eta`` is the weight of the second. All views count for this, each divided by its largest dissimilarity; with
+        "published" as they are.
+    max_cardinality : int or None, default=2
+        Largest set considered; None: all 2^c.
+    focal_sets : "simple", "full", list of tuples or FocalSets, optional
+        The sets themselves; overrides ``max_cardinality``.
+    init : "k-means++", "random" or the numbers of c objects, default="k-means++"
+    n_init : int, default=10
+        Number of starts; the lowest objective is kept.
+    max_iter : int, default=200
+        Most rounds of a run.
+    tol : float, default=1e-8
+        A run has converged when the medoids are where they have been before and the objective differs by at most this part
+        of itself.
+    n_jobs : int, optional
+        Threads; runs are shared out among them.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    partition_ : CredalPartition
+    medoids_ : ndarray of shape (f,)
+        Numbers of the training objects that are the sets' medoids.
+    view_weights_ : dict
+        The weights by the name of the view; with "local" an array of shape (f,) each.
+    view_names_ : tuple of str
+        Names of the views: the dict's keys, else "view 1", "view 2" and so on.
+    delta_ : float or None
+        The distance to the empty set as it was at the end, for the weighted dissimilarity.
+    n_rises_ : int
+        In how many rounds of the kept run the objective rose; 0 with "monotone".
+    labels_, outlier_scores_, focal_sets_, objective_, history_, runs_, n_iter_, converged_, n_features_in_ : as for
+        :class:`SoftECM`; with "published" ``objective_`` is the least of ``history_``, and its round is kept
+
+    Notes
+    -----
+    To each view's dispersion a thousandth of its total spread is added, so that a view that is fitted perfectly does not
+    take all the weight; this, too, is in ``objective_``.
+
+    The published form places a cluster's medoid by the masses on that cluster alone, as if the sets did not follow it: the
+    objective may rise, and the best round is kept. There :math:`\delta^2 = \sum_l \delta_l^2` stands outside the
+    weights: with "sum", ``s=2`` and L views the weighted dissimilarities are about L times smaller than the mean view, so
+    the same ``delta`` finds fewer outliers the more views there are. Masses, weights and medoids of a round are those of the
+    authors' R program (``gamma=0``) where no sets share a medoid, masses and weights those of its Python port, too; it has
+    not been checked against the text of the article. Unlike there, runs have a cap and no two clusters share a medoid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics import pairwise_distances
+    >>> from softecm import MECMdd
+    >>> from softecm.datasets import load_diamond
+    >>> shape = pairwise_distances(load_diamond().data)
+    >>> noise = pairwise_distances(np.random.default_rng(0).normal(scale=9.0, size=(12, 2)))
+    >>> mecmdd = MECMdd(2, random_state=0).fit({"shape": shape, "noise": noise})
+    >>> mecmdd.view_weights_["shape"] > mecmdd.view_weights_["noise"]
+    True
+    >>> mecmdd.predict({"shape": shape[:3], "noise": noise[:3]}).shape
+    (3,)
+
+    References
+    ----------
+    Soubeiga, Antoine and Moreno, IEEE DSAA, 2024 (MECMdd-RWG and -RWL).
+    """
+
+    medoids_: Indices
+    view_names_: tuple[str, ...]
+    delta_: float | None
+    n_rises_: int
+    _weights: Floats  # (rows, views), as found
+    _shares: Floats  # (f, views), what dissimilarities are multiplied by
+    _prices: Floats  # alpha, beta, gamma of the fit
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        weights: str = "global",
+        constraint: str = "sum",
+        s: float = 2.0,
+        form: str = "monotone",
+        alpha: float = 1.0,
+        beta: float = 1.5,
+        delta: float | str | None = "auto",
+        gamma: float = 0.5,
+        eta: float = 1.0,
+        max_cardinality: int | None = 2,
+        focal_sets: Any = None,
+        init: Any = "k-means++",
+        n_init: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-8,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.weights = weights
+        self.constraint = constraint
+        self.s = s
+        self.form = form
+        self.alpha = alpha
+        self.beta = beta
+        self.delta = delta
+        self.gamma = gamma
+        self.eta = eta
+        self.max_cardinality = max_cardinality
+        self.focal_sets = focal_sets
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = tags.input_tags.positive_only = True
+        tags.input_tags.three_d_array = True
+        return tags
+
+    @property
+    def view_weights_(self) -> dict[str, float | Floats]:
+        """The weights by the name of the view; with ``weights="local"`` one a set each."""
+        check_is_fitted(self)
+        each = self._weights.T
+        return {name: w if len(w) > 1 else float(w[0]) for name, w in zip(self.view_names_, each, strict=True)}
+
+    @interruptible()
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find medoids, masses and weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (views, n, n), list of n x n matrices, or dict of them by name
+            Dissimilarities of the same objects in the same order; a single n x n matrix is one view.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        c = check_count("n_clusters", self.n_clusters, hint=HOW_MANY)
+        focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
+        n_init = check_count("n_init", self.n_init, hint="10 is usual: the best of several starts is kept.")
+        max_iter = check_count("max_iter", self.max_iter, hint="200 is usual.")
+        tol = check_number("tol", self.tol, least=0, hint="1e-8 is usual.")
+        refuse_blocks(X, "MECMdd")
+        names, given = named_views(X)
+        views = checked_views(self, names, given, reset=True)
+        check_enough(c, views.shape[1])
+        problem = self._problem(views, focal)
+        starts = self._starts(views, c, n_init)
+        with threads(self.n_jobs):
+            runs = in_threads(partial(mecmdd, problem, max_iter=max_iter, tol=tol), starts)
+        ends = np.array([run.state.objective for run in runs])
+        best = int(ends.argmin())
+        self._store_runs(runs, best)
+        self._adopt(problem, runs[best].state, names)
+        self._runs = {**self._runs, "objective": ends}
+        if not self.converged_:
+            warnings.warn(
+                f"MECMdd has not converged after {self.n_iter_} rounds: medoids or weights still move. Raise max_iter, or "
+                "tol if a rougher answer will do.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self._warn_if_empty()
+        return self
+
+    def _problem(self, views: Floats, focal: FocalSets) -> ViewMedoids:
+        of = check_choice("weights", self.weights, ("global", "local"), "'local' has weights for each set of clusters.")
+        rule = check_choice("constraint", self.constraint, (SUM, PRODUCT), "'product' does not mind the views' units.")
+        return ViewMedoids(
+            views,
+            focal,
+            Weighing(rule, SET if of == "local" else ALL, check_number("s", self.s, above=1, hint="2 is usual.")),
+            check_number("alpha", self.alpha, least=0, hint="1 is usual."),
+            check_number("beta", self.beta, above=1, hint="1.5 is usual."),
+            self._squares(views),
+            check_choice("form", self.form, (MONOTONE, PUBLISHED), "'monotone' never raises its objective."),
+            check_number("gamma", self.gamma, least=0, hint="0.5 is usual; 0 leaves a set's own medoid alone."),
+            check_number("eta", self.eta, least=0, hint="1 is usual."),
+        )
+
+    def _squares(self, views: Floats) -> Floats:
+        """The price of the empty set in each view (views,)."""
+        if self.delta is None:
+            return np.full(len(views), np.inf)
+        if not isinstance(self.delta, str):
+            hint = "'auto' takes it from the dissimilarities."
+            return np.full(len(views), check_number("delta", self.delta, above=0, hint=hint) ** 2)
+        check_choice("delta", self.delta, ("auto",), "Or give a positive number, or None for no outliers.")
+        apart_from_itself = ~np.eye(views.shape[1], dtype=bool)
+        found = [float(np.quantile(view[apart_from_itself], FAR)) if len(view) > 1 else 0.0 for view in views]
+        return np.array([q if q > 0 else float(view.max()) or 1.0 for q, view in zip(found, views, strict=True)])
+
+    def _starts(self, views: Floats, c: int, n_init: int) -> Indices:
+        """Objects to start from (runs, c)."""
+        n = views.shape[1]
+        if not isinstance(self.init, str):
+            return check_indices("init", self.init, n, c)[None]
+        kind = check_choice("init", self.init, ("k-means++", "random"), "Or give the numbers of objects.")
+        d, rng = torch.from_numpy(alike(views)), check_random_state(self.random_state)
+        drawn = seed(Draw(kind, n_init), Precomputed(), Dissimilarities(n), d, np.ones(n), c, rng)
+        return apart(drawn.numpy().astype(np.int64), n)
+
+    def _adopt(self, problem: ViewMedoids, state: State, names: tuple[str, ...]) -> None:
+        price = problem.price(state.weights)
+        self._store(CredalPartition(state.masses.numpy(), problem.focal))
+        self.medoids_ = state.medoids
+        self.view_names_ = names
+        self.objective_ = state.objective
+        self.n_rises_ = int((np.diff(self.history_) > 1e-12 * np.abs(self.history_[1:])).sum())
+        self.delta_ = None if np.isinf(price) else float(np.sqrt(price))
+        self._weights = state.weights.numpy()
+        self._shares = np.ascontiguousarray(problem.shares(state.weights).numpy())
+        self._prices = np.array([problem.alpha, problem.beta, problem.gamma])
+
+    def predict_partition(self, X: Any) -> CredalPartition:
+        """The credal partition of other objects: medoids and weights stay, each object gets its masses.
+
+        Parameters
+        ----------
+        X : like what ``fit`` was given, of shape (views, n_new, n)
+            Dissimilarities of the new objects to the training objects.
+
+        Returns
+        -------
+        partition : CredalPartition
+        """
+        check_is_fitted(self)
+        names, given = named_views(X)
+        if by_name(X) and set(names) == set(self.view_names_):
+            names, given = self.view_names_, [X[name] for name in self.view_names_]
+        if len(given) != len(self.view_names_) or (by_name(X) and names != self.view_names_):
+            raise ValueError(
+                f"X must have the views of the fit, {', '.join(self.view_names_)}; got {', '.join(names)}. Give the "
+                "dissimilarities of the new objects to the training objects in each of them."
+            )
+        views = checked_views(self, names, given, reset=False)
+        alpha, beta, gamma = map(float, self._prices)
+        focal, shares = self.focal_sets_, torch.from_numpy(self._shares)
+        each = mixed_with_clusters(torch.from_numpy(views[:, :, self.medoids_]), focal, gamma)
+        price = np.inf if self.delta_ is None else self.delta_**2
+        return CredalPartition(shared(each, shares, focal, alpha, beta, price).masses.numpy(), focal)
+
+
+def by_name(X: Any) -> bool:
+    """Whether views come as a dict; one form of sparse matrix is a dict, too."""
+    return isinstance(X, Mapping) and not is_sparse(X)
+
+
+def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
+    """Names of the views, and their matrices as they came."""
+    if by_name(X):
+        if not X or not all(isinstance(name, str) and name for name in X):
+            raise ValueError(f"X must have a name for each view; got {list(X)!r}. Use strings as the keys of the dict.")
+        return tuple(X), list(X.values())
+    if is_sparse(X):
+        raise TypeError("X must hold dense matrices; got a sparse one. Use X.toarray().")
+    listed = isinstance(X, list | tuple) and len(X) > 0
+    first = X[0] if listed else X
+    several = len(getattr(first, "shape", None) or np.shape(first)) == (2 if listed else 3)
+    given = list(X) if several else [X]
+    if not given:
+        raise ValueError("X must have at least one view; got none. Give an array of shape (views, n, n).")
+    return tuple(f"view {j + 1}" for j in range(len(given))), given
+
+
+def checked_views(estimator: MECMdd, names: tuple[str, ...], given: list[Any], *, reset: bool) -> Floats:
+    """The views' dissimilarities (views, n, n), or (views, n_new, n) where ``reset`` is false."""
+    views: list[Floats] = []
+    for name, matrix in zip(names, given, strict=True):
+        try:
+            view = np.asarray(Dissimilarities().check(estimator, matrix, reset=reset), dtype=np.float64)
+            if reset and len(given) > 1:
+                refuse_constant(view)
+        except ValueError as error:
+            raise error if len(given) == 1 else ValueError(f"{name}: {error}") from None
+        if views and view.shape != views[0].shape:
+            raise ValueError(
+                f"X must have the same objects in all views; got {views[0].shape} in {names[0]} and {view.shape} in {name}. "
+                "Leave out objects that are not in every view."
+            )
+        views.append(view)
+    return np.stack(views)
+
+
+def refuse_constant(view: Floats) -> None:
+    """A view in which all objects differ alike."""
+    others = view[~np.eye(len(view), dtype=bool)]
+    if len(view) > 2 and np.ptp(others) == 0:
+        raise ValueError(
+            f"X must not have a view in which all objects differ alike; got {others[0]:g} for every pair. Leave this view "
+            "out: it says nothing about groups."
+        )
