@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from problems import largest_rise
 from softecm import ECMdd, SoftECM, ViewWarning, calibrate, load_model
-from softecm.distances import SEMI_METRICS, Combined, Mahalanobis, SoftDTW, resolve_metric
+from softecm.distances import SEMI_METRICS, Combined, Mahalanobis, Mixed, SoftDTW, SquaredEuclidean, resolve_metric
 from softecm.distances.capabilities import fitted_metric
 from softecm.selection import choose_n_clusters, sweep
 from softecm.selection.grid import digest
@@ -235,3 +235,18 @@ def test_one_object_is_explained_view_by_view_and_refits_take_views():
     assert "series pulls it" in str(told)
     assert set(told.to_frame()["column"]) == set(data)
     assert calibrate(model, data, n_boot=4, level=0.5).partition.n_clusters == 3
+
+
+def test_an_object_alone_is_placed_as_among_others_whatever_it_lacks(rng):
+    group = np.repeat([0, 1], 10)
+    patient = pd.DataFrame({"age": 40.0 + 30 * group + rng.normal(size=20), "sex": np.where(group, "f", "m")})
+    patient.loc[3] = [np.nan, None]
+    vitals = [rng.normal(size=(6, 1)) + 4 * k if i != 7 else None for i, k in enumerate(group)]
+    vectors = np.where(np.arange(20)[:, None] == 5, np.nan, rng.normal(size=(20, 2)) + 4 * group[:, None])
+    views = {"vitals": vitals, "patient": patient, "note": vectors}
+    metric = Combined({"vitals": SoftDTW(), "patient": Mixed(), "note": SquaredEuclidean()})
+    model = SoftECM(2, metric=metric, n_init=2, random_state=0).fit(views)
+    for i in (0, 3, 5, 7):
+        one = {"vitals": vitals[i : i + 1], "patient": patient[i : i + 1], "note": vectors[i : i + 1]}
+        np.testing.assert_allclose(model.predict_partition(one).masses[0], model.partition_.masses[i], atol=1e-8)
+        assert f"Object {i + 1} " in model.explain_object(views, i).sentence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any
@@ -90,11 +90,18 @@ def refuse_no_table(X: object, name: str = "X") -> None:
 
 def refuse_columns(X: Mapping[Any, Any], name: str = "X") -> None:
     """Refuse a dict of columns: the values of a dict are views, tables of their own."""
-    if X and all(not hasattr(part, "columns") and len(part) and np.isscalar(next(iter(part))) for part in X.values()):
+    if X and all(_is_column(part) for part in X.values()):
         raise TypeError(
             f"{name} must be an array, a data frame or a list of rows; got a dict of columns. pandas.DataFrame({name}) "
             "makes a table of them; in a dict of views each is a table of its own."
         )
+
+
+def _is_column(part: object) -> bool:
+    """Whether a value of a dict is a cell or a column of cells, no table."""
+    if not isinstance(part, Sized) or isinstance(part, str):
+        return True
+    return not hasattr(part, "columns") and len(part) > 0 and np.isscalar(next(iter(part)))  # type: ignore[call-overload]
 
 
 def _to_array(X: object) -> NDArray[np.generic]:

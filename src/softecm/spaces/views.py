@@ -108,7 +108,9 @@ class Views(Space):
         parts, checked = [], []
         for j, (name, part) in enumerate(given.items()):
             stub = View() if reset else self._stub(j)
-            parts.append(self._checked(stub, name, filled(part, present[:, j]), self.spaces[j], reset=reset))
+            there = present[:, j]
+            known = reset or there.any()
+            parts.append(self._checked(stub, name, filled(part, there), self.spaces[j], reset=reset) if known else None)
             checked.append(stub)
         if reset:
             estimator.n_features_in_ = len(self.views)
@@ -184,7 +186,10 @@ class Views(Space):
 
     def encode(self, X: RawViews) -> Encoded:
         """View by view; of one view alone, what its own space makes of it."""
-        parts: list[Encoded] = [space.encode(part) for space, part in zip(self.spaces, X.parts, strict=True)]
+        parts: list[Encoded] = [
+            space.encode(part) if part is not None else torch.zeros((len(X), *space.shape), dtype=torch.float64)
+            for space, part in zip(self.spaces, X.parts, strict=True)
+        ]
         if len(parts) == 1:
             return parts[0]
         if X.present.all():
@@ -193,7 +198,10 @@ class Views(Space):
         rows = [mark.nonzero()[:, 0] for mark in present.T]
         trios = zip(self.spaces, parts, rows, strict=True)
         # New objects may all lack a view: what stands in for it is then never looked at.
-        middles = tuple(space.middle(part, own if len(own) else torch.arange(1)) for space, part, own in trios)
+        middles = tuple(
+            space.middle(part, own) if len(own) else torch.zeros((1, *space.shape), dtype=torch.float64)
+            for space, part, own in trios
+        )
         return EncodedViews(tuple(parts), present, middles, self)
 
     @property
