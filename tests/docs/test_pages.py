@@ -87,3 +87,9 @@ def test_every_figure_can_be_drawn_anew(tmp_path):
     pictures.main(tmp_path)
     assert {path.stem for path in tmp_path.iterdir()} == set(pictures.FIGURES)
     assert {path.stem for path in (ROOT / "docs" / "figures").iterdir()} >= set(pictures.FIGURES)
+
+
+def test_the_readme_has_the_two_commands_that_do_everything() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "\nmake demo " in readme
+    assert "\nmake test " in readme
