@@ -254,3 +254,9 @@ def test_bad_new_objects(X, message):
 def test_says_when_it_has_not_converged():
     with pytest.warns(UserWarning, match=r"MECMdd has not converged after 1 rounds"):
         MECMdd(3, max_iter=1, n_init=1, random_state=0).fit(random_views(0))
+
+
+def test_a_report_of_several_matrices_is_drawn(tmp_path):
+    views, _ = two_views()
+    MECMdd(3, n_init=2, random_state=0).fit(views).report(views, tmp_path / "report.html")
+    assert "ω3" in (tmp_path / "report.html").read_text(encoding="utf-8")

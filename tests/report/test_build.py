@@ -26,6 +26,7 @@ ALL = {
     "FCM": (softecm.FCM(2, random_state=0), POINTS),
     "RECM": (RECM(2, random_state=0), APART),
     "ECMdd": (ECMdd(2, random_state=0), APART),
+    "MECMdd": (softecm.MECMdd(2, random_state=0), APART),
     "CatECM": (CatECM(2, random_state=0), WORDS),
     "CECM": (softecm.CECM(2, random_state=0), POINTS),
     "ECMPlus": (softecm.ECMPlus(2, random_state=0), POINTS),
@@ -37,7 +38,7 @@ ALL = {
     "EGMM": (softecm.EGMM(2, random_state=0), POINTS),
     "NNEVCLUS": (softecm.NNEVCLUS(2, n_init=1, max_iter=50, random_state=0), POINTS),
 }
-NO_PROTOTYPES = ("EVCLUS", "EKNNClus", "EGMM", "NNEVCLUS")
+NO_PROTOTYPES = ("EVCLUS", "MECMdd", "EKNNClus", "EGMM", "NNEVCLUS")
 OTHERS = {
     "SoftECM on dissimilarities": (SoftECM(2, metric="precomputed", random_state=0), APART),
     "ECMdd on vectors": (ECMdd(2, metric="sqeuclidean", random_state=0), POINTS),

@@ -79,7 +79,7 @@ def test_sparse_rows_are_explained():
     assert "pull it to" in str(found)
 
 
-@pytest.mark.parametrize("i", [99, -100, 1.5, "p1", True])
+@pytest.mark.parametrize("i", [99, -100, 1.5, "Ann", True])
 def test_an_object_that_is_not_there_is_refused(model: SoftECM, i: object) -> None:
     with pytest.raises(IndexError, match="i must be the number of one of the 99 objects of X, counted from 0"):
         model.explain_object(PEOPLE, i)  # type: ignore[arg-type]
@@ -107,6 +107,13 @@ def test_objects_go_by_their_names(model: SoftECM) -> None:
         said["Ann"]
     with pytest.raises(KeyError, match="these objects have no names"):
         SoftECM(2, random_state=0).fit(MADE).decisions()["Ann"]
+
+
+def test_an_object_is_asked_for_by_its_name(model: SoftECM) -> None:
+    assert str(model.explain_object(PEOPLE, "p97")) == str(model.explain_object(PEOPLE, 97))
+    twice = PEOPLE[["height", "weight"]].set_axis([f"q{i // 2}" for i in range(99)])
+    with pytest.raises(IndexError, match="i must name one object; got 'q3', which 2 are called"):
+        SoftECM(3, n_init=1, random_state=0).fit(twice).explain_object(twice, "q3")
 
 
 def test_a_pandas_index_names_objects():

@@ -372,14 +372,14 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         """
         return self.model_.terms(self._encode(X))
 
-    def explain_object(self, X: Any, i: int, *, clear: float = CLEAR) -> ObjectExplanation:
+    def explain_object(self, X: Any, i: int | str, *, clear: float = CLEAR) -> ObjectExplanation:
         """Why one object is where it is: which columns pull it to which cluster, as a small table and in a sentence.
 
         Parameters
         ----------
         X : data like that given to ``fit``
-        i : int
-            The object's number in ``X``, counted from 0.
+        i : int or str
+            The object's number in ``X``, counted from 0; or its name, where a pandas index or a column of ids has it.
         clear : float, default 0.75
             Belief from which "clearly" is said.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -481,6 +482,19 @@ class MECMdd(EvidentialClusterer):
         self._weights = state.weights.numpy()
         self._shares = np.ascontiguousarray(problem.shares(state.weights).numpy())
         self._prices = np.array([problem.alpha, problem.beta, problem.gamma])
+
+    def report(self, X: Any, path: str | os.PathLike[str], **shown: Any) -> None:
+        """Write a report: one HTML page; its map is drawn by the sum of the views, each over its largest dissimilarity.
+
+        Parameters
+        ----------
+        X : the matrices given to ``fit``
+        path : where to write; an existing file is replaced
+        **shown : as for :func:`softecm.report.build`
+        """
+        check_is_fitted(self)
+        names, given = named_views(X)
+        super().report(alike(checked_views(self, names, given, reset=False)), path, **shown)
 
     def predict_partition(self, X: Any) -> CredalPartition:
         """The credal partition of other objects: medoids and weights stay, each object gets its masses.

@@ -76,26 +76,33 @@ class ObjectExplanation:
 
 
 def explain_object(
-    model: Comparing, X: Data, i: int, ids: Iterable[object] | None = None, clear: float = CLEAR
+    model: Comparing, X: Data, i: int | str, ids: Iterable[object] | None = None, clear: float = CLEAR
 ) -> ObjectExplanation:
-    """Explain object ``i`` of ``X``, counted from 0."""
+    """Explain object ``i`` of ``X``, counted from 0, or of that name."""
     count = n_objects(X)
+    names = names_of(X, count, ids)
+    if isinstance(i, str) and i in names:
+        if names.count(i) > 1:
+            raise IndexError(f"i must name one object; got {i!r}, which {names.count(i)} are called. Give its number.")
+        i = names.index(i)
     if not isinstance(i, Integral) or isinstance(i, bool) or not -count <= i < count:
-        raise IndexError(f"i must be the number of one of the {count} objects of X, counted from 0; got {i!r}.")
+        raise IndexError(
+            f"i must be the number of one of the {count} objects of X, counted from 0, or its name; got {i!r}."
+        )
     row = int(i) % count
     one = take(X, np.array([row]))
     partition = model.predict_partition(one)
     columns = _columns(model, X, row)
     teller = _teller(model, columns)
     told = explanations(model, one, partition, np.array([0]), teller)[0]
-    called = names_of(X, count, ids)[row]
+    called = names[row]
     decision = partition.decisions(clear)[0]
     noun = "series" if of_series(model) else "object"
     chosen = _candidates(partition, told)
-    names = partition.focal_sets.cluster_names
+    clusters = partition.focal_sets.cluster_names
     pulls = _pulls(model, one, chosen, columns)
     said = sentence(called, decision, told, partition.focal_sets, noun)
-    return ObjectExplanation(called, decision, tuple(names[k] for k in chosen), pulls, said)
+    return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), pulls, said)
 
 
 def _columns(model: Comparing, X: Data, row: int) -> Columns | None:
