@@ -28,6 +28,12 @@ def test_importing_loads_neither_torch_nor_scikit_learn():
     assert done.stdout.strip() == "[]"
 
 
+def test_importing_the_distances_loads_neither_scikit_learn_nor_readers():
+    program = "import sys, softecm.distances; print([m for m in ('sklearn', 'pandas', 'softecm.readers') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_the_wheel_is_built_and_imported(tmp_path):
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True)

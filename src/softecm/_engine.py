@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
 
 from softecm._checks import check_choice
 
+Found = TypeVar("Found")
 LARGE_WORK = 2e8  # multiplications a round; below it a GPU's start-up costs more than it saves
 
 
@@ -72,3 +77,16 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     finally:
         torch.set_num_threads(before[0])
         numba.set_num_threads(before[1])
+
+
+def in_threads(run: Callable[..., Found], starts: Iterable[Any]) -> list[Found]:
+    """``run(start, stop=...)`` for each start, shared out among threads, so that this one hears of Ctrl-C and stops them."""
+    import numba
+
+    stop = np.zeros(1, dtype=np.bool_)
+    with ThreadPoolExecutor(int(numba.get_num_threads())) as pool:
+        try:
+            return list(pool.map(partial(run, stop=stop), starts))
+        except BaseException:
+            stop[0] = True
+            raise

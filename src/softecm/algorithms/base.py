@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +38,6 @@ from softecm.spaces.roles import ids_of, without
 if TYPE_CHECKING:
     from softecm.report.one import ObjectExplanation
 
-Found = TypeVar("Found")
 LOOKED_AT = 2000  # objects by which a metric judges the clusters
 MANY_SETS = 500  # all sets of nine clusters and more
 
@@ -605,19 +602,6 @@ def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
         f"With relaxation='penalty' a large lam pulls all prototypes into one point, and lam={chosen.lam:g} is large for "
         f"{n} objects: use relaxation='gap', which never does, or lam={chosen.lam / 4:.3g}; or try {softer}."
     )
-
-
-def in_threads(run: Callable[..., Found], starts: Iterable[Any]) -> list[Found]:
-    """``run(start, stop=...)`` for each start, shared out among threads, so that this one hears of Ctrl-C and stops them."""
-    import numba
-
-    stop = np.zeros(1, dtype=np.bool_)
-    with ThreadPoolExecutor(int(numba.get_num_threads())) as pool:
-        try:
-            return list(pool.map(partial(run, stop=stop), starts))
-        except BaseException:
-            stop[0] = True
-            raise
 
 
 def refuse_blocks(X: Any, owner: str) -> None:

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm import _memory
 from softecm._checks import check_choice, check_count, check_number
-from softecm._engine import threads
+from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
-from softecm.algorithms.base import EvidentialClusterer, in_threads, refuse_blocks
+from softecm.algorithms.base import EvidentialClusterer, refuse_blocks
 from softecm.algorithms.neighbours import nearest_in_matrix, nearest_others, pieces
 from softecm.belief import CredalPartition, FocalSets
 from softecm.kernels.votes import backwards, between, sweep, tally

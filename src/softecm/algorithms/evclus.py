@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import HOW_MANY, check_choice, check_count, check_number
-from softecm._engine import threads
+from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
-from softecm.algorithms.base import EvidentialClusterer, in_threads, refuse_blocks, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.belief import CredalPartition, FocalSets
 from softecm.kernels.simplex_qp import RIDGE, fit_rows, sweep_all, sweep_some
 from softecm.spaces.dissimilarities import Dissimilarities

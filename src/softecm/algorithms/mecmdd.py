@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._checks import HOW_MANY, check_choice, check_count, check_number
-from softecm._engine import threads
+from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
-from softecm.algorithms.base import EvidentialClusterer, in_threads, refuse_blocks, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.algorithms.ecmdd import apart, best_objects, set_medoids
 from softecm.algorithms.medoid_ties import SAME, Ranking
 from softecm.belief import CredalPartition, FocalSets

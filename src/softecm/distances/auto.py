@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from softecm._warnings import ReadingWarning
 from softecm.distances.series_auto import Tried, choose_series
-from softecm.readers.reading import text_as_values
 from softecm.spaces.raw import refuse_columns
 from softecm.spaces.roles import left_out, without
 from softecm.spaces.sparse import is_sparse
@@ -152,6 +151,8 @@ def choose(X: Any) -> Choice:
 
 def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
     """Say which columns of text mean numbers or dates, and how to have them read."""
+    from softecm.readers.reading import text_as_values  # every reader comes with it
+
     found = text_as_values(X)
     if not found:
         return

@@ -49,6 +49,8 @@ class Space(ABC):
     kind. Prototypes are always one plain tensor ``(k, *shape)``.
     """
 
+    dtype: torch.dtype = torch.float64  # of what it encodes, once it is fitted
+
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> Any:
         """Refuse what can't be encoded, with the remedy; sets the estimator's ``n_features_in_`` where ``reset``."""
         return X

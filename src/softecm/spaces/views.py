@@ -5,28 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from softecm._text import place
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.sparse import is_sparse
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 MIX = np.uint64(0x94D049BB133111EB)
 SHOWN = 5  # names in a message
 
 
-class View(BaseEstimator):
-    """Stands for the estimator while one view is checked: holds what scikit-learn wants to know of its columns."""
+@cache
+def view_class() -> type[BaseEstimator]:
+    """What stands for the estimator while one view is checked: holds what scikit-learn wants to know of its columns."""
+    from sklearn.base import BaseEstimator
 
-    n_features_in_: int
-    feature_names_in_: NDArray[np.object_]
+    return type("View", (BaseEstimator,), {})
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class RawViews:
 
     parts: tuple[Any, ...]
     present: NDArray[np.bool_]  # (n, views)
-    checked: tuple[View, ...]
+    checked: tuple[BaseEstimator, ...]
 
     def __len__(self) -> int:
         return len(self.present)
@@ -107,7 +111,7 @@ class Views(Space):
         refuse_missing(present, self.views, fit=reset)
         parts, checked = [], []
         for j, (name, part) in enumerate(given.items()):
-            stub = View() if reset else self._stub(j)
+            stub = view_class()() if reset else self._stub(j)
             there = present[:, j]
             known = reset or there.any()
             parts.append(self._checked(stub, name, filled(part, there), self.spaces[j], reset=reset) if known else None)
@@ -119,7 +123,7 @@ class Views(Space):
         return RawViews(tuple(parts), present, tuple(checked))
 
     @staticmethod
-    def _checked(stub: View, name: str, part: object, space: Space, *, reset: bool) -> object:
+    def _checked(stub: BaseEstimator, name: str, part: object, space: Space, *, reset: bool) -> object:
         if is_sparse(part):
             raise TypeError(
                 f"view {name!r} must not be sparse; got a sparse matrix. Where it fits in memory, use .toarray()."
@@ -129,8 +133,8 @@ class Views(Space):
         except (TypeError, ValueError) as error:
             raise type(error)(f"view {name!r}: {error}") from error
 
-    def _stub(self, j: int) -> View:
-        stub = View()
+    def _stub(self, j: int) -> BaseEstimator:
+        stub = view_class()()
         stub.n_features_in_ = self.n_features[j]
         if self.feature_names[j]:
             stub.feature_names_in_ = np.array(self.feature_names[j], dtype=object)
@@ -187,7 +191,7 @@ class Views(Space):
     def encode(self, X: RawViews) -> Encoded:
         """View by view; of one view alone, what its own space makes of it."""
         parts: list[Encoded] = [
-            space.encode(part) if part is not None else torch.zeros((len(X), *space.shape), dtype=torch.float64)
+            space.encode(part) if part is not None else torch.zeros((len(X), *space.shape), dtype=space.dtype)
             for space, part in zip(self.spaces, X.parts, strict=True)
         ]
         if len(parts) == 1:
@@ -199,7 +203,7 @@ class Views(Space):
         trios = zip(self.spaces, parts, rows, strict=True)
         # New objects may all lack a view: what stands in for it is then never looked at.
         middles = tuple(
-            space.middle(part, own) if len(own) else torch.zeros((1, *space.shape), dtype=torch.float64)
+            space.middle(part, own) if len(own) else torch.zeros((1, *space.shape), dtype=space.dtype)
             for space, part, own in trios
         )
         return EncodedViews(tuple(parts), present, middles, self)
