@@ -36,6 +36,7 @@ _WHERE = {
     "MECMdd": "softecm.algorithms.mecmdd",
     "CatECM": "softecm.algorithms.catecm",
     "EVCLUS": "softecm.algorithms.evclus",
+    "CEVCLUS": "softecm.algorithms.cevclus",
     "BPEC": "softecm.algorithms.bpec",
     "EKNNClus": "softecm.algorithms.eknnclus",
     "EGMM": "softecm.algorithms.egmm",
@@ -79,6 +80,7 @@ __all__ = [
     "BPEC",
     "CCM",
     "CECM",
+    "CEVCLUS",
     "ECM",
     "EGMM",
     "EVCLUS",
@@ -156,6 +158,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.catecm import CatECM
     from softecm.algorithms.ccm import CCM
     from softecm.algorithms.cecm import CECM
+    from softecm.algorithms.cevclus import CEVCLUS
     from softecm.algorithms.ecm import ECM
     from softecm.algorithms.ecm_plus import ECMPlus
     from softecm.algorithms.ecmdd import ECMdd

@@ -35,9 +35,10 @@ ALGORITHMS = {
     "RECM": "dissimilarities of some geometry",
     "ECMdd": "dissimilarities of any kind; prototypes are objects",
     "EVCLUS": "dissimilarities; groups without centres",
+    "CEVCLUS": "dissimilarities; groups without centres, and links between objects",
     "CatECM": "categories",
 }
-OF_DISSIMILARITIES = ("RECM", "ECMdd", "EVCLUS")
+OF_DISSIMILARITIES = ("RECM", "ECMdd", "EVCLUS", "CEVCLUS")
 #: Estimators that find the number of groups themselves, and how that is said to them.
 FINDS: Mapping[str, Params] = {"EKNNClus": {}, "BPEC": {"n_clusters": None}, "EGMM": {"n_clusters": "auto"}}
 
