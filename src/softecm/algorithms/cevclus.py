@@ -74,8 +74,8 @@ class CEVCLUS(ConflictClusterer):
     Notes
     -----
     Links are soft: :func:`softecm.constraints.kept` says how many were obeyed, and the logger ``softecm`` names one that was
-    not. ``predict_partition`` knows nothing of links; else it is that of :class:`EVCLUS`. :func:`softecm.constraints.spread`
-    hands links on to near neighbours: a few links then say more.
+    not. ``predict_partition`` knows nothing of links; else it is that of :class:`EVCLUS`.
+    :func:`softecm.constraints.spread_constraints` hands links on to near neighbours: a few links then say more.
 
     R's ``norm=2`` divides the misfits by their number instead of the squares asked for: the same as a ``xi`` larger by
     their mean.
