@@ -183,7 +183,9 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_WHERE[name]), name)
     if name in _MODULES:
         return import_module(f"softecm.{name}")
-    raise AttributeError(f"module 'softecm' has no attribute {name!r}")
+    from softecm._text import meant
+
+    raise AttributeError(f"module 'softecm' has no attribute {name!r}.{meant(name, __all__)}")
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from softecm._text import meant
 from softecm.cli.fitting import Fitted, Measure, Params, spoken, told_users
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json
@@ -50,6 +51,7 @@ def chosen(name: str) -> str:
             return known
     raise Problem(
         f"--algorithm {name} is unknown: use {', '.join(ALGORITHMS)}. softecm algorithms says what each is for."
+        f"{meant(name, ALGORITHMS)}"
     )
 
 
