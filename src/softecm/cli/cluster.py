@@ -93,7 +93,7 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     _check_size(source, asked)
     fitted, chosen = _fit(asked, source, measure, err)
     if isinstance(source, Whole):
-        fitted = replace(fitted, warnings=(*measure.mind, *fitted.warnings))
+        fitted = replace(fitted, warnings=(*fitted.warnings, *measure.mind))
     if asked.algorithm == algorithms.DEFAULT:
         fitted.model.metric_reason_ = measure.why
     if asked.names is not None:
