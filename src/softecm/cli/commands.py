@@ -335,6 +335,34 @@ def explain(
 
 
 @app.command()
+def calibrate(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write; DIR-calibrated by default.")
+    ] = None,
+    refits: Annotated[int, typer.Option(help="How often the model is fitted again, to resamples.")] = 100,
+    level: Annotated[float, typer.Option(help="How much of the refits an interval holds.")] = 0.9,
+    resample: Annotated[str, typer.Option(help="auto, bootstrap or half.")] = "auto",
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Look for the groups anew in every resample: as long as that many fits.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Same seed, same resamples.")] = 0,
+    force: Force = False,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Say how sure the groups are: what other samples of the same kind would have said.
+
+    The folder gets partition.csv, whose beliefs and plausibilities state what refits to resamples say, with each object's
+    stability and interval for each group beside; calibration.json; report.html with a section on how sure the groups are;
+    and a journal: the same command goes on where it was stopped.
+    """
+    from softecm.cli.calibrate import Asked, run
+
+    run(Asked(folder, output, refits, level, resample, anew, seed, force), quiet=quiet, machine=machine)
+
+
+@app.command()
 @reads_a_file()
 def sweep(
     file: InputFile,

@@ -22,6 +22,7 @@ from softecm.report.groups import groups, union
 from softecm.report.markup import section, table
 from softecm.report.payload import beyond, payload, to_script
 from softecm.report.runs import run
+from softecm.report.sure import sure
 from softecm.report.taken import section_taken
 from softecm.report.terms import TERMS, term
 from softecm.report.words import _group, three_sentences
@@ -96,6 +97,7 @@ def render(data: ReportData) -> str:
 {_profile(data)}
 {groups(data)}
 {_objects(data)}
+{sure(data)}
 {section_taken(data)}
 {run(data)}
 {_glossary(data)}
@@ -129,13 +131,15 @@ SECTIONS = (
     ("masses", "Masses"),
     ("sets", "Groups"),
     ("objects", "Objects"),
+    ("sure", "How sure"),
     ("taken", "Columns"),
     ("run", "The run"),
 )
 
 
 def _header(data: ReportData) -> str:
-    there = [(key, name) for key, name in SECTIONS if key != "taken" or section_taken(data)]
+    left_out = {"taken": not section_taken(data), "sure": data.calibration is None}
+    there = [(key, name) for key, name in SECTIONS if not left_out.get(key)]
     links = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name in there)
     n, c = len(data.partition), data.partition.n_clusters
     plural = data.noun if data.noun.endswith("s") else data.noun + "s"
