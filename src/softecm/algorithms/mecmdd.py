@@ -27,7 +27,9 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.medoid_mixture import mixed_with_clusters
 from softecm.distances.precomputed import Precomputed
 from softecm.distances.weighing import ALL, PRODUCT, SET, SUM, Weighing
+from softecm.fit.loop import after_runs
 from softecm.fit.seeding import Draw, seed
+from softecm.fit.settings import told
 from softecm.objective import Shares, mass_cost, share
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, check_indices
@@ -281,7 +283,12 @@ class MECMdd(EvidentialClusterer):
         of itself.
     n_jobs : int, optional
         Threads; runs are shared out among them.
+    callback : callable, optional
+        Called with a ``Progress`` after every run; a true answer ends the fit with what there is. It
+        counts runs for rounds.
     random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every run (logger ``softecm``) when positive.
 
     Attributes
     ----------
@@ -358,7 +365,9 @@ class MECMdd(EvidentialClusterer):
         max_iter: int = 200,
         tol: float = 1e-8,
         n_jobs: int | None = None,
+        callback: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.weights = weights
@@ -377,7 +386,9 @@ class MECMdd(EvidentialClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -411,6 +422,7 @@ class MECMdd(EvidentialClusterer):
         n_init = check_count("n_init", self.n_init, hint="10 is usual: the best of several starts is kept.")
         max_iter = check_count("max_iter", self.max_iter, hint="200 is usual.")
         tol = check_number("tol", self.tol, least=0, hint="1e-8 is usual.")
+        callback = told(self.callback, self.verbose)
         refuse_blocks(X, "MECMdd")
         names, given = named_views(X)
         views = checked_views(self, names, given, reset=True)
@@ -418,7 +430,8 @@ class MECMdd(EvidentialClusterer):
         problem = self._problem(views, focal)
         starts = self._starts(views, c, n_init)
         with threads(self.n_jobs):
-            runs = in_threads(partial(mecmdd, problem, max_iter=max_iter, tol=tol), starts)
+            run = partial(mecmdd, problem, max_iter=max_iter, tol=tol)
+            runs = in_threads(run, starts, after_runs(callback, len(starts)))
         ends = np.array([run.state.objective for run in runs])
         best = int(ends.argmin())
         self._store_runs(runs, best)

@@ -117,6 +117,13 @@ def cluster(
     algorithm: Annotated[
         str, typer.Option(help="Another estimator than SoftECM: softecm algorithms lists them.", rich_help_panel=FIT)
     ] = "SoftECM",
+    links: Annotated[
+        Path | None,
+        typer.Option(help="CSV of pairs: object,object,together or apart; ids, or rows from 1.", rich_help_panel=FIT),
+    ] = None,
+    link_weight: Annotated[
+        float | None, typer.Option(help="How much a link counts; larger obeys more.", rich_help_panel=FIT)
+    ] = None,
     metric: MetricName = "auto",
     scale: ScaleName = "auto",
     seed: Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=FIT)] = 0,
@@ -229,6 +236,8 @@ def cluster(
         names=several([names_of_clusters]) if names_of_clusters is not None else None,
         values=not no_values,
         views=views,
+        links=links,
+        link_weight=link_weight,
         algorithm=algorithm,
         said=said_of(context, given),
     )
