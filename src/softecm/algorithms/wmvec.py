@@ -216,22 +216,20 @@ class WMVECAlgorithm(Algorithm[Any]):
     features: bool = False
     temperature: float = 0.5
     feature_temperature: float = 0.5
-    adds_sets: ClassVar[bool] = False
 
     def problem(
         self, objects: Objects[Any], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> WeighedProblem:
         """For objects in memory that have every view."""
         rows, widths = rows_of(objects.x)
-        units = torch.cat([unit.expand(width) for unit, width in zip(self._units(objects), widths, strict=True)]).to(
-            rows
-        )
+        units = rows.new_tensor(np.repeat(self._units(objects), widths))
         counts = rows.new_ones(len(rows)) if objects.weights is None else objects.weights
         spreads = units * (counts @ (rows - counts @ rows / counts.sum()).square())
         heat = float(spreads.sum()) / len(widths) or 1.0
+        heats = self.temperature * heat, self.feature_temperature * heat / len(widths)
         units = torch.where(spreads > 0, units, 0.0)
         if self.features:
-            by = torch.cat([rows.new_full((width,), self._by(width)) for width in widths])
+            by = rows.new_tensor(np.repeat([self._by(width) for width in widths], widths))
             units, spreads = units * by, spreads * by
         focal, cost = chosen.focal, prices.cost(chosen.focal, like, objects.weights)
         return WeighedProblem(
@@ -242,19 +240,19 @@ class WMVECAlgorithm(Algorithm[Any]):
             torch.as_tensor(focal.membership / focal.cardinalities[:, None]).to(like),
             self.rule,
             chosen.tol,
-            self.temperature * heat,
-            self.feature_temperature * heat / len(widths) if self.features else None,
+            heats[0],
+            heats[1] if self.features else None,
             REGULAR * spreads,
         )
 
     @staticmethod
-    def _units(objects: Objects[Any]) -> list[Tensor]:
+    def _units(objects: Objects[Any]) -> list[float]:
         """What distances of each view are multiplied by."""
         metric = objects.metric
         if not isinstance(metric, Combined) or metric.alone is not None:
-            return [torch.ones(1)]
+            return [1.0]
         pairs = zip(metric.units, metric.shares, strict=True)
-        return [torch.tensor([1.0 / unit if counted > 0 else 0.0]) for unit, counted in pairs]
+        return [1.0 / unit if counted > 0 else 0.0 for unit, counted in pairs]
 
     def metric_of(self, objects: Objects[Any], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """With the weights that a run found; those of views add up to 1."""
