@@ -30,6 +30,8 @@ ALGORITHMS = {
     "CCM": "numbers; sets of distant groups are rare",
     "BCM": "numbers; objects far from near groups go to their set",
     "CECM": "numbers, and links between objects (--links)",
+    "WMVEC": "numbers; for several views, with their weights, use Python",
+    "TECM": "numbers; leans on the centres of an earlier clustering, given in Python",
     "BPEC": "numbers; the number of groups by peaks of density",
     "EKNNClus": "numbers or dissimilarities; finds the number of groups, of any shape",
     "EGMM": "numbers; a Gaussian mixture, the number of groups by a criterion",
