@@ -29,7 +29,10 @@ def test_importing_loads_neither_torch_nor_scikit_learn():
 
 
 def test_importing_the_distances_loads_neither_scikit_learn_nor_readers():
-    program = "import sys, softecm.distances; print([m for m in ('sklearn', 'pandas', 'softecm.readers') if m in sys.modules])"
+    program = (
+        "import sys, softecm.distances; "
+        "print([m for m in ('sklearn', 'pandas', 'softecm.readers') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

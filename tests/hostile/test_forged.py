@@ -62,6 +62,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "ECMdd": (lambda: softecm.ECMdd(2, **ONCE), DISTANCES),
     "ECMdd, objects": (lambda: softecm.ECMdd(2, metric="sqeuclidean", **ONCE), POINTS),
     "EVCLUS": (lambda: softecm.EVCLUS(2, **ONCE), DISTANCES),
+    "CEVCLUS": (lambda: softecm.CEVCLUS(2, **ONCE), DISTANCES),
     "MECMdd": (lambda: softecm.MECMdd(2, **ONCE), DISTANCES),
     "EKNNClus": (lambda: softecm.EKNNClus(**ONCE), POINTS),
     "EKNNClus, dissimilarities": (lambda: softecm.EKNNClus(metric="precomputed", **ONCE), DISTANCES),
@@ -153,7 +154,7 @@ class Stopped(BaseException):
     """Like Ctrl-C, without a signal."""
 
 
-RESUMED = [name for name in MODELS if not name.startswith(("BPEC", "EVCLUS", "MECMdd", "EKNNClus", "EGMM", "NNEVCLUS"))]
+RESUMED = [name for name in MODELS if not name.startswith(("BPEC", "MECMdd", "EKNNClus", "EGMM", "NNEVCLUS"))]
 STOPS = (
     {"auto": (1, 6), "k-means++": (3,)} if DEEP else {"k-means++": (2,)}
 )  # how the runs start, and after which rounds they are stopped

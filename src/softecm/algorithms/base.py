@@ -501,7 +501,7 @@ class PrototypeFamily(PrototypeClusterer):
             partition = objects.partition(model)
             if outcome.links is not None and "masses" in outcome.solution.found:
                 partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
-                say_broken(partition, outcome.links)
+                say_broken(partition, outcome.links.pairs())
         self._adopt(objects, model, outcome)
         self._chose(choice)
         self._ids = ids_of(given, choice.left_out)

@@ -20,7 +20,7 @@ from softecm._checks import HOW_MANY, check_choice, check_count, check_flag, che
 from softecm._engine import choose_device, threads
 from softecm._interrupts import interruptible, look
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
-from softecm.algorithms.evclus import FAR
+from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities, symmetric
@@ -106,14 +106,8 @@ class Loss:
     linked: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
-        like, intersects = self.x, self.focal.intersects
-        single = np.r_[False, self.focal.cardinalities == 1]
-        empty = np.zeros_like(intersects)
-        empty[0], empty[:, 0] = True, True
-        conflict = (~intersects).astype(np.float64)
-        linked = conflict + 1.0 - empty - np.diag(single)
-        object.__setattr__(self, "conflict", torch.tensor(conflict).to(like))
-        object.__setattr__(self, "linked", torch.tensor(linked).to(like))
+        object.__setattr__(self, "conflict", torch.tensor(conflict_of(self.focal)).to(self.x))
+        object.__setattr__(self, "linked", torch.tensor(link_cost_of(self.focal)).to(self.x))
 
     def __call__(self, network: Network) -> Tensor:
         """At a network."""

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from softecm._text import meant
 from softecm.cli.fitting import Fitted, Measure, Params, spoken, told_users
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json
@@ -36,9 +37,10 @@ ALGORITHMS = {
     "ECMdd": "dissimilarities of any kind; prototypes are objects",
     "MECMdd": "dissimilarities, several of the same objects with --matrix; each is weighed",
     "EVCLUS": "dissimilarities; groups without centres",
+    "CEVCLUS": "dissimilarities; groups without centres, and links between objects",
     "CatECM": "categories",
 }
-OF_DISSIMILARITIES = ("RECM", "ECMdd", "MECMdd", "EVCLUS")
+OF_DISSIMILARITIES = ("RECM", "ECMdd", "MECMdd", "EVCLUS", "CEVCLUS")
 OF_SEVERAL = "MECMdd"  # matrices of dissimilarities
 #: Estimators that find the number of groups themselves, and how that is said to them.
 FINDS: Mapping[str, Params] = {"EKNNClus": {}, "BPEC": {"n_clusters": None}, "EGMM": {"n_clusters": "auto"}}
@@ -51,6 +53,7 @@ def chosen(name: str) -> str:
             return known
     raise Problem(
         f"--algorithm {name} is unknown: use {', '.join(ALGORITHMS)}. softecm algorithms says what each is for."
+        f"{meant(name, ALGORITHMS)}"
     )
 
 

@@ -19,7 +19,7 @@ from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import Counted
 from softecm.cli.screen import consoles, print_json, say_understood
 from softecm.cli.search import Search, fit_auto, whole_range
-from softecm.cli.source import Source, whole
+from softecm.cli.source import Source, Whole, whole
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.ours import RESULTS
 from softecm.readers import Beside, ReadOptions
@@ -92,6 +92,8 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     say_understood(out, source.file, source.loaded, measure, source.n_objects)
     _check_size(source, asked)
     fitted, chosen = _fit(asked, source, measure, err)
+    if isinstance(source, Whole):
+        fitted = replace(fitted, warnings=(*measure.mind, *fitted.warnings))
     if asked.algorithm == algorithms.DEFAULT:
         fitted.model.metric_reason_ = measure.why
     if asked.names is not None:
@@ -137,8 +139,8 @@ def show_reading(
     else:
         with err.status(f"reading {file}"):
             source = whole(file, options, parquet=False, beside=(), views=views)
-    loaded = source.loaded
-    measure = metric_for(metric, loaded, scale)
+    measure = metric_for(metric, source.loaded, scale)
+    loaded = replace(source.loaded, notes=(*source.loaded.notes, *measure.mind))
     say_understood(out, file, loaded, measure, source.n_objects)
     if machine:
         understood = {**loaded.how, "columns": [asdict(c) for c in loaded.columns], "notes": list(loaded.notes)}

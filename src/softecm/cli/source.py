@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softecm._text import meant
 from softecm.belief import CredalPartition
 from softecm.cli.fitting import Fitted
 from softecm.cli.problems import Problem
@@ -126,5 +127,8 @@ def columns_beside(loaded: Loaded, names: Sequence[str]) -> Any:
         return loaded.table[[name for name in known if name not in ids]]
     absent = [name for name in names if name not in known]
     if absent:
-        raise Problem(f"--with-columns {absent[0]} is no column of the file: its columns are {', '.join(known[:12])}.")
+        some = ", ".join(known[:12])
+        raise Problem(
+            f"--with-columns {absent[0]} is no column of the file: its columns are {some}.{meant(absent[0], known)}"
+        )
     return loaded.table[list(names)]

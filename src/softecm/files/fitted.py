@@ -357,6 +357,7 @@ STATE: dict[str, Check] = {
 
 #: Without these nothing can be predicted.
 NEEDED = {
+    "CEVCLUS": ("n_features_in_", "focal_sets_", "partition_", "d0_"),
     "EVCLUS": ("n_features_in_", "focal_sets_", "partition_", "d0_"),
     "NNEVCLUS": ("n_features_in_", "focal_sets_", "network_", "_beta", "_input", "_detector"),
     "MECMdd": (
