@@ -54,6 +54,8 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "CCM": (lambda: softecm.CCM(2, **ONCE), POINTS),
     "BCM": (lambda: softecm.BCM(2, **ONCE), POINTS),
     "CECM": (lambda: softecm.CECM(2, metric="adaptive", **ONCE), POINTS),
+    "TECM": (lambda: softecm.TECM(2, source=[[0.0, 0.0], [1.0, 1.0]], form="matched", **ONCE), POINTS),
+    "WMVEC": (lambda: softecm.WMVEC(2, features=True, **ONCE), POINTS),
     "ECMPlus": (lambda: softecm.ECMPlus(2, **ONCE), POINTS),
     "BPEC": (lambda: softecm.BPEC(2), POINTS),
     "BPEC, adaptive": (lambda: softecm.BPEC(2, metric="adaptive"), POINTS),

@@ -30,17 +30,21 @@ ALGORITHMS = {
     "CCM": "numbers; sets of distant groups are rare",
     "BCM": "numbers; objects far from near groups go to their set",
     "CECM": "numbers, and links between objects (--links)",
+    "WMVEC": "numbers; for several views, with their weights, use Python",
+    "TECM": "numbers; leans on the centres of an earlier clustering, given in Python",
     "BPEC": "numbers; the number of groups by peaks of density",
     "EKNNClus": "numbers or dissimilarities; finds the number of groups, of any shape",
     "EGMM": "numbers; a Gaussian mixture, the number of groups by a criterion",
     "NNEVCLUS": "numbers; a network whose conflicts mirror the distances",
     "RECM": "dissimilarities of some geometry",
     "ECMdd": "dissimilarities of any kind; prototypes are objects",
+    "MECMdd": "dissimilarities, several of the same objects with --matrix; each is weighed",
     "EVCLUS": "dissimilarities; groups without centres",
     "CEVCLUS": "dissimilarities, and links between objects (--links); groups without centres",
     "CatECM": "categories",
 }
-OF_DISSIMILARITIES = ("RECM", "ECMdd", "EVCLUS", "CEVCLUS")
+OF_DISSIMILARITIES = ("RECM", "ECMdd", "MECMdd", "EVCLUS", "CEVCLUS")
+OF_SEVERAL = "MECMdd"  # matrices of dissimilarities
 #: Estimators that find the number of groups themselves, and how that is said to them.
 FINDS: Mapping[str, Params] = {"EKNNClus": {}, "BPEC": {"n_clusters": None}, "EGMM": {"n_clusters": "auto"}}
 
@@ -92,12 +96,17 @@ def measure(name: str, loaded: Loaded) -> Measure:
         raise Problem(
             f"--algorithm {name} is for tables, and the file holds series: use SoftECM, which compares series."
         )
+    if isinstance(loaded.data, Mapping) and name != OF_SEVERAL:
+        raise Problem(
+            f"--algorithm {name} takes one file: leave --series, --embedding and --matrix out, or use SoftECM for views and "
+            f"{OF_SEVERAL} for matrices."
+        )
     return Measure(name, f"--algorithm {name}: columns are taken as they are", None)
 
 
 def objects(name: str, data: Any) -> Any:
     """The file's objects as the estimator takes them: rows of numbers, but for categories."""
-    if name == "CatECM":
+    if name == "CatECM" or isinstance(data, Mapping):
         return data
     try:
         rows = np.asarray(data, dtype=np.float64)

@@ -98,7 +98,7 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     _check_size(source, asked)
     fitted, chosen = _fit(asked, source, measure, err, pairs)
     if isinstance(source, Whole):
-        fitted = replace(fitted, warnings=(*measure.mind, *fitted.warnings))
+        fitted = replace(fitted, warnings=(*fitted.warnings, *measure.mind))
     if asked.links is not None and pairs is not None:
         fitted = links.with_kept(fitted, asked.links, pairs)
     if asked.algorithm == algorithms.DEFAULT:

@@ -117,6 +117,10 @@ def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
     """What suits each view, all counting alike."""
     from softecm.distances.auto import choose_views
 
+    if all(getattr(part, "ndim", 0) == 2 and part.shape[0] == part.shape[1] for part in loaded.data.values()):
+        raise Problem(
+            "--matrix goes with --algorithm MECMdd, which weighs several matrices of dissimilarities: add it."
+        )
     if asked != "auto" or scale != "auto":
         raise Problem(
             "--metric and --scale are for one file; with --series or --embedding each view gets what suits it."
@@ -145,10 +149,12 @@ def _check_kind(asked: str, loaded: Loaded) -> None:
     from softecm.spaces import States, TimeSeries
 
     if SEMI_METRICS[asked].space is States:
-        raise Problem(
-            f"--metric {asked} compares sequences of states, which files are not read as: use Python, SoftECM(2, "
-            f"metric='{asked}').fit(frame), a row a sequence."
-        )
+        if loaded.shape != "series" or loaded.table is not None or not isinstance(loaded.data, list):
+            raise Problem(
+                f"--metric {asked} compares sequences of states: give a table, a row a sequence, or a row a step with --id, "
+                "--time and --value."
+            )
+        return
     of_series = SEMI_METRICS[asked].space is TimeSeries
     if of_series and loaded.shape == "table":
         raise Problem(

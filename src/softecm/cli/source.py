@@ -72,6 +72,7 @@ class Whole(Source):
 
     parquet: bool = False  # whether partition.parquet is wanted, too
     beside: tuple[str, ...] = ()  # columns of the file to write with the masses
+    views: Beside | None = None  # files with other views of the objects
 
     @property
     def n_objects(self) -> int:
@@ -100,12 +101,16 @@ class Whole(Source):
         """All of it."""
         return model.partition_
 
+    def more(self, fitted: Fitted) -> Mapping[str, Any]:
+        """The other files."""
+        return {"beside": self.views.told()} if self.views else {}
+
 
 def whole(
     file: Path, options: ReadOptions, *, parquet: bool, beside: tuple[str, ...], views: Beside | None = None
 ) -> Whole:
     """Read a file, and those with other views of its objects."""
-    source = Whole(file, read(file, options, views), parquet, beside)
+    source = Whole(file, read(file, options, views), parquet, beside, views)
     columns_beside(source.loaded, beside)  # refused before anything is computed
     return source
 

@@ -100,6 +100,7 @@ class ReadOptions:
     series_id: str | None = None
     time: str | None = None
     value: tuple[str, ...] = ()
+    states: bool | None = None  # whether the table holds sequences of states
     expected: Expected | None = None  # what a fitted model wants of the file
 
     @property
