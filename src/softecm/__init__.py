@@ -36,6 +36,7 @@ _WHERE = {
     "MECMdd": "softecm.algorithms.mecmdd",
     "CatECM": "softecm.algorithms.catecm",
     "EVCLUS": "softecm.algorithms.evclus",
+    "CEVCLUS": "softecm.algorithms.cevclus",
     "BPEC": "softecm.algorithms.bpec",
     "EKNNClus": "softecm.algorithms.eknnclus",
     "EGMM": "softecm.algorithms.egmm",
@@ -81,6 +82,7 @@ __all__ = [
     "BPEC",
     "CCM",
     "CECM",
+    "CEVCLUS",
     "ECM",
     "EGMM",
     "EVCLUS",
@@ -160,6 +162,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.catecm import CatECM
     from softecm.algorithms.ccm import CCM
     from softecm.algorithms.cecm import CECM
+    from softecm.algorithms.cevclus import CEVCLUS
     from softecm.algorithms.ecm import ECM
     from softecm.algorithms.ecm_plus import ECMPlus
     from softecm.algorithms.ecmdd import ECMdd
@@ -186,7 +189,9 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_WHERE[name]), name)
     if name in _MODULES:
         return import_module(f"softecm.{name}")
-    raise AttributeError(f"module 'softecm' has no attribute {name!r}")
+    from softecm._text import meant
+
+    raise AttributeError(f"module 'softecm' has no attribute {name!r}.{meant(name, __all__)}")
 
 
 def __dir__() -> list[str]:

@@ -5,14 +5,19 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
-from softecm import ECM, EVCLUS, FCM, RECM, FocalSets, SoftECM, calibrate
-from softecm.calibration import CalibrationInterrupted
+from softecm import ECM, EVCLUS, FCM, RECM, CredalPartition, FocalSets, MECMdd, SoftECM, calibrate
+from softecm.calibration import Calibration, CalibrationInterrupted
 from softecm.calibration import refits as module
 from softecm.calibration.intervals import bounds
-from softecm.calibration.posterior import Mixture, from_distances
+from softecm.calibration.mixture import Form, Mixture
+from softecm.calibration.posterior import from_distances
+from softecm.calibration.refitting import Refitting, _numbered
 from softecm.datasets import make_blobs
 from softecm.distances import Mahalanobis, SquaredEuclidean
+from softecm.report import build
+from softecm.report.sure import sentences
 
 BLOBS = make_blobs(90, n_clusters=2, distance=3.5, random_state=0)
 X = BLOBS.data
@@ -68,8 +73,8 @@ def test_stability_knows_what_holds(found):
     assert found.object_stability.shape == (90,)
     assert found.cluster_stability.min() > 0.75
     assert 0.5 < found.stability <= 1.0
-    noise = np.random.default_rng(0).normal(size=(60, 2))
-    loose = calibrate(SoftECM(4, n_init=1, random_state=0).fit(noise), noise, n_boot=19, warm=False, pairs="none")
+    noise = np.random.default_rng(0).normal(size=(40, 2))
+    loose = calibrate(FCM(4, n_init=1, random_state=0).fit(noise), noise, n_boot=19, warm=False, pairs="none")
     assert loose.cluster_stability.min() < 0.6
     assert loose.stability < found.stability
     frame = found.to_frame("pandas")
@@ -87,6 +92,21 @@ def test_any_clusterer(kind):
     assert (made.partition.labels() == fitted.labels_).mean() > 0.9
 
 
+def test_several_matrices_and_clusters_that_a_refit_splits():
+    apart = np.sqrt(np.square(X[:30, None] - X[:30]).sum(-1))
+    views = {"a": apart, "b": apart}
+    made = calibrate(MECMdd(2, n_init=1, random_state=0).fit(views), views, n_boot=19, pairs="none")
+    assert made.form == "what the model's masses say"
+    split = _numbered(np.eye(3)[[0, 0, 1, 1, 2]], np.eye(2)[[0, 0, 1, 1, 1]])
+    np.testing.assert_array_equal(split, np.eye(2)[[0, 0, 1, 1, 1]])
+
+
+def test_groups_that_no_mixture_has_are_told_by_distances():
+    noise = np.random.default_rng(0).uniform(size=(80, 2))
+    fitted = SoftECM(4, n_init=1, random_state=0).fit(noise)
+    assert Mixture(noise - noise.mean(0)).likeliest(np.full((80, 4), 0.25), np.ones(80), fitted.labels_) is None
+
+
 def test_tables_and_series_and_new_fits():
     frame = pd.DataFrame({"size": X[:, 0], "kind": np.where(BLOBS.target == 1, "a", "b")})[:30]
     table = SoftECM(2, metric="mixed", n_init=2, random_state=0).fit(frame)
@@ -101,24 +121,26 @@ def test_tables_and_series_and_new_fits():
 def test_the_same_with_a_journal_that_was_cut_short(model, tmp_path, monkeypatch):
     path = tmp_path / "refits.jsonl"
     whole = calibrate(model, X, n_boot=20, pairs="none")
-    moved, calls = module._moved, []
+    run, done = module.run_batch, []
+    monkeypatch.setattr(Refitting, "at_once", 3)
 
-    def stopped(ready, counts):
-        calls.append(1)
-        if len(calls) == 8:
+    def stopped(asked, numbers):
+        if len(done) == 6 and "stopped" not in done:
+            done.append("stopped")
             raise KeyboardInterrupt
-        return moved(ready, counts)
+        done.extend(numbers)
+        return run(asked, numbers)
 
-    monkeypatch.setattr(module, "_moved", stopped)
+    monkeypatch.setattr(module, "run_batch", stopped)
     with pytest.raises(
-        CalibrationInterrupted, match=r"interrupted with 7 of 20 refits done; with journal .* the same call goes on"
+        CalibrationInterrupted, match=r"interrupted with 6 of 20 refits done; with journal .* the same call goes on"
     ):
         calibrate(model, X, n_boot=20, pairs="none", journal=path)
     again = calibrate(model, X, n_boot=20, pairs="none", journal=path)
-    assert len(calls) == 8 + 13
+    assert len(done) == 21
     np.testing.assert_array_equal(again.memberships, whole.memberships)
     more = calibrate(model, X, n_boot=22, pairs="none", journal=path)
-    assert len(calls) == 8 + 13 + 2
+    assert len(done) == 23
     np.testing.assert_array_equal(more.memberships[:20], whole.memberships)
     with pytest.raises(ValueError, match="belongs to another calibration: its model differ"):
         calibrate(SoftECM(3, random_state=0).fit(X), X, n_boot=20, journal=path)
@@ -128,22 +150,55 @@ def test_a_damaged_row_is_done_again(model, tmp_path):
     path = tmp_path / "refits.jsonl"
     whole = calibrate(model, X, n_boot=20, pairs="none", journal=path)
     lines = path.read_text().splitlines()
-    row = json.loads(lines[3])
+    row = json.loads(lines[1])
     row["rows"][0]["memberships"] = "AAAA"
-    path.write_text("\n".join([*lines[:3], json.dumps(row), *lines[4:]]) + "\n")
-    with pytest.warns(UserWarning, match="is damaged in line 4"):
+    path.write_text("\n".join([lines[0], json.dumps(row), *lines[2:]]) + "\n")
+    with pytest.warns(UserWarning, match="is damaged in line 2"):
         again = calibrate(model, X, n_boot=20, pairs="none", journal=path)
     np.testing.assert_array_equal(again.memberships, whole.memberships)
 
 
 def test_distances_of_a_mixture_are_the_metric_s(rng):
-    import torch
-
-    points, means = rng.normal(size=(30, 3)) + 50.0, rng.normal(size=(2, 3)) + 50.0
+    points = rng.normal(size=(30, 3)) + 50.0
     for metric in (SquaredEuclidean(), Mahalanobis().learner.fitted(torch.from_numpy(points), None)):
         mixture = Mixture.of(metric, torch.from_numpy(points))
-        wanted = metric.pairwise(torch.from_numpy(points), torch.from_numpy(means)).numpy()
-        np.testing.assert_allclose(mixture.distances(means - points.mean(0)).T, wanted, atol=1e-9)
+        wanted = metric.pairwise(torch.from_numpy(points), torch.from_numpy(points[:2])).numpy()
+        np.testing.assert_allclose(mixture._distances(mixture.x[None, :2])[0].T, wanted, atol=1e-9)
+
+
+def drawn(rng, form: Form) -> tuple[np.ndarray, np.ndarray]:
+    """Two groups of such a form, and their starts."""
+    y = rng.permutation(np.repeat([0, 1], 250))
+    raw = rng.normal(size=(500, 2)) * ([0.4, 2.0] if form.free else [1.0, 1.0])
+    if np.isfinite(form.tail):
+        raw /= np.sqrt(rng.chisquare(form.tail, (500, 1)) / form.tail)
+    return raw + np.array([[-3.0, 0.0], [3.0, 0.0]])[y], np.eye(2)[y]
+
+
+@pytest.mark.parametrize("form", [Form(), Form(free=True), Form(tail=3.0), Form(free=True, tail=3.0)], ids=str)
+def test_the_form_of_the_groups_is_found(rng, form):
+    x, start = drawn(rng, form)
+    found = Mixture(x - x.mean(0)).likeliest(start, np.ones(500), start.argmax(1)).form
+    assert found.free == form.free
+    assert np.isfinite(found.tail) == np.isfinite(form.tail)
+
+
+@pytest.mark.parametrize("form", [Form(), Form(free=True), Form(tail=5.0)], ids=str)
+def test_a_batch_of_refits_is_each_of_them_alone(rng, form):
+    x, start = drawn(rng, form)
+    weights = rng.multinomial(500, np.full(500, 1 / 500), size=7).astype(float)
+    mixture = Mixture(x - x.mean(0), form)
+    together = mixture.fitted(start, weights)
+    for one, alone in zip(weights, together, strict=True):
+        np.testing.assert_array_equal(mixture.fitted(start, one[None])[0], alone)
+
+
+def test_a_mixture_of_any_form_has_the_probabilities_of_gaussians(rng):
+    x, start = drawn(rng, Form(free=True))
+    found = Mixture(x, Form(free=True)).fitted(start, np.ones((1, 500)))[0]
+    logs = -np.square((x[:, None] - np.array([[-3.0, 0.0], [3.0, 0.0]])) / [0.4, 2.0]).sum(-1) / 2
+    truth = np.exp(logs - np.logaddexp(*logs.T)[:, None])
+    assert np.abs(found - truth).max() < 0.05
 
 
 def test_probabilities_from_distances_are_those_of_gaussians(rng):
@@ -184,3 +239,28 @@ def test_an_unfitted_model_is_refused():
 
     with pytest.raises(NotFittedError):
         calibrate(SoftECM(2), X)
+
+
+def test_a_report_says_how_sure_the_groups_are(model, found):
+    page = build(model, X, calibration=found)
+    assert '<section id="sure"' in page.html
+    assert page.html.count('class="span"') == 90
+    assert "A line is one object. It goes from the least to the most that 90% of the 40 resamples say" in page.html
+    assert page.facts["calibration"]["coverage"]["after"]["inside"] == found.coverage()["after"]["inside"]
+    hidden = build(model, X, calibration=found, values=False)
+    assert '<section id="sure"' in hidden.html
+    assert 'id="sure"' not in build(model, X).html
+    with pytest.raises(ValueError, match="calibration must be of the report's 60 objects; got one of 90"):
+        build(model, X[:60], partition=model.predict_partition(X[:60]), calibration=found)
+
+
+def test_groups_that_come_apart_are_named():
+    two = np.tile(np.repeat([0, 1], 20), (30, 1))
+    halves = np.random.default_rng(0).permuted(two, axis=1)
+    before = CredalPartition.from_hard(two[0])
+    ends = np.zeros((40, 2)), np.ones((40, 2))
+    shaken = Calibration(before, before, np.eye(2)[halves], 0.9, *ends, 0.0, "round Gaussians")
+    told = " ".join(sentences(shaken))
+    assert "0 of 2 groups are found again" in told
+    assert "In other samples ω1, ω2 would come apart: don't build on them." in told
+    assert "Of 40 objects the resamples say quite different things." in told

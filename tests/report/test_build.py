@@ -35,12 +35,13 @@ ALL = {
     "CCM": (softecm.CCM(2, random_state=0), POINTS),
     "BCM": (softecm.BCM(2, random_state=0), POINTS),
     "EVCLUS": (EVCLUS(2, random_state=0), APART),
+    "CEVCLUS": (softecm.CEVCLUS(2, random_state=0), APART),
     "BPEC": (BPEC(2), POINTS),
     "EKNNClus": (softecm.EKNNClus(random_state=0), POINTS),
     "EGMM": (softecm.EGMM(2, random_state=0), POINTS),
     "NNEVCLUS": (softecm.NNEVCLUS(2, n_init=1, max_iter=50, random_state=0), POINTS),
 }
-NO_PROTOTYPES = ("EVCLUS", "MECMdd", "EKNNClus", "EGMM", "NNEVCLUS")
+NO_PROTOTYPES = ("EVCLUS", "CEVCLUS", "MECMdd", "EKNNClus", "EGMM", "NNEVCLUS")
 OTHERS = {
     "SoftECM on dissimilarities": (SoftECM(2, metric="precomputed", random_state=0), APART),
     "ECMdd on vectors": (ECMdd(2, metric="sqeuclidean", random_state=0), POINTS),

@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from softecm import SoftECM
+from softecm import CredalPartition, FocalSets, SoftECM
 from softecm.datasets import make_blobs
 from softecm.report import build
+from softecm.report.data import Explanation, Part
 from softecm.report.payload import payload
+from softecm.report.words import sentence
 
 MADE = make_blobs(90, between=6, outliers=3, random_state=0).data
 PEOPLE = pd.DataFrame(MADE.round(2), columns=["height", "weight"])
@@ -59,7 +61,7 @@ def test_series_are_told_by_stretches():
     rng = np.random.default_rng(0)
     series = [rng.normal(size=(20, 1)) + 8 * (k % 2) * (np.arange(20) > 12)[:, None] for k in range(12)]
     found = SoftECM(2, metric="series-euclidean", random_state=0).fit(np.array(series)).explain_object(series, 3)
-    assert str(found).startswith("Series 4 clearly belongs to ")
+    assert str(found).startswith("Series 4 (X[3]) clearly belongs to ")
     frame = found.to_frame("pandas")
     assert frame["column"].str.match(r"steps \d+").all()
     assert abs(frame.iloc[-1, 2]) > 10 * abs(frame.iloc[0, 2])
@@ -122,3 +124,50 @@ def test_a_pandas_index_names_objects():
     assert said["q49"].word == "nowhere"
     with pytest.raises(KeyError, match="2 objects are called 'q3'"):
         said["q3"]
+
+
+def told(masses: list[float], pulls: list[float], far: float, distances: tuple[float, float]) -> str:
+    """The sentence of an object between two clusters, by its masses (∅, ω1, ω2, Ω) and what its columns say."""
+    partition = CredalPartition([masses], FocalSets.full(2))
+    first = 1 + int(partition.labels()[0])
+    parts = tuple(Part(f"c{j}", "1", "", "", pull) for j, pull in enumerate(pulls))
+    why = Explanation(first, 3 - first, *distances, parts, far=(("c0", far),) if far else ())
+    return sentence("Ann", partition.decisions()[0], why, partition.focal_sets)
+
+
+def test_no_sentence_contradicts_itself(rng: np.random.Generator) -> None:
+    for _ in range(300):
+        far = float(rng.random()) * (rng.random() < 0.5)
+        masses = rng.dirichlet([0.4] * 4).tolist()
+        said = told(masses, rng.normal(size=3).tolist(), far, tuple(rng.random(2)))
+        (to,) = re.findall(r"belongs to (ω\d)|$", said)[:1]
+        if "nowhere" not in said and "no group (mass" not in said:
+            assert "far from" not in said
+        if to:
+            assert f"pulls it to {to}" in said or f"pull it to {to}" in said or "but " in said, said
+
+
+def test_what_an_object_rather_belongs_to_it_is_not_far_from():
+    said = told([0.35, 0.45, 0.2, 0.0], [2.0, -0.1, 0.0], 0.62, (1.0, 3.0))
+    assert said == (
+        "Ann rather belongs to ω1 (belief 0.69): c0 (1) pulls it to ω1. That is if it belongs to a group at all: most of "
+        "its distance lies in c0 (62%)."
+    )
+    alone = told([0.0, 0.6, 0.4, 0.0], [-2.0, 0.1, 0.0], 0.0, (3.0, 1.0))
+    assert alone.endswith("c0 (1) pulls it to ω2, but sets that hold ω1 have more of its mass.")
+
+
+def test_sentences_of_random_tables_agree_with_themselves(rng: np.random.Generator) -> None:
+    frame = pd.DataFrame(rng.standard_t(2, size=(80, 3)), columns=["Kanal", "b", "c"])
+    fitted = SoftECM(2, n_init=2, random_state=0).fit(frame)
+    near = fitted.transform(frame)[:, :2].argmin(1)
+    words = set()
+    for i in range(80):
+        found = fitted.explain_object(frame, i)
+        words.add(found.decision.word)
+        if found.decision.word == "nowhere":
+            assert f"nearest is {('ω1', 'ω2')[near[i]]}" in str(found)
+        else:
+            assert "far from" not in str(found)
+        assert str(found).startswith(f"Object {i + 1} (X[{i}]) ")
+    assert {"nowhere", "clearly"} <= words

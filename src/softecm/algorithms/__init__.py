@@ -5,6 +5,7 @@ from softecm.algorithms.bpec import BPEC
 from softecm.algorithms.catecm import CatECM
 from softecm.algorithms.ccm import CCM
 from softecm.algorithms.cecm import CECM
+from softecm.algorithms.cevclus import CEVCLUS
 from softecm.algorithms.ecm import ECM
 from softecm.algorithms.ecm_plus import ECMPlus
 from softecm.algorithms.ecmdd import ECMdd
@@ -24,6 +25,7 @@ __all__ = [
     "BPEC",
     "CCM",
     "CECM",
+    "CEVCLUS",
     "ECM",
     "EGMM",
     "EVCLUS",

@@ -15,6 +15,7 @@ from softecm._frames import make_frame
 from softecm.algorithms.base import EvidentialClusterer, in_blocks
 from softecm.belief import CredalPartition, FocalSets
 from softecm.calibration.intervals import (
+    AT_ONCE,
     Compared,
     FloatArray,
     IntArray,
@@ -24,7 +25,8 @@ from softecm.calibration.intervals import (
     object_masses,
     pair_masses,
 )
-from softecm.calibration.refits import Resample, refits
+from softecm.calibration.refits import refits
+from softecm.calibration.refitting import Refitting, Resample
 from softecm.selection.stability import COMPARED, ring
 from softecm.spaces.views import n_objects
 
@@ -53,6 +55,8 @@ class Calibration:
         Intervals for "this object belongs to this cluster".
     misfit : float
         Root of the mean squared difference between what masses say of a pair and its interval.
+    form : str
+        What refits took the groups for, such as "round Gaussians".
     """
 
     partition: CredalPartition
@@ -62,6 +66,7 @@ class Calibration:
     lower: FloatArray
     upper: FloatArray
     misfit: float
+    form: str
 
     def __repr__(self) -> str:
         b, n, c = self.memberships.shape
@@ -107,12 +112,13 @@ class Calibration:
 
         Below 0.5 a cluster comes apart in other samples; from about 0.75 on it is a stable one.
         """
-        own = np.eye(self.memberships.shape[2])[self.before.labels()]
-        own = own * (1.0 - self.before.masses[:, :1])
-        found = self.memberships * (1.0 - self.before.masses[:, :1])
-        both = np.minimum(found, own).sum(1) / np.maximum(np.maximum(found, own).sum(1), 1e-300)
-        mean: FloatArray = both.mean(0)
-        return mean
+        inside = 1.0 - self.before.masses[:, :1]
+        own = np.eye(self.memberships.shape[2])[self.before.labels()] * inside
+        both: FloatArray = np.zeros(own.shape[1])
+        for one in self.memberships:  # one by one: there may be 100 of 100000 objects each
+            found = one * inside
+            both += np.minimum(found, own).sum(0) / np.maximum(np.maximum(found, own).sum(0), 1e-300)
+        return both / len(self.memberships)
 
     @cached_property
     def stability(self) -> float:
@@ -147,6 +153,7 @@ def calibrate(
     random_state: int = 0,
     journal: str | os.PathLike[str] | None = None,
     progress: bool = False,
+    client: Any = None,
 ) -> Calibration:
     r"""Masses that mean what they say: "0.9" happens nine times in ten.
 
@@ -155,10 +162,11 @@ def calibrate(
     an interval, and masses are found whose belief and plausibility of "these two belong together" are these intervals
     (Denœux's Bootclus, for any clusterer and metric).
 
-    The probabilities are not the model's masses, which know no frequencies: they come from how far each cluster's own
-    objects lie from its prototype (:mod:`softecm.calibration.posterior`); for squared Euclidean distances they are those of
-    a mixture of spherical Gaussians. They are right as far as that describes the groups. For models without prototypes
-    they are pignistic.
+    The probabilities are not the model's masses, which know no frequencies. For squared distances of vectors they are those
+    of a mixture that starts at the model's clusters: Gaussians or, with heavy tails, t distributions, round or of any form,
+    whichever describes the objects best (:mod:`softecm.calibration.mixture`). For other metrics they come from how far each
+    cluster's own objects lie from its prototype (:mod:`softecm.calibration.posterior`), and for models without prototypes
+    they are pignistic. They are right as far as that describes the groups.
 
     Parameters
     ----------
@@ -184,6 +192,8 @@ def calibrate(
         A file that takes down each refit: the same call goes on where an earlier one was stopped, also with more refits.
     progress : bool, default=False
         Show a bar with the time left on the terminal.
+    client : dask.distributed.Client, optional
+        Send the refits to a Dask cluster; model and objects are scattered once.
 
     Returns
     -------
@@ -205,16 +215,8 @@ def calibrate(
     """
     level = _checked(model, X, n_boot, level, pairs, resample)
     seed = check_count("random_state", random_state, least=0, hint="0 is usual.")
-    found = refits(
-        model,
-        X,
-        n_boot,
-        resample=resample,
-        warm=bool(warm),
-        random_state=seed,
-        journal=journal,
-        progress=progress,
-    )
+    asked = Refitting(model, X, resample, bool(warm), seed)
+    found = refits(asked, n_boot, journal=journal, progress=progress, client=client)
     before, (_, n, c) = model.partition_, found.shape
     focal = _sets(c, before.focal_sets) if focal_sets is None else _asked(focal_sets, c)
     lower, upper = _ends(found, level)
@@ -227,7 +229,7 @@ def calibrate(
     off = float(np.sqrt(misfit(masses, focal, i, j, low, high) / max(2 * len(i), 1)))
     empty = before.masses[:, :1]
     partition = CredalPartition(np.column_stack([empty, masses * (1.0 - empty)]), focal)
-    return Calibration(partition, before, found, level, lower, upper, off)
+    return Calibration(partition, before, found, level, lower, upper, off, asked.form)
 
 
 def _checked(model: Any, X: Any, n_boot: object, level: object, pairs: object, resample: object) -> float:
@@ -272,7 +274,11 @@ def _asked(focal: FocalSets, c: int) -> FocalSets:
 
 def _ends(memberships: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Intervals (n, c) of each object's probabilities."""
-    ends = np.quantile(memberships, ((1 - level) / 2, (1 + level) / 2), axis=0, method="weibull")
+    runs, n, c = memberships.shape
+    ends, step = np.empty((2, n, c)), max(1, AT_ONCE // (runs * c))
+    for a in range(0, n, step):
+        some = memberships[:, a : a + step]
+        ends[:, a : a + step] = np.quantile(some, ((1 - level) / 2, (1 + level) / 2), axis=0, method="weibull")
     return ends[0], ends[1]
 
 

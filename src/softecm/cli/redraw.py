@@ -15,10 +15,11 @@ from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import read_partition, read_summary
 from softecm.cli.screen import consoles, print_json
 from softecm.files import check_file, check_replaced, to_file
-from softecm.readers import Column, Loaded, ReadOptions, Written, read
+from softecm.readers import Beside, Column, Loaded, ReadOptions, Written, read
 from softecm.report import ReportData, build
 from softecm.report.fit import code
 from softecm.report.page import text_for
+from softecm.report.sure import Calibrated
 
 GONE = "The file these objects came from is not there any more, so places are guessed from masses and nothing is explained."
 
@@ -46,7 +47,7 @@ def run(
     values = values and bool(summary.get("values", True))
     model = load(folder)
     loaded = source_of(summary, len(partition))
-    page = _page(model, partition, ids, summary, loaded, folder, values=values)
+    page = page_of(model, partition, ids, summary, loaded, folder, values=values)
     text = text_for(page, target)
     to_file(target, lambda path: path.write_text(text, encoding="utf-8", newline=""))
     out.print(Text.assemble("Open ", (str(target), "bold")))
@@ -54,7 +55,7 @@ def run(
         print_json({"report": str(target), "source_read": loaded is not None})
 
 
-def _page(
+def page_of(
     model: Any,
     partition: CredalPartition,
     ids: list[str],
@@ -63,12 +64,14 @@ def _page(
     folder: Path,
     *,
     values: bool,
+    calibration: Calibrated | None = None,
 ) -> ReportData:
+    """The report of what a result folder holds."""
     saved = str(folder / "model.safetensors")
     with mendable(ValueError, TypeError):
         page = build(
             model,
-            None if loaded is None else loaded.data,
+            None if loaded is None else model.as_shown(loaded.data),
             names=ids if loaded is None else loaded.names,
             title=Path(summary.get("file", folder.name)).name,
             partition=partition,
@@ -78,6 +81,7 @@ def _page(
             reading={k: v for k, v in summary.get("understood", {}).items() if isinstance(v, str)},
             columns=_columns(summary) if loaded is None else loaded.columns or None,
             values=values,
+            calibration=calibration,
             clear=float(summary.get("clear", CLEAR)),
             candidates={int(c): v for c, v in summary.get("candidates", {}).items()},
             candidates_note=summary.get("clusters_chosen") or "",
@@ -101,7 +105,7 @@ def source_of(summary: dict[str, Any], count: int) -> Loaded | None:
     """The objects, read as they were, if their file is still there and still has as many."""
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in summary.get("reading", {}).items()}
     try:
-        loaded = read(Path(summary["file"]), ReadOptions(**given))
-    except (Problem, KeyError, TypeError):
+        loaded = read(Path(summary["file"]), ReadOptions(**given), Beside.of(summary.get("beside", {})))
+    except (Problem, KeyError, TypeError, AttributeError):
         return None
     return loaded if len(loaded) == count else None

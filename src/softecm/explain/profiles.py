@@ -92,6 +92,12 @@ class Profiles(Sequence[Trait]):
             raise ValueError(f"group must be one of {', '.join(map(repr, self.sizes))}; got {group!r}.")
         return tuple(trait for trait in self.traits if trait.group == group and (all or trait.distinguishes))
 
+    def untold(self, group: str) -> str:
+        """What is said of a group that no column distinguishes."""
+        if not any(trait.group == group for trait in self):
+            return f"too few to say ({FEWEST} needed)"
+        return "far out, each in its own way: no column has them all apart" if group == "∅" else "nothing stands out"
+
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame, a row a group and column."""
         names = ("group", "column", "how", "category", "effect", "low", "high", "here", "elsewhere", "distinguishes")
@@ -102,9 +108,7 @@ class Profiles(Sequence[Trait]):
     def __str__(self) -> str:
         lines = []
         for group, size in self.sizes.items():
-            told = "; ".join(str(trait) for trait in self.of(group)[:5])
-            if not told:
-                told = f"too few to say ({FEWEST} needed)" if size < FEWEST else "nothing stands out"
+            told = "; ".join(str(trait) for trait in self.of(group)[:5]) or self.untold(group)
             lines.append(f"{group} ({size} object{'s' if size != 1 else ''}): {told}")
         return "\n".join(lines)
 

@@ -94,9 +94,7 @@ def _profiles(data: ReportData, counts: IntArray) -> str:
         if more > 0:
             told += f"; and {more} more"
         if not told:
-            told = '<span class="soft">nothing stands out</span>'
-            if not any(trait.group == labels[j] for trait in data.profiles):
-                told = '<span class="soft">too few to say</span>'
+            told = f'<span class="soft">{data.profiles.untold(labels[j])}</span>'
         head = f"<b>{_set_name(data, j)}</b><small>{number_of(int(counts[j]), data.noun)}</small>"
         lines.append(f"<li><div>{head}</div><div>{told}</div></li>")
     if not lines:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softecm._frames import make_frame
+from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.belief.decided import CLEAR, Decision
 from softecm.report.asked import Comparing, Data, FloatArray, of_series, pairwise
@@ -101,7 +102,8 @@ def explain_object(
     chosen = _candidates(partition, told)
     clusters = partition.focal_sets.cluster_names
     pulls = _pulls(model, one, chosen, columns)
-    said = sentence(called, decision, told, partition.focal_sets, noun)
+    who = place(noun.capitalize(), row) if called == str(row + 1) else called
+    said = sentence(who, decision, told, partition.focal_sets, noun)
     return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), pulls, said)
 
 

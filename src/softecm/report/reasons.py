@@ -111,7 +111,7 @@ def explanations(
     some = take(X, rows)
     distances = np.asarray(model.transform(some), dtype=np.float64)
     terms = None if teller is None else terms_of(model, some)
-    ends = _ends(partition[rows])
+    ends = _ends(partition[rows], distances)
     found = {}
     for i, row in enumerate(rows.tolist()):
         told = _Telling(None, np.empty(0), i) if terms is None or teller is None else _Telling(teller, terms[i], i)
@@ -162,8 +162,10 @@ def _own_set(column: int, n_clusters: int, distances: FloatArray) -> float | Non
     return float(distances[column - 1])
 
 
-def _ends(some: CredalPartition) -> list[tuple[int, int]]:
-    """The two clusters to explain each object by: the likeliest of its set first, then of the others."""
-    inside = some.set_indicators()
-    order = np.argsort(-(some.pignistic() + inside), axis=1, kind="stable")
+def _ends(some: CredalPartition, distances: FloatArray) -> list[tuple[int, int]]:
+    """The two clusters to explain each object by: the likeliest of its set first, then of the others; outliers' nearest."""
+    likely = some.pignistic() + some.set_indicators()
+    outside = some.masses.argmax(1) == 0
+    likely[outside] = -distances[outside, : some.n_clusters]
+    order = np.argsort(-likely, axis=1, kind="stable")
     return [(int(row[0]), int(row[min(1, len(row) - 1)])) for row in order]

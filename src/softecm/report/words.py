@@ -12,7 +12,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.decided import CLEAR, WORDS, Decision, counts_of
 
 if TYPE_CHECKING:
-    from softecm.report.data import Explanation, Part
+    from softecm.report.data import Explanation
 
 Counts: TypeAlias = NDArray[np.int64]
 FEW = 4  # name objects one by one up to this many
@@ -121,28 +121,37 @@ def sentence(name: str, said: Decision, told: Explanation, focal: FocalSets, nou
         place = f"{who} is undecided: {a} is likeliest (belief {sure})"
     else:
         place = f"{who} {said.word} belongs to {a} (belief {sure})"
-    why = _pulled(told.parts, a, b, "steps " if noun == "series" else "")
+    kind = "steps " if noun == "series" else ""
+    far = _listed([f"{kind}{part} ({share:.0%})" for part, share in told.far], "and") if told.far else ""
+    if said.word == "nowhere":
+        return f"{place}: it is far from {a} mostly in {far}." if far else f"{place}."
+    why = _pulled(told, a, b, kind, one=said.word != "between")
     if told.distance_set is not None:
         nearest = f"nearest to it is the prototype of {said.set}"
         why = f"{nearest}; of {a} and {b}, {why}" if why else nearest
-    if told.far:
-        most = [f"{part} ({share:.0%})" for part, share in told.far]
-        why = f"it is far from {a} mostly in {_listed(most, 'and')}"
-    return f"{place}: {why}." if why else f"{place}."
+    doubt = f" That is if it belongs to a group at all: most of its distance lies in {far}." if far else ""
+    return f"{place}: {why}.{doubt}" if why else f"{place}.{doubt}"
 
 
-def _pulled(parts: Sequence[Part], a: str, b: str, kind: str) -> str:
-    """What speaks for the one cluster, what for the other; empty where nothing can be told."""
-    much = MUCH * sum(abs(part.pull) for part in parts)
-    strongest = sorted(parts, key=lambda part: -abs(part.pull))
-    sides = []
+def _pulled(told: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:
+    """What speaks for the one cluster, what for the other; empty where nothing can be told.
+
+    ``one``: the object is said to belong to the first; where only the second has something to show, that is said.
+    """
+    much = MUCH * sum(abs(part.pull) for part in told.parts)
+    strongest = sorted(told.parts, key=lambda part: -abs(part.pull))
+    sides = {}
     for cluster, sign in ((a, 1.0), (b, -1.0)):
         named = [part for part in strongest if sign * part.pull > much][:MOST_NAMED]
         if named:
             listed = _listed([f"{part.name} ({part.value})" if part.value else part.name for part in named], "and")
             verb = "pulls" if len(named) == 1 and not kind else "pull"
-            sides.append(f"{kind}{listed} {verb} it to {cluster}")
-    return ", ".join(sides)
+            sides[cluster] = f"{kind}{listed} {verb} it to {cluster}"
+    if one and a not in sides and b in sides:
+        nearer = told.distance_first <= told.distance_second
+        yet = f"all in all it is nearer to {a}" if nearer else f"sets that hold {a} have more of its mass"
+        return f"{sides[b]}, but {yet}"
+    return ", ".join(sides.values())
 
 
 def five_counts(counts: Mapping[str, int], clear: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
+from numbers import Real
 from os import PathLike, fspath
 from typing import Any
 
@@ -83,10 +84,22 @@ def refuse_no_table(X: object, name: str = "X") -> None:
         what = f"a {type(X).__name__}. Give list(X)"
     elif X is None:
         what = "None"
+    elif (found := _loose(X)) is not None:
+        what = (
+            f"a list of {type(found).__name__}, such as {repr(found)[:40]}. Give a list of rows, each a list of cells"
+        )
     if what:
         raise TypeError(f"{name} must be an array, a data frame or a list of rows; got {what}.")
     if not len(getattr(X, "columns", (1,))):
         raise ValueError(f"{name} must have at least one column; got a data frame of {len(X)} rows without any.")  # type: ignore[arg-type]
+
+
+def _loose(X: object) -> object:
+    """The first of some values in a row that can neither be rows nor numbers; None where there is none."""
+    if not isinstance(X, list | tuple | np.ndarray) or (isinstance(X, np.ndarray) and X.ndim != 1) or not len(X):
+        return None
+    first = X[0]
+    return None if isinstance(first, Real) or (isinstance(first, Sized) and not isinstance(first, str)) else first
 
 
 def refuse_words(X: object, name: str = "X", *, dates_only: bool = False) -> None:
