@@ -147,7 +147,7 @@ def test_weights_of_views_are_those_of_combined_views(rule):
 def test_a_column_that_tells_groups_apart_counts_more():
     rng = np.random.default_rng(0)
     group = np.arange(90) % 3
-    x = np.c_[rng.normal(size=90) + 6 * group, rng.normal(scale=5.0, size=(90, 3)), np.full(90, 7.0)]
+    x = np.c_[rng.normal(size=90) + 6 * group, rng.normal(size=(90, 3)), np.full(90, 7.0)]
     model = WMVEC(3, features=True, feature_temperature=0.1, random_state=0).fit(x)
     assert adjusted_rand_score(group, model.labels_) == 1
     assert model.feature_weights_[0] > 0.5

@@ -216,21 +216,18 @@ class WMVECAlgorithm(Algorithm[Any]):
     features: bool = False
     temperature: float = 0.5
     feature_temperature: float = 0.5
+    scaled: bool = True
 
     def problem(
         self, objects: Objects[Any], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> WeighedProblem:
         """For objects in memory that have every view."""
         rows, widths = rows_of(objects.x)
+        spreads = spreads_of(rows, objects.weights)
         units = rows.new_tensor(np.repeat(self._units(objects), widths))
-        counts = rows.new_ones(len(rows)) if objects.weights is None else objects.weights
-        spreads = units * (counts @ (rows - counts @ rows / counts.sum()).square())
-        heat = float(spreads.sum()) / len(widths) or 1.0
+        heat = float((units * spreads).sum()) / len(widths) or 1.0
         heats = self.temperature * heat, self.feature_temperature * heat / len(widths)
-        units = torch.where(spreads > 0, units, 0.0)
-        if self.features:
-            by = rows.new_tensor(np.repeat([self._by(width) for width in widths], widths))
-            units, spreads = units * by, spreads * by
+        units = units * self._column_units(spreads, widths)
         focal, cost = chosen.focal, prices.cost(chosen.focal, like, objects.weights)
         return WeighedProblem(
             rows,
@@ -242,7 +239,7 @@ class WMVECAlgorithm(Algorithm[Any]):
             chosen.tol,
             heats[0],
             heats[1] if self.features else None,
-            REGULAR * spreads,
+            REGULAR * units * spreads,
         )
 
     @staticmethod
@@ -256,20 +253,42 @@ class WMVECAlgorithm(Algorithm[Any]):
 
     def metric_of(self, objects: Objects[Any], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """With the weights that a run found; those of views add up to 1."""
-        metric, widths = objects.metric, rows_of(objects.x[:1])[1]
+        metric, (rows, widths) = objects.metric, rows_of(objects.x)
         views = solution.found["views"][run, 0].double().cpu()
         columns = solution.found["columns"][run, 0].double().cpu()
-        each = zip(split_views(columns, [(width,) for width in widths]), widths, strict=True)
-        parts = [WeightedSquares(part * self._by(width)) for part, width in each]
+        units = self._column_units(spreads_of(rows, objects.weights), widths).double().cpu()
+        cut = [(width,) for width in widths]
+        parts = [
+            WeightedSquares(*pair) for pair in zip(split_views(columns, cut), split_views(units, cut), strict=True)
+        ]
         if not isinstance(metric, Combined):
             return parts[0] if self.features else metric
         if self.features:
             metric = replace(metric, metrics=dict(zip(metric.metrics, parts, strict=True)))
         return replace(metric, weights=self.rule, shares=tuple((views / views.sum()).tolist()))
 
-    def _by(self, width: int) -> float:
-        """Where weights of columns add up to 1, distances are multiplied so that equal weights are the plain ones."""
-        return float(width) if self.rule == ENTROPY else 1.0
+    def _column_units(self, spreads: Tensor, widths: Sequence[int]) -> Tensor:
+        """By what squared differences of columns (p,) are multiplied within their view; 0 where a column is constant.
+
+        Where columns are weighed: so that all of them spread alike and, under the rule "entropy", equal weights make the
+        distance as large as it was.
+        """
+        there = (spreads > 0).to(spreads)
+        if not self.features:
+            return there
+        found = []
+        for part in split_views(spreads, [(width,) for width in widths]):
+            typical = part.sum() / max(1, int((part > 0).sum()))
+            scale = typical / torch.where(part > 0, part, 1.0) if self.scaled else torch.ones_like(part)
+            found.append(scale * (len(part) if self.rule == ENTROPY else 1.0))
+        return there * torch.cat(found)
+
+
+def spreads_of(rows: Tensor, weights: Tensor | None) -> Tensor:
+    """Total squared differences of columns (p,) from their means."""
+    counts = rows.new_ones(len(rows)) if weights is None else weights
+    found: Tensor = counts @ (rows - counts @ rows / counts.sum()).square()
+    return found
 
 
 def rows_of(x: Any) -> tuple[Tensor, tuple[int, ...]]:
@@ -315,8 +334,9 @@ class WMVEC(PrototypeFamily):
         The same for the columns of a view; :math:`\gamma` is this part of the mean total spread over the number of views.
     scaling : {"spread", "none"}, default="spread"
         "spread": distances are divided by the view's spread, so that views of different units and numbers of columns begin
-        alike. "none": they count in their own units, as in the article, whose authors bring all columns to the range from
-        0 to 1.
+        alike; so are the columns of a view where they are weighed (starts are drawn with the columns as they are: bring
+        those of one view to one unit). "none": all count in their own units, as in the article, whose authors bring columns
+        to the range from 0 to 1.
     alpha : float, default=1.0
         At least 0. Larger keeps mass off large sets.
     beta : float, default=1.2
@@ -459,6 +479,7 @@ class WMVEC(PrototypeFamily):
             bool(self.features),
             check_number("temperature", self.temperature, above=0, hint=hint),
             check_number("feature_temperature", self.feature_temperature, above=0, hint=hint),
+            str(self.scaling) == "spread",
         )
 
     def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
