@@ -213,7 +213,8 @@ def test_how_sure_the_groups_are_fits_any_screen(browser: Any, tmp_path: Path, w
     drawn = browser.execute_script("""
         const s = document.querySelector("#sure svg"), r = s.getBoundingClientRect();
         const texts = [...s.querySelectorAll("text")].map(t => t.getBoundingClientRect());
-        const side = texts.pop(), below = texts.pop(), apart = texts.every(t => t.left >= side.right - 1 && t.bottom < below.top);
+        const side = texts.pop(), below = texts.pop();
+        const apart = texts.every(t => t.left >= side.right - 1 && t.bottom < below.top);
         return [s.querySelectorAll(".span").length, r.width, apart, document.documentElement.scrollWidth];""")
     assert drawn[0] == 60
     assert drawn[1] > 0.7 * min(width, 860)
