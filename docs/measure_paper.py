@@ -54,7 +54,7 @@ def main(names: list[str]) -> None:
         for figure in page.figures:
             (HERE / "figures" / f"paper_{figure.name}.png").write_bytes(figure.png)
         print(f"{name}: {time.process_time() - begin:.1f} s of CPU time")
-    for pattern in ("*as-coded*", "*-no-repeats-*", "*-clipped-*", "*-hamming-*"):
+    for pattern in ("*as-coded*", "*-no-repeats-*", "*-clipped-*", "*-hamming-*", "*-stands-still-*", "*-right-axes-*"):
         copy_new(JOURNALS, KEPT, f"{pattern}.jsonl")
 
 

@@ -2,13 +2,13 @@
 Which algorithm? All of them on the same three data sets
 ========================================================
 
-Fifteen evidential algorithms, three sets of points: the paper's Diamond (two groups, one object between, one outlier), three
+Evidential algorithms, three sets of points: the paper's Diamond (two groups, one object between, one outlier), three
 round groups with objects between them and outliers, and two long groups side by side.
 
 A point has its cluster's colour when most of its mass is there, a ring and a mixed colour when most of it is on a set of
-clusters, and is a black cross when most of it is on the empty set. The algorithms on dissimilarities (RECM, ECMdd, EVCLUS)
-see only the distances between the points, CatECM only in which fifth of each axis a point lies, and CECM is told about a
-few pairs (lines: must-links solid, cannot-links dotted). EKNNClus finds the number of clusters itself.
+clusters, and is a black cross when most of it is on the empty set. The algorithms on dissimilarities (RECM, ECMdd, EVCLUS,
+CEVCLUS) see only the distances between the points, CatECM only in which fifth of each axis a point lies; CECM and CEVCLUS
+are told about a few pairs (lines: must-links solid, cannot-links dotted). EKNNClus finds the number of clusters itself.
 
 What to see: long groups need a metric that adapts (ECM+; CECM and BPEC have one as an option) or a covariance (EGMM);
 FCM has neither sets nor outliers; CCM and BCM price the set of two distant clusters more dearly than ECM; categories
@@ -27,6 +27,7 @@ from softecm import (
     BPEC,
     CCM,
     CECM,
+    CEVCLUS,
     ECM,
     EGMM,
     EVCLUS,
@@ -58,8 +59,8 @@ DATA = {
 
 
 # %%
-# Fifteen algorithms
-# ------------------
+# The algorithms
+# --------------
 # Each gets the numbers in the form it takes, and otherwise its own defaults; on the Diamond delta is 5, as in the
 # literature: twelve objects are too few to take it from the data.
 def delta(X):
@@ -99,12 +100,14 @@ ALGORITHMS = {
     "RECM": lambda X, y, c: RECM(c, delta=delta(X), random_state=0).fit(distances(X)),
     "ECMdd": lambda X, y, c: ECMdd(c, delta=of_squares(delta(X)), random_state=0).fit(distances(X)),
     "EVCLUS": lambda X, y, c: EVCLUS(c, random_state=0).fit(distances(X)),
+    "CEVCLUS": lambda X, y, c: CEVCLUS(c, random_state=0).fit(distances(X), **links(y)._asdict()),
     "CatECM": lambda X, y, c: CatECM(c, random_state=0).fit(fifths(X)),
 }
 
 # %%
 # One figure
 # ----------
+ACROSS = 5
 # Told apart by colour-blind eyes, too; EKNNClus may find more groups than there are.
 COLOURS = np.array(
     [
@@ -136,14 +139,17 @@ def draw(ax, X, partition):
 def main() -> Path:
     """Fit everything, draw it, save it."""
     names = list(ALGORITHMS)
-    figure, axes = plt.subplots(9, 5, figsize=(13, 20), layout="constrained")
+    blocks = -(-len(names) // ACROSS)
+    figure, axes = plt.subplots(3 * blocks, ACROSS, figsize=(13, 6.7 * blocks), layout="constrained")
+    for ax in axes[-3:, (len(names) - 1) % ACROSS + 1 :].ravel():
+        ax.axis("off")
     for number, name in enumerate(names):
         for row, (title, (X, y, c)) in enumerate(DATA.items()):
-            ax = axes[3 * (number // 5) + row, number % 5]
+            ax = axes[3 * (number // ACROSS) + row, number % ACROSS]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # long groups merge or don't converge in algorithms not made for them
                 model = ALGORITHMS[name](X, y, c)
-            if name == "CECM":
+            if name in ("CECM", "CEVCLUS"):
                 for pairs, style in zip(links(y), ("-", ":"), strict=True):
                     for i, j in pairs:
                         ax.plot(*X[[i, j]].T, style, color="0.6", linewidth=0.8, zorder=0)
@@ -151,7 +157,7 @@ def main() -> Path:
             ax.tick_params(labelsize=6)
             if row == 0:
                 ax.set_title(name, fontweight="bold")
-            if number % 5 == 0:
+            if number % ACROSS == 0:
                 ax.set_ylabel(f"{title}\nsecond coordinate", fontsize=8)
             if row == 2:
                 ax.set_xlabel("first coordinate", fontsize=8)

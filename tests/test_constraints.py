@@ -2,8 +2,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import pairwise_distances
 
-from softecm.constraints import check_constraints, close_constraints, kept, sample_constraints
+from golden import load
+from softecm.constraints import (
+    Constraints,
+    check_constraints,
+    close_constraints,
+    component_loss,
+    groups_of,
+    kept,
+    learn_components,
+    sample_constraints,
+    spread_constraints,
+)
+from softecm.datasets import make_bananas, make_blobs
+from softecm.datasets.toy import arcs
 
 
 def test_pairs_are_sorted_and_counted_once():
@@ -67,3 +81,87 @@ def test_objects_without_a_label_are_not_drawn():
     assert sample_constraints(["a", "b", "a"], 3).must_link.tolist() == [[0, 2]]
     with pytest.raises(ValueError, match="one entry an object"):
         sample_constraints([[0, 1]], 1)
+
+
+HELPERS = load("helpers")
+
+
+def _links(case):
+    return Constraints(*(np.array(case[f"{kind}_link_1based"]) - 1 for kind in ("must", "cannot")))
+
+
+@pytest.mark.parametrize("case", HELPERS["expandlink"], ids=lambda case: case["id"])
+def test_links_are_handed_on_as_in_r(case):
+    """R keeps pairs of an object with itself, repeats and contradictions; ours takes the next pair, or none."""
+    x = np.array(HELPERS["datasets"][case["data"]])
+    found = spread_constraints(*_links(case), pairwise_distances(x), case["k"])
+    group = groups_of(found.must_link, len(x))
+    for ours, theirs, together in zip(found, _links(case["output"]), (True, False), strict=True):
+        possible = [(i, j) for i, j in theirs.tolist() if i != j and (together or group[i] != group[j])]
+        expected = {(min(pair), max(pair)) for pair in possible}
+        assert expected <= {tuple(pair) for pair in ours.tolist()}
+        assert len(ours) <= len(theirs)
+
+
+@given(st.integers(0, 10_000))
+def test_links_that_are_handed_on_never_contradict(seed):
+    rng = np.random.default_rng(seed)
+    x, labels = rng.normal(size=(14, 1)), rng.integers(3, size=14)  # links without a reason in the distances
+    given_links = sample_constraints(labels, 8, random_state=seed)
+    found = spread_constraints(*given_links, pairwise_distances(x), int(rng.integers(1, 5)))
+    check_constraints(*found, 14)
+    for before, after in zip(given_links, found, strict=True):
+        assert {tuple(pair) for pair in before.tolist()} <= {tuple(pair) for pair in after.tolist()}
+
+
+@pytest.mark.parametrize(
+    ("d", "k", "message"),
+    [
+        (np.ones((3, 2)), 1, r"dissimilarities must be a square matrix of finite numbers; got shape \(3, 2\)"),
+        (np.full((3, 3), np.nan), 1, r"dissimilarities must be a square matrix of finite numbers"),
+        (np.ones((3, 3)), 3, r"n_neighbors must be less than the number of objects; got 3 for 3"),
+    ],
+)
+def test_what_links_can_not_be_handed_on_by(d, k, message):
+    with pytest.raises(ValueError, match=message):
+        spread_constraints([(0, 1)], None, d, k)
+
+
+def test_components_are_those_of_r():
+    (case,) = HELPERS["pcca"]
+    x, at = np.array(HELPERS["datasets"][case["data"]]), case["at"]
+    value, slope = component_loss(np.array(at["L"]), x, _links(case), case["beta"])
+    assert value == pytest.approx(at["loss"], rel=1e-12)
+    np.testing.assert_allclose(slope.reshape(2, 4), at["gradient"], atol=1e-12)
+    ours = learn_components(x, *_links(case), case["d1"], beta=case["beta"], random_state=0)
+    theirs = np.array(case["output"]["L"])
+    assert component_loss(ours, x, _links(case), 1.0)[0] <= component_loss(theirs, x, _links(case), 1.0)[0] + 1e-6
+
+
+def test_the_kernel_version_is_the_same_on_a_kernel_matrix():
+    (case,) = HELPERS["kpcca"]
+    x = np.array(HELPERS["datasets"][case["data"]])
+    kernel = np.exp(-case["sigma"] * np.square(pairwise_distances(x)))
+    theirs = np.array(case["output"]["A"])
+    np.testing.assert_allclose(kernel @ theirs.T, case["output"]["z"], atol=1e-10)
+    ours = learn_components(kernel, *_links(case), case["d1"], beta=case["beta"], random_state=0)
+    assert component_loss(ours, kernel, _links(case), 1.0)[0] <= component_loss(theirs, kernel, _links(case), 1.0)[0]
+
+
+def test_components_need_links_and_columns():
+    x = make_blobs(20, random_state=0).data
+    with pytest.raises(ValueError, match=r"must_link or cannot_link must hold pairs to learn from; got none"):
+        learn_components(x, None, [])
+    with pytest.raises(ValueError, match=r"n_components must be at most the 2 columns of X; got 3"):
+        learn_components(x, [(0, 1)], None, 3)
+
+
+def test_bananas_are_those_of_r():
+    (case,) = [HELPERS["bananas"]] if isinstance(HELPERS["bananas"], dict) else HELPERS["bananas"]
+    target = np.array(case["y_1based"]) - 1
+    noise = np.concatenate([np.reshape(part, (2, -1)).T for part in np.split(np.array(case["normals"]), 2)])
+    found = arcs(np.array(case["uniforms"]), target, case["r"]) + case["s"] * noise
+    np.testing.assert_allclose(found, case["x"], atol=1e-5)  # R writes pi with seven digits
+    made = make_bananas(51, noise=0.0, random_state=0)
+    assert np.bincount(made.target).tolist() == [25, 26]
+    np.testing.assert_allclose(np.linalg.norm(made.data + 3.75 * made.target[:, None], axis=1), 5.0)

@@ -36,9 +36,12 @@ _WHERE = {
     "MECMdd": "softecm.algorithms.mecmdd",
     "CatECM": "softecm.algorithms.catecm",
     "EVCLUS": "softecm.algorithms.evclus",
+    "CEVCLUS": "softecm.algorithms.cevclus",
     "BPEC": "softecm.algorithms.bpec",
     "EKNNClus": "softecm.algorithms.eknnclus",
     "EGMM": "softecm.algorithms.egmm",
+    "TECM": "softecm.algorithms.tecm",
+    "WMVEC": "softecm.algorithms.wmvec",
     "NNEVCLUS": "softecm.algorithms.nnevclus",
     "CredalPartition": "softecm.belief",
     "FocalSets": "softecm.belief",
@@ -79,12 +82,15 @@ __all__ = [
     "BPEC",
     "CCM",
     "CECM",
+    "CEVCLUS",
     "ECM",
     "EGMM",
     "EVCLUS",
     "FCM",
     "NNEVCLUS",
     "RECM",
+    "TECM",
+    "WMVEC",
     "CatECM",
     "CollapseWarning",
     "CredalPartition",
@@ -156,6 +162,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.catecm import CatECM
     from softecm.algorithms.ccm import CCM
     from softecm.algorithms.cecm import CECM
+    from softecm.algorithms.cevclus import CEVCLUS
     from softecm.algorithms.ecm import ECM
     from softecm.algorithms.ecm_plus import ECMPlus
     from softecm.algorithms.ecmdd import ECMdd
@@ -167,6 +174,8 @@ if TYPE_CHECKING:
     from softecm.algorithms.nnevclus import NNEVCLUS
     from softecm.algorithms.recm import RECM
     from softecm.algorithms.soft_ecm import SoftECM
+    from softecm.algorithms.tecm import TECM
+    from softecm.algorithms.wmvec import WMVEC
     from softecm.belief import CredalPartition, FocalSets, consensus
     from softecm.calibration import calibrate
     from softecm.distances.functions import soft_dtw
@@ -180,7 +189,9 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_WHERE[name]), name)
     if name in _MODULES:
         return import_module(f"softecm.{name}")
-    raise AttributeError(f"module 'softecm' has no attribute {name!r}")
+    from softecm._text import meant
+
+    raise AttributeError(f"module 'softecm' has no attribute {name!r}.{meant(name, __all__)}")
 
 
 def __dir__() -> list[str]:

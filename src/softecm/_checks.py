@@ -8,6 +8,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from softecm._text import meant
+
 #: What to do about a number of clusters that is none.
 HOW_MANY = "Give the number of groups to look for; softecm.selection.choose_n_clusters(X) finds one."
 
@@ -47,7 +49,9 @@ def check_choice(name: str, value: object, choices: Collection[str], hint: str =
     """One of a few words."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{name} must be one of {listed}; got {value!r}.{' ' + hint if hint else ''}")
+        raise ValueError(
+            f"{name} must be one of {listed}; got {value!r}.{meant(value, choices)}{' ' + hint if hint else ''}"
+        )
     return value
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 #: Characters that command a terminal (C0 and C1 controls), and those that turn the text after them around.
 COMMANDS = "\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
@@ -35,3 +37,40 @@ def place(word: str, number: int, of: str = "X") -> str:
     'row 6 (X[5])'
     """
     return f"{word} {number + 1} ({of}[{number}])"
+
+
+def column_label(name: str | int) -> str:
+    """A column in a message: by its name, or where it has none, counted from 1 and as Python finds it.
+
+    Examples
+    --------
+    >>> column_label("age"), column_label(3)
+    ("column 'age'", 'column 4 (X[:, 3])')
+    """
+    return f"column {name!r}" if isinstance(name, str) else f"column {name + 1} (X[:, {name}])"
+
+
+def meant(word: object, known: Iterable[str]) -> str:
+    """A question to end a message with, where a word is close to one that is known; else nothing.
+
+    Examples
+    --------
+    >>> meant("Soft-DTW", ["softdtw", "dtw"])
+    ' Did you mean softdtw?'
+    >>> meant("blue", ["softdtw", "dtw"])
+    ''
+    """
+    found = closest(word, known)
+    return f" Did you mean {found}?" if found else ""
+
+
+def closest(word: object, known: Iterable[str]) -> str:
+    """The known word that is spelled most like another; empty where none is."""
+    plain = {_letters(name): name for name in known}
+    found = get_close_matches(_letters(str(word)), plain, n=1, cutoff=0.6)
+    return plain[found[0]] if found else ""
+
+
+def _letters(word: str) -> str:
+    """A word as one says it: capitals and what stands between words apart."""
+    return re.sub(r"[\s_.-]+", "", word.lower())

@@ -20,7 +20,7 @@ class EmptyClusterWarning(UserWarning):
 
 
 class ReadingWarning(UserWarning):
-    """Cells or columns of a table were not taken as they stand; the text says which, and what to do."""
+    """Cells or columns of a table are not taken as they stand, or should not be; the text says which, and what to do."""
 
 
 class SearchEdgeWarning(UserWarning):

@@ -1,7 +1,8 @@
 """What is known about pairs of objects: "these two belong together" (must-link), "these two do not" (cannot-link).
 
-``CECM`` and ``SoftECM`` take such pairs in ``fit(X, must_link=..., cannot_link=...)``. Here they are checked, sampled from
-known labels, and completed: if 1 goes with 2 and 2 with 3, then 1 goes with 3.
+``SoftECM``, ``CECM``, ``CEVCLUS`` and ``NNEVCLUS`` take such pairs in ``fit(X, must_link=..., cannot_link=...)``. Here they
+are checked, sampled from known labels, completed (if 1 goes with 2 and 2 with 3, then 1 goes with 3), handed on to near
+neighbours, and turned into coordinates in which they hold.
 """
 
 from __future__ import annotations
@@ -13,11 +14,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._checks import check_count
+from softecm._checks import check_count, check_number
 
-__all__ = ["Constraints", "check_constraints", "close_constraints", "kept", "sample_constraints"]
+__all__ = [
+    "Constraints",
+    "check_constraints",
+    "close_constraints",
+    "kept",
+    "learn_components",
+    "sample_constraints",
+    "spread_constraints",
+]
 
 Pairs = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 class Constraints(NamedTuple):
@@ -94,6 +104,170 @@ def close_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None
     between = {(int(a), int(b)) for a, b in np.sort(group[cannot], axis=1)}
     apart = [np.stack(np.meshgrid(members[a], members[b], indexing="ij"), -1).reshape(-1, 2) for a, b in between]
     return Constraints(_distinct(together), _distinct(apart))
+
+
+def spread_constraints(
+    must_link: ArrayLike | None, cannot_link: ArrayLike | None, dissimilarities: ArrayLike, n_neighbors: int = 1
+) -> Constraints:
+    """Hand links on to near neighbours: what holds for two objects holds for others close to them.
+
+    For a link between a and b, pairs of a or one of its neighbours with b or one of its neighbours are candidates, and the
+    ``n_neighbors`` nearest to the link by d(a, a') + d(b, b') are added. Left out are pairs of an object with itself, and
+    what would contradict: given links come first, then added must-links, the nearest first, then added cannot-links.
+
+    Parameters
+    ----------
+    must_link, cannot_link : array-like of shape (m, 2), or None
+    dissimilarities : array-like of shape (n, n)
+        Of all objects.
+    n_neighbors : int, default=1
+        From 1 to n - 1: neighbours of an object, and at most so many new pairs a link.
+
+    Returns
+    -------
+    constraints : Constraints
+        The given pairs and the new ones.
+
+    Examples
+    --------
+    >>> d = abs(np.subtract.outer([0.0, 1.0, 5.0, 5.5], [0.0, 1.0, 5.0, 5.5]))
+    >>> spread_constraints(None, [(0, 2)], d).cannot_link.tolist()
+    [[0, 2], [0, 3]]
+    """
+    d = np.asarray(dissimilarities, dtype=np.float64)
+    if d.ndim != 2 or d.shape[0] != d.shape[1] or not np.isfinite(d).all():
+        raise ValueError(
+            f"dissimilarities must be a square matrix of finite numbers; got shape {d.shape}. Compute them with "
+            "sklearn.metrics.pairwise_distances."
+        )
+    given = check_constraints(must_link, cannot_link, len(d))
+    k = check_count("n_neighbors", n_neighbors, hint="1 is usual: as many new pairs a link.")
+    if k >= len(d):
+        raise ValueError(
+            f"n_neighbors must be less than the number of objects; got {k} for {len(d)} objects. Ask for fewer."
+        )
+    near = [_handed_on(pairs, d, k) for pairs in given]
+    must = _agreeing(given, near[0], len(d))
+    group = groups_of(must, len(d))
+    apart = near[1][group[near[1][:, 0]] != group[near[1][:, 1]]]
+    return Constraints(must, _distinct([given.cannot_link, apart]))
+
+
+def _handed_on(pairs: Pairs, d: Floats, k: int) -> Pairs:
+    """For each pair the k nearest pairs of its objects' neighbours; nearest first."""
+    found: list[Pairs] = []
+    costs: list[Floats] = []
+    for a, b in pairs:
+        ends = [np.r_[i, [j for j in np.argsort(d[i], kind="stable")[: k + 1] if j != i][:k]] for i in (a, b)]
+        every = np.stack(np.meshgrid(*ends, indexing="ij"), -1).reshape(-1, 2)
+        cost = d[a, every[:, 0]] + d[b, every[:, 1]]
+        order = np.argsort(cost, kind="stable")
+        every, cost = np.sort(every[order], axis=1), cost[order]
+        once = np.sort(np.unique(every, axis=0, return_index=True)[1])
+        new = once[(every[once, 0] != every[once, 1]) & (every[once] != (a, b)).any(1)][:k]
+        found.append(every[new])
+        costs.append(cost[new])
+    if not found:
+        return np.empty((0, 2), dtype=np.int64)
+    return np.concatenate(found)[np.argsort(np.concatenate(costs), kind="stable")]
+
+
+def _agreeing(given: Constraints, near: Pairs, n: int) -> Pairs:
+    """Given must-links and, one after the other, those of the others that leave all given cannot-links possible."""
+    group = groups_of(given.must_link, n)
+    taken = [given.must_link]
+    apart = group[given.cannot_link]  # kept up to date as groups join
+    for a, b in near:
+        keep, gone = group[a], group[b]
+        if ((apart == (keep, gone)).all(1) | (apart == (gone, keep)).all(1)).any():
+            continue
+        group[group == gone], apart[apart == gone] = keep, keep
+        taken.append(np.array([[a, b]]))
+    return _distinct(taken)
+
+
+def learn_components(
+    X: ArrayLike,
+    must_link: ArrayLike | None,
+    cannot_link: ArrayLike | None,
+    n_components: int = 2,
+    *,
+    beta: float = 1.0,
+    max_iter: int = 1000,
+    random_state: int | np.random.RandomState | None = None,
+) -> Floats:
+    r"""Directions in which linked objects lie close, and objects that are apart lie far: pairwise constrained components.
+
+    Minimises :math:`\frac{1}{\beta} \sum_{ij} \ln(1 + \exp(\beta y_{ij} (\|L(x_i - x_j)\|^2 - 1)))` over L, with y = 1 for
+    must-links and -1 for cannot-links: must-links should be shorter than 1, cannot-links longer. Distances between the rows
+    of ``X @ L.T`` are then something to give to :class:`softecm.CEVCLUS`, or the rows themselves to any estimator.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        Numbers. A kernel matrix (n, n) makes it the kernel version: rows are then mapped by ``K @ L.T``.
+    must_link, cannot_link : array-like of shape (m, 2), or None
+    n_components : int, default=2
+        Rows of L, from 1 to p.
+    beta : float, default=1.0
+        Above 0: how sharply a link counts as kept or broken.
+    max_iter : int, default=1000
+    random_state : int, RandomState or None
+        Of the start, small numbers near 0.
+
+    Returns
+    -------
+    components : ndarray of shape (n_components, p)
+        L.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.0, 9.0], [1.0, 0.0], [1.0, 9.0]])  # the second column says nothing
+    >>> L = learn_components(X, [(0, 1), (2, 3)], [(0, 2), (1, 3)], 1, random_state=0)
+    >>> abs(L[0, 0]) > 100 * abs(L[0, 1])
+    np.True_
+
+    References
+    ----------
+    A. Mignon and F. Jurie, "PCCA: a new approach for distance learning from sparse pairwise constraints", CVPR, 2012.
+    """
+    from scipy.optimize import minimize
+    from sklearn.utils import check_array, check_random_state
+
+    x = check_array(X, dtype=np.float64)
+    links = check_constraints(must_link, cannot_link, len(x))
+    if not any(map(len, links)):
+        raise ValueError("must_link or cannot_link must hold pairs to learn from; got none. Give some.")
+    d = check_count("n_components", n_components, hint="2 is usual.")
+    if d > x.shape[1]:
+        raise ValueError(
+            f"n_components must be at most the {x.shape[1]} columns of X; got {d}. Ask for fewer components."
+        )
+    sharpness = check_number("beta", beta, above=0, hint="1 is usual.")
+    rounds = check_count("max_iter", max_iter, hint="1000 is usual.")
+    start = check_random_state(random_state).normal(scale=1e-3, size=(d, x.shape[1]))
+    found = minimize(
+        lambda flat: component_loss(flat.reshape(start.shape), x, links, sharpness),
+        start.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": rounds},
+    )
+    components: Floats = found.x.reshape(start.shape)
+    return components
+
+
+def component_loss(components: Floats, x: Floats, links: Constraints, beta: float) -> tuple[float, Floats]:
+    """What :func:`learn_components` minimises, and its gradient, flat."""
+    from scipy.special import expit
+
+    ends = np.concatenate(links)
+    sign = np.repeat([1.0, -1.0], [len(links.must_link), len(links.cannot_link)])
+    apart = x[ends[:, 0]] - x[ends[:, 1]]
+    mapped = apart @ components.T
+    excess = beta * sign * (np.square(mapped).sum(1) - 1.0)
+    slope = 2.0 * (sign * expit(excess))[:, None] * mapped
+    return float(np.logaddexp(0.0, excess).sum() / beta), (slope.T @ apart).ravel()
 
 
 def sample_constraints(

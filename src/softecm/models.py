@@ -9,7 +9,7 @@ from typing import Any
 import softecm.algorithms as algorithms
 from softecm._version import __version__
 from softecm.algorithms.base import EvidentialClusterer
-from softecm.files.errors import ReadError, shown
+from softecm.files.errors import NotThere, ReadError, shown
 from softecm.files.expected import Misfit
 from softecm.files.fitted import check_agreement, check_description
 from softecm.files.models import FORMAT, FORMAT_VERSION, save_model
@@ -17,6 +17,8 @@ from softecm.files.tensors import Tensors, read_description, tensor_file
 from softecm.files.values import Reader
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "load_model", "read_description", "save_model", "tensor_file"]
+
+SAVES = "An estimator's save(path) writes one, softecm cluster a folder with one."
 
 
 def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
@@ -40,7 +42,7 @@ def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
     ...     load_model(file).predict(X[:3])
     array([0, 0, 0])
     """
-    path = os.path.join(path, "model.safetensors") if os.path.isdir(path) else path
+    path = _file_of(path)
     description, tensors = read_description(path, FORMAT, FORMAT_VERSION, "model")
     name = description.get("class")
     if not isinstance(name, str) or name not in algorithms.__all__:
@@ -60,6 +62,18 @@ def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
             f"{path} is damaged: its parts don't fit together ({shown(str(error))}). Save the model again."
         ) from error
     return estimator
+
+
+def _file_of(path: str | os.PathLike[str]) -> str:
+    """The model file, which a folder of results holds."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must name a file; got {path!r} ({type(path).__name__}). {SAVES}")
+    if not os.path.isdir(path):
+        return os.fspath(path)
+    inside = os.path.join(path, "model.safetensors")
+    if not os.path.exists(inside):
+        raise NotThere(f"{path} is a folder without a model.safetensors: give a model file. {SAVES}")
+    return inside
 
 
 def _build(description: Mapping[str, Any], tensors: Tensors, metric: object) -> EvidentialClusterer:

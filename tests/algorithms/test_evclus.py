@@ -8,7 +8,7 @@ from sklearn.metrics import pairwise_distances
 from golden import case_ids, load, partition
 from problems import largest_rise
 from softecm import EVCLUS, FocalSets
-from softecm.algorithms.evclus import Pairs, degree_of_conflict, evclus
+from softecm.algorithms.conflicts import ConflictProblem, Pairs, degree_of_conflict, solved
 from softecm.datasets import load_diamond, make_blobs
 from softecm.kernels.simplex_qp import RIDGE, fit_rows
 from softecm.scores import adjusted_rand_index
@@ -40,7 +40,8 @@ def test_meets_r(name, case_id):
     case, phi, pairs, start, expected = _problem(name, case_id)
     if case_id == "protein_c4_simple_one_sweep":
         pytest.skip("object by object in test_every_programme_of_the_first_sweep_meets_r")
-    found = evclus(phi, start.focal_sets, start.masses, pairs=pairs, max_iter=case["sweeps"], tol=0.0)
+    problem = ConflictProblem(phi, start.focal_sets, pairs, tol=0.0)
+    (found,) = solved(problem, start.masses[None], max_iter=case["sweeps"])
     np.testing.assert_allclose(found.masses, expected.masses, atol=1e-6)
 
 
@@ -66,7 +67,7 @@ def test_stress_never_rises(many):
         phi = degree_of_conflict(cdist(*[rng.normal(size=(n, 2))] * 2), rng.uniform(0.5, 4))
         start = rng.dirichlet(np.ones(len(focal) + 1), size=n)
         for pairs in (None, Pairs.random(n, 6, np.random.RandomState(seed))):
-            found = evclus(phi, focal, start, pairs=pairs, max_iter=30)
+            (found,) = solved(ConflictProblem(phi, focal, pairs), start[None], max_iter=30)
             assert largest_rise(found.history) <= 1e-12
             np.testing.assert_allclose(found.masses.sum(1), 1.0)
             assert found.masses.min() >= 0

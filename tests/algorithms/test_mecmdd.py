@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 from golden import load
 from softecm import FocalSets, MECMdd, load_model
-from softecm.algorithms.mecmdd import ViewMedoids
+from softecm.algorithms.view_medoids import ViewMedoids
 from softecm.datasets import make_blobs
 from softecm.distances.weighing import ALL, SET, Weighing
 from softecm.scores import adjusted_rand_index
@@ -68,6 +68,41 @@ def test_the_monotone_form_never_rises(weights, rule, many):
         assert model.objective_ == model.history_[-1]
 
 
+@pytest.mark.parametrize(("weights", "rule"), WAYS)
+def test_free_medoids_never_rise_and_each_is_the_best_for_the_others(weights, rule, many):
+    for seed in range(many // 8):
+        views = random_views(seed)
+        how = {"form": "free", "weights": weights, "constraint": rule, "lam": float(seed % 3)}
+        model = MECMdd(3, beta=1.8, n_init=1, tol=1e-10, random_state=seed, **how).fit(views)
+        assert model.n_rises_ == 0
+        assert (np.diff(model.history_) <= 1e-12 * model.history_[1:]).all()
+        np.testing.assert_allclose(model.predict_partition(views).masses, model.partition_.masses, atol=1e-14)
+        assert len(set(model.medoids_[:3])) == 3
+        problem = model._problem(views, model.focal_sets_, None)
+        state = problem.at(model.medoids_, torch.from_numpy(model._weights))
+        assert state.objective == pytest.approx(model.objective_, rel=1e-12)
+        for z in range(20):  # with the masses held fixed, no other medoid of a set costs less
+            pair = model.focal_sets_.sets[-1]
+            u = problem.shares(state.weights)[-1].numpy()
+            tied = how["lam"] * sum(views[:, z, k] for k in model.medoids_[list(pair)])
+            held = state.held[:, -1].numpy() @ views[:, :, z].T
+            now = float(u @ state.dispersions[-1].numpy())
+            assert now <= float(u @ (held + tied)) * (1.0 + 1e-9)
+
+
+def test_a_weight_of_two_is_an_object_twice():
+    views, _ = two_views(n=24)
+    counts = 1.0 + (np.arange(24) % 3 == 0)
+    rows = np.repeat(np.arange(24), counts.astype(int))
+    for form in ("monotone", "free", "published"):
+        how = {"form": form, "init": [0, 8, 16], "delta": "auto"}
+        weighed = MECMdd(3, **how).fit(views, sample_weight=counts)
+        places = [int(np.flatnonzero(rows == k)[0]) for k in (0, 8, 16)]
+        twice = MECMdd(3, **{**how, "init": places}).fit(views[:, rows][:, :, rows])
+        np.testing.assert_allclose(weighed.partition_.masses[rows], twice.partition_.masses, atol=1e-8)
+        assert weighed.objective_ == pytest.approx(twice.objective_, rel=1e-9)
+
+
 def definition(problem, state, weights, clusters):
     """The objective for a state's masses, other weights and the clusters' medoids, term by term."""
     medoids = problem._with_sets(np.asarray(clusters))
@@ -118,7 +153,7 @@ def test_the_published_form_keeps_its_best_round_and_says_that_it_rose():
     assert MECMdd(3, **how).fit(views).n_rises_ == 0
 
 
-@pytest.mark.parametrize("form", ["monotone", "published"])
+@pytest.mark.parametrize("form", ["monotone", "free", "published"])
 @pytest.mark.parametrize(("weights", "rule"), WAYS)
 def test_the_view_with_groups_counts_more(form, weights, rule):
     views, target = two_views()
@@ -178,7 +213,7 @@ def test_no_outliers_without_delta():
     np.testing.assert_allclose(model.predict_partition(views).masses, model.partition_.masses, atol=1e-14)
 
 
-@pytest.mark.parametrize("form", ["monotone", "published"])
+@pytest.mark.parametrize("form", ["monotone", "free", "published"])
 def test_a_model_is_saved_and_changed_settings_do_not_matter(form, tmp_path):
     views, _ = two_views()
     model = MECMdd(3, form=form, weights="local", random_state=0).fit({"a": views[0], "b": views[1]})
@@ -221,7 +256,8 @@ def test_bad_views(X, message):
     [
         ({"weights": "both"}, r"weights must be one of 'global', 'local'; got 'both'"),
         ({"constraint": "entropy"}, r"constraint must be one of 'sum', 'product'"),
-        ({"form": "as published"}, r"form must be one of 'monotone', 'published'"),
+        ({"form": "as published"}, r"form must be one of 'monotone', 'free', 'published'"),
+        ({"lam": -1}, r"lam must be at least 0"),
         ({"s": 1}, r"s must be .*above 1|s must be .*greater than 1|s must be .*more than 1"),
         ({"beta": 1}, r"beta must be"),
         ({"delta": "far"}, r"delta must be one of 'auto'"),

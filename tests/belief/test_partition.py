@@ -125,6 +125,14 @@ def test_a_fuzzy_partition_has_its_memberships_for_belief_probability_and_plausi
         np.testing.assert_allclose(values, shares, atol=1e-14)
 
 
+def test_what_possibilistic_rows_lack_is_on_the_empty_set():
+    for case in golden.load("create_pairs")["fuzzy"]:
+        found = CredalPartition.from_fuzzy(case["U"], possibilistic=True)
+        np.testing.assert_allclose(found.masses, golden.partition(case["F"], case["mass"]).masses, atol=1e-12)
+    with pytest.raises(ValueError, match="memberships"):
+        CredalPartition.from_fuzzy([[0.7, 0.7]], possibilistic=True)
+
+
 def test_one_cluster_and_vacuous_partitions():
     one = CredalPartition([[0.25, 0.75], [1.0, 0.0]], FocalSets.full(1))
     assert one.nonspecificity() == one.nonspecificity(empty=True) == 0

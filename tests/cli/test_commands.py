@@ -140,7 +140,7 @@ def test_the_edge_of_a_range_is_said_aloud(run: Run, two_groups: Path) -> None:
     assert code == 0, err
     summary = json.loads(out)
     side = "smallest" if summary["n_clusters"] == 3 else "largest"
-    assert f"is the {side} number of clusters that was tried" in summary["warnings"][0]
+    assert any(f"is the {side} number of clusters that was tried" in said for said in summary["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -408,15 +408,15 @@ def test_a_long_fit_says_where_it_stands_without_a_terminal(monkeypatch: pytest.
     from rich.console import Console
 
     monkeypatch.setattr(fitting, "EVERY", 0.0)
-    said, out = threading.Event(), StringIO()
+    asked, out = threading.Semaphore(0), StringIO()
 
     def line() -> str:
-        said.set()
+        asked.release()
         return "fitting: looking for starts"
 
     with fitting.spoken(Console(file=out, force_terminal=False), line):
-        assert said.wait(60)
-    assert out.getvalue().startswith("fitting: looking for starts\n")
+        assert all(asked.acquire(timeout=60) for _ in range(4))
+    assert out.getvalue() == "fitting: looking for starts\n"  # once, whatever a log keeps
     with fitting.spoken(Console(file=StringIO(), quiet=True), lambda: pytest.fail("asked to be quiet")):
         pass
 

@@ -225,3 +225,18 @@ def test_long_fits_say_that_kernels_compile_once() -> None:
     from softecm.cli.fitting import STARTING
 
     assert "compiles kernels, once" in STARTING
+
+
+def test_a_far_value_is_named_with_what_to_do(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    sizes = [*rng.normal(0, 1, 20), *rng.normal(5, 1, 20), 700.0]
+    path = tmp_path / "wild.csv"
+    path.write_text("name,size,age\n" + "\n".join(f"n{i},{v:.2f},{i % 9}" for i, v in enumerate(sizes)) + "\n")
+    code, out, _ = run("cluster", path, "--dry-run")
+    assert code == 0
+    assert "Object n40 has 700 in column 'size'" in " ".join(out.split())
+    assert "--scale robust" in out
+    assert run("cluster", path, "-c", "2", "--json")[0] == 0
+    told = json.loads((tmp_path / "wild-softecm" / "summary.json").read_text())["warnings"]
+    assert len([text for text in told if "--scale robust" in text]) == 1
+    assert "--scale robust" not in run("cluster", path, "--dry-run", "--scale", "robust")[1]

@@ -42,7 +42,86 @@ def test_a_table_series_and_an_embedding(files, run):
     assert "weight of view vitals" in (files / "out" / "report.html").read_text()
     code, _, err = run("predict", "out", "patients.csv")
     assert code == 2
-    assert "several views" in err
+    assert "several views, patients, vitals, notes" in err
+
+
+def test_new_objects_of_several_files(files, run):
+    assert run(*ASKED, "-o", "out")[0] == 0
+    fitted = pd.read_csv("out/partition.csv")
+    for old, new in (("patients.csv", "people.csv"), ("vitals.csv", "pulses.csv")):
+        pd.read_csv(old).to_csv(new, index=False)
+    np.save("words.npy", np.load("notes.npy"))
+    asked = ["predict", "out", "people.csv", "--id", "patient", "--series", "pulses.csv"]
+    code, _, err = run(*asked, "--embedding", "words.npy", "-o", "new.csv")
+    assert code == 0, err
+    again = pd.read_csv("new.csv")
+    pd.testing.assert_frame_equal(again.drop(columns="id"), fitted.drop(columns="id"), atol=1e-9)
+    code, out, err = run(*asked, "-o", "without.csv", "--json")
+    assert code == 0, err
+    assert "no file was given for notes" in json.dumps(json.loads(out)["warnings"])
+    assert (pd.read_csv("without.csv")["label"] == fitted["label"]).all()
+    code, _, err = run(*asked, "--embedding", "words.npy", "--embedding", "notes.npy", "-o", "more.csv")
+    assert (code, "is no view of the model" in err) == (2, True)
+    assert run("report", "out")[0] == 0
+    assert run("explain", "out")[0] == 0
+    code, _, err = run("cluster", "patients.csv", "-c", "2", "-o", "alone")
+    assert code == 0, err
+    code, _, err = run("predict", "alone", "patients.csv", "--embedding", "notes.npy", "-o", "no.csv")
+    assert (code, "fitted with one file" in err) == (2, True)
+
+
+def test_several_matrices(tmp_path, run):
+    rng = np.random.default_rng(0)
+    for name, points in (
+        ("shape", rng.normal(size=(N, 2)) + 6 * GROUPS[:, None]),
+        ("noise", 5 * rng.normal(size=(N, 2))),
+    ):
+        np.save(f"{name}.npy", np.linalg.norm(points[:, None] - points, axis=-1))
+    asked = ["cluster", "shape.npy", "--matrix", "noise.npy", "-c", "2"]
+    code, _, err = run(*asked, "--algorithm", "mecmdd", "-o", "out", "--json")
+    assert code == 0, err
+    model = load_model("out")
+    assert model.view_weights_["shape"] > model.view_weights_["noise"]
+    assert len(set(zip(model.labels_, GROUPS, strict=True))) == 2
+    assert "weight of view shape" in (tmp_path / "out" / "report.html").read_text()
+    code, _, err = run("predict", "out", "shape.npy", "--matrix", "noise.npy", "-o", "new.csv")
+    assert code == 0, err
+    pd.testing.assert_frame_equal(pd.read_csv("new.csv"), pd.read_csv("out/partition.csv"), atol=1e-9)
+    assert run("report", "out")[0] == 0
+    assert "--algorithm MECMdd" in run(*asked, "-o", "other")[2]
+    assert "takes one file" in run(*asked, "--algorithm", "ECMdd", "-o", "other")[2]
+    np.save("small.npy", rng.normal(size=(3, 3)))
+    code, _, err = run(
+        "cluster", "shape.npy", "--matrix", "small.npy", "-c", "2", "--algorithm", "mecmdd", "-o", "other"
+    )
+    assert (code, "has 24 x 24 cells and small.npy 3 x 3" in err) == (2, True)
+
+
+@pytest.mark.parametrize("shape", ["wide", "long"])
+def test_sequences_of_states(tmp_path, run, shape):
+    rng = np.random.default_rng(0)
+    paths = [["home", "ward", "ward", "home"] if g else ["home", "icu", "icu", "icu"] for g in GROUPS]
+    rows = [[*path[:-1], path[-1] if rng.random() < 0.7 else "home"] for path in paths]
+    wide = pd.DataFrame(rows, columns=["d1", "d2", "d3", "d4"])
+    if shape == "wide":
+        wide.insert(0, "patient", IDS)
+        wide.to_csv("paths.csv", index=False)
+        how = []
+    else:
+        long = [(who, day, state) for who, row in zip(IDS, rows, strict=True) for day, state in enumerate(row)]
+        pd.DataFrame(long, columns=["patient", "day", "state"]).to_csv("paths.csv", index=False)
+        how = ["--id", "patient", "--time", "day", "--value", "state"]
+    code, out, err = run("cluster", "paths.csv", *how, "--metric", "states", "-c", "2", "-o", "out", "--json")
+    assert code == 0, err
+    assert "24 sequences of up to 4 steps: home, icu, ward" in json.dumps(json.loads(out))
+    partition = pd.read_csv("out/partition.csv")
+    assert partition["id"].tolist() == IDS
+    assert len(set(zip(partition["label"], GROUPS, strict=True))) == 2
+    assert load_model("out").metric_.name == "states"
+    code, _, err = run("predict", "out", "paths.csv", *how, "-o", "new.csv")
+    assert code == 0, err
+    pd.testing.assert_frame_equal(pd.read_csv("new.csv"), partition, atol=1e-9)
+    assert run("report", "out")[0] == 0
 
 
 @pytest.mark.parametrize(

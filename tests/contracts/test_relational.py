@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import cross_validate
 from sklearn.utils import get_tags
 
-from softecm import ECM, EVCLUS, RECM, CredalPartition, ECMdd, SoftECM, load_model
+from softecm import CEVCLUS, ECM, EVCLUS, RECM, CredalPartition, ECMdd, SoftECM, load_model
 from softecm.datasets import make_blobs
 from softecm.scores import adjusted_rand_index
 
@@ -28,6 +28,7 @@ ESTIMATORS = [
     ECMdd(3, random_state=0),
     EVCLUS(3, random_state=0),
     EVCLUS(3, n_neighbors=20, random_state=0),
+    CEVCLUS(3, random_state=0),
     SoftECM(3, metric="precomputed", random_state=0),
     SoftECM(3, metric="precomputed", relaxation="gap", random_state=0),
     SoftECM(3, metric="precomputed", relaxation="exact", random_state=0),
@@ -50,7 +51,7 @@ def test_finds_groups_and_places_new_objects(estimator):
     np.testing.assert_allclose(model.predict_proba(BLOCK).sum(1), 1.0)
     np.testing.assert_array_equal(model.outlier_scores_, model.partition_.masses[:, 0])
     assert model.runs_["best"].sum() == 1
-    assert len(model.runs_) == (5 if isinstance(model, EVCLUS) else 10)
+    assert len(model.runs_) == (5 if isinstance(model, EVCLUS | CEVCLUS) else 10)
     assert model.n_features_in_ == len(D)
 
 

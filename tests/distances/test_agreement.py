@@ -2,15 +2,22 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.spatial.distance import cdist
 
 from softecm import SoftECM, ViewWarning
-from softecm.distances import Combined
-from softecm.distances.agreement import agreement, correlation, weights_by
+from softecm.distances import Combined, SquaredEuclidean
+from softecm.distances.agreement import agreement, correlations, weights_by
+from softecm.distances.view_units import sampled
+from softecm.spaces import EncodedViews, RealVectors, Views
 
 
 def tables(*views):
     return [cdist(view, view) for view in views]
+
+
+def correlation(first, second, counts):
+    return float(correlations([first, second], counts)[0, 1])
 
 
 def three(seed=0, n=150):
@@ -91,3 +98,16 @@ def test_views_without_anything_in_common_count_alike_and_that_is_said():
         model = fitted({"first": data["first"], "coin": data["coin"]}, "agreement")
     assert "nothing in common" in str(said[0].message)
     assert model.view_weights_ == {"first": 0.5, "coin": 0.5}
+
+
+def test_few_objects_of_many_are_no_more_sure_than_few():
+    rng = np.random.default_rng(4)
+    x = EncodedViews(
+        tuple(torch.from_numpy(rng.normal(size=(3000, 2))) for _ in range(2)),
+        None,
+        (),
+        Views(("a", "b"), (RealVectors(2), RealVectors(2))),
+    )
+    sample = sampled([SquaredEuclidean(), SquaredEuclidean()], x, None)
+    assert sample.counts.sum() == pytest.approx(512)
+    assert sample.common[0, 1] == 0  # noise: what the few have in common by chance

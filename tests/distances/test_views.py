@@ -205,6 +205,19 @@ def test_a_view_that_is_always_the_same_says_nothing_and_that_is_said():
     assert adjusted_rand_score(GROUPS, model.labels_) == 1
 
 
+@pytest.mark.parametrize("weights", ["product", "sum", "entropy"])
+def test_a_view_that_is_always_the_same_is_not_weighed(weights):
+    data = {"series": views()["series"], "table": views()["table"], "numbers": np.ones((45, 2))}
+    metrics = {"series": "series-euclidean", "table": "sqeuclidean", "numbers": "sqeuclidean"}
+    with pytest.warns(ViewWarning, match="the same in 'numbers'"):
+        model = fitter(3, metric=Combined(metrics, weights=weights)).fit(data)
+    del metrics["numbers"], data["numbers"]
+    without = fitter(3, metric=Combined(metrics, weights=weights)).fit(data)
+    assert model.view_weights_["numbers"] == 0
+    assert model.view_weights_["table"] == pytest.approx(without.view_weights_["table"], rel=1e-4)
+    np.testing.assert_allclose(model.partition_.masses, without.partition_.masses, atol=1e-3)
+
+
 def test_only_several_views_have_weights():
     with pytest.raises(AttributeError, match="several views"):
         _ = fitter(2).fit(views()["table"]).view_weights_

@@ -11,6 +11,7 @@ from problems import DEEP
 from snippets import PAGES, ROOT
 
 sys.path.insert(0, str(ROOT / "docs"))
+import list_commands
 from fill_in import filled
 
 READ = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "docs" / "llms.txt"]
@@ -93,3 +94,9 @@ def test_the_readme_has_the_two_commands_that_do_everything() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "\nmake demo " in readme
     assert "\nmake test " in readme
+
+
+def test_the_page_of_commands_is_that_of_the_command_line():
+    written = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert list_commands.page() == written, "run python docs/list_commands.py"
+    assert all(f"## softecm {name}" in written for name in ("cluster", "predict", "explain", "sweep"))

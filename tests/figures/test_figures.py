@@ -29,6 +29,7 @@ def test_every_figure_is_drawn_on_the_axes_it_is_given(n: int, c: int, rng: np.r
         "map": lambda ax: plots.map(p, points, ax=ax, prototypes=points[:1]),
         "hulls": lambda ax: plots.hulls(p, points, ax=ax),
         "shades": lambda ax: plots.scatter_masses(p, points, (), ax=ax),
+        "shepard": lambda ax: plots.shepard([0.1, 0.9], [0.0, 1.0], ax=ax),
         "trace": lambda ax: plots.objective_trace([3.0, 2.0, 1.0], ax=ax),
     }
     for name, draw in figures.items():

@@ -9,8 +9,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from softecm import ECM, EVCLUS, ECMdd
+from softecm.algorithms import conflicts as module
 from softecm.algorithms import ecmdd
-from softecm.algorithms import evclus as module
 from softecm.kernels.simplex_qp import solve, sweep_all
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -31,7 +31,7 @@ def test_evclus_ends_in_the_sweep_in_which_it_is_asked_to(monkeypatch, hostile_c
     sweeps, after = [], []
     real = module.sweep_all
 
-    def watched(phi, conflict, masses, stop):
+    def watched(phi, conflict, masses, stop, *rest):
         sweeps.append(1)
         if len(sweeps) == 3:
             os.kill(os.getpid(), signal.SIGINT)
@@ -41,7 +41,7 @@ def test_evclus_ends_in_the_sweep_in_which_it_is_asked_to(monkeypatch, hostile_c
             assert stop[0]
         elif stop[0]:
             after.append(1)
-        return real(phi, conflict, masses, stop)
+        return real(phi, conflict, masses, stop, *rest)
 
     monkeypatch.setattr(module, "sweep_all", watched)
     monkeypatch.setattr("numba.get_num_threads", lambda: 1)

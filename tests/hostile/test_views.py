@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from softecm import SoftECM
-from softecm.distances import Combined
+from softecm.distances import Combined, Mixed
 
 N = 12
 RNG = np.random.default_rng(0)
@@ -89,6 +89,7 @@ def test_weights_that_are_none(weights, said, hostile_case):
         ({"s": lambda x, v: x}, "FunctionMetric"),
         ({"s": Combined({"t": "mixed"})}, "not Combined"),
         ({"s": "precomputed"}, "prototypes are objects"),
+        ({"s": Mixed(weights="learned"), "t": "mixed"}, "'s' must have weights that are known before"),
     ],
 )
 def test_metrics_that_are_none(metrics, said, hostile_case):

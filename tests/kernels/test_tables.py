@@ -9,7 +9,7 @@ from softecm.belief import FocalSets
 from softecm.distances import Mixed
 from softecm.distances._tables import fused_table, table_pairwise
 from softecm.objective import Previous, evaluate, evaluate_in_blocks, mass_cost, masses_of, share
-from softecm.spaces.tables import EncodedTable, Layout
+from softecm.spaces.encoded import EncodedTable, Layout
 
 
 def random_table(seed: int, n: int, p: int, levels: tuple[int, ...], gaps: float) -> tuple[EncodedTable, torch.Tensor]:

@@ -96,3 +96,29 @@ def test_errors_speak_python() -> None:
     with pytest.raises(TypeError, match="no option 'decimals'; it has array, categorical, dates, decimal"):
         read_table(written(), decimals=",")
     assert softecm.read_table is read_table
+
+
+def test_rows_of_a_file_go_by_its_ids(tmp_path):
+    rows = pd.DataFrame({"name": [f"n{i}" for i in range(20)], "a": np.arange(20.0) % 7, "b": np.arange(20.0) % 3})
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    table = read_table(tmp_path / "t.csv")
+    assert table.data.index.name == "name"
+    assert list(table.data.index) == list(table.ids) == list(rows["name"])
+    joined = rows.set_index("name").join(table.data, rsuffix=" read")
+    assert (joined["a"] == joined["a read"]).all()
+    assert read_table(tmp_path / "t.csv", like=table).data.equals(table.data)
+    assert list(read_table(rows).data.index) == list(range(20))  # a frame's own index stays
+
+
+def test_rows_without_a_value_name_the_columns_of_text_that_were_left_out(tmp_path):
+    rows = pd.DataFrame(
+        {"a": np.arange(40.0), "id": range(100, 140), "note": [f"{i // 2} w {i % 3}" for i in range(40)]}
+    )
+    rows.loc[[4, 9], "a"] = np.nan
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(
+        ReadingWarning, match=r"2 rows have .* are left out: row 5 and 1 more\. .* note \(free .* categorical"
+    ):
+        table = read_table(tmp_path / "t.csv")
+    assert len(table) == 38
+    assert len(read_table(tmp_path / "t.csv", categorical="note")) == 40

@@ -45,7 +45,10 @@ ALL: dict[str, Parameters] = {
     "ECMPlus": SETS | TIMES | ENGINE | PRICES | {"centers": "corrected", "adaptive": True},
     "CCM": SETS | TIMES | ENGINE | {"gamma": 1.0, "beta": 2.0, "delta": 3.0},
     "BCM": SETS | TIMES | ENGINE | {"gamma": 1.0, "beta": 2.0, "delta": 3.0},
-    "EVCLUS": SETS | TIMES | {"d0": 6.0, "n_neighbors": None, "init": "random", "n_init": 2, "tol": 1e-5},
+    "EVCLUS": SETS
+    | TIMES
+    | {"d0": 6.0, "n_neighbors": None, "init": "random", "n_init": 2, "tol": 1e-5}
+    | {"callback": None, "verbose": 0},
     "BPEC": {k: v for k, v in SETS.items() if k != "init"}
     | {k: v for k, v in TIMES.items() if k not in ("n_init", "random_state")}
     | PRICES

@@ -30,15 +30,18 @@ ALL = {
     "CatECM": (CatECM(2, random_state=0), WORDS),
     "CECM": (softecm.CECM(2, random_state=0), POINTS),
     "ECMPlus": (softecm.ECMPlus(2, random_state=0), POINTS),
+    "TECM": (softecm.TECM(2, source=POINTS[:2], random_state=0), POINTS),
+    "WMVEC": (softecm.WMVEC(2, features=True, random_state=0), POINTS),
     "CCM": (softecm.CCM(2, random_state=0), POINTS),
     "BCM": (softecm.BCM(2, random_state=0), POINTS),
     "EVCLUS": (EVCLUS(2, random_state=0), APART),
+    "CEVCLUS": (softecm.CEVCLUS(2, random_state=0), APART),
     "BPEC": (BPEC(2), POINTS),
     "EKNNClus": (softecm.EKNNClus(random_state=0), POINTS),
     "EGMM": (softecm.EGMM(2, random_state=0), POINTS),
     "NNEVCLUS": (softecm.NNEVCLUS(2, n_init=1, max_iter=50, random_state=0), POINTS),
 }
-NO_PROTOTYPES = ("EVCLUS", "MECMdd", "EKNNClus", "EGMM", "NNEVCLUS")
+NO_PROTOTYPES = ("EVCLUS", "CEVCLUS", "MECMdd", "EKNNClus", "EGMM", "NNEVCLUS")
 OTHERS = {
     "SoftECM on dissimilarities": (SoftECM(2, metric="precomputed", random_state=0), APART),
     "ECMdd on vectors": (ECMdd(2, metric="sqeuclidean", random_state=0), POINTS),

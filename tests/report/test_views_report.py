@@ -36,3 +36,11 @@ def test_a_report_without_the_objects(fitted):
     model, _ = fitted
     page = report.build(model, None, partition=model.partition_)
     assert page.html.count("weight of view vitals") == 1
+
+
+def test_a_report_where_each_cluster_has_weights_of_its_own(fitted):
+    _, data = fitted
+    metric = Combined({"vitals": "series-euclidean", "patient": "mixed"}, weights="product", weights_of="cluster")
+    model = SoftECM(3, metric=metric, random_state=0, n_jobs=1, n_init=3).fit(data)
+    page = report.build(model, data)
+    assert page.parameters["weight of view patient"].endswith("by set")

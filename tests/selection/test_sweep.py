@@ -284,7 +284,7 @@ def test_a_sweep_killed_again_and_again_ends_like_an_undisturbed_one(tmp_path, m
     path = tmp_path / "run.jsonl"
     rng = np.random.default_rng(0)
     killed = 0
-    for _ in range(10 if DEEP else 2):
+    for _ in range(10 if DEEP else 1):
         process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -23,8 +23,11 @@ COLUMNS = {"a": [1.0, 2.0, 8.0], "b": [2.0, 1.0, 9.0]}
         ({1, 2, 3}, r"got a set\. Give list\(X\)"),
         ((row for row in [[1.0], [2.0]]), r"got a generator\. Give list\(X\)"),
         (None, "got None"),
+        ([object()] * 10, r"got a list of object, such as <object .*\. Give a list of rows"),
+        (["a", "b", "c"], r"got a list of str, such as 'a'\. Give a list of rows"),
+        (np.array(["a", "b", "c"]), r"got a list of str_, such as .*'a'.*\. Give a list of rows"),
     ],
-    ids=["dict", "dicts", "text", "path", "set", "generator", "none"],
+    ids=["dict", "dicts", "text", "path", "set", "generator", "none", "objects", "words", "array"],
 )
 def test_no_table(X: object, said: str) -> None:
     for model in (SoftECM(2), SoftECM(2, metric="mixed"), ECM(2), EVCLUS(2)):
@@ -44,3 +47,11 @@ def test_frames_without_columns(frame: object) -> None:
 def test_tables_pass() -> None:
     for X in (COLUMNS["a"], [[1.0], [2.0]], np.ones((2, 2)), pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS)):
         refuse_no_table(X)
+
+
+def test_rows_whose_only_values_were_left_out_say_so() -> None:
+    X = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7, "note": [f"word {i}" for i in range(40)]})
+    X.loc[[4, 9], ["a", "b"]] = np.nan
+    for frame in (X, pl.DataFrame(X)):
+        with pytest.raises(ValueError, match=r"got none in row 5 \(X\[4\]\).*'note' \(an id.*metric='mixed'"):
+            SoftECM(2).fit(frame)

@@ -12,8 +12,8 @@ import torch
 from softecm import SoftECM, load_model
 from softecm.distances import Hamming, Mixed
 from softecm.spaces.columns import Cells
+from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.raw import read_table
-from softecm.spaces.tables import EncodedTable
 
 
 def small(rows: int = 12) -> pd.DataFrame:

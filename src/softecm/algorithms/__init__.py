@@ -5,6 +5,7 @@ from softecm.algorithms.bpec import BPEC
 from softecm.algorithms.catecm import CatECM
 from softecm.algorithms.ccm import CCM
 from softecm.algorithms.cecm import CECM
+from softecm.algorithms.cevclus import CEVCLUS
 from softecm.algorithms.ecm import ECM
 from softecm.algorithms.ecm_plus import ECMPlus
 from softecm.algorithms.ecmdd import ECMdd
@@ -16,18 +17,23 @@ from softecm.algorithms.mecmdd import MECMdd
 from softecm.algorithms.nnevclus import NNEVCLUS
 from softecm.algorithms.recm import RECM
 from softecm.algorithms.soft_ecm import SoftECM
+from softecm.algorithms.tecm import TECM
+from softecm.algorithms.wmvec import WMVEC
 
 __all__ = [
     "BCM",
     "BPEC",
     "CCM",
     "CECM",
+    "CEVCLUS",
     "ECM",
     "EGMM",
     "EVCLUS",
     "FCM",
     "NNEVCLUS",
     "RECM",
+    "TECM",
+    "WMVEC",
     "CatECM",
     "ECMPlus",
     "ECMdd",

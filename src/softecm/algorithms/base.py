@@ -225,7 +225,11 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
         check_is_fitted(self)
         check_file(path)
-        build(self, X, **shown).write(path)
+        build(self, self.as_shown(X), **shown).write(path)
+
+    def as_shown(self, X: Any) -> Any:
+        """The objects as a report draws them: as they are."""
+        return X
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
@@ -290,6 +294,17 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         weights = getattr(self.model_.metric, "view_weights", None)
         if weights is None:
             raise AttributeError("view_weights_ is for objects with several views (metric Combined).")
+        return weights
+
+    @property
+    def feature_weights_(self) -> Any:
+        """For tables whose columns are weighed by a rule (metric Mixed), how much each column counts; adds up to 1."""
+        check_is_fitted(self)
+        weights = getattr(self.model_.metric, "feature_weights", None)
+        if weights is None:
+            raise AttributeError(
+                "feature_weights_ is for tables whose columns are weighed by a rule, as with Mixed(weights='agreement')."
+            )
         return weights
 
     @property
@@ -486,7 +501,7 @@ class PrototypeFamily(PrototypeClusterer):
             partition = objects.partition(model)
             if outcome.links is not None and "masses" in outcome.solution.found:
                 partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
-                say_broken(partition, outcome.links)
+                say_broken(partition, outcome.links.pairs())
         self._adopt(objects, model, outcome)
         self._chose(choice)
         self._ids = ids_of(given, choice.left_out)

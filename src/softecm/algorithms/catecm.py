@@ -24,7 +24,7 @@ from softecm.fit.settings import RELATIONAL, Settings, settings
 from softecm.objective import MassCost, share
 from softecm.objective.links import Links
 from softecm.spaces.base import Space
-from softecm.spaces.tables import EncodedTable, Layout
+from softecm.spaces.encoded import EncodedTable, Layout
 
 
 @dataclass(frozen=True)

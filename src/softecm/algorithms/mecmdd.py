@@ -2,228 +2,47 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
-from softecm.algorithms.ecmdd import apart, best_objects, set_medoids
-from softecm.algorithms.medoid_ties import SAME, Ranking
+from softecm.algorithms.ecmdd import apart
+from softecm.algorithms.view_medoids import (
+    FREE,
+    MONOTONE,
+    PUBLISHED,
+    Floats,
+    Indices,
+    State,
+    ViewMedoids,
+    alike,
+    mecmdd,
+    shared,
+)
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.medoid_mixture import mixed_with_clusters
 from softecm.distances.precomputed import Precomputed
 from softecm.distances.weighing import ALL, PRODUCT, SET, SUM, Weighing
+from softecm.fit.loop import after_runs
+from softecm.fit.prepare import check_weights, weighted_quantile
 from softecm.fit.seeding import Draw, seed
-from softecm.objective import Shares, mass_cost, share
+from softecm.fit.settings import told
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, check_indices
 from softecm.spaces.sparse import is_sparse
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
-MONOTONE, PUBLISHED = "monotone", "published"
 FAR = 0.95  # delta "auto": the square is this quantile of a view's dissimilarities
-
-
-class State(NamedTuple):
-    """One run between two rounds."""
-
-    medoids: Indices  # (f,)
-    weights: Tensor  # (rows, views)
-    masses: Tensor  # (n, f + 1)
-    held: Tensor  # (n, f): |A|^alpha m^beta
-    dispersions: Tensor  # (f, views)
-    empty: float  # sum of the raised masses of the empty set
-    objective: float
-
-
-class MedoidRun(NamedTuple):
-    """Where one run ended: its best round, and the objective of all."""
-
-    state: State
-    history: Floats
-    converged: bool
-
-
-@dataclass(frozen=True)
-class ViewMedoids:
-    r"""The problem: medoids, masses and the views' weights, each step for the others' last values.
-
-    A set's medoid follows from its clusters' medoids. With the form "monotone" every step lowers the same objective: a
-    cluster's medoid is chosen with what that means for the sets, the empty set costs :math:`\sum_l \bar u_l \delta_l^2`,
-    and each view has a small part of its total spread added. With "published" a cluster's medoid looks at the masses of that
-    cluster only, so that the objective may rise, and the empty set costs :math:`\sum_l \delta_l^2` whatever the weights.
-    """
-
-    views: Floats  # (views, n, n)
-    focal: FocalSets
-    weighing: Weighing
-    alpha: float
-    beta: float
-    delta2: Floats  # (views,), inf where there is no empty set
-    form: str = MONOTONE
-    gamma: float = 0.5
-    eta: float = 1.0
-
-    @cached_property
-    def ranking(self) -> Ranking:
-        """Among objects that cost the same, and by what the sets' medoids are placed: the sum of the views."""
-        return Ranking(self.views.sum(0) if self.form == PUBLISHED else alike(self.views))
-
-    @cached_property
-    def spreads(self) -> Tensor:
-        """The dispersion of each view (views,) about its own medoid."""
-        return torch.from_numpy(self.views.sum(1).min(1))
-
-    @property
-    def regular(self) -> Tensor:
-        """What is added to each view's dispersion (views,), so that one that is fitted perfectly does not take all."""
-        return self.weighing.regular * self.spreads if self.form == MONOTONE else torch.zeros_like(self.spreads)
-
-    def shares(self, weights: Tensor) -> Tensor:
-        """What the dissimilarities to each set are multiplied by (f, views)."""
-        return self.weighing.effective(weights).expand(len(self.focal), -1)
-
-    def price(self, weights: Tensor) -> float:
-        """Of the empty set."""
-        if self.form == PUBLISHED or np.isinf(self.delta2).any():
-            return float(self.delta2.sum())
-        return float(self.weighing.effective(weights).mean(0) @ torch.from_numpy(self.delta2))
-
-    def begin(self, clusters: Indices) -> State:
-        """From objects (c,) and equal weights; with "monotone" those that suit the views' spreads, whatever their units."""
-        rows = len(self.focal) if self.weighing.of == SET else 1
-        weights = self.weighing.begin(rows, len(self.views), self.spreads)
-        if self.form == MONOTONE:
-            weights = self.weighing.best(self.spreads, 0.0).expand_as(weights).contiguous()
-        return self.at(self._with_sets(clusters), weights)
-
-    def at(self, medoids: Indices, weights: Tensor) -> State:
-        """The best masses for medoids (f,) and weights (rows, views), and what follows from them."""
-        each = mixed_with_clusters(torch.from_numpy(self.views[:, :, medoids]), self.focal, self.gamma)
-        shares, price = self.shares(weights), self.price(weights)
-        found = shared(each, shares, self.focal, self.alpha, self.beta, price)
-        dispersions = torch.einsum("nf,lnf->fl", found.weights, each)
-        empty = float((found.masses[:, 0] ** self.beta).sum())
-        state = State(medoids, weights, found.masses, found.weights, dispersions, empty, 0.0)
-        return state._replace(objective=self.objective(state, weights))
-
-    def objective(self, state: State, weights: Tensor) -> float:
-        """With a state's masses and medoids, and other weights."""
-        paid = self.price(weights) * state.empty if state.empty > 0 else 0.0
-        regular = self.weighing.effective(weights).mean(0) @ self.regular
-        return float((self.shares(weights) * state.dispersions).sum() + regular) + paid
-
-    def step(self, state: State) -> State:
-        """Weights, then medoids, then masses."""
-        weights = self.weighed(state)
-        return self.at(self.moved(state, weights), weights)
-
-    def weighed(self, state: State) -> Tensor:
-        """The best weights (rows, views)."""
-        each = state.dispersions if self.weighing.of == SET else state.dispersions.sum(0, keepdim=True)
-        fixed = self.regular
-        if self.form == MONOTONE and state.empty > 0:
-            fixed = fixed + state.empty * torch.from_numpy(self.delta2)
-        return self.weighing.best(each + fixed / len(each), 0.0)
-
-    def moved(self, state: State, weights: Tensor) -> Indices:
-        """New medoids (f,)."""
-        c, shares = self.focal.n_clusters, self.shares(weights).numpy()
-        sets = c if self.form == PUBLISHED else len(self.focal)
-        held = state.held[:, :sets].numpy().T
-        prices = np.zeros((sets, self.views.shape[1]))
-        for j, view in enumerate(self.views):
-            prices += shares[:sets, [j]] * (held @ view)
-        if self.form == PUBLISHED:
-            return self._with_sets(best_objects(prices, self.ranking, state.medoids[:c]))
-        return self._lowered(state.medoids, prices)
-
-    def _with_sets(self, clusters: Indices) -> Indices:
-        others = set_medoids(self.ranking, self.focal, clusters[None], self.eta)[0]
-        return np.concatenate([clusters, others])
-
-    def _lowered(self, medoids: Indices, prices: Floats) -> Indices:
-        """Each cluster's medoid in turn to where it costs least with the sets that follow it; clusters keep apart.
-
-        ``prices`` (f, n) are those of every object as each set's own medoid.
-        """
-        c, member = self.focal.n_clusters, self.focal.membership[self.focal.n_clusters :].astype(bool)
-        sizes = self.focal.cardinalities[c:, None]
-        by_set = prices[c:] / (1.0 + self.gamma)
-        own = prices[:c] + self.gamma * (member / sizes).T @ by_set
-
-        def total(medoids: Indices) -> float:
-            places = medoids[c:, None]
-            return float(own[np.arange(c), medoids[:c]].sum() + np.take_along_axis(by_set, places, 1).sum())
-
-        paid = total(medoids)
-        for k in range(c):
-            costs = own[k].copy()
-            for a in np.flatnonzero(member[:, k]):
-                others = [j for j in self.focal.sets[c + a] if j != k]
-                costs += by_set[a, self._followed(medoids[others])]
-            costs[np.delete(medoids[:c], k)] = np.inf
-            clusters = medoids[:c].copy()
-            clusters[k] = self.ranking.cheapest(costs, medoids[:c])
-            tried = self._with_sets(clusters)
-            if total(tried) < paid * (1.0 - SAME):
-                medoids, paid = tried, total(tried)
-        return medoids
-
-    def _followed(self, others: Indices) -> Indices:
-        """For each object as one more cluster's medoid beside ``others``, where their set's medoid is (n,)."""
-        d, many = self.ranking.dissimilarities, len(others) + 1
-        rows = d[others]
-        mean = (d + rows.sum(0)) / many
-        spread = (np.square(d) + np.square(rows).sum(0)) / many - np.square(mean)
-        places: Indices = (spread + self.eta * mean).argmin(1)
-        return places
-
-
-def alike(views: Floats) -> Floats:
-    """The sum of the views (n, n), each divided by its largest dissimilarity, which no order of the rows changes."""
-    largest = views.max((1, 2), keepdims=True)
-    total: Floats = (views / np.where(largest > 0, largest, 1.0)).sum(0)
-    return total
-
-
-def shared(each: Tensor, shares: Tensor, focal: FocalSets, alpha: float, beta: float, price: float) -> Shares:
-    """The masses for dissimilarities (views, n, f) that count as ``shares`` (f, views) say."""
-    total = torch.einsum("lnf,fl->nf", each, shares)
-    cost = mass_cost(focal, alpha, beta, np.sqrt(price), like=total)
-    return share(total, cost.factors[0], cost.beta[0], torch.tensor(price, dtype=total.dtype))
-
-
-def mecmdd(
-    problem: ViewMedoids, start: Indices, *, max_iter: int, tol: float, stop: NDArray[np.bool_] | None = None
-) -> MedoidRun:
-    """One run from the objects ``start`` (c,); ends where medoids and objective are what they have been before."""
-    state = best = problem.begin(start)
-    history, converged = [state.objective], False
-    seen = {state.medoids.tobytes(): state.objective}
-    while not converged and len(history) <= max_iter and not (stop is not None and stop[0]):
-        state = problem.step(state)
-        before = seen.get(state.medoids.tobytes(), np.inf)
-        converged = abs(before - state.objective) <= tol * abs(state.objective)
-        seen[state.medoids.tobytes()] = state.objective
-        history.append(state.objective)
-        best = state if state.objective <= best.objective else best
-    return MedoidRun(best, np.asarray(history), converged)
 
 
 class MECMdd(EvidentialClusterer):
@@ -251,8 +70,11 @@ class MECMdd(EvidentialClusterer):
         don't matter; with "sum" bring them to one scale first.
     s : float, default=2.0
         Greater than 1: exponent of the weights with "sum". Near 1 the best view takes all, large makes views equal.
-    form : "monotone" or "published", default="monotone"
+    form : "monotone", "free" or "published", default="monotone"
         "monotone": as above; a cluster's medoid is chosen with what that means for its sets, and the objective never rises.
+        "free": Soft-ECM's, on the weighted dissimilarities: a set's medoid is any object, :math:`d_l(i, A)` is the
+        dissimilarity to it, and ``lam`` times the weighted dissimilarities between sets' and clusters' medoids is added;
+        the objective never rises, either.
         "published": as the authors' programs have it (MECMdd-RWG and -RWL), see the notes.
     alpha : float, default=1.0
         At least 0. Larger keeps mass off large sets.
@@ -267,6 +89,9 @@ class MECMdd(EvidentialClusterer):
         At least 0. A set's medoid should be equally far from its clusters' medoids (small variance) and near to them;
         ``eta`` is the weight of the second. All views count for this, each divided by its largest dissimilarity; with
         "published" as they are.
+    lam : float, default=0.0
+        Of the form "free", at least 0: the price of the dissimilarities between a set's medoid and its clusters'. More than
+        a little pulls the clusters together.
     max_cardinality : int or None, default=2
         Largest set considered; None: all 2^c.
     focal_sets : "simple", "full", list of tuples or FocalSets, optional
@@ -281,7 +106,12 @@ class MECMdd(EvidentialClusterer):
         of itself.
     n_jobs : int, optional
         Threads; runs are shared out among them.
+    callback : callable, optional
+        Called with a ``Progress`` after every run; a true answer ends the fit with what there is. It
+        counts runs for rounds.
     random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every run (logger ``softecm``) when positive.
 
     Attributes
     ----------
@@ -351,6 +181,7 @@ class MECMdd(EvidentialClusterer):
         delta: float | str | None = "auto",
         gamma: float = 0.5,
         eta: float = 1.0,
+        lam: float = 0.0,
         max_cardinality: int | None = 2,
         focal_sets: Any = None,
         init: Any = "k-means++",
@@ -358,7 +189,9 @@ class MECMdd(EvidentialClusterer):
         max_iter: int = 200,
         tol: float = 1e-8,
         n_jobs: int | None = None,
+        callback: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.weights = weights
@@ -370,6 +203,7 @@ class MECMdd(EvidentialClusterer):
         self.delta = delta
         self.gamma = gamma
         self.eta = eta
+        self.lam = lam
         self.max_cardinality = max_cardinality
         self.focal_sets = focal_sets
         self.init = init
@@ -377,7 +211,9 @@ class MECMdd(EvidentialClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -393,7 +229,7 @@ class MECMdd(EvidentialClusterer):
         return {name: w if len(w) > 1 else float(w[0]) for name, w in zip(self.view_names_, each, strict=True)}
 
     @interruptible()
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find medoids, masses and weights.
 
         Parameters
@@ -401,6 +237,8 @@ class MECMdd(EvidentialClusterer):
         X : array-like of shape (views, n, n), list of n x n matrices, or dict of them by name
             Dissimilarities of the same objects in the same order; a single n x n matrix is one view.
         y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How much each object counts, not negative.
 
         Returns
         -------
@@ -411,14 +249,17 @@ class MECMdd(EvidentialClusterer):
         n_init = check_count("n_init", self.n_init, hint="10 is usual: the best of several starts is kept.")
         max_iter = check_count("max_iter", self.max_iter, hint="200 is usual.")
         tol = check_number("tol", self.tol, least=0, hint="1e-8 is usual.")
+        callback = told(self.callback, self.verbose)
         refuse_blocks(X, "MECMdd")
         names, given = named_views(X)
         views = checked_views(self, names, given, reset=True)
         check_enough(c, views.shape[1])
-        problem = self._problem(views, focal)
-        starts = self._starts(views, c, n_init)
+        counts = None if sample_weight is None else check_weights(sample_weight, views[0])
+        problem = self._problem(views, focal, counts)
+        starts = self._starts(views, c, n_init, counts)
         with threads(self.n_jobs):
-            runs = in_threads(partial(mecmdd, problem, max_iter=max_iter, tol=tol), starts)
+            run = partial(mecmdd, problem, max_iter=max_iter, tol=tol)
+            runs = in_threads(run, starts, after_runs(callback, len(starts)))
         ends = np.array([run.state.objective for run in runs])
         best = int(ends.argmin())
         self._store_runs(runs, best)
@@ -434,8 +275,10 @@ class MECMdd(EvidentialClusterer):
         self._warn_if_empty()
         return self
 
-    def _problem(self, views: Floats, focal: FocalSets) -> ViewMedoids:
+    def _problem(self, views: Floats, focal: FocalSets, counts: Floats | None) -> ViewMedoids:
         of = check_choice("weights", self.weights, ("global", "local"), "'local' has weights for each set of clusters.")
+        form = check_choice("form", self.form, (MONOTONE, FREE, PUBLISHED), "'monotone' never raises its objective.")
+        gamma = check_number("gamma", self.gamma, least=0, hint="0.5 is usual; 0 leaves a set's own medoid alone.")
         rule = check_choice("constraint", self.constraint, (SUM, PRODUCT), "'product' does not mind the views' units.")
         return ViewMedoids(
             views,
@@ -443,13 +286,15 @@ class MECMdd(EvidentialClusterer):
             Weighing(rule, SET if of == "local" else ALL, check_number("s", self.s, above=1, hint="2 is usual.")),
             check_number("alpha", self.alpha, least=0, hint="1 is usual."),
             check_number("beta", self.beta, above=1, hint="1.5 is usual."),
-            self._squares(views),
-            check_choice("form", self.form, (MONOTONE, PUBLISHED), "'monotone' never raises its objective."),
-            check_number("gamma", self.gamma, least=0, hint="0.5 is usual; 0 leaves a set's own medoid alone."),
+            self._squares(views, counts),
+            form,
+            0.0 if form == FREE else gamma,
             check_number("eta", self.eta, least=0, hint="1 is usual."),
+            check_number("lam", self.lam, least=0, hint="0 leaves the sets' medoids free."),
+            counts,
         )
 
-    def _squares(self, views: Floats) -> Floats:
+    def _squares(self, views: Floats, counts: Floats | None) -> Floats:
         """The price of the empty set in each view (views,)."""
         if self.delta is None:
             return np.full(len(views), np.inf)
@@ -457,18 +302,19 @@ class MECMdd(EvidentialClusterer):
             hint = "'auto' takes it from the dissimilarities."
             return np.full(len(views), check_number("delta", self.delta, above=0, hint=hint) ** 2)
         check_choice("delta", self.delta, ("auto",), "Or give a positive number, or None for no outliers.")
-        apart_from_itself = ~np.eye(views.shape[1], dtype=bool)
-        found = [float(np.quantile(view[apart_from_itself], FAR)) if len(view) > 1 else 0.0 for view in views]
+        found = [far_apart(view, counts) for view in views]
         return np.array([q if q > 0 else float(view.max()) or 1.0 for q, view in zip(found, views, strict=True)])
 
-    def _starts(self, views: Floats, c: int, n_init: int) -> Indices:
+    def _starts(self, views: Floats, c: int, n_init: int, counts: Floats | None) -> Indices:
         """Objects to start from (runs, c)."""
         n = views.shape[1]
         if not isinstance(self.init, str):
             return check_indices("init", self.init, n, c)[None]
         kind = check_choice("init", self.init, ("k-means++", "random"), "Or give the numbers of objects.")
         d, rng = torch.from_numpy(alike(views)), check_random_state(self.random_state)
-        drawn = seed(Draw(kind, n_init), Precomputed(), Dissimilarities(n), d, np.ones(n), c, rng)
+        drawn = seed(
+            Draw(kind, n_init), Precomputed(), Dissimilarities(n), d, np.ones(n) if counts is None else counts, c, rng
+        )
         return apart(drawn.numpy().astype(np.int64), n)
 
     def _adopt(self, problem: ViewMedoids, state: State, names: tuple[str, ...]) -> None:
@@ -483,18 +329,11 @@ class MECMdd(EvidentialClusterer):
         self._shares = np.ascontiguousarray(problem.shares(state.weights).numpy())
         self._prices = np.array([problem.alpha, problem.beta, problem.gamma])
 
-    def report(self, X: Any, path: str | os.PathLike[str], **shown: Any) -> None:
-        """Write a report: one HTML page; its map is drawn by the sum of the views, each over its largest dissimilarity.
-
-        Parameters
-        ----------
-        X : the matrices given to ``fit``
-        path : where to write; an existing file is replaced
-        **shown : as for :func:`softecm.report.build`
-        """
+    def as_shown(self, X: Any) -> Any:
+        """The matrices as a report draws them: their sum, each over its largest dissimilarity."""
         check_is_fitted(self)
         names, given = named_views(X)
-        super().report(alike(checked_views(self, names, given, reset=False)), path, **shown)
+        return alike(checked_views(self, names, given, reset=False))
 
     def predict_partition(self, X: Any) -> CredalPartition:
         """The credal partition of other objects: medoids and weights stay, each object gets its masses.
@@ -523,6 +362,14 @@ class MECMdd(EvidentialClusterer):
         each = mixed_with_clusters(torch.from_numpy(views[:, :, self.medoids_]), focal, gamma)
         price = np.inf if self.delta_ is None else self.delta_**2
         return CredalPartition(shared(each, shares, focal, alpha, beta, price).masses.numpy(), focal)
+
+
+def far_apart(view: Floats, counts: Floats | None) -> float:
+    """From where two objects are far from each other in a view: a quantile over all pairs, each as often as it counts."""
+    counts = np.ones(len(view)) if counts is None else counts
+    pairs: Floats = np.outer(counts, counts).astype(np.float64)
+    np.fill_diagonal(pairs, np.maximum(counts * (counts - 1.0), 0.0))  # copies of one object are not apart
+    return weighted_quantile(view.ravel(), FAR, pairs.ravel()) if pairs.any() else 0.0
 
 
 def by_name(X: Any) -> bool:

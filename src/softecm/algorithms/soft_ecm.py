@@ -12,7 +12,7 @@ from softecm.algorithms.linkable import LinkableFamily
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
-from softecm.distances.views import Combined
+from softecm.distances.weighed import Weighed
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import LoopOptions, Problem
 from softecm.fit.model import ROWS
@@ -23,7 +23,6 @@ from softecm.fit.soft_ecm import Model, soft_ecm, soft_ecm_problem
 from softecm.objective import MassCost, evaluate, share
 from softecm.objective.links import Links
 from softecm.objective.relaxations import distances_to_sets, set_barycenters
-from softecm.objective.views import shared_out
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
 
@@ -73,9 +72,9 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     ) -> SemiMetric:
         """The objects' metric, with the weights of views that a run found."""
         weights, metric = solution.found.get("view_weights"), objects.metric
-        if weights is None or not isinstance(metric, Combined) or metric.weighing is None:
+        if weights is None or not isinstance(metric, Weighed) or metric.weighing is None:
             return metric
-        return shared_out(metric, weights[run], metric.weighing.of, chosen.n_clusters)
+        return metric.reweighed(weights[run], metric.weighing.of, chosen.n_clusters)
 
     @staticmethod
     def _wide_cost(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, clusters: Tensor) -> Tensor:

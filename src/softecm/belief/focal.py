@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import meant
+
 __all__ = ["FocalSets"]
 
 ClusterSet = tuple[int, ...]
@@ -222,7 +224,8 @@ class FocalSets:
             if focal_sets not in named:
                 raise ValueError(
                     f"focal_sets must be 'simple', 'full', 'pairs', a list of tuples or FocalSets; got "
-                    f"{focal_sets!r}. Leave it None to take all sets of up to max_cardinality clusters."
+                    f"{focal_sets!r}.{meant(focal_sets, named)} Leave it None to take all sets of up to max_cardinality "
+                    "clusters."
                 )
             return named[focal_sets](n_clusters)
         return cls.of(n_clusters, focal_sets)

@@ -108,13 +108,14 @@ class CredalPartition(RoughSets, Combining):
         return cls._trusted(masses, focal)
 
     @classmethod
-    def from_fuzzy(cls, memberships: ArrayLike) -> CredalPartition:
+    def from_fuzzy(cls, memberships: ArrayLike, *, possibilistic: bool = False) -> CredalPartition:
         """A fuzzy partition (or class probabilities) as a credal one: mass on single clusters only.
 
         Parameters
         ----------
         memberships : array-like of shape (n, c)
-            Not negative; rows add up to 1.
+            Not negative; rows add up to 1, or with ``possibilistic`` to less: the rest is then on the empty set.
+        possibilistic : bool, default False
 
         Examples
         --------
@@ -126,7 +127,8 @@ class CredalPartition(RoughSets, Combining):
             raise ValueError(
                 f"memberships must have one row an object and one column a cluster; got shape {shares.shape}."
             )
-        masses = np.column_stack([np.zeros(len(shares)), valid(shares, "memberships")])
+        rest = np.maximum(1.0 - shares.sum(1), 0.0) * bool(possibilistic)
+        masses = np.roll(valid(np.column_stack([shares, rest]), "memberships"), 1, axis=1)
         return cls._trusted(masses, FocalSets.up_to(shares.shape[1], 1))
 
     # ------------------------------------------------------------------ as a value

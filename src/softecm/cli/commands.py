@@ -16,16 +16,19 @@ from softecm.cli.options import (
     Delta,
     Device,
     Dtype,
+    EmbeddingFiles,
     Force,
     InputFile,
     Json,
     LabelColumn,
+    MatrixFiles,
     MetricName,
     NamesOfClusters,
     NoValues,
     Quiet,
     RelaxationName,
     ScaleName,
+    SeriesFile,
     Tol,
     WithColumns,
     number_or,
@@ -97,18 +100,9 @@ def cluster(
         typer.Option("--output", "-o", help="Folder to write; FILE-softecm by default.", rich_help_panel=OUT),
     ] = None,
     label_column: LabelColumn = None,
-    series: Annotated[
-        Path | None,
-        typer.Option(
-            "--series", help="Long table of series of the same objects, matched by --id.", rich_help_panel=FILE
-        ),
-    ] = None,
-    embedding: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--embedding", help="Rows of numbers of the same objects (.npy, CSV …); repeatable.", rich_help_panel=FILE
-        ),
-    ] = None,
+    series: SeriesFile = None,
+    embedding: EmbeddingFiles = None,
+    matrix: MatrixFiles = None,
     options: ReadOptions,
     dry_run: Annotated[
         bool,
@@ -117,6 +111,13 @@ def cluster(
     algorithm: Annotated[
         str, typer.Option(help="Another estimator than SoftECM: softecm algorithms lists them.", rich_help_panel=FIT)
     ] = "SoftECM",
+    links: Annotated[
+        Path | None,
+        typer.Option(help="CSV of pairs: object,object,together or apart; ids, or rows from 1.", rich_help_panel=FIT),
+    ] = None,
+    link_weight: Annotated[
+        float | None, typer.Option(help="How much a link counts; larger obeys more.", rich_help_panel=FIT)
+    ] = None,
     metric: MetricName = "auto",
     scale: ScaleName = "auto",
     seed: Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=FIT)] = 0,
@@ -198,7 +199,8 @@ def cluster(
         "dtype": dtype,
         "n_jobs": n_jobs,
     }
-    views = Beside(series, tuple(embedding or ()))
+    views = Beside(series, tuple(embedding or ()), tuple(matrix or ()))
+    options = replace(options, states=True if metric == "states" else None)
     if dry_run:
         from softecm.cli.cluster import show_reading
 
@@ -229,6 +231,8 @@ def cluster(
         names=several([names_of_clusters]) if names_of_clusters is not None else None,
         values=not no_values,
         views=views,
+        links=links,
+        link_weight=link_weight,
         algorithm=algorithm,
         said=said_of(context, given),
     )
@@ -253,6 +257,9 @@ def predict(
         Path | None,
         typer.Option("--output", "-o", help="CSV to write; FILE-partition.csv by default, - for the screen."),
     ] = None,
+    series: SeriesFile = None,
+    embedding: EmbeddingFiles = None,
+    matrix: MatrixFiles = None,
     options: ReadOptions,
     with_columns: WithColumns = None,
     clear: Clear = 0.75,
@@ -262,12 +269,15 @@ def predict(
 ) -> None:
     """Say where new objects belong, by a model that is already there.
 
-    With -o - the table goes to the screen; with --json as well it is part of the one JSON object.
+    With -o - the table goes to the screen; with --json as well it is part of the one JSON object. A model of several files
+    is given several: the table, --series, then every --embedding or --matrix in the order of the fit.
     """
     from softecm.cli.predict import run
+    from softecm.readers import Beside
 
     beside = several(with_columns)
-    run(model, file, output, options, beside=beside, clear=clear, force=force, quiet=quiet, machine=machine)
+    views = Beside(series, tuple(embedding or ()), tuple(matrix or ()))
+    run(model, file, output, options, views, beside=beside, clear=clear, force=force, quiet=quiet, machine=machine)
 
 
 @app.command()

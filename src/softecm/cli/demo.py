@@ -24,13 +24,18 @@ from softecm.report.words import in_words, three_sentences
 IDS = tuple(str(i) for i in range(1, 13))
 PAPER: dict[str, Any] = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0}
 NAMES = ("report.html", "diamond.png", "demo.json")
+BARS = (
+    "A bar is all that is known of a point, divided among the groups, both and none; the longest part is what is said."
+)
+ECM_TOO = "ECM, the older method, also puts object 7 between, since it fixes that place halfway; Soft-ECM finds it."
+SETTINGS = "The settings are the paper's, which leave much open: your own files get more decided answers."
 STARTS = ((-3.34, 0.0), (3.34, 0.0))  # the middles of the two diamonds
 
 
 def run(folder: Path, *, force: bool, quiet: bool, machine: bool) -> None:
     """Fit, show, write."""
     out, _ = consoles(quiet=quiet, machine=machine)
-    out.print(Text.assemble(("softecm demo", "bold"), "  twelve points: two diamonds, one point midway, one far off"))
+    out.print(Text.assemble(("softecm demo", "bold"), "  twelve points: two diamond shapes, 6 midway, 12 far off"))
     check_folder(folder)
     force = force or _is_ours(folder)
     check_free(folder, force=force)
@@ -90,9 +95,7 @@ def _show(
         table.add_row(IDS[i], f"{x:g}", f"{y:g}", *_said(ecm, i), *_said(soft, i))
     out.print(table)
     out.print(legend(soft))
-    out.print()
-    lines(out, sentences)
-    out.print(Text("ECM puts object 7 between, too: there a set's prototype must be its clusters' mean."))
+    lines(out, (BARS, "", *sentences, ECM_TOO, SETTINGS))
 
 
 def _said(partition: CredalPartition, i: int) -> tuple[Text, Text]:

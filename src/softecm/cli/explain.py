@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def _data(folder: Path, table: Path | None, summary: dict[str, Any], count: int)
             f"{summary.get('file', 'the file')}, from which {folder} was made, is not there any more or has changed: give a "
             "table of the same objects, softecm explain DIR TABLE."
         )
-    return loaded.data
+    return next(iter(loaded.data.values())) if isinstance(loaded.data, Mapping) else loaded.data  # the table
 
 
 def _check_output(output: Path, *, force: bool) -> None:

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from softecm._text import meant
 from softecm._warnings import CheckpointWarning
 from softecm.cli.problems import Problem, Stopped, in_options, mendable
 from softecm.readers import Loaded
@@ -41,6 +42,7 @@ SCALES = {
     "robust": "numbers are scaled by their quartiles, as asked",
     "none": "numbers are taken as they are, as asked",
 }
+BY_SPREAD = ("auto", "standard")  # where one far value makes a column's unit
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,24 @@ class Measure(NamedTuple):
     why: str
     metric: Any
     tried: tuple[Tried, ...] = ()  # where several were compared, best first
+    mind: tuple[str, ...] = ()  # what makes it a poor choice
 
 
 def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int | None = None) -> Measure:
     """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
+    measure = _measure_for(asked, loaded, scale, n_clusters)
+    return measure._replace(mind=_far_values(loaded)) if measure.name == "mixed" and scale in BY_SPREAD else measure
+
+
+def _far_values(loaded: Loaded) -> tuple[str, ...]:
+    """The columns that one far value stretches."""
+    from softecm.spaces.stretched import stretched, told
+
+    found, called, names = stretched(loaded.data), "row" if loaded.ids is None else "object", loaded.names
+    return (_sentence(told(found, lambda row: f"{called} {names[row]}")),) if found else ()
+
+
+def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
     from softecm.distances import SEMI_METRICS
     from softecm.distances.auto import ASKED, SERIES_AUTO, SPARSE, Look
     from softecm.spaces import RealVectors
@@ -74,9 +90,10 @@ def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int 
     if isinstance(loaded.data, Mapping):
         return _views(asked, loaded, scale)
     if asked not in ("auto", SERIES_AUTO, *SEMI_METRICS):
-        raise Problem(f"--metric {asked} is unknown: use auto, {SERIES_AUTO}, {', '.join(SEMI_METRICS)}.")
+        known = ("auto", SERIES_AUTO, *SEMI_METRICS)
+        raise Problem(f"--metric {asked} is unknown: use {', '.join(known)}.{meant(asked, known)}")
     if scale not in SCALES:
-        raise Problem(f"--scale must be {', '.join(SCALES)}; got {scale}.")
+        raise Problem(f"--scale must be {', '.join(SCALES)}; got {scale}.{meant(scale, SCALES)}")
     if asked == SERIES_AUTO:
         return _tried(loaded, scale, n_clusters)
     if asked != "auto":
@@ -100,6 +117,10 @@ def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
     """What suits each view, all counting alike."""
     from softecm.distances.auto import choose_views
 
+    if all(getattr(part, "ndim", 0) == 2 and part.shape[0] == part.shape[1] for part in loaded.data.values()):
+        raise Problem(
+            "--matrix goes with --algorithm MECMdd, which weighs several matrices of dissimilarities: add it."
+        )
     if asked != "auto" or scale != "auto":
         raise Problem(
             "--metric and --scale are for one file; with --series or --embedding each view gets what suits it."
@@ -128,10 +149,12 @@ def _check_kind(asked: str, loaded: Loaded) -> None:
     from softecm.spaces import States, TimeSeries
 
     if SEMI_METRICS[asked].space is States:
-        raise Problem(
-            f"--metric {asked} compares sequences of states, which files are not read as: use Python, SoftECM(2, "
-            f"metric='{asked}').fit(frame), a row a sequence."
-        )
+        if loaded.shape != "series" or loaded.table is not None or not isinstance(loaded.data, list):
+            raise Problem(
+                f"--metric {asked} compares sequences of states: give a table, a row a sequence, or a row a step with --id, "
+                "--time and --value."
+            )
+        return
     of_series = SEMI_METRICS[asked].space is TimeSeries
     if of_series and loaded.shape == "table":
         raise Problem(
@@ -182,7 +205,7 @@ def watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any)
     began = time.perf_counter()
     with _progress(err) as bar, _interrupts(err) as stopped, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        watch = _Watch(bar, title, float(model.tol), stopped)
+        watch = _Watch(bar, title, float(getattr(model, "tol", 0.0)), stopped)
         model.callback = watch
         with spoken(err, watch.line), mendable(ValueError, TypeError, FileNotFoundError):
             model.fit(data, **options)
@@ -196,11 +219,11 @@ def watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any)
     return Fitted(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round(), kept)
 
 
-def fit_kept(data: Any, params: Params, err: Console, safety: Mapping[str, Path]) -> Fitted:
-    """One SoftECM fit that may write checkpoints: where they are written, Ctrl-C ends the program and says how to go on."""
+def fit_kept(fit: Callable[..., Fitted], safety: Mapping[str, Path]) -> Fitted:
+    """One fit that may write checkpoints: where they are written, Ctrl-C ends the program and says how to go on."""
     kept = safety.get("checkpoint") or safety.get("resume")
     try:
-        fitted = fit(data, params, err, "fitting", **safety)
+        fitted = fit(**safety)
     except KeyboardInterrupt:
         if kept is None or not Path(kept).exists():
             raise
@@ -268,15 +291,18 @@ def _progress(err: Console) -> Iterator[Progress]:
 
 @contextmanager
 def spoken(err: Console, line: Callable[[], str]) -> Iterator[None]:
-    """Where there is no terminal for a bar, a line every now and then: a long fit must not look dead."""
+    """Where there is no terminal for a bar, a line every now and then, once each: a long fit must not look dead."""
     if err.is_terminal or err.quiet:
         yield
         return
     done = Event()
 
     def speak() -> None:
+        said = ""
         while not done.wait(EVERY):
-            err.print(Text(line(), style="dim"))
+            if line() != said:
+                said = line()
+                err.print(Text(said, style="dim"))
 
     speaker = Thread(target=speak, daemon=True)
     speaker.start()
@@ -320,5 +346,10 @@ def _for_users(warning: warnings.WarningMessage) -> bool:
 
 
 def _plain(warning: warnings.WarningMessage) -> str:
-    text = in_options(" ".join(str(warning.message).split()))
+    return _sentence(" ".join(str(warning.message).split()))
+
+
+def _sentence(text: str) -> str:
+    """What the library warns of, for the command line."""
+    text = in_options(text)
     return text[:1].upper() + text[1:]

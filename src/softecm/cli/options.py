@@ -110,6 +110,25 @@ Value = Annotated[
     str | None, typer.Option(help="Long table of series: the value columns, comma between.", rich_help_panel=FILE)
 ]
 
+SeriesFile = Annotated[
+    Path | None,
+    typer.Option("--series", help="Long table of series of the same objects, matched by --id.", rich_help_panel=FILE),
+]
+EmbeddingFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--embedding", help="Rows of numbers of the same objects (.npy, CSV …); repeatable.", rich_help_panel=FILE
+    ),
+]
+MatrixFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--matrix",
+        help="Other dissimilarities of the same objects, for --algorithm MECMdd; repeatable.",
+        rich_help_panel=FILE,
+    ),
+]
+
 InputFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="CSV, Parquet, Feather, Excel, ARFF, .ts, .npy or .npz.")
 ]

@@ -66,7 +66,7 @@ def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Map
     saved = str(folder / "model.safetensors")
     page = build(
         model,
-        source.loaded.data,
+        model.as_shown(source.loaded.data),
         names=source.loaded.names,
         title=source.title,
         partition=source.shown(model),

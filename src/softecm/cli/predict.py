@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from softecm.cli.results import Counted, partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines, print_json, remarks
 from softecm.cli.source import columns_beside
 from softecm.files import check_file, check_replaced, completed, to_file
-from softecm.readers import Expected, ReadOptions, Written, read
+from softecm.readers import Beside, Expected, Loaded, ReadOptions, Written, read
 from softecm.report import three_sentences
 from softecm.report.words import five_counts
+from softecm.spaces import States, TimeSeries
 from softecm.spaces.views import Views
 
 
@@ -31,6 +33,7 @@ def run(
     file: Path,
     output: Path | None,
     options: ReadOptions,
+    views: Beside,
     *,
     beside: tuple[str, ...] = (),
     clear: float = CLEAR,
@@ -43,15 +46,11 @@ def run(
     out, err = consoles(quiet=quiet, machine=machine)
     target = output or Path(f"{file.stem}-partition.csv")
     if not to_stdout:
-        _check_place(target, [file, model], force=force)
+        _check_place(target, [file, model, *views.files], force=force)
     estimator = load(model)
-    if isinstance(estimator.model_.space if hasattr(estimator, "model_") else None, Views):
-        raise Problem(
-            f"{model} has several views, and softecm predict reads one file: use load_model({str(model)!r}) in Python and "
-            "give predict_partition a dict of views."
-        )
+    _check_views(estimator, model, views)
     with err.status(f"reading {file}"):
-        loaded = read(file, _as_trained(estimator, model, options))
+        loaded = as_views(estimator, read(file, _as_trained(estimator, model, options), views))
     joined = columns_beside(loaded, beside)
     with mendable(ValueError, TypeError), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -130,8 +129,12 @@ def load(model: Path) -> Any:
 def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOptions:
     """What the reader must know of the columns the model was fitted with, and what was said of the first file."""
     space = getattr(getattr(estimator, "model_", None), "space", None)
-    kinds = () if space is None else tuple(space.kinds)
     names = getattr(estimator, "feature_names_in_", None)
+    if isinstance(space, Views):  # the first of the files is the table
+        names, space = space.feature_names[0] or None, space.spaces[0]
+    if isinstance(space, States):
+        return replace(options, states=True)
+    kinds = () if space is None else tuple(space.kinds)
     named = None if names is None else tuple(str(name) for name in names)
     if not kinds or (named is not None and len(named) != len(kinds)):
         return options
@@ -139,6 +142,48 @@ def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOption
     names_given = options.names or said.names
     options = replace(options, missing=options.missing or said.missing, names=names_given)
     return replace(options, expected=Expected(kinds, named, id_column, written))
+
+
+def _check_views(estimator: Any, model: Path, views: Beside) -> None:
+    """Refuse files that the model was not fitted with, and too few of them."""
+    space = getattr(getattr(estimator, "model_", None), "space", None)
+    several = space.views if isinstance(space, Views) else getattr(estimator, "view_names_", ())
+    if len(several) < 2 and views:
+        raise Problem(f"{model} was fitted with one file: leave --series, --embedding and --matrix out.")
+    if len(several) > 1 and not views:
+        raise Problem(
+            f"{model} has several views, {', '.join(several)}: give their files, too, with --series, --embedding or "
+            "--matrix, and --id as in the fit."
+        )
+
+
+def as_views(estimator: Any, loaded: Loaded) -> Loaded:
+    """The files' objects under the names that the model's views have; views without a file are missing for all."""
+    if not isinstance(loaded.data, Mapping):
+        return loaded
+    if not hasattr(estimator, "model_"):
+        names = list(estimator.view_names_)
+        if len(names) != len(loaded.data):
+            raise Problem(f"the model has {len(names)} matrices, {', '.join(names)}; got {len(loaded.data)} files.")
+        return replace(loaded, data=dict(zip(names, loaded.data.values(), strict=True)))
+    space = estimator.model_.space
+    first, *others = zip(space.views, space.spaces, strict=True)
+    wanted = {True: [], False: []}  # type: dict[bool, list[str]]
+    for name, own in others:
+        wanted[isinstance(own, TimeSeries)].append(name)
+    data = dict.fromkeys(space.views, [None] * len(loaded)) | {first[0]: next(iter(loaded.data.values()))}
+    notes = list(loaded.notes)
+    for file, part in list(loaded.data.items())[1:]:
+        left = wanted[isinstance(part, list)]
+        if not left:
+            kind = "series" if isinstance(part, list) else "embedding"
+            raise Problem(
+                f"{file} is no view of the model, whose views are {', '.join(space.views)}: leave out this {kind}."
+            )
+        data[left.pop(0)] = part
+    for name in (*wanted[True], *wanted[False]):
+        notes.append(f"no file was given for {name}: objects are compared in their other views.")
+    return replace(loaded, data=data, notes=tuple(notes))
 
 
 def _said_before(model: Path) -> tuple[ReadOptions, str | None, dict[str, Written]]:

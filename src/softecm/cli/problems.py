@@ -14,6 +14,11 @@ __all__ = ["Problem", "Stopped", "defect", "disk", "mendable"]
 #: Parameters of the estimators that are options; the second list is never a word of a sentence.
 LONG = "n_clusters|max_cardinality|focal_sets|n_init|max_iter|n_jobs|random_state"
 NAMES = f"alpha|beta|delta|lam|tol|metric|relaxation|init|solver|device|dtype|{LONG}"
+AS_OPTIONS = {
+    ", a list of tuples or FocalSets": "",
+    "Leave it None": "Leave it out",
+    "metric=Mixed(scaling='robust')": "--scale robust",
+}
 OTHERWISE = {"n_clusters": "clusters", "random_state": "seed"}
 
 HOW_TO_REPORT = (
@@ -48,7 +53,8 @@ def in_options(text: str) -> str:
     'use --relaxation gap, or --lam 0.5; a larger --max-iter.'
     """
     text = re.sub(r" Or give (?:[^.(]|\([^)]*\))*\.", "", text)
-    text = text.replace(", a list of tuples or FocalSets", "").replace("Leave it None", "Leave it out")
+    for python, option in AS_OPTIONS.items():
+        text = text.replace(python, option)
     text = re.sub(rf"\b({NAMES})=(?:'([^']*)'|([\w.+-]*\w))", lambda at: f"{_option(at[1])} {at[2] or at[3]}", text)
     text = re.sub(rf"(?<![\w-])({NAMES})(?= must\b)|\b({LONG})\b", lambda at: _option(at[1] or at[2]), text)
     if not text.startswith("--"):  # quotes are around the user's own words there

@@ -15,7 +15,7 @@ from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import read_partition, read_summary
 from softecm.cli.screen import consoles, print_json
 from softecm.files import check_file, check_replaced, to_file
-from softecm.readers import Column, Loaded, ReadOptions, Written, read
+from softecm.readers import Beside, Column, Loaded, ReadOptions, Written, read
 from softecm.report import ReportData, build
 from softecm.report.fit import code
 from softecm.report.page import text_for
@@ -71,7 +71,7 @@ def page_of(
     with mendable(ValueError, TypeError):
         page = build(
             model,
-            None if loaded is None else loaded.data,
+            None if loaded is None else model.as_shown(loaded.data),
             names=ids if loaded is None else loaded.names,
             title=Path(summary.get("file", folder.name)).name,
             partition=partition,
@@ -105,7 +105,7 @@ def source_of(summary: dict[str, Any], count: int) -> Loaded | None:
     """The objects, read as they were, if their file is still there and still has as many."""
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in summary.get("reading", {}).items()}
     try:
-        loaded = read(Path(summary["file"]), ReadOptions(**given))
-    except (Problem, KeyError, TypeError):
+        loaded = read(Path(summary["file"]), ReadOptions(**given), Beside.of(summary.get("beside", {})))
+    except (Problem, KeyError, TypeError, AttributeError):
         return None
     return loaded if len(loaded) == count else None

@@ -16,6 +16,7 @@ from softecm._text import escaped, visible
 from softecm.belief import CredalPartition, FocalSets
 from softecm.plots import set_colors
 from softecm.report.taken import columns_shown
+from softecm.report.words import in_words
 
 if TYPE_CHECKING:
     from softecm.cli.fitting import Measure
@@ -71,12 +72,11 @@ def mass_bar(row: Sequence[float], colors: Sequence[str], width: int = BAR) -> T
 
 def legend(partition: CredalPartition) -> Text:
     """Which colour is which set."""
-    labels, colors = partition.focal_sets.labels(), set_colors(partition.focal_sets)
+    focal, colors = partition.focal_sets, set_colors(partition.focal_sets)
     line = Text()
-    for column in range(1, min(len(labels), 13)):
-        line.append(f"{_glyph(column)} ", style=colors[column])
-        line.append(f"{labels[column]}  ")
-    line.append("· ∅ (none)")
+    for column in [*range(1, min(len(focal.labels()), 13)), 0]:
+        line.append(f"{_glyph(column)} ", style=colors[column] if column else "")
+        line.append(f"{in_words(focal, column)}  ")
     return line
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softecm._text import meant
 from softecm.belief import CredalPartition
 from softecm.cli.fitting import Fitted
 from softecm.cli.problems import Problem
@@ -71,6 +72,7 @@ class Whole(Source):
 
     parquet: bool = False  # whether partition.parquet is wanted, too
     beside: tuple[str, ...] = ()  # columns of the file to write with the masses
+    views: Beside | None = None  # files with other views of the objects
 
     @property
     def n_objects(self) -> int:
@@ -99,12 +101,16 @@ class Whole(Source):
         """All of it."""
         return model.partition_
 
+    def more(self, fitted: Fitted) -> Mapping[str, Any]:
+        """The other files."""
+        return {"beside": self.views.told()} if self.views else {}
+
 
 def whole(
     file: Path, options: ReadOptions, *, parquet: bool, beside: tuple[str, ...], views: Beside | None = None
 ) -> Whole:
     """Read a file, and those with other views of its objects."""
-    source = Whole(file, read(file, options, views), parquet, beside)
+    source = Whole(file, read(file, options, views), parquet, beside, views)
     columns_beside(source.loaded, beside)  # refused before anything is computed
     return source
 
@@ -121,5 +127,8 @@ def columns_beside(loaded: Loaded, names: Sequence[str]) -> Any:
         return loaded.table[[name for name in known if name not in ids]]
     absent = [name for name in names if name not in known]
     if absent:
-        raise Problem(f"--with-columns {absent[0]} is no column of the file: its columns are {', '.join(known[:12])}.")
+        some = ", ".join(known[:12])
+        raise Problem(
+            f"--with-columns {absent[0]} is no column of the file: its columns are {some}.{meant(absent[0], known)}"
+        )
     return loaded.table[list(names)]

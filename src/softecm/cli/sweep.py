@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from softecm._text import meant
 from softecm._version import __version__
 from softecm.cli.fitting import Params, metric_for
 from softecm.cli.problems import Problem, disk, mendable
@@ -63,7 +64,7 @@ def run(
     numbers = values.get("n_clusters", [])
     measure = metric_for(str(given["metric"]), loaded, scale, int(numbers[0]) if len(numbers) == 1 else None)
     out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {measure.name} ({measure.why})"))
-    for note in loaded.notes:
+    for note in (*loaded.notes, *measure.mind):
         out.print(Text(f"  note: {note}", style="yellow"))
     if force and book.exists():
         write_text(book, "")  # afresh
@@ -123,7 +124,7 @@ def _check_rule(rule: str, resamples: int) -> None:
     from softecm.selection import RULES
 
     if rule not in RULES:
-        raise Problem(f"--rule must be {', '.join(RULES)}; got {rule}.")
+        raise Problem(f"--rule must be {', '.join(RULES)}; got {rule}.{meant(rule, RULES)}")
     if rule == "stability" and not resamples:
         raise Problem("--rule stability needs refits on resamples: add --resamples 10.")
 

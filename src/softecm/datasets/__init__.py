@@ -21,7 +21,7 @@ from softecm.datasets.tables import (
     load_lung,
     load_soybean,
 )
-from softecm.datasets.toy import load_diamond, make_blobs, make_mixed_blobs
+from softecm.datasets.toy import load_diamond, make_bananas, make_blobs, make_mixed_blobs
 
 __all__ = [
     "load_abalone",
@@ -40,6 +40,7 @@ __all__ = [
     "load_lung",
     "load_series",
     "load_soybean",
+    "make_bananas",
     "make_bell_funnel_mixture",
     "make_blobs",
     "make_cbf",

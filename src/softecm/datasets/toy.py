@@ -1,10 +1,12 @@
-"""Data that need no file: the paper's Diamond, and blobs with outliers, gaps and categories."""
+"""Data that need no file: the paper's Diamond, blobs with outliers, gaps and categories, and bananas."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
+
+from softecm._checks import check_count, check_number
 
 DIAMOND = (
     (-5.0, 0.0), (-3.34, 1.67), (-3.34, 0.0), (-3.34, -1.67), (-1.67, 0.0), (0.0, 0.0),
@@ -104,6 +106,56 @@ def _centers(n_clusters: int, n_features: int, distance: float) -> NDArray[np.fl
     else:
         centers[:, 0] = distance * np.arange(n_clusters)
     return centers
+
+
+def make_bananas(
+    n_samples: int = 400,
+    *,
+    radius: float = 5.0,
+    noise: float = 1.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> Bunch:
+    """Two bent groups, each in the other's bow: round clusters don't suit them, links or neighbours help.
+
+    Parameters
+    ----------
+    n_samples : int, default=400
+        At least 2; the second group has the odd one.
+    radius : float, default=5.0
+        Of the arcs.
+    noise : float, default=1.0
+        Standard deviation of the distance from an arc, in each direction.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    bunch : Bunch
+        ``data`` (n, 2); ``target`` (n,); ``DESCR``.
+
+    Examples
+    --------
+    >>> bananas = make_bananas(100, random_state=0)
+    >>> bananas.data.shape, bananas.target.sum()
+    ((100, 2), np.int64(50))
+
+    References
+    ----------
+    The data set of that name in R's evclust.
+    """
+    n = check_count("n_samples", n_samples, least=2, hint="400 is usual.")
+    for name, size in (("radius", radius), ("noise", noise)):
+        check_number(name, size, least=0, hint="5 and 1 are usual.")
+    rng = check_random_state(random_state)
+    target = np.repeat([0, 1], [n // 2, n - n // 2])
+    data = arcs(rng.random_sample(n), target, radius) + noise * rng.standard_normal((n, 2))
+    return Bunch(data=data, target=target, DESCR=f"Two arcs of radius {radius:g} with noise {noise:g}.")
+
+
+def arcs(along: NDArray[np.float64], target: NDArray[np.int64], radius: float) -> NDArray[np.float64]:
+    """Points so far along the first or the second of two bows, from 0 to 1."""
+    angle = np.pi * np.where(target == 0, 0.125 + 1.25 * along, 0.375 - 1.25 * along)
+    points: NDArray[np.float64] = radius * np.column_stack([np.sin(angle), np.cos(angle)])
+    return points - 0.75 * radius * target[:, None]
 
 
 def make_mixed_blobs(

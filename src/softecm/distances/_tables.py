@@ -21,7 +21,7 @@ from softecm.distances.squared_euclidean import (
     weighted_means,
     weighted_sums,
 )
-from softecm.spaces.tables import EncodedTable, Layout
+from softecm.spaces.encoded import EncodedTable, Layout
 
 if TYPE_CHECKING:
     from softecm.kernels.tables import TableData
@@ -109,12 +109,18 @@ def table_pairwise(x: EncodedTable, v: Tensor, deviation: Deviation = squared_de
 def table_terms(x: EncodedTable, v: Tensor, deviation: Deviation = squared_deviation) -> Tensor:
     """What each of the user's columns adds to each distance: (n, k, columns)."""
     at = layout_tensors(x.layout, v.dtype, v.device)
+    terms = table_cells(x, v, deviation)[..., at.attributes]
+    return terms if x.scale is None else terms * x.scale[:, None, None]
+
+
+def table_cells(x: EncodedTable, v: Tensor, deviation: Deviation = squared_deviation) -> Tensor:
+    """What each cell that is there adds by itself (n, k, columns), numbers first."""
+    at = layout_tensors(x.layout, v.dtype, v.device)
     squares = (x.numbers[:, None] - v[:, : at.p]).square()
     if x.observed is not None:
         squares = squares * x.observed[:, None]
     adds = lookup(v, at, deviation)[x.codes.long() + at.slots].transpose(1, 2)  # (n, q, k) -> (n, k, q)
-    terms = torch.cat([squares, adds], 2)[..., at.attributes]
-    return terms if x.scale is None else terms * x.scale[:, None, None]
+    return torch.cat([squares, adds], 2)
 
 
 def level_sums(x: EncodedTable, weights: Tensor) -> Tensor:

@@ -13,11 +13,13 @@ import numpy as np
 from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
 
+from softecm._text import place
 from softecm._warnings import ReadingWarning
 from softecm.distances.series_auto import Tried, choose_series
 from softecm.spaces.raw import refuse_columns
-from softecm.spaces.roles import left_out, without
+from softecm.spaces.roles import emptied, left_out, without
 from softecm.spaces.sparse import is_sparse
+from softecm.spaces.stretched import stretched, told
 from softecm.spaces.views import filled, present_rows
 
 logger = logging.getLogger("softecm")
@@ -144,9 +146,22 @@ def choose(X: Any) -> Choice:
     if is_sparse(X):
         return Choice("sqeuclidean", SPARSE)
     away = left_out(X)
+    _refuse_emptied(X, away)
     _warn_of_text(X, away)
     found = Look.of(without(X, away)).choice()
     return Choice(found.metric, found.reason, away)
+
+
+def _refuse_emptied(X: Any, away: Mapping[str, str]) -> None:
+    """Refuse rows whose only values are in columns that are left out."""
+    rows = emptied(X, away) if away else np.empty(0, dtype=np.int64)
+    if len(rows):
+        first = place("row", int(rows[0]))
+        listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(away.items())[:SHOWN])
+        raise ValueError(
+            f"X must have at least one value in every row; got none in {first}, for these columns are left out: {listed}. "
+            "Leave such rows out, or say metric='mixed', which takes every column."
+        )
 
 
 def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
@@ -168,6 +183,13 @@ def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
     )
 
 
+def _warn_of_far_values(X: Any, choice: Choice) -> None:
+    """Say which columns one far value stretches, where they are scaled by their spread."""
+    found = stretched(choice.kept(X)) if choice.metric == "mixed" else []
+    if found:
+        warnings.warn(told(found, lambda row: place("row", row)), ReadingWarning, stacklevel=2)
+
+
 def choose_views(X: Mapping[Any, Any]) -> Choice:
     """Of several views, the metric that suits each, all counting alike."""
     from softecm.distances.views import Combined
@@ -185,7 +207,9 @@ def choose_views(X: Mapping[Any, Any]) -> Choice:
 def choose_for(metric: Any, X: Any, n_clusters: int | None) -> Choice:
     """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
     if isinstance(metric, str) and metric == AUTO:
-        return choose(X).tell()
+        choice = choose(X).tell()
+        _warn_of_far_values(X, choice)
+        return choice
     return series_choice(X, n_clusters).tell() if is_series_auto(metric) else Choice(metric, ASKED)
 
 

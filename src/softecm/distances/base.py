@@ -107,6 +107,10 @@ class SemiMetric(ABC):
         """Roughly how many multiplications one distance to a prototype of this shape costs."""
         return float(math.prod(shape))
 
+    def step(self, space: Space) -> float:
+        """What differing in one attribute of a space adds where it adds all or nothing; 0 where all differ by degrees."""
+        return space.step
+
     def make_space(self) -> Space:
         """The space, not yet fitted, with whatever options of the metric concern it."""
         return self.space()

@@ -13,7 +13,8 @@ from softecm._checks import check_choice, check_count, check_number
 from softecm.distances._tables import LayoutTensors, TableMeans, TablePasses, column_sums, table_pairwise, table_terms
 from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.squared_euclidean import squared_differences
-from softecm.spaces.tables import EncodedTable, Table, TableOptions
+from softecm.spaces.encoded import EncodedTable
+from softecm.spaces.tables import Table, TableOptions
 
 KINDS = ("squared", "total-variation")
 

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from softecm.distances._tables import LayoutTensors, table_pairwise, table_terms
 from softecm.distances.base import SemiMetric
-from softecm.spaces.tables import EncodedTable, Table, TableOptions
+from softecm.spaces.encoded import EncodedTable
+from softecm.spaces.tables import Table, TableOptions
 
 
 @dataclass(frozen=True)

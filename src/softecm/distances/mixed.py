@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
-from softecm.distances._tables import TableMeans, TablePasses, table_pairwise, table_terms
-from softecm.distances.base import SemiMetric
-from softecm.distances.squared_euclidean import squared_differences
+from softecm.distances._tables import TableMeans, TablePasses, table_cells, table_pairwise, table_sums, table_terms
+from softecm.distances._weighed_tables import WeighedMeans, WeighedPasses, weighed_table
+from softecm.distances.agreement import relevance_by
+from softecm.distances.base import ClosedForm, CompiledPasses, Learner, SemiMetric, Sums
+from softecm.distances.blocks import check_distances
+from softecm.distances.squared_euclidean import SquaredEuclidean, squared_differences
+from softecm.distances.view_units import sampled_columns, without_constant
+from softecm.distances.weighed import AGREEMENT, EQUAL, Apart, Weighed, say_unheard
+from softecm.distances.weighing import ALL
+from softecm.spaces.base import Space
 from softecm.spaces.columns import Cell, Name
-from softecm.spaces.tables import ColumnChoice, EncodedTable, Table, TableOptions
+from softecm.spaces.encoded import EncodedTable
+from softecm.spaces.tables import ColumnChoice, Table, TableOptions
 
 SCALINGS = ("std", "range", "robust", "none")
+LEAST = 1e-9  # of all weight: a column keeps so much of it, so that no prototype is lost in it
+WEIGHTS = "Or give numbers, by column; 'agreement' lets a column count for what it has in common with the others."
 
 
 @dataclass(frozen=True)
-class Mixed(SemiMetric):
+class Mixed(Weighed):
     r"""Squared differences of scaled numbers plus mismatches of categories, over the cells that are there.
 
     .. math::
@@ -38,9 +52,14 @@ class Mixed(SemiMetric):
     ordinal_features : list or dict, optional
         Columns of ordered levels, measured by the difference of ranks; a dict gives each its levels, lowest first.
         Ordered categorical types are ordinal by themselves.
-    weights : dict of names, or one number a column, optional
+    weights : dict of names, one number a column, or the name of a rule, optional
         The weights :math:`\omega_l`, positive. By default 1 for numbers, ranks and dates, ``category_weight`` for
-        categories.
+        categories. A rule makes all columns count alike, whatever their kind (:math:`\omega_l` is one over half the mean
+        distance between two rows in the column), and then weighs them. "agreement": a column counts once it has something
+        in common with any other (bias-corrected distance correlation). "learned" (or "product"), "sum", "entropy": found
+        with the clusters, for SoftECM, as for :class:`Combined`. Either way columns of noise count for little;
+        ``feature_weights_`` says how much. Learned weights favour columns that are easiest to fit, right or wrong: a tenth
+        of each column's spread is added to its dispersion, so that one with few categories does not take all.
     scaling : {"std", "range", "robust", "none"}, default="std"
         The unit :math:`s_l` of a number: standard deviation, range, interquartile range (divided by 1.349, its value for
         a standard normal variable), or 1: columns count as they are, dates and durations in days.
@@ -49,6 +68,10 @@ class Mixed(SemiMetric):
         column of standard deviation 1 is 2, the largest in a column of range 1 is 1.
     max_levels : int, default=10000
         More categories than this in a column are refused: such a column is likely an identifier.
+    weights_of : {"all", "cluster", "set"}, default="all"
+        Whether learned weights are the same for all clusters, each cluster's own, or each set's own.
+    exponent, temperature : float, default=2.0 and 0.1
+        Of the rules "sum" and "entropy": smaller, fewer columns count.
 
     Examples
     --------
@@ -63,18 +86,31 @@ class Mixed(SemiMetric):
 
     categorical_features: ColumnChoice = None
     ordinal_features: ColumnChoice | Mapping[Name, Sequence[Cell] | None] = None
-    weights: Sequence[float] | Mapping[Name, float] | None = None
+    weights: str | Sequence[float] | Mapping[Name, float] | None = None
     scaling: str = "std"
     category_weight: float | None = None
     max_levels: int = 10_000
+    weights_of: str = ALL
+    exponent: float = 2.0
+    temperature: float = 0.1
+    shares: tuple[float, ...] = field(default=(), repr=False)  # these are known where weights follow a rule
+    spreads: tuple[float, ...] = field(default=(), repr=False)
+    common: tuple[float, ...] = field(default=(), repr=False)
+    shapes: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+    columns: tuple[str, ...] = field(default=(), repr=False)  # the user's, in their order
+    order: tuple[int, ...] = field(default=(), repr=False)  # their places among numbers, then categories
+    by_set: Tensor | None = field(default=None, repr=False)
     name = "mixed"
     space = Table
+    part = "column"
+    regular = 0.1
 
     def __post_init__(self) -> None:
         check_choice("scaling", self.scaling, SCALINGS, "'robust' suits columns with a few far values.")
         check_count("max_levels", self.max_levels, hint="10000 is usual.")
         if self.category_weight is not None:
             check_number("category_weight", self.category_weight, above=0, hint="None takes 2, or 1 with ranges.")
+        self.check_rule(WEIGHTS)
 
     def make_space(self) -> Table:
         """The table with this metric's options."""
@@ -83,7 +119,7 @@ class Mixed(SemiMetric):
             TableOptions(
                 self.categorical_features,
                 self.ordinal_features,
-                self.weights,
+                None if isinstance(self.weights, str) else self.weights,
                 self.scaling,
                 float(weight),
                 self.max_levels,
@@ -91,23 +127,145 @@ class Mixed(SemiMetric):
         )
 
     @property
-    def closed_form(self) -> TableMeans:
-        """Barycentres are means and frequencies."""
-        return TableMeans()
+    def names(self) -> list[str]:
+        """The columns, numbers first."""
+        return [self.columns[self.order.index(place)] for place in range(len(self.order))]
 
     @property
-    def compiled(self) -> TablePasses:
+    def parts(self) -> tuple[SemiMetric, ...]:
+        """Coordinates of prototypes are compared by their squared differences."""
+        return (SquaredEuclidean(),) * len(self.shares)
+
+    @property
+    def units(self) -> list[float]:
+        """Each column's part of the spread of all."""
+        total = math.fsum(self.spreads)
+        return [size / total if size > 0 else 1.0 / len(self.spreads) for size in self.spreads]
+
+    @property
+    def feature_weights(self) -> dict[str, float | NDArray[np.float64]] | None:
+        """The weight of each column under a rule; they add up to 1. Where each set has its own, one a set."""
+        if not self.shares:
+            return None
+        found = self.part_weights
+        return {name: found[name] for name in self.columns}
+
+    @property
+    def learner(self) -> ColumnLearner | None:
+        """Weights by a rule."""
+        return ColumnLearner(self) if isinstance(self.weights, str) and self.weights != EQUAL else None
+
+    @property
+    def closed_form(self) -> ClosedForm | None:
+        """Barycentres are means and frequencies."""
+        if self.by_set is not None:
+            return None
+        return WeighedMeans(self) if self.shares else TableMeans()
+
+    @property
+    def compiled(self) -> CompiledPasses | None:
         """Rounds and masses, on the CPU."""
-        return TablePasses()
+        if self.by_set is not None:
+            return None
+        return WeighedPasses(self) if self.shares else TablePasses()
+
+    def roots(self, like: Tensor) -> Tensor:
+        """The root of each coordinate's factor (width,); 1 without a rule."""
+        if not self.shares:
+            return like.new_ones(like.shape[-1])
+        pairs = zip(self.factors, self.shapes, strict=True)
+        return like.new_tensor([math.sqrt(factor) for factor, shape in pairs for _ in range(shape[0])])
 
     def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
         """Squared differences and mismatches, gaps left out."""
-        return squared_differences(x, v) if isinstance(x, Tensor) else table_pairwise(x, v)
+        if self.by_set is not None:
+            return self.terms(x, v).sum(-1)
+        if isinstance(x, Tensor):
+            by = self.roots(v)
+            return squared_differences(x * by, v * by)
+        if not self.shares:
+            return table_pairwise(x, v)
+        return table_pairwise(weighed_table(x, self.factors, self.shares), v * self.roots(v))
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Squared lengths of the differences of matching rows."""
-        return (a - b).square().sum(-1)
+        return ((a - b) * self.roots(a)).square().sum(-1)
 
     def terms(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
         """What each column adds."""
-        return (x[:, None] - v).square() if isinstance(x, Tensor) else table_terms(x, v)
+        if isinstance(x, Tensor):
+            squares = (x[:, None] - v).square()
+            if self.by_set is None:
+                return squares * self.roots(v).square()
+            factors = self.by_set[: len(v)].to(v) / v.new_tensor(self.units)
+            return squares * factors.repeat_interleave(torch.tensor([size for (size,) in self.shapes]), 1)
+        if not self.shares:
+            return table_terms(x, v)
+        found = super().terms(x, v)
+        assert found is not None
+        return found[..., list(self.order)]
+
+    def each(self, x: EncodedTable, v: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Column by column, numbers first."""
+        cells, there = table_cells(x, v), x.there
+        return cells / cells.new_tensor(self.units), None if there is None else there.to(cells)
+
+    def apart(self, x: EncodedTable, v: Tensor, first: int) -> Apart:
+        """Column by column, numbers first."""
+        each, there = self.each(x, v)
+        check_distances(self, each.sum(-1), len(x), len(v), first)
+        by_unit = v.new_tensor(
+            [1.0 / unit for unit, shape in zip(self.units, self.shapes, strict=True) for _ in range(shape[0])]
+        )
+
+        def sums(weights: Tensor) -> Sums:
+            found = table_sums(replace(x, scale=None), weights)
+            return Sums(found.curvature * by_unit, found.moment * by_unit)
+
+        return Apart(each, there, sums)
+
+    def step(self, space: Space) -> float:
+        """The largest weight of a category."""
+        if not self.shares or not isinstance(space, Table):
+            return space.step
+        p, weights = len(space.layout.number_weights), space.layout.category_weights
+        return max((weight * factor for weight, factor in zip(weights, self.factors[p:], strict=True)), default=0.0)
+
+    def doubts(self, x: EncodedTable, clusters: Tensor) -> Sequence[str]:
+        """Under a rule."""
+        return super().doubts(x, clusters) if self.shares else ()
+
+    def reweighed(self, shares: Tensor, of: str, n_clusters: int) -> Mixed:
+        """With the weights that a run found; a column without any keeps next to nothing."""
+        found = super().reweighed(shares, of, n_clusters)
+        return replace(found, shares=floored(found.shares))
+
+
+@dataclass(frozen=True)
+class ColumnLearner(Learner):
+    """Weights of columns by a rule, or what is needed to find them with the clusters."""
+
+    metric: Mixed
+
+    def fitted(self, x: EncodedTable, weights: Tensor | None) -> Mixed:
+        """What each column's distances are divided by, and what each has in common with the others."""
+        metric, layout = self.metric, x.layout
+        if metric.shares:
+            return metric
+        shapes = ((1,),) * len(layout.number_weights) + tuple((size,) for size in layout.levels)
+        sample = sampled_columns(x, weights)
+        found = replace(metric, shapes=shapes, columns=layout.names, order=layout.order, spreads=tuple(sample.spreads))
+        common, n = sample.common, len(shapes)
+        shares = [1.0 / n] * n
+        if metric.weights == AGREEMENT:
+            shares = relevance_by(common, float(sample.counts.sum())).tolist()
+            say_unheard(found.names, shares, common, metric.part)
+        shares = without_constant(found.names, sample.spreads, shares, metric.part)
+        return replace(found, shares=floored(shares), common=tuple(common.max(1).tolist()))
+
+
+def floored(shares: Sequence[float]) -> tuple[float, ...]:
+    """Shares of which none is 0."""
+    raised = [max(share, LEAST) for share in shares]
+    total = math.fsum(raised)
+    return tuple(share / total for share in raised)

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from softecm._text import meant
 from softecm.distances.auto import AUTO, SERIES_AUTO, choose
 from softecm.distances.base import SemiMetric
 
@@ -60,8 +61,11 @@ def resolve_metric(metric: Any, X: Any) -> SemiMetric:
                 f"metric='{SERIES_AUTO}' is found by an estimator's fit: name one of those it tries here, such as 'softdtw' "
                 "or 'softmsm'."
             )
-        names = ", ".join(repr(n) for n in (AUTO, SERIES_AUTO, *SEMI_METRICS))
-        raise ValueError(f"metric must be one of {names}, a SemiMetric or a torch function; got {metric!r}.")
+        known = (AUTO, SERIES_AUTO, *SEMI_METRICS)
+        raise ValueError(
+            f"metric must be one of {', '.join(map(repr, known))}, a SemiMetric or a torch function; got {metric!r}."
+            f"{meant(metric, known)}"
+        )
     if isinstance(metric, type) and issubclass(metric, SemiMetric):
         raise ValueError(f"metric must be an instance; got the class {metric.__name__}. Write {metric.__name__}().")
     if callable(metric):

@@ -16,10 +16,12 @@ from softecm._warnings import ViewWarning
 from softecm.distances.agreement import agreement
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
+from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.sampling import systematic
 from softecm.spaces.views import EncodedViews
 
 FEWEST, MOST = 64, 512  # objects whose distances to each other are measured
+CELLS = 8e6  # distances between objects in all columns of a table that are held at once
 BUDGET = 2e9  # multiplications that this may cost a view
 ABSURD = 100.0  # times the median object's mean distance to the others: an object beyond does not say what is usual
 WEIGHTS = "Give numbers of at least 0, not all of them 0; 'equal' lets every view count alike."
@@ -34,6 +36,7 @@ class Sample(NamedTuple):
     present: NDArray[np.bool_]  # (m, views)
     counts: Floats  # (m,)
     variances: list[float]  # of the objects' places as prototypes, all coordinates together
+    power: float = 1.0  # of the distances, by which it is said what views have in common
 
     @property
     def bends(self) -> list[float]:
@@ -50,7 +53,7 @@ class Sample(NamedTuple):
     @property
     def common(self) -> Floats:
         """What each two views have in common."""
-        return agreement(self.distances, self.present, self.counts)
+        return agreement([table**self.power for table in self.distances], self.present, self.counts)
 
 
 def relative(weights: object, views: Sequence[str]) -> list[float]:
@@ -76,15 +79,17 @@ def relative(weights: object, views: Sequence[str]) -> list[float]:
     return [number / total for number in numbers]
 
 
-def without_constant(views: Sequence[str], spreads: Sequence[float], shares: Sequence[float]) -> list[float]:
-    """The weights without views in which nothing differs, which is said."""
-    useless = [name for name, size in zip(views, spreads, strict=True) if not size > 0]
+def without_constant(
+    names: Sequence[str], spreads: Sequence[float], shares: Sequence[float], part: str = "view"
+) -> list[float]:
+    """The weights without views, or columns, in which nothing differs, which is said."""
+    useless = [name for name, size in zip(names, spreads, strict=True) if not size > 0]
     left = [share if size > 0 else 0.0 for share, size in zip(shares, spreads, strict=True)]
     total = math.fsum(left)
     if not useless or not total > 0:  # nothing differs in any view that counts: all is the same
         return list(shares)
     warnings.warn(
-        f"every object is the same in {', '.join(map(repr, useless))}: such a view can't group them and gets no weight. "
+        f"every object is the same in {', '.join(map(repr, useless))}: such a {part} can't group them and gets no weight. "
         "Leave it out.",
         ViewWarning,
         stacklevel=2,
@@ -98,8 +103,8 @@ def sampled(metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | No
     dearest = max(part.cost_of_distance(space.shape) for part, space in zip(metrics, x.space.spaces, strict=True))
     size = int(np.clip(math.sqrt(BUDGET / dearest), FEWEST, MOST))
     if len(x) > size:
-        rows, counts = systematic(x.space.keys(x), counts, size)
-        x = x[torch.as_tensor(rows)]
+        rows, counts = _few(x.space.keys(x), counts, size)
+        x = x[rows]
     tables, variances = [], []
     for part, space, own in zip(metrics, x.space.spaces, x.parts, strict=True):
         places = space.starts(own, torch.arange(len(x)))
@@ -107,6 +112,29 @@ def sampled(metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | No
         variances.append(float((places - places.mean(0)).double().square().flatten(1).sum(1).mean()))
     present = np.ones((len(x), len(metrics)), dtype=bool) if x.present is None else x.present.numpy()
     return Sample(tables, present, counts, variances)
+
+
+def sampled_columns(x: EncodedTable, weights: Tensor | None) -> Sample:
+    """Distances between some of the objects in each column of a table, numbers first."""
+    counts = np.ones(len(x)) if weights is None else weights.double().numpy()
+    columns = len(x.layout.number_weights) + len(x.layout.levels)
+    size = int(np.clip(math.sqrt(CELLS / max(columns, 1)), FEWEST, MOST))
+    if len(x) > size:
+        rows, counts = _few(x.keys(), counts, size)
+        x = x[rows]
+    numbers = x.numbers.double().numpy()
+    tables: list[Floats] = [(own[:, None] - own) ** 2 for own in numbers.T]
+    for codes, weight in zip(x.codes.numpy().T, x.layout.category_weights, strict=True):
+        tables.append(weight * (codes[:, None] != codes))
+    there = x.there
+    present = np.ones((len(x), columns), dtype=bool) if there is None else there.numpy()
+    return Sample(tables, present, counts, [1.0] * columns, 0.5)
+
+
+def _few(keys: NDArray[np.uint64], counts: Floats, size: int) -> tuple[Tensor, Floats]:
+    """So many objects that stand for all, counting for no more than they are: chance is that of few."""
+    rows, found = systematic(keys, counts, size)
+    return torch.as_tensor(rows), found * (size / found.sum())
 
 
 def spread(distances: Floats, counts: Floats) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._checks import check_choice, check_number
-from softecm._warnings import ViewWarning
+from softecm._checks import check_choice
 from softecm.distances.agreement import weights_by
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums
+from softecm.distances.blocks import check_distances
 from softecm.distances.capabilities import (
     barycenters_of,
     fitted_metric,
@@ -31,23 +30,17 @@ from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.optional import RoundCost, RunCost
 from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
 from softecm.distances.view_units import WEIGHTS, relative, sampled, without_constant
-from softecm.distances.weighing import ALL, CLUSTER, ENTROPY, PRODUCT, SET, SUM, Weighing
+from softecm.distances.weighed import AGREEMENT, EQUAL, Apart, Weighed, middle_of, say_unheard
+from softecm.distances.weighing import ALL, Weighing
+from softecm.spaces.base import Space
 from softecm.spaces.views import EncodedViews, Views, joined, split_views
 
 SCALINGS = ("spread", "none")
-EQUAL, AGREEMENT = "equal", "agreement"
-LEARNED = {"learned": PRODUCT, SUM: SUM, PRODUCT: PRODUCT, ENTROPY: ENTROPY}
-RULES = (EQUAL, AGREEMENT, *LEARNED)
-TAKEN_OVER = 0.9  # of all weight: a view with more has taken over
-LITTLE = 0.15  # of the most that two views share
-FOLLOWED = 0.5  # part of a view's spread that lies between groups, from which these are the view's
-NEXT_TO_NOTHING = 0.1  # of an equal share: a view that counts for less hardly counts
-
 ViewWeights = str | Mapping[str, float] | Sequence[float]
 
 
 @dataclass(frozen=True)
-class Combined(SemiMetric):
+class Combined(Weighed):
     r"""Several distances at once: a table, series and an embedding of the same objects, each with its own semi-metric.
 
     .. math:: d(x, v) = \sum_l \omega_l \frac{G}{T_l}\, d_l(x^{(l)}, v^{(l)}), \qquad \sum_l \omega_l = 1
@@ -122,13 +115,14 @@ class Combined(SemiMetric):
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", checked_metrics(self.metrics))
         check_choice("scaling", self.scaling, SCALINGS, "'spread' makes views of different units count alike.")
-        check_choice("weights_of", self.weights_of, (ALL, CLUSTER, SET), "'all' finds one weight a view.")
-        check_number("exponent", self.exponent, above=1, hint="2 is usual: nearer to 1, one view takes all.")
-        check_number("temperature", self.temperature, above=0, hint="0.1 is usual: smaller, one view takes all.")
-        if isinstance(self.weights, str):
-            check_choice("weights", self.weights, RULES, WEIGHTS)
-        else:
+        self.check_rule(WEIGHTS)
+        if not isinstance(self.weights, str):
             relative(self.weights, list(self.metrics))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The views."""
+        return tuple(self.metrics)
 
     @property
     def parts(self) -> tuple[SemiMetric, ...]:
@@ -158,37 +152,18 @@ class Combined(SemiMetric):
     @property
     def units(self) -> list[float]:
         """What each view's distances are divided by."""
-        known = [math.log(size) for size in self.spreads if size > 0]
-        middle = math.exp(math.fsum(known) / len(known)) if known else 1.0
+        middle = middle_of(self.spreads)
         return [size / middle if self.scaling == "spread" and size > 0 else 1.0 for size in self.spreads]
 
     @property
     def weighing(self) -> Weighing | None:
         """How the weights are found with the clusters; None where they are known before."""
-        if not isinstance(self.weights, str) or self.weights not in LEARNED or self.alone is not None:
-            return None
-        return Weighing(LEARNED[self.weights], self.weights_of, float(self.exponent), float(self.temperature))
-
-    @property
-    def factors(self) -> list[float]:
-        """What each view's distances are multiplied by."""
-        if not self.shares:
-            raise ValueError("metric Combined needs data before use: fit an estimator with it.")
-        return [share / unit for share, unit in zip(self.shares, self.units, strict=True)]
-
-    def factor(self, view: int, d: Tensor) -> float | Tensor:
-        """What distances (n, k) of a view to the prototypes of the first k sets are multiplied by."""
-        if self.by_set is None:
-            return self.factors[view]
-        return self.by_set[: d.shape[1], view].to(d) / self.units[view]
+        return super().weighing if self.alone is None else None
 
     @property
     def view_weights(self) -> dict[str, float | NDArray[np.float64]]:
         """The weight of each view, after scaling; they add up to 1. Where each set has its own, one a set."""
-        if self.by_set is None:
-            return dict(zip(self.metrics, self.shares, strict=True))
-        parts = self.by_set / self.by_set.sum(1, keepdim=True)
-        return {name: parts[:, j].double().numpy() for j, name in enumerate(self.metrics)}
+        return self.part_weights
 
     def make_space(self) -> Views:
         """The views' spaces, by name."""
@@ -218,6 +193,12 @@ class Combined(SemiMetric):
         shapes = self.shapes or (shape,) * len(self.parts)
         return sum(part.cost_of_distance(own) for part, own in zip(self.parts, shapes, strict=True))
 
+    def step(self, space: Space) -> float:
+        """The largest of the views'."""
+        assert isinstance(space, Views)
+        steps = [part.step(own) for part, own in zip(self.parts, space.spaces, strict=True)]
+        return max(steps if self.alone is not None else [s * f for s, f in zip(steps, self.factors, strict=True)])
+
     def views_of(self, x: EncodedViews | Tensor) -> tuple[Sequence[Any], Tensor | None]:
         """Objects or prototypes view by view, and which of them have each view."""
         return (split_views(x, self.shapes), None) if isinstance(x, Tensor) else (x.parts, x.present)
@@ -235,18 +216,47 @@ class Combined(SemiMetric):
     def summed(self, each: Sequence[Tensor], present: Tensor | None) -> Tensor:
         """Distances (n, k) of all views as one; of those an object has."""
         counts = self.counts(present, each[0])
-        parts = [d * self.factor(j, d) for j, d in enumerate(each)]
+        parts = [d * self._factor(j, d) for j, d in enumerate(each)]
         if counts is not None:
             parts = [part * counts[:, j : j + 1] for j, part in enumerate(parts)]
         return functools.reduce(torch.add, parts)
 
-    def counts(self, present: Tensor | None, like: Tensor) -> Tensor | None:
-        """By what each object's views are multiplied (n, views): 0, or one over the weight of those it has."""
-        if present is None:
-            return None
-        shares = torch.tensor(self.shares, dtype=like.dtype, device=like.device)
-        there = present.to(like.dtype)
-        return there / (there @ shares).clamp_min(torch.finfo(like.dtype).tiny)[:, None]
+    def _factor(self, view: int, d: Tensor) -> float | Tensor:
+        """What distances (n, k) of a view to the prototypes of the first k sets are multiplied by."""
+        if self.by_set is None:
+            return self.factors[view]
+        return self.by_set[: d.shape[1], view].to(d) / self.units[view]
+
+    def each(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor | None]:
+        """View by view."""
+        parts, present = self.views_of(x)
+        pairs = zip(self.parts, parts, split_views(v, self.shapes), strict=True)
+        return self._in_units([part.pairwise(own, at) for part, own, at in pairs], present)
+
+    def _in_units(self, tables: Sequence[Tensor], present: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        each = torch.stack(list(tables), -1) / tables[0].new_tensor(self.units)
+        there = None if present is None else present.to(each)
+        return (each, None) if there is None else (each * there[:, None], there)
+
+    def apart(self, x: EncodedViews, v: Tensor, first: int) -> Apart:
+        """View by view."""
+        places = split_views(v, self.shapes)
+        views = zip(self.parts, x.parts, places, self.bends, strict=True)
+        found = [measured(part, own, at, bend) for part, own, at, bend in views]
+        for distances, _ in found:
+            check_distances(self, distances, len(x), len(v), first)
+        each, there = self._in_units([d.clamp_min(0.0) for d, _ in found], x.present)
+
+        def sums(weights: Tensor) -> Sums:
+            joint = []
+            for view, (part, at, (_, later)) in enumerate(zip(self.parts, places, found, strict=True)):
+                counts = 1.0 if there is None else there[:, view, None]
+                own = later(weights * (counts / self.units[view]))
+                moment = own.moment if part.is_quadratic else slope_of(part, own, at)
+                joint.append((own.curvature.expand_as(at), moment))
+            return Sums(joined([curvature for curvature, _ in joint]), joined([moment for _, moment in joint]))
+
+        return Apart(each, there, sums)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Weighted sums of the views' distances between matching rows."""
@@ -259,44 +269,11 @@ class Combined(SemiMetric):
         """What each view adds; of one view alone, what each of its attributes adds."""
         if self.alone is not None:
             return self.alone.terms(x, v)
-        parts, present = self.views_of(x)
-        pairs = zip(self.parts, parts, split_views(v, self.shapes), strict=True)
-        tables = [part.pairwise(own, at) for part, own, at in pairs]
-        each = torch.stack([d * self.factor(view, d) for view, d in enumerate(tables)], -1)
-        counts = self.counts(present, each)
-        return each if counts is None else each * counts[:, None]
+        return super().terms(x, v)
 
     def doubts(self, x: Any, clusters: Tensor) -> Sequence[str]:
-        """Groups that follow a view which has nothing in common with the others."""
-        if self.alone is not None:
-            return ()
-        parts, present = self.views_of(x)
-        each = [
-            part.pairwise(own, at)
-            for part, own, at in zip(self.parts, parts, split_views(clusters, self.shapes), strict=True)
-        ]
-        nearest = self.summed(each, present).argmin(1, keepdim=True)
-        said = []
-        if self.weighing is not None and max(self.shares) > TAKEN_OVER:
-            first, share = max(zip(self.metrics, self.shares, strict=True), key=lambda pair: pair[1])
-            said.append(
-                f"{first!r} has taken over, with {share:.0%} of the weight: it is the easiest to fit, which does not mean "
-                "that it is right. Leave it out, or use weights='equal' or 'agreement'."
-            )
-        for j, (name, table) in enumerate(zip(self.metrics, each, strict=True)):
-            own = table.gather(1, nearest)[:, 0]
-            inside = float((own if present is None else own[present[:, j]]).mean())
-            stranger = self.common[j] <= LITTLE * max(self.common)
-            if self.shares[j] > 0 and stranger and inside < (1.0 - FOLLOWED) * self.spreads[j]:
-                said.append(
-                    f"the groups follow {name!r}, which has little in common with the other views: one with few different "
-                    "values is easily followed. Leave it out, give it a smaller weight, or try weights='agreement'."
-                )
-        return said
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, ViewWarning, stacklevel=2)
+        """Of several views."""
+        return super().doubts(x, clusters) if self.alone is None else ()
 
 
 def checked_metrics(given: object) -> dict[str, SemiMetric]:
@@ -313,6 +290,11 @@ def checked_metrics(given: object) -> dict[str, SemiMetric]:
             raise ValueError(
                 f"view {name!r} must have a registered name or a SemiMetric that is not Combined; got {part!r}. A torch "
                 "function becomes one with softecm.distances.FunctionMetric."
+            )
+        if metric.weighing is not None:
+            raise ValueError(
+                f"view {name!r} must have weights that are known before; got {metric.weighing.rule!r} for its columns, "
+                "which are found with the clusters. Use 'agreement' or numbers there."
             )
         if metric.discrete:
             raise ValueError(
@@ -531,7 +513,8 @@ class ViewLearner(Learner):
         sample = sampled(parts, x, weights)
         common, spreads = sample.common, sample.spreads
         if metric.weights == AGREEMENT:
-            shares = self._agreed(common)
+            shares = weights_by(common).tolist()
+            say_unheard(names, shares, common, metric.part)
         else:
             shares = (
                 [1.0 / len(parts)] * len(parts) if isinstance(metric.weights, str) else relative(metric.weights, names)
@@ -540,23 +523,6 @@ class ViewLearner(Learner):
         most = tuple(common.max(1).tolist())
         found = replace(found, spreads=tuple(spreads), bends=tuple(sample.bends), common=most)
         return replace(found, shares=tuple(shares))
-
-    def _agreed(self, common: NDArray[np.float64]) -> list[float]:
-        """Weights by what views have in common; which of them hardly count is said."""
-        shares: list[float] = weights_by(common).tolist()
-        unheard = [
-            name
-            for name, share in zip(self.metric.metrics, shares, strict=True)
-            if share < NEXT_TO_NOTHING / len(shares)
-        ]
-        if not common.any():
-            _warn("the views have nothing in common: nothing says which of them is right, so all count alike.")
-        elif unheard:
-            _warn(
-                f"views that have next to nothing in common with the others hardly count: {', '.join(map(repr, unheard))}; "
-                "view_weights_ says how much. Give weights as numbers if they should."
-            )
-        return shares
 
     def _part(self, j: int, x: EncodedViews, weights: Tensor | None) -> SemiMetric:
         part, own, rows = self.metric.parts[j], x.parts[j], x.having(j)

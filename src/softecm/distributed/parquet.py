@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import meant
 from softecm.distributed.sources import Data, Source
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class ParquetBlocks(Source):
             if absent:
                 raise ValueError(
                     f"{self.path} has no column {absent[0]!r}: its columns are {self.schema.names[:12]!r}."
+                    f"{meant(absent[0], self.schema.names)}"
                 )
             groups = [_group(file.metadata.row_group(g), self.columns) for g in range(file.metadata.num_row_groups)]
         self.transform = transform

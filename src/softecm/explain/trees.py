@@ -223,14 +223,14 @@ class ExplanationTree(BaseEstimator):
     def summary(self) -> str:
         """How well the rules say what the partition says."""
         check_is_fitted(self)
-        lam = float(self.lam)
-        own = {at: f"{value:.2f}" for at, value in self.representativeness_.items()}
-        ends = f"bold {own[-math.inf]}, exact {own[0.0]}, cautious {own[math.inf]}"
-        honest = f", {self.honest_[lam]:.2f} for objects it has not seen" if self.honest_ else ""
-        n, m = len(self.leaves_), len(self.mistakes_)
+        lam, n, m = float(self.lam), len(self.leaves_), len(self.mistakes_)
+        rules, they = ("1 rule", "It agrees") if n == 1 else (f"{n} rules", "They agree")
+        new = f", to {self.honest_[lam]:.2f} for objects not seen before" if self.honest_ else ""
+        wrong = f"{m or 'no'} object{'' if m == 1 else 's'} wrong"
+        own, most = self.representativeness_[lam], self.ceiling_[lam]
         return (
-            f"{n} rule{'s' if n > 1 else ''}; R {own[lam]} of at most {self.ceiling_[lam]:.2f}{honest} ({ends}); "
-            f"nothing right said of {m} object{'' if m == 1 else 's'}."
+            f"{rules}. {they} with the groups to {own:.2f}, where at most {most:.2f} is possible{new}; "
+            f"{'it gets' if n == 1 else 'they get'} {wrong}."
         )
 
     def to_dict(self) -> dict[str, Any]:

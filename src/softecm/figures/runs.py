@@ -107,6 +107,32 @@ def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Axes | None
     return legend(ax) if len(runs) > 1 else ax  # type: ignore[arg-type]
 
 
+def shepard(asked: ArrayLike, found: ArrayLike, *, ax: Axes | None = None) -> Axes:
+    """The Shepard diagram: for every pair of objects the conflict asked for and the conflict found, equal on the line.
+
+    Parameters
+    ----------
+    asked, found : array-likes of as many numbers
+        ``shepard(*model.shepard(D))`` draws that of an :class:`softecm.EVCLUS`.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> shepard([0.1, 0.9], [0.0, 1.0]).get_ylabel()
+    'conflict found'
+    """
+    ax = axes(ax)
+    ax.plot([0, 1], [0, 1], color="0.6", lw=1.0)
+    ax.scatter(np.asarray(asked), np.asarray(found), s=6, color=CLUSTER_COLORS[0], alpha=0.5, linewidths=0)
+    ax.set(xlabel="conflict asked for", ylabel="conflict found", aspect="equal")
+    return ax
+
+
 def grid_heatmap(
     values: ArrayLike,
     across: Sequence[object],

@@ -15,6 +15,12 @@ class ReadError(Mendable, ValueError):
     """A file that can't be read as it is; the text says what is wrong with it and what to do."""
 
 
+class NotThere(ReadError, FileNotFoundError):
+    """A file that does not exist."""
+
+    __str__ = Exception.__str__  # the sentence, not the system's number for it
+
+
 class WriteError(Mendable, ValueError):
     """A place that can't be written, or that holds something already."""
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from softecm.belief.focal import MOST_SETS
-from softecm.distances import Combined, Hamming, Mahalanobis, SemiMetric, SoftDTW, StateSequences
+from softecm.distances import Combined, Hamming, Mahalanobis, Mixed, SemiMetric, SoftDTW, StateSequences
 from softecm.distances.elastic import SoftElastic
 from softecm.distances.medoid_mixture import MedoidMixture
 from softecm.distances.set_quadratic import SetQuadratic
@@ -159,6 +159,17 @@ ELASTIC = {"band": BAND, "derivative": flag, "znormalise": flag, "length": STEPS
 SUBSTITUTION = either(text("constant", "transitions"), listed(listed(plain)))
 SOFT_ELASTIC = ELASTIC | {"gamma": either(text("auto"), number(NOT_NEGATIVE)), "divergence": flag}
 
+WEIGHED: dict[str, Check] = {
+    "shares": listed(number(UNIT)),
+    "spreads": listed(number(NOT_NEGATIVE)),
+    "common": listed(number(UNIT)),
+    "shapes": listed(listed(count())),
+    "weights_of": text("all", "cluster", "set"),
+    "exponent": number(Range(above=1)),
+    "temperature": number(POSITIVE),
+    "by_set": maybe(array("sets parts", allowed=NOT_NEGATIVE)),
+}
+
 #: The fields of the library's own values; those that others are measured by come first.
 FIELDS: dict[str, dict[str, Check]] = {
     "FocalSets": {
@@ -238,7 +249,10 @@ FIELDS: dict[str, dict[str, Check]] = {
         "scaling": text("std", "range", "robust", "none"),
         "category_weight": maybe(number(POSITIVE)),
         "max_levels": count(),
-    },
+        "columns": listed(text()),
+        "order": listed(count(least=0)),
+    }
+    | WEIGHED,
     "SeriesEuclidean": {"layout": text(*LAYOUTS)},
     "SoftDTW": {
         "gamma": either(text("auto"), number(POSITIVE)),
@@ -260,21 +274,16 @@ FIELDS: dict[str, dict[str, Check]] = {
     "Combined": {
         "metrics": mapped(by_itself(metric)),
         "scaling": text("spread", "none"),
-        "shares": listed(number(UNIT)),
-        "spreads": listed(number(NOT_NEGATIVE)),
         "bends": listed(number(POSITIVE)),
-        "common": listed(number(UNIT)),
-        "shapes": listed(listed(count())),
-        "weights_of": text("all", "cluster", "set"),
-        "exponent": number(Range(above=1)),
-        "temperature": number(POSITIVE),
-        "by_set": maybe(array("sets views", allowed=NOT_NEGATIVE)),
-    },
+    }
+    | WEIGHED,
     "SetQuadratic": {
         "scales": array("f", allowed=POSITIVE),
         "offsets": array("f p", allowed=SQUARABLE),
         "matrices": maybe(array("f p p", allowed=SQUARABLE)),
     },
+    "Anchored": {"anchors": array("f p", allowed=SQUARABLE), "weight": number(NOT_NEGATIVE)},
+    "WeightedSquares": {"weights": array("p", allowed=NOT_NEGATIVE)},
     "AffineDistance": {"squared": flag, "shift": number(NOT_NEGATIVE), "floor": number(NOT_NEGATIVE)},
     "MedoidMixture": {"base": metric, "focal": own("FocalSets"), "gamma": number(NOT_NEGATIVE)},
     "Past": {
@@ -350,6 +359,7 @@ STATE: dict[str, Check] = {
 
 #: Without these nothing can be predicted.
 NEEDED = {
+    "CEVCLUS": ("n_features_in_", "focal_sets_", "partition_", "d0_"),
     "EVCLUS": ("n_features_in_", "focal_sets_", "partition_", "d0_"),
     "NNEVCLUS": ("n_features_in_", "focal_sets_", "network_", "_beta", "_input", "_detector"),
     "MECMdd": (
@@ -476,7 +486,7 @@ def _check_model(model: PrototypeModel) -> None:
     if isinstance(metric, Combined) and isinstance(space, Views):
         _check_views(model, metric, space)
     if isinstance(space, Table) and isinstance(expected, Table):
-        _check_table(metric, space, expected)
+        _check_table(model, metric, space, expected)
     if isinstance(space, States):
         _check_states(metric, space)
     if isinstance(space, Dissimilarities):
@@ -518,7 +528,22 @@ def _check_views(model: PrototypeModel, metric: Combined, space: Views) -> None:
         _check_model(replace(model, metric=part, space=own, prototypes=at))
 
 
-def _check_table(metric: SemiMetric, space: Table, expected: Table) -> None:
+def _check_columns(model: PrototypeModel, metric: Mixed, space: Table) -> None:
+    """Weights of columns fit the columns."""
+    shapes = [1] * len(space.numbers) + [len(c.levels) for c in space.categories]
+    if metric.columns != tuple(space.attributes) or metric.order != space.layout.order:
+        raise Misfit("the metric and model_.space have different columns")
+    if [*metric.shapes] != [(size,) for size in shapes] or len(
+        {*map(len, (shapes, metric.shares, metric.spreads))}
+    ) > 1:
+        raise Misfit("the metric and model_.space have different columns")
+    if len(metric.common) != len(shapes) or not min(metric.shares) > 0:
+        raise Misfit("the metric should have a weight above 0 for every column")
+    if metric.by_set is not None and metric.by_set.shape != (len(model.focal), len(shapes)):
+        raise Misfit("the metric should have a weight for every column and set")
+
+
+def _check_table(model: PrototypeModel, metric: SemiMetric, space: Table, expected: Table) -> None:
     if len({c.name for c in space.columns}) < len(space.columns):
         raise Misfit("model_.space.columns holds a name twice")
     for c in space.categories:
@@ -528,6 +553,8 @@ def _check_table(metric: SemiMetric, space: Table, expected: Table) -> None:
         raise Misfit("model_.space.columns holds an ordinal column without levels")
     if expected.options.simplex != space.options.simplex:
         raise Misfit(f"the metric {type(metric).__name__} reads categories in another way than model_.space")
+    if isinstance(metric, Mixed) and metric.shares:
+        _check_columns(model, metric, space)
     if isinstance(metric, Hamming) and metric.levels != space.layout.levels:
         raise Misfit("the metric and model_.space have different levels")
 

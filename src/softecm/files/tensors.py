@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from softecm._version import __version__
 from softecm.files.atomic import write_bytes
-from softecm.files.errors import ReadError, shown
+from softecm.files.errors import NotThere, ReadError, shown
 
 Tensors = Mapping[str, NDArray[np.generic]]  # of any type that safetensors knows
 WRITERS = {"model": "an estimator's save()", "checkpoint": "a fit with checkpoint="}
@@ -49,7 +49,7 @@ def read_description(
             f"{path} was not written by softecm: it has no description. Use the file save() wrote."
         ) from error
     if not isinstance(description, dict) or description.get("format") != kind:
-        raise ReadError(f"{path} is not a softecm {what}. Use the file {WRITERS[what]} wrote.")
+        raise ReadError(f"{path} is not a softecm {what}. {_writes(what)}")
     version = description.get("format_version")
     if version == reads and metadata.get("sha256") != _digest(metadata["softecm"], tensors):
         raise ReadError(f"{path} is damaged: its content does not match its checksum. Copy or save the {what} again.")
@@ -68,12 +68,16 @@ def _parts(path: str | os.PathLike[str], what: str) -> tuple[dict[str, str], dic
         with safe_open(os.fspath(path), framework="np") as file:
             metadata = file.metadata() or {}
             return metadata, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise
+    except FileNotFoundError as error:
+        raise NotThere(f"{path} does not exist: check its name and the folder you are in. {_writes(what)}") from error
     except (SafetensorError, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
         raise ReadError(
-            f"{path} is not a {what} file, or is cut short ({shown(str(error))}). Save the {what} again."
+            f"{path} is not a {what} file, or is cut short ({shown(str(error))}). {_writes(what)}"
         ) from error
+
+
+def _writes(what: str) -> str:
+    return f"{WRITERS[what].capitalize()} writes one."
 
 
 def _digest(text: str, tensors: Tensors) -> str:

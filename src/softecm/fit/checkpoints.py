@@ -53,7 +53,7 @@ def identity(
         "lam": repr(chosen.lam),
         "relaxation": chosen.relaxation,
         "focal_sets": str(chosen.focal.sets),
-        "init": chosen.init if isinstance(chosen.init, str) else _digest_of(chosen.init),
+        "init": chosen.init if isinstance(chosen.init, str) else digest_of(chosen.init),
         "n_init": str(chosen.n_init),
         "tol": repr(chosen.tol),
         "solver": str(chosen.solver),
@@ -67,7 +67,7 @@ def identity(
 
 def _parameters(metric: SemiMetric) -> str:
     """The metric's parameters as text; long arrays by their digest."""
-    parts = {k: v if not isinstance(v, np.ndarray | Tensor) else _digest_of(v) for k, v in metric.parameters().items()}
+    parts = {k: v if not isinstance(v, np.ndarray | Tensor) else digest_of(v) for k, v in metric.parameters().items()}
     return ", ".join(f"{k}={v!r}" for k, v in parts.items() if not callable(v))
 
 
@@ -77,7 +77,8 @@ def _code(metric: SemiMetric) -> str:
     return "" if found is None else f"code {found.text}"
 
 
-def _digest_of(value: Any) -> str:
+def digest_of(value: Any) -> str:
+    """A short number for the content of an array."""
     data = np.ascontiguousarray(np.asarray(value)) if not hasattr(value, "to_numpy") else value.to_numpy()
     return hashlib.sha256(data.tobytes() if data.dtype != object else repr(data.tolist()).encode()).hexdigest()[:16]
 
@@ -236,6 +237,8 @@ def _rounds(problem: Problem[S], kept: Kept, device: torch.device) -> Rounds:
     if 0 < len(active) < len(ended.objective):
         problem = problem.select(active.to(device))
     state = problem.resumed({k: v.to(device) for k, v in parts.items() if k.startswith("state.")})
+    if set(ended.found) != set(state.found):
+        raise Misfit(f"what it found should be {', '.join(state.found) or 'nothing'}")
     trace = tuple(parts["trace"].numpy())
     iteration = int(kept.description["iteration"])
     return Rounds(iteration, state, active, parts["still"], parts["change"].to(device), ended, trace)

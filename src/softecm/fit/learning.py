@@ -134,7 +134,9 @@ def _spread_of(model: PrototypeModel) -> tuple[float, float]:
         return 0.0, 0.0
     if model.close is None:
         return model.delta, 0.0
-    whole = model.delta - math.sqrt(model.space.step)  # the median, if the deviations were less than a category
+    whole = model.delta - math.sqrt(
+        model.metric.step(model.space)
+    )  # the median, if the deviations were less than a category
     if 0.0 <= whole <= model.close < model.delta:
         return whole, (model.close - whole) / (CLOSE * MAD)
     mad = max(0.0, (model.delta - model.close) / ((OUTLYING - CLOSE) * MAD))
@@ -170,7 +172,7 @@ def _clusters_first(
     median, mad = objects.nearest_spread(here)
     share = objects.weight / (past.weight + objects.weight)
     both = (1.0 - share) * past.median + share * median, (1.0 - share) * past.mad + share * mad
-    delta = (outlying(*both, objects.space) or last.delta) if auto else chosen.delta
+    delta = (outlying(*both, here.metric.step(objects.space)) or last.delta) if auto else chosen.delta
     focal = chosen.focal
     if chosen.finds_sets:
         held = past.held.numpy() + objects.second_nearest(here)

@@ -269,7 +269,7 @@ def space_for(algorithm: Preparation[Any], metric: SemiMetric, X: Any) -> Space:
     """The metric's space, not yet fitted; sparse rows are refused where they would have to be written out."""
     if metric.weighing is not None and not algorithm.weighs:
         raise ValueError(
-            f"weights of views must be known before for {type(algorithm).__name__.removesuffix('Algorithm')}; got "
+            f"weights must be known before for {type(algorithm).__name__.removesuffix('Algorithm')}; got "
             f"weights={metric.weighing.rule!r}, which are found with the clusters. Use SoftECM, or 'equal' or 'agreement'."
         )
     space = metric.make_space()

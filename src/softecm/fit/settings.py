@@ -193,8 +193,6 @@ def settings(
         check_choice("solver", solver, ("auto", "gradient", "descent"), "Or give a GradientDescent(...).")
     elif not isinstance(solver, GradientDescent | Descent | Closed | Accelerated):
         raise ValueError(f"solver must be 'auto', 'gradient', 'descent' or a GradientDescent; got {solver!r}.")
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback must be a function of one argument or None; got {callback!r}.")
     return Settings(
         n_clusters=c,
         metric=metric,
@@ -216,7 +214,7 @@ def settings(
         dtype=choose_dtype(dtype),
         n_jobs=n_jobs,
         warm_start=bool(warm_start),
-        callback=logged(callback) if verbose else callback,
+        callback=told(callback, verbose),
         random_state=random_state,
     )
 
@@ -238,6 +236,13 @@ def _sets(c: int, finds: bool, max_cardinality: Any, focal_sets: Any) -> FocalSe
     return FocalSets.make(
         c, max_cardinality, None if isinstance(focal_sets, str) and focal_sets == "auto" else focal_sets
     )
+
+
+def told(callback: Any, verbose: Any) -> Callback | None:
+    """What is called after every round; ``verbose`` adds a line in the log."""
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be a function of one argument or None; got {callback!r}.")
+    return logged(callback) if verbose else callback
 
 
 def logged(callback: Callback | None) -> Callback:

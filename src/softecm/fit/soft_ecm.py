@@ -12,7 +12,7 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.distances.views import Combined
+from softecm.distances.weighed import Weighed
 from softecm.fit.loop import Callback, Checkpointer, LoopOptions, Problem, iterate
 from softecm.fit.outcome import Solution
 from softecm.objective import mass_cost
@@ -24,6 +24,7 @@ from softecm.objective.relaxations import Exact, has_barycenters
 from softecm.objective.views import ViewsProblem
 from softecm.optim import Closed, Solver
 from softecm.spaces.base import Encoded
+from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.scattered import Scattered
 from softecm.spaces.sparse import SparseRows
 from softecm.spaces.views import EncodedViews
@@ -78,10 +79,10 @@ def soft_ecm_problem(
     if metric.weighing is not None and len(focal) > 1:
         if links is not None or pull is not None:
             raise ValueError(
-                "weights of views must be known before where links, a prior or earlier batches count; got weights that are "
-                "found with the clusters. Use weights='equal' or 'agreement', or numbers such as an earlier view_weights_."
+                "weights must be known before where links, a prior or earlier batches count; got weights that are found "
+                "with the clusters. Use weights='equal' or 'agreement', or numbers such as those that an earlier fit found."
             )
-        assert isinstance(metric, Combined) and isinstance(x, EncodedViews)  # noqa: PT018 -- nothing else has weights
+        assert isinstance(metric, Weighed) and isinstance(x, EncodedViews | EncodedTable)  # noqa: PT018 -- no others
         return ViewsProblem(metric, metric.weighing, x, cost, kept, tol, like.new_ones(len(metric.parts)))
     pull = None if pull is None else pull.to(like)
     by = make_solver(solver, metric)

@@ -47,7 +47,6 @@ from softecm.fit.seeding import Draw
 from softecm.fit.settings import GAIN, Settings
 from softecm.fit.swaps import swapped
 from softecm.optim import Accelerated, Descent, Solver
-from softecm.spaces.base import Space
 
 BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
 SOFTER = (1.05, 1.02, 1.01)  # tried where that pulls clusters together
@@ -353,16 +352,16 @@ def robust_delta(
     found = median + deviations * MAD * mad
     if found < LEAST * first:
         return first
-    return outlying(median, mad, objects.space) if deviations == OUTLYING else found
+    return outlying(median, mad, model.metric.step(objects.space)) if deviations == OUTLYING else found
 
 
-def outlying(median: float, mad: float, space: Space) -> float:
+def outlying(median: float, mad: float, step: float) -> float:
     """From where an object may as well belong nowhere: five deviations beyond the median, and no nearer than one category.
 
     Where most objects have all categories of their group, deviations are next to 0, and one that differs in a single
     category would be an outlier.
     """
-    return median + max(OUTLYING * MAD * mad, math.sqrt(space.step))
+    return median + max(OUTLYING * MAD * mad, math.sqrt(step))
 
 
 def neighbours(algorithm: Algorithm[Any], objects: Objects[Any], single: Outcome) -> tuple[FocalSets, int]:

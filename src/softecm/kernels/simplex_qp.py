@@ -6,6 +6,8 @@ entries starts from a given m, so that in an alternating scheme most programmes 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from softecm.kernels.compiling import compiled
@@ -19,9 +21,26 @@ RIDGE = 1e-8  # added to the diagonal of Q: of equally good masses the shortest
 GAIN = 1e-12  # an entry is let in only if the slope towards it falls by more than this part of the largest coefficient
 
 
+class Pull(NamedTuple):
+    """What other objects' masses add to an object's price: ``2 weights[t] m_i' matrix m_j`` for j = ``others[t]``.
+
+    Those of object i are ``others[starts[i]:starts[i + 1]]``.
+    """
+
+    starts: Ints  # (n + 1,)
+    others: Ints
+    weights: Floats
+    matrix: Floats  # (f, f)
+
+
 @_jit
-def _solve_on(q: Floats, b: Floats, free: Ints, size: int, factor: Floats, first: Floats, second: Floats) -> None:
-    """The minimiser on the entries ``free[:size]`` with sum 1 and no sign, into ``first``."""
+def _solve_on(
+    q: Floats, b: Floats, m: Floats, free: Ints, size: int, factor: Floats, first: Floats, second: Floats
+) -> None:
+    """The minimiser on the entries ``free[:size]`` with sum 1 and no sign, into ``first``.
+
+    Found as a step from ``m``: where Q hardly holds an entry, the minimiser from nothing is the difference of huge numbers.
+    """
     for i in range(size):
         for j in range(i + 1):
             s = q[free[i], free[j]]
@@ -31,8 +50,10 @@ def _solve_on(q: Floats, b: Floats, free: Ints, size: int, factor: Floats, first
                 factor[i, i] = np.sqrt(max(s, 1e-300))
             else:
                 factor[i, j] = s / factor[j, j]
-    for i in range(size):  # L y = b and L y = 1
+    for i in range(size):  # L y = b - Q m and L y = 1
         s, t = b[free[i]], 1.0
+        for k in range(size):
+            s -= q[free[i], free[k]] * m[free[k]]
         for k in range(i):
             s -= factor[i, k] * first[k]
             t -= factor[i, k] * second[k]
@@ -47,9 +68,9 @@ def _solve_on(q: Floats, b: Floats, free: Ints, size: int, factor: Floats, first
     for i in range(size):
         total += first[i]
         unit += second[i]
-    level = (1.0 - total) / unit
+    level = -total / unit
     for i in range(size):
-        first[i] += level * second[i]
+        first[i] += m[free[i]] + level * second[i]
 
 
 @_jit
@@ -72,7 +93,7 @@ def solve(q: Floats, b: Floats, m: Floats, stop: Bools) -> None:
             if inside[i]:
                 free[size] = i
                 size += 1
-        _solve_on(q, b, free, size, factor, target, second)
+        _solve_on(q, b, m, free, size, factor, target, second)
         step, blocking = 1.0, -1
         for i in range(size):
             if target[i] < 0.0:
@@ -85,6 +106,12 @@ def solve(q: Floats, b: Floats, m: Floats, stop: Bools) -> None:
         if blocking >= 0:  # an entry reached 0 on the way: go on without it
             m[free[blocking]] = 0.0
             inside[free[blocking]] = False
+        total = 0.0
+        for i in range(size):
+            total += m[free[i]]
+        for i in range(size):  # long steps leave the sum by their rounding
+            m[free[i]] /= total
+        if blocking >= 0:
             continue
         level = 0.0  # the slope, equal for all free entries
         for i in range(size):
@@ -125,11 +152,13 @@ def _cost(q: Floats, b: Floats, m: Floats) -> float:
 
 
 @_jit
-def _place(q: Floats, b: Floats, conflict: Floats, masses: Floats, plain: Floats, i: int, stop: Bools) -> float:
+def _place(
+    q: Floats, b: Floats, conflict: Floats, masses: Floats, plain: Floats, i: int, stop: Bools, ridge: float
+) -> float:
     """Fit one object's masses; returns by how much its misfit fell."""
     f = len(b)
     for a in range(f):
-        q[a, a] += RIDGE
+        q[a, a] += ridge
     before = _cost(q, b, masses[i])
     solve(q, b, masses[i], stop)
     for a in range(f):
@@ -141,7 +170,17 @@ def _place(q: Floats, b: Floats, conflict: Floats, masses: Floats, plain: Floats
 
 
 @_jit
-def _sweep_all(phi: Floats, conflict: Floats, masses: Floats, stop: Bools) -> float:
+def _pulled(b: Floats, pull: Pull, masses: Floats, i: int) -> None:
+    """Take what pulls at object i off its linear term."""
+    for t in range(pull.starts[i], pull.starts[i + 1]):
+        for k in range(len(b)):
+            part = pull.weights[t] * masses[pull.others[t], k]
+            for a in range(len(b)):
+                b[a] -= part * pull.matrix[k, a]
+
+
+@_jit
+def _sweep_all(phi: Floats, conflict: Floats, masses: Floats, stop: Bools, pull: Pull, ridge: float) -> float:
     n, f = masses.shape
     plain = masses @ conflict  # rows of m_j' C, kept up to date
     gram = plain.T @ plain
@@ -151,15 +190,18 @@ def _sweep_all(phi: Floats, conflict: Floats, masses: Floats, stop: Bools) -> fl
         if stop[0]:
             break
         b[:] = phi[i] @ plain
+        _pulled(b, pull, masses, i)
         _add_outer(gram, plain[i], -1.0)
         q[:] = gram
-        gained += _place(q, b, conflict, masses, plain, i, stop)
+        gained += _place(q, b, conflict, masses, plain, i, stop, ridge)
         _add_outer(gram, plain[i], 1.0)
     return gained
 
 
 @_jit
-def _sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats, stop: Bools) -> float:
+def _sweep_some(
+    phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats, stop: Bools, pull: Pull, ridge: float
+) -> float:
     n, f = masses.shape
     plain = masses @ conflict
     q, b = np.empty((f, f)), np.empty(f)
@@ -174,7 +216,8 @@ def _sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masse
             _add_outer(q, row, 1.0)
             for a in range(f):
                 b[a] += phi[j] * row[a]
-        gained += _place(q, b, conflict, masses, plain, i, stop)
+        _pulled(b, pull, masses, i)
+        gained += _place(q, b, conflict, masses, plain, i, stop, ridge)
     return gained
 
 
@@ -184,19 +227,45 @@ def _flag(stop: Bools) -> Bools:
     return stop
 
 
-def sweep_all(phi: Floats, conflict: Floats, masses: Floats, stop: Bools) -> float:
+def _checked(pull: Pull | None, n: int, f: int) -> Pull:
+    """What pulls, as the kernel may index it; nothing for None."""
+    if pull is None:
+        return Pull(np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((f, f)))
+    others = expect("others", pull.others, INDEX, pull.others.shape[:1])
+    expect_within("others", others, n)
+    return Pull(
+        expect_rows("starts", pull.starts, n, len(others)),
+        others,
+        expect("weights", pull.weights, FLOAT64, others.shape),
+        expect("matrix", pull.matrix, FLOAT64, (f, f)),
+    )
+
+
+def sweep_all(
+    phi: Floats, conflict: Floats, masses: Floats, stop: Bools, pull: Pull | None = None, ridge: float = RIDGE
+) -> float:
     """Fit every object's masses in turn to its conflicts with all others; in place. Ends early once ``stop[0]`` is set.
 
-    ``phi`` (n, n) is zero on its diagonal. Returns by how much the sum of the objects' misfits fell; as each pair belongs
-    to two objects, the sum over pairs (i, j), i != j, falls by twice that.
+    ``phi`` (n, n) is zero on its diagonal. Returns by how much the sum of the objects' misfits fell, with what pulls at
+    them; as each pair belongs to two objects, the sum over pairs (i, j), i != j, falls by twice that.
     """
     n, f = masses.shape
     expect_writable("masses", masses, FLOAT64, (n, f))
     conflict = expect("conflict", conflict, FLOAT64, (f, f))
-    return _sweep_all(expect("phi", phi, FLOAT64, (n, n)), conflict, masses, _flag(stop))
+    phi = expect("phi", phi, FLOAT64, (n, n))
+    return _sweep_all(phi, conflict, masses, _flag(stop), _checked(pull, n, f), ridge)
 
 
-def sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses: Floats, stop: Bools) -> float:
+def sweep_some(
+    phi: Floats,
+    others: Ints,
+    starts: Ints,
+    conflict: Floats,
+    masses: Floats,
+    stop: Bools,
+    pull: Pull | None = None,
+    ridge: float = RIDGE,
+) -> float:
     """The same with some others each: those of object i are ``others[starts[i]:starts[i + 1]]``, with their ``phi``."""
     n, f = masses.shape
     expect_writable("masses", masses, FLOAT64, (n, f))
@@ -204,7 +273,8 @@ def sweep_some(phi: Floats, others: Ints, starts: Ints, conflict: Floats, masses
     starts = expect_rows("starts", starts, n, len(others))
     expect_within("others", others, n)
     conflict = expect("conflict", conflict, FLOAT64, (f, f))
-    return _sweep_some(expect("phi", phi, FLOAT64, others.shape), others, starts, conflict, masses, _flag(stop))
+    phi, pull = expect("phi", phi, FLOAT64, others.shape), _checked(pull, n, f)
+    return _sweep_some(phi, others, starts, conflict, masses, _flag(stop), pull, ridge)
 
 
 @_jit

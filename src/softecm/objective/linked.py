@@ -20,7 +20,7 @@ from torch import Tensor
 from softecm._batch import from_tensors
 from softecm._checks import check_number
 from softecm.belief import CredalPartition, FocalSets
-from softecm.constraints import check_constraints
+from softecm.constraints import Constraints, check_constraints
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import sums_of, tensor_of
 from softecm.objective import Evaluation, MassCost, blocks, check_distances, share
@@ -271,11 +271,10 @@ def with_linked(partition: CredalPartition, links: Links, masses: Tensor, run: i
     return CredalPartition(table, partition.focal_sets)
 
 
-def say_broken(partition: CredalPartition, links: Links) -> None:
+def say_broken(partition: CredalPartition, links: Constraints) -> None:
     """A line in the log where pairs of objects are not where their links want them."""
-    labels, rows = partition.labels(), links.rows.cpu().numpy()
-    for name, pairs, wanted in (("must_link", links.must, True), ("cannot_link", links.cannot, False)):
-        ends = rows[pairs.cpu().numpy()].reshape(-1, 2)
+    labels = partition.labels()
+    for name, ends, wanted in zip(links._fields, links, (True, False), strict=True):
         broken = ends[(labels[ends[:, 0]] == labels[ends[:, 1]]) != wanted]
         if len(broken):
             logger.warning(

@@ -136,6 +136,11 @@ class Links:
             meets=self.meets.to(device),
         )
 
+    def pairs(self) -> Constraints:
+        """The pairs as they were given."""
+        rows = self.rows.cpu().numpy()
+        return Constraints(*(rows[ends.cpu().numpy()].reshape(-1, 2) for ends in (self.must, self.cannot)))
+
     def prices(self, masses: Tensor) -> Tensor:
         """What each link costs, (pairs, runs), must-links first, for masses (m, runs, f + 1)."""
         first, second = masses[self.must[:, 0]], masses[self.must[:, 1]]

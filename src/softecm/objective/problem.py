@@ -155,7 +155,7 @@ class SoftECMProblem:
         curvature, moment = state.evaluation.curvature, state.evaluation.moment
         assert curvature is not None and moment is not None  # noqa: PT018 -- Closed goes with quadratic metrics
         if self.wide:
-            return _means(curvature, moment, state.free)
+            return single_means(curvature, moment, state.free)
         follow = self.relaxation.n_free < moment.shape[1]  # nothing to pay, and no matrix of all sets
         means, tie = (self.relaxation.means(), None) if follow else (None, self.relaxation.matrix())
         found = solved(curvature.flatten(2), moment.flatten(2), state.free.flatten(2), means, tie)
@@ -233,7 +233,7 @@ def solved(curvature: Tensor, moment: Tensor, old: Tensor, means: Tensor | None,
     return stationary(weight, y, before, ties)[..., 0].transpose(1, 2)
 
 
-def _means(curvature: Tensor, moment: Tensor, old: Tensor) -> Tensor:
+def single_means(curvature: Tensor, moment: Tensor, old: Tensor) -> Tensor:
     """Weighted means of single clusters, written once; one without weight stays."""
     ridge = RIDGE * curvature.mean(1, keepdim=True) + TINY
     found: Tensor = (old * ridge).add_(moment).div_(curvature + ridge)

@@ -23,12 +23,13 @@ from torch import Tensor
 from softecm._batch import Batch, along
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import tensor_of
-from softecm.distances.views import Combined, measured, slope_of
+from softecm.distances.weighed import Weighed
 from softecm.distances.weighing import CLUSTER, SET, Weighing
-from softecm.objective import MassCost, blocks, check_distances, set_members, share
-from softecm.objective.problem import solved, with_sets
+from softecm.objective import MassCost, blocks, set_members, share
+from softecm.objective.problem import single_means, solved, with_sets
 from softecm.objective.relaxations import Gap, Penalty, Relaxation, arms_of, set_barycenters
-from softecm.spaces.views import EncodedViews, joined, split_views
+from softecm.spaces.encoded import EncodedTable
+from softecm.spaces.views import EncodedViews, split_views
 
 BACKTRACKS = 30
 ROUNDING = 1e-12  # of the objective
@@ -68,9 +69,9 @@ class ViewsState(Batch):
 class ViewsProblem:
     """The problem of a batch of runs; ``metric`` has been fitted, its own weights are the first ones."""
 
-    metric: Combined
+    metric: Weighed
     weighing: Weighing
-    x: EncodedViews
+    x: EncodedViews | EncodedTable
     cost: MassCost
     relaxation: Relaxation
     tol: float
@@ -110,7 +111,19 @@ class ViewsProblem:
     @property
     def temperature(self) -> float:
         """That of the rule "entropy"."""
-        return self.weighing.temperature * float(self.totals.mean())
+        return self.weighing.temperature * float(self.totals[self.differing].mean())
+
+    @property
+    def differing(self) -> Tensor:
+        """Numbers of the views that are weighed: where nothing differs, there is nothing to weigh."""
+        found = self.totals.nonzero()[:, 0]
+        return found if len(found) else torch.arange(len(self.totals), device=self.totals.device)
+
+    def _spread_out(self, weights: Tensor) -> Tensor:
+        """Weights (..., differing) of all views; the others have none."""
+        every = weights.new_zeros(*weights.shape[:-1], len(self.totals))
+        every[..., self.differing] = weights
+        return every
 
     # ---------------------------------------------------------------- weights
 
@@ -139,7 +152,8 @@ class ViewsProblem:
             each = torch.einsum("fc,rfl->rcl", self.relaxation.means().to(each), state.dispersions)
         elif self.weighing.of == SET:
             each = state.dispersions
-        return self.weighing.best(each + fixed.reshape(-1, 1, fixed.shape[-1]) / self.rows, self.temperature)
+        paid = (each + fixed.reshape(-1, 1, fixed.shape[-1]) / self.rows)[..., self.differing]
+        return self._spread_out(self.weighing.best(paid, self.temperature))
 
     def at_weights(self, state: ViewsState, weights: Tensor) -> Tensor:
         """The objective (runs,) with a state's masses and prototypes and other weights."""
@@ -159,8 +173,8 @@ class ViewsProblem:
     def begin(self, start: Tensor) -> ViewsState:
         """From the clusters' starts (runs, c, width), or all of them, with equal weights."""
         free = with_sets(self.metric, self.relaxation.focal, start, self.relaxation.n_free)
-        weights = self.weighing.begin(self.rows, len(self.metric.parts), start).expand(len(start), -1, -1)
-        return self.at(free, weights.contiguous(), None)
+        weights = self._spread_out(self.weighing.begin(self.rows, len(self.differing), start))
+        return self.at(free, weights.expand(len(start), -1, -1).contiguous(), None)
 
     def resumed(self, kept: Mapping[str, Tensor]) -> ViewsState:
         """Everything follows from prototypes and weights."""
@@ -230,29 +244,20 @@ class ViewsProblem:
     def _seen_block(self, rows: slice, flat: Tensor, prototypes: Tensor, shares: Tensor, inside: Tensor) -> _Seen:
         block, (runs, f) = self.x[rows], prototypes.shape[:2]
         counts = flat.new_ones(len(block)) if self.cost.weights is None else self.cost.weights[rows]
-        places = split_views(flat, self.metric.shapes)
-        views = zip(self.metric.parts, block.parts, places, self.metric.bends, strict=True)
-        found_in = [measured(part, own, at, bend) for part, own, at, bend in views]
-        for distances, _ in found_in:
-            check_distances(self.metric, distances, len(block), runs * f, rows.start)
-        there = flat.new_ones(len(block), len(places)) if block.present is None else block.present.to(flat)
-        units = flat.new_tensor(self.metric.units)
-        each = torch.stack([d.clamp_min(0.0) for d, _ in found_in], -1).reshape(-1, runs, f, len(places))
-        each = each * (there / units)[:, None, None]
+        each, present, sums = self.metric.apart(block, flat, rows.start)
+        each = each.reshape(len(block), runs, f, -1)
+        there = each.new_ones(len(block), each.shape[-1]) if present is None else present
         price = self.cost.delta2 if self.deltas is None else self._empty_price(there, inside)
         found = share((each * shares).sum(-1), self.cost.factors, self.cost.beta, price)
         held = found.weights * counts[:, None, None]
         empty = counts[:, None] * found.masses[..., 0] ** self.cost.beta
-        sums = []
-        for view, (part, at, (_, later)) in enumerate(zip(self.metric.parts, places, found_in, strict=True)):
-            own = later((held * (there[:, view] / units[view])[:, None, None]).flatten(1))
-            sums.append(own if part.is_quadratic else own._replace(moment=slope_of(part, own, at)))
+        curvature, moment, _ = sums(held.flatten(1))
         return _Seen(
             (found.cost * counts[:, None]).sum(0),
             torch.einsum("nrf,nrfl->rfl", held, each),
             torch.einsum("nr,nl->rl", empty, there),
-            joined([s.curvature.expand_as(at) for s, at in zip(sums, places, strict=True)]).reshape(prototypes.shape),
-            joined([s.moment for s in sums]).reshape(prototypes.shape),
+            curvature.expand_as(moment).reshape(prototypes.shape),
+            moment.reshape(prototypes.shape),
             found.masses.transpose(0, 1),
         )
 
@@ -266,7 +271,9 @@ class ViewsProblem:
 
     def _moved(self, state: ViewsState, shares: Tensor) -> Tensor:
         """The free prototypes one step further, view by view, for new weights."""
-        shapes = self.metric.shapes
+        shapes, focal = self.metric.shapes, self.relaxation.focal
+        if self.exact and len(focal) == focal.n_clusters:  # nothing ties them, and weights are of no account
+            return single_means(state.curvature, state.moment, state.free)
         views = zip(
             self.metric.parts,
             split_views(state.free, shapes),
@@ -387,12 +394,3 @@ def along_sets(values: Tensor, like: Tensor) -> Tensor:
 def set_of_arms(arms: Tensor, n_clusters: int) -> Tensor:
     """The set that each difference between prototypes belongs to."""
     return arms[:, n_clusters:].abs().argmax(1) + n_clusters
-
-
-def shared_out(metric: Combined, shares: Tensor, of: str, n_clusters: int) -> Combined:
-    """The metric with the weights (f, views) that a run found: those of all sets, and their mean, which adds up to 1."""
-    rows = shares if of == SET else shares[:n_clusters]
-    mean = rows.double().mean(0)
-    total = float(mean.sum())
-    by_set = None if of not in (CLUSTER, SET) else (shares.double() / total).cpu()
-    return replace(metric, shares=tuple((mean / total).tolist()), by_set=by_set)

@@ -23,6 +23,7 @@ from softecm.readers.excel import read_excel
 from softecm.readers.feather import read_feather
 from softecm.readers.long import from_long, read_long
 from softecm.readers.parquet import read_parquet
+from softecm.readers.states import read_states
 from softecm.readers.table import understood
 from softecm.readers.ts import read_ts
 from softecm.readers.views import Beside, read_views
@@ -101,6 +102,8 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     if not len(sheet.frame):
         raise ReadError(f"{path} has names of columns and no rows below them: there is nothing to cluster.")
     sheet = _renamed(path, sheet, options.names)
+    if options.states:
+        return read_states(path, sheet, options)
     return read_long(path, sheet, options) if options.long else understood(path, sheet, options)
 
 

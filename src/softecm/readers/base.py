@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import closest, meant
 from softecm.files.errors import ReadError
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Expected:
             listed = ", ".join(short(name) for name in absent[:5]) + (" …" if len(absent) > 5 else "")
             raise ReadError(
                 f"{path} must have the columns the model was fitted with; {listed} not found among its columns."
+                f"{renamed(absent, columns)}"
             )
         return dict(zip(names, self.kinds, strict=True))
 
@@ -98,6 +100,7 @@ class ReadOptions:
     series_id: str | None = None
     time: str | None = None
     value: tuple[str, ...] = ()
+    states: bool | None = None  # whether the table holds sequences of states
     expected: Expected | None = None  # what a fitted model wants of the file
 
     @property
@@ -259,11 +262,17 @@ def own_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(found), notes[:3]
 
 
+def renamed(absent: Sequence[str], columns: Sequence[str]) -> str:
+    """Which column of a file is meant by the first that it lacks, where one is called nearly so."""
+    near = closest(absent[0], columns)
+    return f" Its {short(near)} may be meant: call it {short(absent[0])} there." if near else ""
+
+
 def existing(path: Path, columns: Sequence[str], name: str) -> str:
     """A column by its name; a number that is no name counts columns from 1."""
     if name not in columns and name.isdecimal() and 1 <= int(name) <= len(columns):
         return columns[int(name) - 1]
     if name not in columns:
         some = ", ".join(columns[:12]) + (" …" if len(columns) > 12 else "")
-        raise ReadError(f"{path} has no column {name}: its columns are {some}.")
+        raise ReadError(f"{path} has no column {name}: its columns are {some}.{meant(name, columns)}")
     return name

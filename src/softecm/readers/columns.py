@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from softecm.spaces.base import ColumnKind
 
 
+FREE = "free text"  # how the reason begins for which such columns are left out
 EXACT = 2.0**53  # floats below are whole numbers to the last digit
 
 
@@ -315,7 +316,7 @@ def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fol
     if not asked and may_be_id and names_rows(distinct, n):
         return Understood(None, Column(name, "id", "different in every row", gaps))
     if not asked and is_free_text(distinct, n):
-        return Understood(None, Column(name, "left out", f"free text: {distinct} different values", gaps))
+        return Understood(None, Column(name, "left out", f"{FREE}: {distinct} different values", gaps))
     if not asked and n > 1 and distinct <= 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(words.iloc[0])}", gaps))
     remarks = [_nearly_numbers(name, words)]

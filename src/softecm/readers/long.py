@@ -98,17 +98,11 @@ def cut(
 
 def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """The series of a file that holds one time step of one series a row."""
-    import narwhals.stable.v1 as nw
-
     frame = sheet.frame
-    options = _checked(path, frame, options)
+    options = checked_long(path, frame, options)
     context = Context.of(path, sheet, options)
     numbers = np.column_stack([as_numbers(context, name, frame[name]) for name in options.value])
-    try:
-        order = order_of(nw.from_native(frame[options.time], series_only=True))
-    except TypeError as error:  # numbers and words, or words and dates
-        raise ReadError(f"column {options.time} of {path} must hold times of one kind, to be put in order.") from error
-    series, names = cut(frame[options.series_id].tolist(), order, numbers)
+    series, names = cut(frame[options.series_id].tolist(), in_order(path, frame, options), numbers)
     labels = None
     if options.label_column:
         labels = words(frame.groupby(options.series_id, sort=False)[options.label_column].first())
@@ -116,7 +110,17 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     return loaded_series(series, ids, labels, sheet.how, (*sheet.code, *_code(options)))
 
 
-def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptions:
+def in_order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[np.intp]:
+    """The rows of a long table in the order of time."""
+    import narwhals.stable.v1 as nw
+
+    try:
+        return order_of(nw.from_native(frame[options.time], series_only=True))
+    except TypeError as error:  # numbers and words, or words and dates
+        raise ReadError(f"column {options.time} of {path} must hold times of one kind, to be put in order.") from error
+
+
+def checked_long(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptions:
     """The options with their columns by name; refuse series without a name and two values at one time."""
     if not (options.series_id and options.time and options.value):
         raise ReadError("a long table of series needs all of --id, --time and --value.")

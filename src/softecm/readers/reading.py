@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v1 as nw
 
+from softecm._text import meant
 from softecm._warnings import ReadingWarning
 from softecm.readers import objects_of, read
 from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
@@ -48,7 +49,8 @@ def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Lo
     Returns
     -------
     loaded : Loaded
-        ``data`` is what ``fit`` takes; ``ids``, ``labels``, ``columns`` (each with what it was taken as and why), ``notes``.
+        ``data`` is what ``fit`` takes, its rows called by the file's ids; ``ids``, ``labels``, ``columns`` (each with what
+        it was taken as and why), ``notes``.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Lo
     """
     chosen = replace(_options(options), expected=None if like is None else _as_before(like))
     try:
-        loaded = read(Path(fspath(source)), chosen) if isinstance(source, str | PathLike) else _frame(source, chosen)
+        loaded = _file(Path(fspath(source)), chosen) if isinstance(source, str | PathLike) else _frame(source, chosen)
     except ReadError as error:
         raise ReadError(in_python(str(error))) from error.__cause__
     notes = tuple(in_python(note) for note in loaded.notes)
@@ -76,11 +78,23 @@ def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Lo
     return replace(loaded, notes=notes)
 
 
+def _file(path: Path, options: ReadOptions) -> Loaded:
+    """The objects of a file; rows of a table go by their ids, so that results can be joined to them."""
+    loaded = read(path, options)
+    name = next((c.name for c in loaded.columns if c.kind == "id"), None)
+    if loaded.shape == "series" or loaded.ids is None or name is None:
+        return loaded
+    return replace(loaded, data=loaded.data.set_axis(loaded.ids, axis=0).rename_axis(name))
+
+
 def _options(given: dict[str, Any]) -> ReadOptions:
     """The user's options, one word where several may be given being a list of one."""
     unknown = sorted(set(given) - set(OPTIONS))
     if unknown:
-        raise TypeError(f"read_table has no option {unknown[0]!r}; it has {', '.join(sorted(OPTIONS))}.")
+        known = sorted(OPTIONS)
+        raise TypeError(
+            f"read_table has no option {unknown[0]!r}; it has {', '.join(known)}.{meant(unknown[0], known)}"
+        )
     several = {name for name, kind in OPTIONS.items() if kind.startswith("tuple")}
     listed = {
         name: (value,) if isinstance(value, str) else tuple(value)

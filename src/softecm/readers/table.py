@@ -23,7 +23,7 @@ from softecm.readers.base import (
     existing,
     short,
 )
-from softecm.readers.columns import Context, expected_column, missing_in, shown, understood_column, words
+from softecm.readers.columns import FREE, Context, expected_column, missing_in, shown, understood_column, words
 from softecm.readers.totals import without_total
 
 if TYPE_CHECKING:
@@ -131,15 +131,28 @@ def _filled(path: Path, found: _Found) -> NDArray[np.bool_]:
         filled |= values.notna().to_numpy()
     empty = np.flatnonzero(~filled)
     if len(empty) == n:
+        kept = ", ".join(short(name) for name in list(found.kept)[:12])
         raise ReadError(
-            f"{path} has no value in any row of the columns to cluster by: see whether it is the right file."
+            f"{path} has no value in any row of the columns to cluster by, {kept}: see whether it is the right file."
+            f"{_words_away(found.columns)}"
         )
     if len(empty):
-        rows = "1 row has" if len(empty) == 1 else f"{len(empty)} rows have"
+        one = len(empty) == 1
+        rows, more = ("1 row has", "") if one else (f"{len(empty)} rows have", f" and {len(empty) - 1} more")
         found.notes.append(
-            f"{rows} no value to cluster by and is left out: row {empty[0] + 1}{' …' if len(empty) > 1 else ''}."
+            f"{rows} no value to cluster by and {'is' if one else 'are'} left out: row {empty[0] + 1}{more}."
+            f"{_words_away(found.columns)}"
         )
     return filled
+
+
+def _words_away(columns: Sequence[Column]) -> str:
+    """Which columns of text were left out, and how to keep them."""
+    away = [c for c in columns if c.kind == "left out" and c.detail.startswith(FREE)]
+    if not away:
+        return ""
+    listed = ", ".join(f"{short(c.name)} ({c.detail})" for c in away[:3]) + (" …" if len(away) > 3 else "")
+    return f" Left out as well: {listed}; name such a column in --categorical to keep it."
 
 
 def _plain(values: pd.Series) -> pd.Series | NDArray[np.generic]:

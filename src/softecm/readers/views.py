@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,9 +22,32 @@ class Beside(NamedTuple):
 
     series: Path | None = None
     embeddings: tuple[Path, ...] = ()
+    matrices: tuple[Path, ...] = ()  # of dissimilarities; the other file is one of them
 
     def __bool__(self) -> bool:
-        return self.series is not None or bool(self.embeddings)
+        return bool(self.files)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All of them."""
+        return (*(() if self.series is None else (self.series,)), *self.embeddings, *self.matrices)
+
+    def told(self) -> dict[str, list[str]]:
+        """Where they lie, for a summary."""
+        kinds = {
+            "series": self.files[: self.series is not None],
+            "embeddings": self.embeddings,
+            "matrices": self.matrices,
+        }
+        return {kind: [str(file.absolute()) for file in files] for kind, files in kinds.items() if files}
+
+    @staticmethod
+    def of(told: Mapping[str, Sequence[str]]) -> Beside:
+        """As a summary has them."""
+        kinds = {
+            kind: tuple(Path(file) for file in told.get(kind, ())) for kind in ("series", "embeddings", "matrices")
+        }
+        return Beside(next(iter(kinds["series"]), None), kinds["embeddings"], kinds["matrices"])
 
 
 def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) -> Loaded:
@@ -32,10 +55,12 @@ def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) 
 
     Series are matched by id. Rows of an embedding are in the order of the table's, unless it has a column of ids.
     """
-    names = [path.stem, *(one.stem for one in (beside.series, *beside.embeddings) if one is not None)]
+    names = [path.stem, *(one.stem for one in beside.files)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ReadError(f"two files are called {twice}, and a view goes by its file: rename one of them.")
+    if beside.matrices:
+        return _matrices(path, beside, options, read)
     key = options.id_column or options.series_id
     main = read(path, replace(options, id_column=key, series_id=None, time=None, value=()))
     if main.shape == "series" or hasattr(main.data, "indptr"):
@@ -52,6 +77,24 @@ def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) 
     code = (*main.code, "# the other views of X are read from the other files; X is then a dict of views")
     how = {**main.how, "views": ", ".join(views)}
     return replace(main, data=views, notes=tuple(notes), code=code, how=how)
+
+
+def _matrices(path: Path, beside: Beside, options: ReadOptions, read: Reading) -> Loaded:
+    """Several matrices of dissimilarities between the same objects."""
+    if len(beside.files) > len(beside.matrices):
+        raise ReadError("--matrix goes with matrices alone: leave --series and --embedding out.")
+    loaded = [read(file, options) for file in (path, *beside.matrices)]
+    views = {}
+    for file, one in zip((path, *beside.matrices), loaded, strict=True):
+        try:
+            views[file.stem] = np.asarray(one.data, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ReadError(f"{file} must hold numbers alone for --matrix: drop its other columns.") from None
+        if views[file.stem].shape != views[path.stem].shape:
+            shapes = [" x ".join(map(str, views[name].shape)) for name in (path.stem, file.stem)]
+            raise ReadError(f"{path} has {shapes[0]} cells and {file} {shapes[1]}: give the same objects in both.")
+    code = (*loaded[0].code, "# the other matrices are read from the other files; X is then a dict of them")
+    return replace(loaded[0], data=views, code=code, how={**loaded[0].how, "views": ", ".join(views)})
 
 
 def _series(

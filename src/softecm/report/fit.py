@@ -25,8 +25,7 @@ def parameters(model: Model) -> dict[str, str]:
         shown["metric"] = metric
     if metric and hasattr(model, "metric_reason_"):
         shown["metric_reason"] = str(model.metric_reason_)
-    for name, weight in view_weights(model).items():
-        shown[f"weight of view {name}"] = weight
+    shown |= found_weights(model)
     for name, reason in getattr(model, "left_out_", {}).items():
         shown[f"left out: {name}"] = str(reason)
     for name, value in params.items():
@@ -36,14 +35,17 @@ def parameters(model: Model) -> dict[str, str]:
     return shown
 
 
-def view_weights(model: Model) -> dict[str, str]:
-    """How much each view counts, in words; of sets with weights of their own, from the least to the most."""
+def found_weights(model: Model) -> dict[str, str]:
+    """How much each view or column counts, in words; of sets with weights of their own, from the least to the most."""
     fitted = comparing(model)
-    weights = getattr(fitted.model_.metric, "view_weights", {}) if fitted is not None else {}
+    metric = None if fitted is None else fitted.model_.metric
+    views = getattr(metric, "view_weights", None) if fitted is not None else getattr(model, "view_weights_", None)
     told = {}
-    for name, weight in weights.items():
-        least, most = float(np.min(weight)), float(np.max(weight))
-        told[str(name)] = f"{most:.1%}" if least == most else f"{least:.1%} to {most:.1%}, by set"
+    for part, weights in (("view", views), ("column", getattr(metric, "feature_weights", None))):
+        whole = sum((weights or {}).values())  # they add up to 1, unless they multiply to 1
+        for name, weight in (weights or {}).items():
+            least, most = float(np.min(weight / whole)), float(np.max(weight / whole))
+            told[f"weight of {part} {name}"] = f"{most:.1%}" if least == most else f"{least:.1%} to {most:.1%}, by set"
     return told
 
 

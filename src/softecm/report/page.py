@@ -197,10 +197,10 @@ def _map(data: ReportData) -> str:
         note[0] = note[0].replace(" an ", " a ")
     if len(data.rows) < len(data.partition):
         note.append(f"Drawn: a sample of {_group(len(data.rows))} of {_group(len(data.partition))} {plural}.")
-    outside = beyond(data)
+    outside = len(beyond(data))
     if outside:
-        drawn = f"{data.noun} is" if outside == 1 else f"{plural} are"
-        note.append(f"{_group(outside)} far-off {drawn} drawn at the edge.")
+        drawn = f"{data.noun} lies" if outside == 1 else f"{plural} lie"
+        note.append(f"{_group(outside)} {drawn} beyond the edge, where an arrow points.")
     if len(np.unique(data.points, axis=0)) < len(data.points):
         note.append(f"Where {plural} are alike, one lies on the other.")
     if data.map_note:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import meant
+
 Columns = Mapping[str, NDArray[Any]]
 
 
@@ -58,5 +60,7 @@ def cheapest(columns: Columns, rule: Rule, combination: NDArray[np.int64]) -> tu
 def pick_rule(rule: str | Callable[..., Any]) -> Rule:
     """The rule of that name."""
     if not isinstance(rule, str) or rule not in RULES:
-        raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}; got {rule!r}. 'nonspecificity' is usual.")
+        raise ValueError(
+            f"rule must be one of {', '.join(map(repr, RULES))}; got {rule!r}.{meant(rule, RULES)} 'valleys' is usual."
+        )
     return RULES[rule]

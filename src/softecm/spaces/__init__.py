@@ -3,10 +3,11 @@
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.columns import CategoryColumn, NumberColumn
 from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.encoded import EncodedTable, Layout
 from softecm.spaces.real import RealVectors
 from softecm.spaces.series import SeriesBatch, TimeSeries
 from softecm.spaces.states import States
-from softecm.spaces.tables import EncodedTable, Layout, Table, TableOptions
+from softecm.spaces.tables import Table, TableOptions
 from softecm.spaces.views import EncodedViews, Views
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -117,6 +117,17 @@ def without(X: Any, names: Any) -> Any:
     return frame.drop([name for name in frame.collect_schema().names() if str(name) in unwanted]).to_native()
 
 
+def emptied(X: Any, names: Collection[str]) -> NDArray[np.int64]:
+    """The rows of a data frame that have no value once some columns are left out."""
+    frame = nw.from_native(without(X, names), eager_only=True, pass_through=True)
+    empty = np.ones(len(frame), dtype=bool)
+    for column in frame.iter_columns():
+        empty &= _missing(column)
+        if not empty.any():
+            break
+    return np.flatnonzero(empty)
+
+
 def _reason(column: Any, *, may_be_id: bool, gaps: bool) -> str:
     n = len(column)
     empty = _gaps(column)
@@ -139,7 +150,11 @@ def _reason(column: Any, *, may_be_id: bool, gaps: bool) -> str:
 
 
 def _gaps(column: Any) -> int:
-    missing = int(column.null_count())
+    return int(_missing(column).sum()) if column.dtype.is_float() else int(column.null_count())
+
+
+def _missing(column: Any) -> NDArray[np.bool_]:
+    """Which cells are empty, in whatever way the library marks them."""
     if column.dtype.is_float():
-        missing = int(np.isnan(np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)).sum())
-    return missing
+        return np.isnan(np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64))
+    return np.asarray(column.is_null().to_numpy(), dtype=bool)

@@ -14,12 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._text import place
+from softecm._text import column_label, place
 from softecm._warnings import UnseenCategoryWarning
-from softecm.spaces.base import ColumnKind, Space, content_keys
+from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.columns import (
     MISSING,
-    ROWS,
     UNSEEN,
     CategoryColumn,
     Cell,
@@ -30,6 +29,7 @@ from softecm.spaces.columns import (
     learn_category,
     learn_number,
 )
+from softecm.spaces.encoded import EncodedTable, Layout
 from softecm.spaces.raw import RawTable, read_table
 from softecm.spaces.summaries import LevelSummary, NumberSummary, TableSummary
 
@@ -39,107 +39,6 @@ if TYPE_CHECKING:
 SHOWN_COLUMNS, SHOWN_VALUES = 5, 3  # of those with a category that the fit never saw
 
 ColumnChoice: TypeAlias = str | Iterable[Name] | None  # by name, by position, or a mark a column
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the columns of a table lie among the coordinates of a prototype: numbers first, then levels in a row.
-
-    A code beyond a column's levels marks a cell without one: ``levels`` an unseen category, ``levels + 1`` a gap.
-    """
-
-    number_weights: tuple[float, ...]
-    category_weights: tuple[float, ...]
-    levels: tuple[int, ...]  # how many categories each categorical column has
-    heights: tuple[
-        float, ...
-    ]  # what a certain category is encoded as: a prototype's coordinate is height * probability
-    order: tuple[int, ...]  # place of each of the user's columns among numbers, then categories
-
-    @property
-    def width(self) -> int:
-        """Coordinates of a prototype."""
-        return len(self.number_weights) + sum(self.levels)
-
-    @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        """First coordinate of each categorical column, counted from the first of them."""
-        return np.concatenate([[0], np.cumsum(self.levels)[:-1]]).astype(np.int64)[: len(self.levels)]
-
-    @cached_property
-    def slots(self) -> NDArray[np.int64]:
-        """First row of each categorical column in a lookup table, which has two rows more a column: unseen and gap."""
-        return self.starts + 2 * np.arange(len(self.levels))
-
-    @property
-    def n_slots(self) -> int:
-        """Rows of a lookup table."""
-        return sum(self.levels) + 2 * len(self.levels)
-
-    @cached_property
-    def column(self) -> NDArray[np.int64]:
-        """The categorical column of each level's coordinate."""
-        return np.repeat(np.arange(len(self.levels)), self.levels)
-
-    @cached_property
-    def level_slots(self) -> NDArray[np.int64]:
-        """The row of each level in a lookup table."""
-        return np.arange(sum(self.levels)) + 2 * self.column
-
-    def by_level(self, values: Sequence[float]) -> NDArray[np.float64]:
-        """One value a column, repeated for each of its levels."""
-        return np.repeat(np.asarray(values, dtype=np.float64), self.levels)
-
-
-@dataclass(frozen=True)
-class EncodedTable:
-    """Objects of a table as the distances see them; cut into blocks like a tensor."""
-
-    numbers: Tensor  # (n, p), 0 where missing
-    codes: Tensor  # (n, q), unsigned bytes or int32
-    observed: Tensor | None  # (n, p) bool; None where nothing at all is missing or unseen
-    scale: Tensor | None  # (n,): sum of weights over sum of observed weights; None likewise
-    layout: Layout
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, rows: slice | Tensor) -> EncodedTable:
-        return replace(
-            self,
-            numbers=self.numbers[rows],
-            codes=self.codes[rows],
-            observed=None if self.observed is None else self.observed[rows],
-            scale=None if self.scale is None else self.scale[rows],
-        )
-
-    def to(self, device: torch.device) -> EncodedTable:
-        """The same on another device."""
-        return replace(
-            self,
-            numbers=self.numbers.to(device),
-            codes=self.codes.to(device),
-            observed=None if self.observed is None else self.observed.to(device),
-            scale=None if self.scale is None else self.scale.to(device),
-        )
-
-    def cpu(self) -> EncodedTable:
-        """The same in main memory."""
-        return self.to(torch.device("cpu"))
-
-    @cached_property
-    def codes_are_known(self) -> bool:
-        """Whether every code is one of its column's levels, or marks an unseen category or a gap; one pass, once."""
-        if not self.codes.numel():
-            return True
-        highest = torch.tensor(self.layout.levels, device=self.codes.device) + 1
-        low, high = self.codes.amin(0), self.codes.amax(0)
-        return bool((low >= 0).all() and (high <= highest).all())
-
-    @property
-    def is_cuda(self) -> bool:
-        """Whether the table lies on a GPU."""
-        return bool(self.numbers.is_cuda)
 
 
 @dataclass(frozen=True)
@@ -283,6 +182,7 @@ class Table(Space):
             tuple(len(c.levels) for c in categories),
             weights if self.options.simplex else tuple(float(np.sqrt(w / 2.0)) for w in weights),
             tuple(place[c.name] for c in self.columns),
+            tuple(self.attributes),
         )
 
     @property
@@ -395,7 +295,7 @@ class Table(Space):
             strange = (x.codes[:, j].long() == len(category.levels)).nonzero()
             if len(strange):
                 raise ValueError(
-                    f"init must use categories of the fit; column {category.name!r} has another one in "
+                    f"init must use categories of the fit; {column_label(category.name)} has another one in "
                     f"{place('row', int(strange[0]), 'init')}. Its categories are {list(category.levels)[:10]!r}."
                 )
         return self.starts(x, torch.arange(len(x)))
@@ -420,13 +320,7 @@ class Table(Space):
 
     def keys(self, x: EncodedTable) -> NDArray[np.uint64]:
         """Numbers of the objects' content, gaps included."""
-        parts = []
-        for start in range(0, len(x), ROWS):
-            block = x[start : start + ROWS]
-            # In single precision: a mean summed in another order of rows may differ in its last bit, and all keys with it.
-            cells = [block.numbers.float(), block.codes] + ([] if block.observed is None else [block.observed])
-            parts.append(content_keys(np.concatenate([c.cpu().numpy().astype(np.float64) for c in cells], 1)))
-        return np.concatenate(parts)
+        return x.keys()
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
@@ -544,8 +438,8 @@ def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple
     for name, value in zip(names, weights, strict=True):
         if isinstance(value, str) or not np.isfinite(value) or not value > 0:
             raise ValueError(
-                f"weights must be positive numbers; got {value!r} for column {name!r}. Leave a column out of the table to "
-                "give it no weight."
+                f"weights must be positive numbers; got {value!r} for {column_label(name)}. Leave a column out of "
+                "the table to give it no weight."
             )
     return [float(w) for w in weights]
 

@@ -1,17 +1,21 @@
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from experiments.toy import ERING, GLASS, LUNG, STRETCHED, options
 from softecm import experiments
 from softecm.experiments import EXPERIMENTS, rows
-from softecm.experiments.as_coded import baselines, cbf, diamond
+from softecm.experiments.as_coded import baselines, cbf, diamond, sweep
+from softecm.experiments.as_coded.distances import RawSoftDTW
 from softecm.experiments.as_coded.runs import CodedRuns
+from softecm.experiments.as_coded.sweep import VARIANTS
 from softecm.experiments.as_coded.table import run as table_page
 from softecm.experiments.protocols import PAPER
 from softecm.experiments.runs import Runs
@@ -88,10 +92,34 @@ def test_runs_are_taken_from_the_journal(tmp_path: Path, monkeypatch: pytest.Mon
     np.testing.assert_array_equal(first.columns["rand"], again.columns["rand"])
 
 
+def test_one_setting_alone_has_its_starts_of_the_whole_grid(tmp_path: Path) -> None:
+    coded = CodedRuns(Runs(options(tmp_path, GLASS)))
+    whole = coded.table(GLASS)
+    beta, lam = whole.beta[-1], whole.lam[-1]
+    alone = coded.table(GLASS, only=(beta, lam))
+    for name in ("rand", "n_star", "rounds"):
+        np.testing.assert_array_equal(alone.columns[name], whole.at(beta, lam, name))
+
+
+def test_right_axes_align_steps(tmp_path: Path) -> None:
+    warped = replace(ERING, metric="softdtw")
+    coded = CodedRuns(Runs(options(tmp_path, warped)))
+    distances = [sweep._distance(warped, coded.data(warped, swapped=v.swapped), v) for v in VARIANTS.values()]
+    assert [d.x.shape[1:] for d in distances] == [(12, 1) if key == "right-axes" else (1, 12) for key in VARIANTS]
+    v = distances[0].x[None, :2].transpose(2, 3)
+    long, short = distances[-1], RawSoftDTW(distances[-1].x)
+    v = torch.cat([v, v + torch.tensor([0.0, torch.nan])[None, :, None, None]])
+    weights = torch.ones(2, 12, 2)
+    for one, other in (
+        (long.values(v), short.values(v)),
+        (long.gradient(v, weights), short.gradient(v, weights)),
+        *zip(long.paired(v, v.flip(0)), short.paired(v, v.flip(0)), strict=True),
+    ):
+        torch.testing.assert_close(one, other, equal_nan=True, atol=1e-4, rtol=1e-4)
+
+
 def test_a_stopped_row_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = CodedRuns(Runs(options(tmp_path / "whole", STRETCHED, seeds=2))).table(STRETCHED)
-    from softecm.experiments.as_coded import sweep
-
     real, done = sweep._solve, []
 
     def stop(*given: Any) -> Any:

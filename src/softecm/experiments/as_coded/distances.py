@@ -123,37 +123,51 @@ class RawSoftDTW(Distance):
 
 
 class RawSoftDTWOfLongSeries(Distance):
-    """The same by the library's own function, for tables of more than a few cells."""
+    """The same by the library's own function, for tables of more than a few cells.
+
+    The function refuses what is no number; here a prototype that has become so has no distance, as in the original.
+    """
 
     def values(self, v: Tensor) -> Tensor:
         """Distances of all objects to all prototypes."""
         from softecm import soft_dtw
 
-        found = soft_dtw(self.x, v.flatten(0, 1), gamma=GAMMA)
-        return found.reshape(len(self.x), *v.shape[:2]).transpose(0, 1)
+        found = soft_dtw(self.x, _numbers(v).flatten(0, 1), gamma=GAMMA)
+        return found.reshape(len(self.x), *v.shape[:2]).transpose(0, 1) + _lost(v)[:, None]
 
     def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
         """By the function's own gradient."""
         from softecm import soft_dtw
 
-        at = v.flatten(0, 1).clone().requires_grad_()
+        at = _numbers(v).flatten(0, 1).clone().requires_grad_()
         total = soft_dtw(self.x, at, gamma=GAMMA) * weights.permute(1, 0, 2).flatten(1)
         (found,) = torch.autograd.grad(total.sum(), at)
-        return found.reshape(v.shape)
+        return found.reshape(v.shape) + _lost(v)[..., None, None]
 
     def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Matching rows and both gradients."""
         from softecm import soft_dtw
 
-        first, second = (t.flatten(0, 1).clone().requires_grad_() for t in (a, b))
+        first, second = (_numbers(t).flatten(0, 1).clone().requires_grad_() for t in (a, b))
         values = soft_dtw(first, second, gamma=GAMMA, paired=True)
         gradients = torch.autograd.grad(values.sum(), (first, second))
-        of_a, of_b = (found.reshape(a.shape) for found in gradients)
-        return values.detach().reshape(a.shape[:2]), of_a, of_b
+        lost = _lost(a) + _lost(b)
+        of_a, of_b = (found.reshape(a.shape) + lost[..., None, None] for found in gradients)
+        return values.detach().reshape(a.shape[:2]) + lost, of_a, of_b
 
     def in_stopping_rule(self, values: Tensor) -> None:
         """Not computed, as above."""
         return None
+
+
+def _lost(v: Tensor) -> Tensor:
+    """0 for prototypes that are numbers, NaN for the others."""
+    return torch.where(v.isfinite().flatten(2).all(2), 0.0, torch.nan).to(v.dtype)
+
+
+def _numbers(v: Tensor) -> Tensor:
+    """The prototypes, zeros in place of those that are not numbers."""
+    return torch.where(_lost(v).isnan()[..., None, None], torch.zeros_like(v), v)
 
 
 def soft_tables(costs: Tensor) -> list[list[Tensor]]:

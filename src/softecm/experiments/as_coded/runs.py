@@ -49,7 +49,7 @@ class CodedRuns:
     def __init__(self, runs: Runs) -> None:
         self.runs, self.options = runs, runs.options
         self._data: dict[tuple[str, bool], Prepared] = {}
-        self._tables: dict[tuple[str, str, int], Table] = {}
+        self._tables: dict[tuple[object, ...], Table] = {}
 
     def data(self, row: Row, *, swapped: bool = True) -> Prepared:
         """A row's data as the experiments read them."""
@@ -58,19 +58,24 @@ class CodedRuns:
             self._data[key] = prepare(row, swapped=swapped)
         return self._data[key]
 
-    def table(self, row: Row, variant: Variant = AS_CODED, replay: int = 0) -> Table:
-        """The whole grid of Soft-ECM on a row; another replay is the same from other starts."""
-        key = (row.key, variant.key, replay)
+    def table(
+        self, row: Row, variant: Variant = AS_CODED, replay: int = 0, only: tuple[float, float] | None = None
+    ) -> Table:
+        """The whole grid of Soft-ECM on a row, or one setting of it; another replay is the same from other starts."""
+        key = (row.key, variant.key, replay, only)
         if key not in self._tables:
             grid = PAPER.small if self.options.grid == "small" else PAPER.full
             cells = "x".join(str(len(values)) for values in grid.values())
+            if only is not None:
+                cells = f"beta{only[0]:g}-lam{only[1]:g}"
             seeds, again = self.options.seeds, f"-replay{replay}" if replay else ""
             path = self.options.journals / f"{row.key}-Soft-ECM-{variant.key}-{cells}x{seeds}{again}.jsonl"
-            total = seeds * len(grid["beta"]) * len(grid["lam"])
+            total = seeds * (len(grid["beta"]) * len(grid["lam"]) if only is None else 1)
             numbers = range(replay * seeds, (replay + 1) * seeds)
             text = f"{row.title}, Soft-ECM, {variant.key}"
             with kept(path), bar(text, total, shown=self.options.progress) as done:
-                self._tables[key] = run_row(row, self.data(row), grid, numbers, path, variant, done)
+                data = self.data(row, swapped=variant.swapped)
+                self._tables[key] = run_row(row, data, grid, numbers, path, variant, done, only)
         return self._tables[key]
 
     def cell(self, row: Row, method: str) -> Cell:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from softecm.experiments.as_coded.choice import choose, nonspecificity
-from softecm.experiments.as_coded.distances import Distance, SumOfSquares
+from softecm.experiments.as_coded.distances import Distance, RawSoftDTWOfLongSeries, SumOfSquares
 from softecm.experiments.as_coded.labels import Labels, scored, single_labels
 from softecm.experiments.as_coded.optimiser import Outcome, Sets, Settings, optimise, starts
 from softecm.experiments.as_coded.preparing import Prepared, as_objects, distance_to
@@ -31,6 +31,7 @@ class Variant:
     settings: Settings = field(default_factory=Settings)
     replacement: bool = True  # starts may repeat
     codes: bool = True  # the sigmoid of codes for categories; False: the share of columns that differ, relaxed
+    swapped: bool = field(default=True, repr=False)  # channels and steps of series; the key says it in journals
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,20 +60,25 @@ def run_row(
     journal: Path,
     variant: Variant,
     done: Callable[[int], object] = lambda n: None,
+    only: tuple[float, float] | None = None,
 ) -> Table:
     """Every run of a row, those that the journal has taken from there.
 
     Parameters
     ----------
     done : told how many runs are finished, when some are
+    only : the one (beta, lam) of the grid to run, from the starts that it has in the whole grid
     """
-    beta, lam = (np.array(values) for values in zip(*[(b, k) for b in grid["beta"] for k in grid["lam"]], strict=True))
+    settings = [(b, k) for b in grid["beta"] for k in grid["lam"]]
+    kept = list(range(len(settings))) if only is None else [settings.index(only)]
+    beta, lam = (np.array(values) for values in zip(*(settings[i] for i in kept), strict=True))
     work = {"data": digest(data.numbers, data.y), "grid": repr((beta.tolist(), lam.tolist(), row.metric, variant))}
     items = {seed: f"run {seed}" for seed in seeds}
     with Journal(journal, work) as book:
         for seed, item in items.items():
             if item not in book.done:
-                outcome, sets = _solve(row, data, beta, lam, seed, variant)
+                drawn = draw(len(data.y), len(settings), row.n_clusters, seed, replacement=variant.replacement)[kept]
+                outcome, sets = _solve(row, data, beta, lam, drawn, variant)
                 book.write([item], [_judge(outcome, sets, data.y)])
             done(len(beta))
         rows = [book.done[item] for item in items.values()]
@@ -81,11 +87,15 @@ def run_row(
 
 
 def _solve(
-    row: Row, data: Prepared, beta: NDArray[np.float64], lam: NDArray[np.float64], seed: int, variant: Variant
+    row: Row,
+    data: Prepared,
+    beta: NDArray[np.float64],
+    lam: NDArray[np.float64],
+    drawn: NDArray[np.intp],
+    variant: Variant,
 ) -> tuple[Outcome, Sets]:
     """One run of every setting, each from a start of its own."""
     distance, sets = _distance(row, data, variant), Sets(row.n_clusters)
-    drawn = draw(len(data.y), len(beta), row.n_clusters, seed, replacement=variant.replacement)
     v = starts(distance.x, sets, drawn)
     return optimise(distance, sets, v, torch.as_tensor(beta), torch.as_tensor(lam), variant.settings), sets
 
@@ -102,6 +112,8 @@ def _distance(row: Row, data: Prepared, variant: Variant) -> Distance:
     if row.kind == "categorical" and not variant.codes:
         columns = [column[:, None] == np.unique(column) for column in data.X.T]
         return SumOfSquares(as_objects(np.hstack(columns) / np.sqrt(2.0)))
+    if row.metric == "softdtw" and not variant.swapped:
+        return RawSoftDTWOfLongSeries(as_objects(data.numbers))
     return distance_to(row, data)
 
 
@@ -129,6 +141,8 @@ VARIANTS = {
         Variant("clipped", settings=Settings(clipped=True)),
         Variant("no-repeats", replacement=False),
         Variant("hamming", codes=False),
+        Variant("stands-still", settings=Settings(clipped=True, steps=100, step_tol=1e-4)),
+        Variant("right-axes", swapped=False),
     )
 }
 AS_CODED = VARIANTS["as-coded"]

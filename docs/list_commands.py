@@ -1,0 +1,73 @@
+"""The page of all commands and options, made from the command line itself: python docs/list_commands.py."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from softecm.cli import app
+
+PAGE = Path(__file__).resolve().parent / "commands.md"
+HEAD = """# Every command and option
+
+<!-- made by docs/list_commands.py from the command line: change the words there -->
+
+`softecm COMMAND --help` says the same on the screen. Exit 0: done; 2: something that you can mend, in one sentence; 130:
+stopped by Ctrl-C. `--json` is for programs, tables are for people. What is not said about a file is found out and shown.
+"""
+REST = "Other options"
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    commands: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    listed = "\n".join(f"- [`softecm {name}`](#softecm-{name}): {first_line(one)}" for name, one in commands.items())
+    return "\n".join([HEAD, listed, *(section(name, one) for name, one in commands.items())])
+
+
+def section(name: str, command: Any) -> str:
+    """One command: what it does, its arguments, its options."""
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option" and not p.hidden and p.name != "help"]
+    usage = " ".join(["softecm", name, *(shown_name(a) for a in arguments), "[OPTIONS]"])
+    parts = ["", f"## softecm {name}", "", f"`{usage}`", "", inspect.cleandoc(command.help or "")]
+    if arguments:
+        parts += ["", *(f"- `{shown_name(a)}`: {a.help}" for a in arguments)]
+    panels = dict.fromkeys(getattr(p, "rich_help_panel", None) or REST for p in options)
+    for panel in panels:
+        own = [p for p in options if (getattr(p, "rich_help_panel", None) or REST) == panel]
+        parts += ["", *([f"**{panel}**", ""] if len(panels) > 1 else []), *table(own)]
+    return "\n".join(parts)
+
+
+def table(options: list[Any]) -> list[str]:
+    """Options with what they mean, a row each."""
+    return ["| option | what it says | by default |", "|---|---|---|", *map(row, options)]
+
+
+def row(option: Any) -> str:
+    """One option."""
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    default = option.default
+    plain = (
+        default is None or default is False or default == () or callable(default) or str(default) == "Sentinel.UNSET"
+    )
+    return f"| {names} | {(option.help or '').replace('|', chr(92) + '|')} | {'' if plain else f'`{default}`'} |"
+
+
+def shown_name(argument: Any) -> str:
+    """An argument as the usage line has it."""
+    return str(argument.metavar or argument.name.upper())
+
+
+def first_line(command: Any) -> str:
+    """What a command does, in a line."""
+    return inspect.cleandoc(command.help or "").split("\n\n")[0].replace("\n", " ")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"written: {PAGE}")

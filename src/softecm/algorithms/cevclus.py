@@ -1,0 +1,168 @@
+"""CEVCLUS: EVCLUS with must-links and cannot-links (Antoine and others), in its fast form k-CEVCLUS."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from softecm._checks import check_choice, check_number
+from softecm.algorithms.conflicts import ConflictClusterer, Linked
+from softecm.constraints import Constraints
+from softecm.fit.settings import Plan
+
+#: What a link of cost 1 adds to the stress, times the number of links over xi.
+VARIANTS = {"article": 0.5, "evclust": 2.0}
+
+
+class CEVCLUS(ConflictClusterer):
+    r"""EVCLUS that heeds what is known about pairs of objects: dissimilarities, and links.
+
+    Must-links say that two objects belong together, cannot-links that they do not. Minimises the stress of :class:`EVCLUS`
+    and what the links cost,
+
+    .. math::
+        \frac{\sum_{ij} (\kappa_{ij} - \varphi_{ij})^2}{\sum_{ij} \varphi_{ij}^2}
+        + \frac{\xi}{2N} \Big[\sum_{(i,j) \in ML} c_{ij} + \sum_{(i,j) \in CL} (2 - c_{ij})\Big], \qquad
+        c_{ij} = 1 - \mathrm{pl}_{ij}(\text{together}) + \mathrm{pl}_{ij}(\text{apart}),
+
+    with N the number of links and the plausibilities of :class:`CECM`. An object's masses are found exactly with all
+    others fixed, one object after the other, so that the objective never rises. Without links it is EVCLUS.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+    xi : float, default=0.5
+        At least 0: how much the links count. Broken links cost at most xi, while the stress of no answer at all is about
+        1. Larger obeys more links; well above 1 linked objects please their links and forget who is near them.
+    variant : {"article", "evclust"}, default="article"
+        "article": the formula above. "evclust": R evclust's ``kcevclus`` weighs links four times as much for the same xi.
+    d0 : "auto" or float, default="auto"
+        Objects at this dissimilarity should conflict to 0.95. "auto": the 0.9 quantile of the dissimilarities.
+    n_neighbors : int or None, default=None
+        Compare each object to about so many random others instead of all: k-CEVCLUS, for many objects. Links count whether
+        or not their objects are compared.
+    max_cardinality : int or None, default=2
+        Largest set considered; None: all 2^c, of which a warning tells the number when there are many.
+    focal_sets : "simple", "full", list of tuples or FocalSets, optional
+        The sets themselves; overrides ``max_cardinality``.
+    init : "random" or a CredalPartition, default="random"
+        A fit goes on from an earlier one's ``partition_``.
+    n_init : int, default=5
+        Number of starts; the lowest objective is kept.
+    max_iter : int, default=500
+        Most sweeps through the objects.
+    tol : float, default=1e-5
+        A run has converged when the relative gain of a sweep, smoothed, is below this.
+    n_jobs : int, optional
+        Threads; runs are shared out among them.
+    callback : callable, optional
+        Called with a ``Progress`` after every sweep; a true answer ends the fit with what there is. Its ``change`` is the
+        relative gain of a sweep, smoothed.
+    random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every sweep (logger ``softecm``) when positive.
+
+    Attributes
+    ----------
+    partition_ : CredalPartition
+    d0_ : float
+    objective_ : float
+        The stress and what the links cost.
+    labels_, outlier_scores_, focal_sets_, history_, runs_, n_iter_, converged_, n_features_in_ : as for :class:`SoftECM`
+
+    Notes
+    -----
+    Links are soft: :func:`softecm.constraints.kept` says how many were obeyed, and the logger ``softecm`` names one that was
+    not. ``predict_partition`` knows nothing of links; else it is that of :class:`EVCLUS`.
+    :func:`softecm.constraints.spread_constraints` hands links on to near neighbours: a few links then say more.
+
+    R's ``norm=2`` divides the misfits by their number instead of the squares asked for: the same as a ``xi`` larger by
+    their mean.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import pairwise_distances
+    >>> from softecm import CEVCLUS
+    >>> from softecm.datasets import load_diamond
+    >>> D = pairwise_distances(load_diamond().data)
+    >>> told = CEVCLUS(2, random_state=0).fit(D, must_link=[(2, 5)], cannot_link=[(5, 8)])
+    >>> told.labels_[2] == told.labels_[5] != told.labels_[8]
+    np.True_
+
+    References
+    ----------
+    V. Antoine, B. Quost, M.-H. Masson and T. Denœux, "CEVCLUS: evidential clustering with instance-level constraints for
+    relational data", Soft Computing 18, 2014.
+    F. Li, S. Li and T. Denœux, "k-CEVCLUS: constrained evidential clustering of large dissimilarity data",
+    Knowledge-Based Systems 142, 2018.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        xi: float = 0.5,
+        variant: str = "article",
+        d0: float | str = "auto",
+        n_neighbors: int | None = None,
+        max_cardinality: int | None = 2,
+        focal_sets: Any = None,
+        init: Any = "random",
+        n_init: int = 5,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        n_jobs: int | None = None,
+        callback: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.xi = xi
+        self.variant = variant
+        self.d0 = d0
+        self.n_neighbors = n_neighbors
+        self.max_cardinality = max_cardinality
+        self.focal_sets = focal_sets
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        checkpoint: Any = None,
+        checkpoint_every: int = 10,
+        resume: Any = None,
+    ) -> Self:
+        """Find the masses.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n), dissimilarities
+        y : ignored
+        must_link, cannot_link : array-like of shape (m, 2), optional
+            Pairs of objects (rows of ``X``, counted from 0) known to be together or apart.
+            :mod:`softecm.constraints` samples such pairs from labels, completes and spreads them.
+        checkpoint, checkpoint_every, resume : as for :class:`SoftECM`
+
+        Returns
+        -------
+        self
+        """
+        check_number("xi", self.xi, least=0, hint="0.5 is usual: 0 ignores the links, larger obeys more of them.")
+        check_choice("variant", self.variant, tuple(VARIANTS), "'article' is the published formula.")
+        return self._fit_to(X, Plan.of(checkpoint, checkpoint_every, resume), must_link, cannot_link)
+
+    def _linked(self, links: Constraints) -> Linked:
+        price = VARIANTS[self.variant] * float(self.xi) / sum(map(len, links))
+        return Linked(links, price, self.variant == "evclust")

@@ -1,0 +1,427 @@
+"""Masses whose conflicts mirror the dissimilarities: what EVCLUS and EVCLUS with links share.
+
+The stress of a batch of runs is a ``Problem`` for the one loop: a round is a sweep through the objects.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from softecm._batch import Batch, from_tensors, named_tensors
+from softecm._checks import HOW_MANY, check_choice, check_count, check_number
+from softecm._engine import in_threads, threads
+from softecm._interrupts import interruptible
+from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
+from softecm.belief import CredalPartition, FocalSets
+from softecm.constraints import Constraints, check_constraints
+from softecm.files.lock import locked
+from softecm.fit.checkpoints import Checkpoints, digest_of
+from softecm.fit.loop import Checkpointer, iterate
+from softecm.fit.settings import Plan, told
+from softecm.kernels.simplex_qp import RIDGE, Pull, fit_rows, sweep_all, sweep_some
+from softecm.objective.linked import say_broken
+from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.matrices import check_enough
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+FAR = 0.95  # the conflict asked of objects at dissimilarity d0
+OUTSIDE = ("max_iter", "n_jobs", "callback", "verbose")  # what may differ where a fit goes on
+
+
+def conflict_of(focal: FocalSets) -> Floats:
+    """1 where two sets, the empty one first, share no cluster: ``m_i' C m_j`` is the conflict of two objects."""
+    found: Floats = (~focal.intersects).astype(np.float64)
+    return found
+
+
+def link_cost_of(focal: FocalSets) -> Floats:
+    r"""Q, by which ``m_i' Q m_j`` is what a must-link costs; a cannot-link costs 2 less that.
+
+    It is :math:`1 - \mathrm{pl}_{ij}(\text{together}) + \mathrm{pl}_{ij}(\text{apart})`, from 0 to 2.
+    """
+    single, empty = np.r_[False, focal.cardinalities == 1], np.zeros_like(focal.intersects)
+    empty[0], empty[:, 0] = True, True
+    found: Floats = conflict_of(focal) + 1.0 - empty - np.diag(single)
+    return found
+
+
+def degree_of_conflict(dissimilarities: Floats, d0: float) -> Floats:
+    r"""The conflict asked for: :math:`\varphi(d) = 1 - \exp(-\eta d^2)`, 0.95 at ``d0``."""
+    phi: Floats = -np.expm1(np.log(1.0 - FAR) * np.square(dissimilarities / d0))
+    return phi
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Which pairs of objects are compared: those of object i are ``others[starts[i]:starts[i + 1]]``."""
+
+    others: Ints
+    starts: Ints
+
+    @property
+    def first(self) -> Ints:
+        """The other end of every pair."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @classmethod
+    def random(cls, n: int, k: int, rng: np.random.RandomState) -> Pairs:
+        """About k random others for each object, every pair known to both its ends.
+
+        Rings through all objects in random order: two neighbours an object each.
+        """
+        rings = [rng.permutation(n) for _ in range((k + 1) // 2)]
+        ends = np.concatenate([np.stack([ring, np.roll(ring, -1)]) for ring in rings], axis=1)
+        both = np.concatenate([ends, ends[::-1]], axis=1)
+        both = both[:, np.lexsort((both[1], both[0]))]
+        return cls(both[1].copy(), np.searchsorted(both[0], np.arange(n + 1)))
+
+
+class Linked(NamedTuple):
+    """Pairs of objects known to be together or apart, and what a link of cost 1 adds to the stress."""
+
+    pairs: Constraints
+    price: float
+    firm: bool = False  # the ridge is that of evclust: 1e-8 in units of the stress, not of an object's misfit
+
+    def cost(self, masses: Floats, matrix: Floats) -> float:
+        """What all links add to the stress; ``matrix`` is Q of :func:`link_cost_of`."""
+        must, cannot = (
+            float(np.einsum("pa,pa->", masses[ends[:, 0]] @ matrix, masses[ends[:, 1]])) for ends in self.pairs
+        )
+        return self.price * (must + 2.0 * len(self.pairs.cannot_link) - cannot)
+
+    def pull(self, size: float, matrix: Floats, n: int) -> Pull:
+        """The same as the sweeps see it, in units of an object's misfit: of ``size`` times half the stress."""
+        ends = np.concatenate(self.pairs)
+        sign = np.repeat([1.0, -1.0], [len(self.pairs.must_link), len(self.pairs.cannot_link)])
+        first, second = np.concatenate([ends, ends[:, ::-1]]).T
+        order = np.lexsort((second, first))
+        weights = np.tile(sign, 2)[order] * self.price * size / 4.0
+        return Pull(np.searchsorted(first[order], np.arange(n + 1)), second[order].copy(), weights, matrix)
+
+
+@dataclass(frozen=True)
+class ConflictState(Batch):
+    """Where a batch of runs stands after a sweep."""
+
+    masses: Tensor  # (runs, n, f + 1)
+    objective: Tensor  # (runs,): the stress, with what links cost
+    change: Tensor  # (runs,): gain of a sweep as a part of the stress, smoothed over the last few
+
+    @property
+    def prototypes(self) -> Tensor:
+        """There are none."""
+        return self.masses[:, :0]
+
+    @property
+    def constraint(self) -> Tensor:
+        """Nothing is relaxed."""
+        return torch.zeros_like(self.objective)
+
+    @property
+    def found(self) -> Mapping[str, Tensor]:
+        """The masses."""
+        return {"masses": self.masses}
+
+    def kept(self) -> dict[str, Tensor]:
+        """All of it."""
+        return named_tensors(self, "state")
+
+
+@dataclass(frozen=True)
+class ConflictProblem:
+    r"""Fit masses to conflicts, object by object.
+
+    With all other masses fixed, an object's misfit :math:`\sum_j (m_i^\top C m_j - \varphi_{ij})^2` and its links are a
+    quadratic programme in its masses on the simplex, solved exactly. The stress (all misfits over
+    :math:`\sum \varphi^2`) falls with every sweep where each pair belongs to both its objects.
+
+    Parameters
+    ----------
+    phi : array (n, n)
+        Conflicts asked for, 0 on the diagonal.
+    pairs : Pairs, optional
+        The pairs that count; all by default.
+    linked : Linked, optional
+        Links between objects, whether or not their pairs count.
+    tol : float
+        A run has converged when the relative gain of a sweep, smoothed over the last few, is not above this.
+    """
+
+    phi: Floats
+    focal: FocalSets
+    pairs: Pairs | None = None
+    linked: Linked | None = None
+    tol: float = 1e-5
+    chosen: Floats = field(init=False)
+    size: float = field(init=False)
+    pull: Pull | None = field(init=False)
+    ridge: float = field(init=False)
+    patience: ClassVar[int] = 1
+    rises: ClassVar[str] = "taken"
+    races: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        chosen = self.phi if self.pairs is None else self.phi[self.pairs.first, self.pairs.others]
+        size = float(np.square(chosen).sum()) or 1.0
+        n, matrix, linked = len(self.phi), link_cost_of(self.focal), self.linked
+        object.__setattr__(self, "chosen", chosen)
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "pull", None if linked is None else linked.pull(size, matrix, n))
+        object.__setattr__(self, "ridge", RIDGE * size if linked is not None and linked.firm else RIDGE)
+
+    def begin(self, start: Tensor) -> ConflictState:
+        """At starting masses (runs, n, f + 1)."""
+        objective = [self.stress(masses) for masses in start.numpy()]
+        return ConflictState(start, start.new_tensor(objective), start.new_ones(len(start)))
+
+    def stress(self, masses: Floats) -> float:
+        """All misfits over all squares asked for, and what links cost."""
+        cost = 0.0 if self.linked is None else self.linked.cost(masses, link_cost_of(self.focal))
+        return self._misfit(masses) / self.size + cost
+
+    def _misfit(self, masses: Floats) -> float:
+        plain = masses @ conflict_of(self.focal)
+        if self.pairs is not None:
+            kappa = np.einsum("pa,pa->p", plain[self.pairs.first], masses[self.pairs.others])
+            return float(np.square(kappa - self.chosen).sum())
+        total = 0.0
+        for start in range(0, len(masses), 256):
+            rows = slice(start, start + 256)
+            error = plain[rows] @ masses.T - self.phi[rows]
+            error[np.arange(len(error)), np.arange(start, start + len(error))] = 0.0
+            total += float(np.square(error).sum())
+        return total
+
+    def step(self, state: ConflictState) -> ConflictState:
+        """One sweep of every run, shared out among threads."""
+        masses = state.masses.numpy().copy()
+        gained = in_threads(partial(self._sweep, conflict_of(self.focal)), masses)
+        part = 2.0 * torch.tensor(gained, dtype=torch.float64) / self.size
+        change = 0.5 * state.change + 0.5 * part / state.objective.clamp_min(1e-300)
+        return ConflictState(torch.from_numpy(masses), (state.objective - part).clamp_min(0.0), change.clamp_min(0.0))
+
+    def _sweep(self, conflict: Floats, masses: Floats, stop: NDArray[np.bool_]) -> float:
+        if stop[0]:
+            return 0.0
+        if self.pairs is None:
+            return sweep_all(self.phi, conflict, masses, stop, self.pull, self.ridge)
+        return sweep_some(
+            self.chosen, self.pairs.others, self.pairs.starts, conflict, masses, stop, self.pull, self.ridge
+        )
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> ConflictState:
+        """As a checkpoint kept it."""
+        return from_tensors(ConflictState, kept, "state")
+
+    def select(self, runs: Tensor) -> ConflictProblem:
+        """The same: all runs solve one problem."""
+        return self
+
+
+class ConflictRun(NamedTuple):
+    """Where one run ended."""
+
+    masses: Floats  # (n, f + 1)
+    history: Floats  # the stress at the start and after each sweep
+    converged: bool
+
+
+def solved(
+    problem: ConflictProblem,
+    starts: Floats,
+    max_iter: int = 500,
+    *,
+    callback: Any = None,
+    checkpointer: Checkpointer | None = None,
+) -> list[ConflictRun]:
+    """Sweeps from starting masses (runs, n, f + 1) until the stress stands still."""
+    found = iterate(problem, torch.tensor(starts), max_iter, callback=callback, checkpointer=checkpointer)
+    masses = found.found["masses"].numpy()
+    masses = masses / masses.sum(-1, keepdims=True)
+    return [ConflictRun(*run) for run in zip(masses, found.history, found.converged.tolist(), strict=True)]
+
+
+class Shepard(NamedTuple):
+    """For pairs of objects, the conflict asked for and the conflict found: equal in a perfect fit."""
+
+    phi: Floats
+    kappa: Floats
+
+
+class ConflictClusterer(EvidentialClusterer):
+    """An estimator whose masses' conflicts mirror the dissimilarities.
+
+    A subclass provides its parameters and ``fit``, which calls ``_fit_to``.
+    """
+
+    n_clusters: int
+    d0: float | str
+    n_neighbors: int | None
+    max_cardinality: int | None
+    focal_sets: Any
+    init: Any
+    n_init: int
+    max_iter: int
+    tol: float
+    n_jobs: int | None
+    callback: Any
+    random_state: Any
+    verbose: int
+    d0_: float
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = tags.input_tags.positive_only = True
+        return tags
+
+    def _linked(self, links: Constraints) -> Linked | None:
+        """Links with their price; None where they are not heeded."""
+        return None
+
+    @interruptible()
+    def _fit_to(self, X: Any, plan: Plan | None, must_link: Any = None, cannot_link: Any = None) -> Self:
+        name, c = type(self).__name__, check_count("n_clusters", self.n_clusters, hint=HOW_MANY)
+        focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
+        n_init = check_count("n_init", self.n_init, hint="5 is usual: the best of several starts is kept.")
+        max_iter = check_count("max_iter", self.max_iter, hint="500 is usual.")
+        tol = check_number("tol", self.tol, least=0, hint="1e-5 is usual.")
+        callback = told(self.callback, self.verbose)
+        refuse_blocks(X, name)
+        d = np.asarray(Dissimilarities().check(self, X, reset=True), dtype=np.float64)
+        check_enough(c, len(d))
+        links = check_constraints(must_link, cannot_link, len(d))
+        linked = self._linked(links) if any(map(len, links)) else None
+        self.d0_ = self._reference(d)
+        rng = check_random_state(self.random_state)
+        pairs = self._pairs(len(d), rng)
+        starts = self._starts(len(d), len(focal), n_init, rng)
+        problem = ConflictProblem(degree_of_conflict(d, self.d0_), focal, pairs, linked, tol)
+        with threads(self.n_jobs), self._checkpoints(plan, focal, d, links, starts) as checkpointer:
+            runs = solved(problem, starts, max_iter, callback=callback, checkpointer=checkpointer)
+        best = int(np.argmin([run.history[-1] for run in runs]))
+        self._store(CredalPartition(runs[best].masses, focal))
+        self._store_runs(runs, best)
+        say_broken(self.partition_, links)
+        if not self.converged_:
+            warnings.warn(
+                f"{name} has not converged after {self.n_iter_} sweeps: the stress still falls by more than tol={tol:g} of "
+                "itself. Raise max_iter, or tol if a rougher answer will do.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self._warn_if_empty()
+        return self
+
+    @contextmanager
+    def _checkpoints(
+        self, plan: Plan | None, focal: FocalSets, d: Floats, links: Constraints, starts: Floats
+    ) -> Iterator[Checkpoints | None]:
+        """Where the runs are written down, for as long as nobody else may write there."""
+        if plan is None:
+            yield None
+            return
+        seed = self.random_state
+        if self.n_neighbors is not None and not isinstance(seed, int | np.integer):
+            raise ValueError(
+                f"random_state must be a number where a fit with n_neighbors is to go on from a checkpoint; got {seed!r}. "
+                "Give random_state=0, say: the same pairs are then compared again."
+            )
+        asked = {k: v for k, v in self.get_params(deep=False).items() if k not in OUTSIDE}
+        who = {"estimator": type(self).__name__} | {name: repr(value) for name, value in asked.items()}
+        who |= {
+            "n_clusters": str(focal.n_clusters),
+            "focal_sets": str(focal.sets),
+            "init": self.init if isinstance(self.init, str) else digest_of(starts),
+            "random_state": repr(seed) if isinstance(seed, int | np.integer) else "not fixed",
+            "links": digest_of(np.concatenate(links)) + f" {len(links.must_link)}",
+            "n_objects": str(len(d)),
+            "data": digest_of(d),
+        }
+        with locked(plan.path):
+            checkpoints = Checkpoints.open(plan, who, torch.device("cpu"))
+            checkpoints.enter("starts")
+            checkpoints.expect(lambda: torch.tensor(starts[:1]))
+            yield checkpoints
+
+    def _reference(self, d: Floats) -> float:
+        if not isinstance(self.d0, str):
+            return check_number("d0", self.d0, above=0, hint="'auto' takes the 0.9 quantile of the dissimilarities.")
+        check_choice("d0", self.d0, ("auto",), "Or give a positive number.")
+        found = float(np.quantile(d[~np.eye(len(d), dtype=bool)], 0.9)) if len(d) > 1 else 0.0
+        return found if found > 0 else float(d.max()) or 1.0
+
+    def _pairs(self, n: int, rng: np.random.RandomState) -> Pairs | None:
+        if self.n_neighbors is None:
+            return None
+        k = check_count("n_neighbors", self.n_neighbors, hint="100 is plenty; None compares all pairs.")
+        return Pairs.random(n, k, rng) if k < n - 1 else None
+
+    def _starts(self, n: int, f: int, n_init: int, rng: np.random.RandomState) -> Floats:
+        """Starting masses (runs, n, f + 1)."""
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ("random",), "Or give a CredalPartition.")
+            return rng.dirichlet(np.ones(f + 1), size=(n_init, n))
+        masses = np.asarray(self.init.masses if isinstance(self.init, CredalPartition) else self.init, dtype=np.float64)
+        if masses.shape != (n, f + 1) or (masses < 0).any() or not np.allclose(masses.sum(1), 1.0):
+            raise ValueError(
+                f"init must hold masses of shape (n, f + 1), here ({n}, {f + 1}), not negative, rows adding up to 1; got "
+                f"shape {masses.shape}. Give a CredalPartition of the same objects on the same focal sets."
+            )
+        return masses[None]
+
+    def predict_partition(self, X: Any) -> CredalPartition:
+        """The credal partition of other objects: each object's masses fitted to its conflicts with the training objects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n)
+            Dissimilarities of the new objects to the training objects.
+
+        Returns
+        -------
+        partition : CredalPartition
+        """
+        check_is_fitted(self)
+        d = np.asarray(Dissimilarities().check(self, X, reset=False), dtype=np.float64)
+        plain = self.partition_.masses @ conflict_of(self.focal_sets_)
+        q = plain.T @ plain + RIDGE * np.eye(plain.shape[1])
+        masses = fit_rows(q, degree_of_conflict(d, self.d0_) @ plain)
+        return CredalPartition(masses / masses.sum(1, keepdims=True), self.focal_sets_)
+
+    def shepard(self, X: Any) -> Shepard:
+        """The Shepard diagram's data: for every pair i < j, the conflict asked for and the conflict found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n)
+            The dissimilarities given to ``fit``.
+
+        Returns
+        -------
+        phi, kappa : ndarrays of n (n - 1) / 2 numbers, in the order of ``scipy.spatial.distance.squareform``
+        """
+        check_is_fitted(self)
+        d = np.asarray(Dissimilarities().check(self, X, reset=False), dtype=np.float64)
+        masses = self.partition_.masses
+        if len(d) != len(masses):
+            raise ValueError(
+                f"X must be the n x n dissimilarities given to fit, n = {len(masses)}; got shape {d.shape}. Give all rows."
+            )
+        i, j = np.triu_indices(len(d), 1)
+        kappa = masses @ conflict_of(self.focal_sets_) @ masses.T
+        return Shepard(degree_of_conflict(d[i, j], self.d0_), kappa[i, j])

@@ -1,0 +1,206 @@
+"""What metrics share that add up parts with weights: the views of an object, or the columns of a table."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm._checks import check_choice, check_number
+from softecm._warnings import ViewWarning
+from softecm.distances.base import SemiMetric, Sums
+from softecm.distances.weighing import ALL, CLUSTER, ENTROPY, PRODUCT, SET, SUM, Weighing
+
+EQUAL, AGREEMENT = "equal", "agreement"
+LEARNED = {"learned": PRODUCT, SUM: SUM, PRODUCT: PRODUCT, ENTROPY: ENTROPY}
+RULES = (EQUAL, AGREEMENT, *LEARNED)
+TAKEN_OVER = 0.9  # of all weight: a part with more has taken over
+LITTLE = 0.15  # of the most that two parts share
+FOLLOWED = 0.5  # of a part's spread that lies between groups, from which these are the part's
+NEXT_TO_NOTHING = 0.1  # of an equal share: a part that counts for less hardly counts
+SHOWN = 5  # names in a message
+
+
+class Apart(NamedTuple):
+    """Distances of some objects part by part, and their sums for weights known later."""
+
+    each: Tensor  # (n, k, parts), divided by the parts' units; 0 where an object lacks a part
+    there: Tensor | None  # (n, parts), which parts an object has, as numbers; None: all
+    sums: Callable[[Tensor], Sums]  # of weights (n, k): all coordinates in a row; slopes where a part has no exact step
+
+
+class Weighed(SemiMetric):
+    """A sum of parts, each with a weight that is known before or found with the clusters.
+
+    Concrete metrics are dataclasses with the fields that are named here.
+    """
+
+    weights: Any
+    weights_of: str
+    exponent: float
+    temperature: float
+    shares: tuple[float, ...]  # the weights, once they are known; they add up to 1
+    spreads: tuple[float, ...]  # half the mean distance between two objects in each part
+    shapes: tuple[tuple[int, ...], ...]  # of a prototype in each part; all lie in a row
+    common: tuple[float, ...]  # the most that each part shares with another, 0 to 1
+    by_set: Tensor | None  # (f, parts), where each set has weights of its own
+    part: ClassVar[str] = "view"  # what a part is called
+    regular: ClassVar[float] = 1e-3  # of a part's spread, added to its dispersion where weights are learned
+
+    @property
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """What the parts are called."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[SemiMetric, ...]:
+        """What each part of two prototypes is compared with."""
+
+    @property
+    @abstractmethod
+    def units(self) -> list[float]:
+        """What each part's distances are divided by."""
+
+    @abstractmethod
+    def each(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Distances (n, k, parts) over the parts' units, 0 where an object lacks one; which it has (n, parts)."""
+
+    @abstractmethod
+    def apart(self, x: Any, v: Tensor, first: int) -> Apart:
+        """The same, with sums for weights known later; ``first`` is the first object's number."""
+
+    def check_rule(self, hint: str) -> None:
+        """Refuse what says nothing about weights."""
+        check_choice("weights_of", self.weights_of, (ALL, CLUSTER, SET), f"'all' finds one weight a {self.part}.")
+        check_number("exponent", self.exponent, above=1, hint=f"2 is usual: nearer to 1, one {self.part} takes all.")
+        check_number(
+            "temperature", self.temperature, above=0, hint=f"0.1 is usual: smaller, one {self.part} takes all."
+        )
+        if isinstance(self.weights, str):
+            check_choice("weights", self.weights, RULES, hint)
+
+    @property
+    def weighing(self) -> Weighing | None:
+        """How the weights are found with the clusters; None where they are known before."""
+        if not isinstance(self.weights, str) or self.weights not in LEARNED or len(self.shares) == 1:
+            return None
+        numbers = float(self.exponent), float(self.temperature), self.regular
+        return Weighing(LEARNED[self.weights], self.weights_of, *numbers)
+
+    @property
+    def factors(self) -> list[float]:
+        """What each part's distances are multiplied by."""
+        if not self.shares:
+            raise ValueError(f"metric {type(self).__name__} needs data before use: fit an estimator with it.")
+        return [share / unit for share, unit in zip(self.shares, self.units, strict=True)]
+
+    @property
+    def part_weights(self) -> dict[str, float | NDArray[np.float64]]:
+        """The weight of each part, after scaling; they add up to 1. Where each set has its own, one a set."""
+        if self.by_set is None:
+            return dict(zip(self.names, self.shares, strict=True))
+        rows = self.by_set / self.by_set.sum(1, keepdim=True)
+        return {name: rows[:, j].double().numpy() for j, name in enumerate(self.names)}
+
+    @property
+    def base(self) -> Self:
+        """Where each set has weights of its own, the metric with their mean: it compares any two objects."""
+        if self.by_set is None:
+            raise AttributeError(f"{type(self).__name__} has one weight for all sets: it has no base.")
+        return replace(self, by_set=None)  # type: ignore[type-var]
+
+    def shares_like(self, d: Tensor) -> Tensor:
+        """Weights that multiply distances (n, k, parts) to the prototypes of the first k sets."""
+        return d.new_tensor(self.shares) if self.by_set is None else self.by_set[: d.shape[1]].to(d)
+
+    def counts(self, there: Tensor | None, like: Tensor) -> Tensor | None:
+        """By what each object's parts are multiplied (n, parts): 0, or one over the weight of those it has."""
+        if there is None:
+            return None
+        shares, there = like.new_tensor(self.shares), there.to(like.dtype)
+        return there / (there @ shares).clamp_min(torch.finfo(like.dtype).tiny)[:, None]
+
+    def terms(self, x: Any, v: Tensor) -> Tensor | None:
+        """What each part adds to each distance (n, k, parts)."""
+        each, there = self.each(x, v)
+        each = each * self.shares_like(each)
+        counts = self.counts(there, each)
+        return each if counts is None else each * counts[:, None]
+
+    def reweighed(self, shares: Tensor, of: str, n_clusters: int) -> Self:
+        """The metric with the weights (f, parts) that a run found: those of all sets, and their mean, which adds up to 1."""
+        rows = shares if of == SET else shares[:n_clusters]
+        mean = rows.double().mean(0)
+        total = float(mean.sum())
+        by_set = None if of not in (CLUSTER, SET) else (shares.double() / total).cpu()
+        return replace(self, shares=tuple((mean / total).tolist()), by_set=by_set)  # type: ignore[type-var]
+
+    def doubts(self, x: Any, clusters: Tensor) -> Sequence[str]:
+        """A part that has taken over, and groups that follow one which has nothing in common with the others."""
+        if len(self.shares) < 2:
+            return ()
+        each, there = self.each(x, clusters)
+        terms = each * self.shares_like(each)
+        nearest = terms.sum(-1).argmin(1)  # an object's own weights are the same for all clusters
+        own = each[torch.arange(len(each)), nearest]  # (n, parts)
+        have = own.new_full((own.shape[1],), len(own)) if there is None else there.to(own).sum(0)
+        inside = own.sum(0) / have.clamp_min(1.0)
+        usual = inside.new_tensor(self.spreads) / inside.new_tensor(self.units)
+        followed = (inside < (1.0 - FOLLOWED) * usual).tolist()
+        return [*self._taken_over(), *self._strangers(followed)]
+
+    def _taken_over(self) -> list[str]:
+        first, share = max(zip(self.names, self.shares, strict=True), key=lambda pair: pair[1])
+        if self.weighing is None or share <= TAKEN_OVER:
+            return []
+        return [
+            f"{first!r} has taken over, with {share:.0%} of the weight: it is the easiest to fit, which does not mean "
+            "that it is right. Leave it out, or use weights='equal' or 'agreement'."
+        ]
+
+    def _strangers(self, followed: Sequence[bool]) -> list[str]:
+        if self.weights == AGREEMENT and not any(self.common):
+            return []  # that nothing is in common has been said
+        said = []
+        for name, share, common, is_followed in zip(self.names, self.shares, self.common, followed, strict=True):
+            counts = share * len(self.shares) > NEXT_TO_NOTHING
+            if counts and is_followed and common <= LITTLE * max(self.common):
+                said.append(
+                    f"the groups follow {name!r}, which has little in common with the other {self.part}s: one with few "
+                    "different values is easily followed. Leave it out, give it a smaller weight, or try "
+                    "weights='agreement'."
+                )
+        return said
+
+
+def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[np.float64], part: str) -> None:
+    """Say which parts hardly count by what they have in common with the others."""
+    unheard = [name for name, share in zip(names, shares, strict=True) if share < NEXT_TO_NOTHING / len(shares)]
+    if not common.any():
+        _warn(f"the {part}s have nothing in common: nothing says which of them is right, so all count alike.")
+    elif unheard:
+        more = f" and {len(unheard) - SHOWN} more" if len(unheard) > SHOWN else ""
+        _warn(
+            f"{part}s that have next to nothing in common with the others hardly count: "
+            f"{', '.join(map(repr, unheard[:SHOWN]))}{more}; {'view' if part == 'view' else 'feature'}_weights_ says how "
+            "much. Give weights as numbers if they should."
+        )
+
+
+def middle_of(sizes: Sequence[float]) -> float:
+    """The geometric mean of those that are positive; 1 where none is."""
+    known = [math.log(size) for size in sizes if size > 0]
+    return math.exp(math.fsum(known) / len(known)) if known else 1.0
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, ViewWarning, stacklevel=2)

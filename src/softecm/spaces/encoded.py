@@ -1,0 +1,138 @@
+"""Rows of a table as the distances see them, and where columns lie among the coordinates of a prototype."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.spaces.base import content_keys
+from softecm.spaces.columns import ROWS
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the columns of a table lie among the coordinates of a prototype: numbers first, then levels in a row.
+
+    A code beyond a column's levels marks a cell without one: ``levels`` an unseen category, ``levels + 1`` a gap.
+    """
+
+    number_weights: tuple[float, ...]
+    category_weights: tuple[float, ...]
+    levels: tuple[int, ...]  # how many categories each categorical column has
+    heights: tuple[
+        float, ...
+    ]  # what a certain category is encoded as: a prototype's coordinate is height * probability
+    order: tuple[int, ...]  # place of each of the user's columns among numbers, then categories
+    names: tuple[str, ...] = ()  # of the user's columns, in their order
+
+    @property
+    def width(self) -> int:
+        """Coordinates of a prototype."""
+        return len(self.number_weights) + sum(self.levels)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """First coordinate of each categorical column, counted from the first of them."""
+        return np.concatenate([[0], np.cumsum(self.levels)[:-1]]).astype(np.int64)[: len(self.levels)]
+
+    @cached_property
+    def slots(self) -> NDArray[np.int64]:
+        """First row of each categorical column in a lookup table, which has two rows more a column: unseen and gap."""
+        return self.starts + 2 * np.arange(len(self.levels))
+
+    @property
+    def n_slots(self) -> int:
+        """Rows of a lookup table."""
+        return sum(self.levels) + 2 * len(self.levels)
+
+    @cached_property
+    def column(self) -> NDArray[np.int64]:
+        """The categorical column of each level's coordinate."""
+        return np.repeat(np.arange(len(self.levels)), self.levels)
+
+    @cached_property
+    def level_slots(self) -> NDArray[np.int64]:
+        """The row of each level in a lookup table."""
+        return np.arange(sum(self.levels)) + 2 * self.column
+
+    def by_level(self, values: Sequence[float]) -> NDArray[np.float64]:
+        """One value a column, repeated for each of its levels."""
+        return np.repeat(np.asarray(values, dtype=np.float64), self.levels)
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """Objects of a table as the distances see them; cut into blocks like a tensor."""
+
+    numbers: Tensor  # (n, p), 0 where missing
+    codes: Tensor  # (n, q), unsigned bytes or int32
+    observed: Tensor | None  # (n, p) bool; None where nothing at all is missing or unseen
+    scale: Tensor | None  # (n,): sum of weights over sum of observed weights; None likewise
+    layout: Layout
+    known: dict[Hashable, EncodedTable] = field(default_factory=dict, compare=False, repr=False)  # made of it once
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: slice | Tensor) -> EncodedTable:
+        return replace(
+            self,
+            numbers=self.numbers[rows],
+            codes=self.codes[rows],
+            observed=None if self.observed is None else self.observed[rows],
+            scale=None if self.scale is None else self.scale[rows],
+            known={key: value[rows] for key, value in self.known.items()},
+        )
+
+    def to(self, device: torch.device) -> EncodedTable:
+        """The same on another device."""
+        return replace(
+            self,
+            numbers=self.numbers.to(device),
+            codes=self.codes.to(device),
+            observed=None if self.observed is None else self.observed.to(device),
+            scale=None if self.scale is None else self.scale.to(device),
+            known={key: value.to(device) for key, value in self.known.items()},
+        )
+
+    def cpu(self) -> EncodedTable:
+        """The same in main memory."""
+        return self.to(torch.device("cpu"))
+
+    @cached_property
+    def codes_are_known(self) -> bool:
+        """Whether every code is one of its column's levels, or marks an unseen category or a gap; one pass, once."""
+        if not self.codes.numel():
+            return True
+        highest = torch.tensor(self.layout.levels, device=self.codes.device) + 1
+        low, high = self.codes.amin(0), self.codes.amax(0)
+        return bool((low >= 0).all() and (high <= highest).all())
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the table lies on a GPU."""
+        return bool(self.numbers.is_cuda)
+
+    @property
+    def there(self) -> Tensor | None:
+        """Which cells (n, columns) are there, numbers first; None: all of them."""
+        if self.observed is None:
+            return None
+        gaps = torch.tensor(self.layout.levels, device=self.codes.device) + 1
+        return torch.cat([self.observed, self.codes != gaps], 1)
+
+    def keys(self) -> NDArray[np.uint64]:
+        """Numbers of the objects' content, gaps included."""
+        parts = []
+        for start in range(0, len(self), ROWS):
+            block = self[start : start + ROWS]
+            # In single precision: a mean summed in another order of rows may differ in its last bit, and all keys with it.
+            cells = [block.numbers.float(), block.codes] + ([] if block.observed is None else [block.observed])
+            parts.append(content_keys(np.concatenate([c.cpu().numpy().astype(np.float64) for c in cells], 1)))
+        return np.concatenate(parts)

@@ -1,0 +1,90 @@
+"""Columns whose spread one far value makes: scaled by it, all other rows hardly differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm._text import column_label
+from softecm.spaces.columns import TEMPORAL, Cell, Cells
+from softecm.spaces.raw import read_table
+
+LEAST = 10  # cells; of fewer, one may well differ from the others
+FEW = 100  # one cell in so many is a few
+MOST = 0.75  # of a column's variance in a few cells: without them its standard deviation would be half as large
+SCALED = ("number", *TEMPORAL)
+
+REMEDY = "metric=Mixed(scaling='robust') scales by quartiles."
+
+
+@dataclass(frozen=True)
+class Stretched:
+    """The value furthest from the median of a column that a few values stretch."""
+
+    column: str | int
+    row: int
+    value: Cell
+    times: float  # how far out it is, the quartiles being 1 from their middle
+
+
+def stretched(X: Any) -> list[Stretched]:
+    """The columns of a table that a few values stretch, the most stretched first.
+
+    A few are one cell in a hundred, one at least. They stretch a column when more than three quarters of its variance is
+    theirs and its quartiles differ, so that scaling by them would help.
+
+    Examples
+    --------
+    >>> found = stretched([[float(i % 7), float(i % 5)] for i in range(40)] + [[700.0, 3.0]])
+    >>> [(one.column, one.row, one.value) for one in found]
+    [(0, 40, 700.0)]
+    """
+    found = [one for cells in read_table(X).columns if (one := _furthest(cells)) is not None]
+    return sorted(found, key=lambda one: -one.times)
+
+
+def told(found: list[Stretched], who: Callable[[int], str]) -> str:
+    """What to mind about such columns, and what to do; ``who`` says what a row is called."""
+    first = found[0]
+    value = f"{first.value:g}" if isinstance(first.value, float) else str(first.value)
+    more = f" (and {len(found) - 1} more such column{'s' if len(found) > 2 else ''})" if len(found) > 1 else ""
+    return (
+        f"{who(first.row)} has {value} in {column_label(first.column)}{more}, {first.times:.0f} times as far out as usual: "
+        f"scaled to unit spread, the other rows hardly differ there. If it is a slip, mend it; {REMEDY}"
+    )
+
+
+def _furthest(cells: Cells) -> Stretched | None:
+    if cells.kind not in SCALED:
+        return None
+    numbers = cells.numbers(cells.kind)
+    rows = np.flatnonzero(~np.isnan(numbers))
+    if len(rows) < LEAST:
+        return None
+    values = numbers[rows]
+    low, middle, high = _quartiles(values)
+    off = np.abs(values - middle)
+    few = max(1, len(off) // FEW)
+    largest = float(off.max())
+    if high <= low:
+        return None
+    share = np.square(off / largest)
+    if np.partition(share, len(share) - few)[-few:].sum() <= MOST * share.sum():
+        return None
+    row = int(rows[off.argmax()])
+    return Stretched(cells.name, row, _cell(cells, row), 2.0 * largest / (high - low))
+
+
+def _quartiles(values: NDArray[np.float64]) -> tuple[float, float, float]:
+    places = [len(values) // 4, len(values) // 2, 3 * len(values) // 4]
+    low, middle, high = np.partition(values, places)[places]
+    return float(low), float(middle), float(high)
+
+
+def _cell(cells: Cells, row: int) -> Cell:
+    _, (value,) = next(Cells(cells.name, cells.values[row : row + 1]).chunks())
+    return float(value) if cells.kind == "number" else value

@@ -1,0 +1,35 @@
+"""What a message guesses was meant."""
+
+import pytest
+
+import softecm
+from softecm import SoftECM
+from softecm._text import closest, meant
+
+X = [[0.0, 1.0], [1.0, 0.0], [5.0, 5.0], [6.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [("sqeuclidian", "sqeuclidean"), ("Soft-DTW", "softdtw"), ("manhatten", "manhattan"), ("mixt", "mixed")],
+)
+def test_a_metric_that_nearly_exists_is_asked_for(given, found):
+    with pytest.raises(ValueError, match=rf"metric must be one of .*got '{given}'\. Did you mean {found}\?"):
+        SoftECM(2, metric=given).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "found"), [("relaxation", "exakt", "exact"), ("init", "kmeans++", r"k-means\+\+")]
+)
+def test_so_is_a_setting(name, given, found):
+    with pytest.raises(ValueError, match=f"{name} must be one of .* Did you mean {found}"):
+        SoftECM(2, **{name: given}).fit(X)
+
+
+def test_so_is_an_estimator():
+    with pytest.raises(AttributeError, match=r"no attribute 'SoftEcm'\. Did you mean SoftECM\?"):
+        softecm.SoftEcm  # noqa: B018
+
+
+def test_words_that_are_like_no_other_get_no_guess():
+    assert meant("blue", ["sqeuclidean", "dtw"]) == closest(17, ["dtw"]) == ""
