@@ -211,3 +211,12 @@ def test_noise_in_many_columns_pulls_no_clusters_together():
     model = SoftECM(6, random_state=0).fit(noisy)
     assert not model.collapsed_
     assert adjusted_rand_score(labels, model.labels_) > 0.95
+
+
+def test_clusters_are_put_in_order_by_as_many_columns_as_tell_them_apart() -> None:
+    rng = np.random.default_rng(0)
+    late = torch.zeros(6, 2000, dtype=torch.float64)
+    late[:, 1500:] = torch.from_numpy(rng.normal(size=(6, 500)))
+    twice = torch.from_numpy(rng.normal(size=(3, 200))).repeat(2, 1)
+    for places in (late, twice, late[:, 1500:1502]):
+        assert_array_equal(stages._by_place(places), np.lexsort(places.numpy().T[::-1]))

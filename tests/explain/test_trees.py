@@ -154,7 +154,7 @@ def test_the_honest_error_knows_noise(rng):
     assert tree.representativeness_[1.0] >= 0.5
     assert abs(tree.honest_[1.0] - 0.5) < 0.12
     assert tree.ceiling_[1.0] == 1.0
-    assert f"{tree.honest_[1.0]:.2f} for objects it has not seen" in tree.summary()
+    assert f"{tree.honest_[1.0]:.2f} for objects not seen before" in tree.summary()
 
 
 def test_small_by_default(rng):

@@ -61,6 +61,7 @@ SHRINKS, PASSES = 0.9, 5  # starts are drawn again while delta shrinks below thi
 ENOUGH = 20  # weight for each cluster from which the closer delta is to be trusted
 LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
 FINALISTS = 2  # starts that were best with coarser objects and are fitted to them in full
+FIRST_COORDINATES = 64  # that are looked at to put clusters in order
 PAIRS = 3  # sets of two clusters considered, for each cluster
 SAMPLE, SAMPLE_EACH = 2000, 100  # objects that decide between starts: at least, and for each cluster
 ROUGH = 1e-3  # how far masses may still move while starts are compared
@@ -305,10 +306,18 @@ def in_order(solution: Solution, run: int) -> Solution:
     """Single clusters numbered by where they are, the first coordinate first: the same whatever start found them."""
     if solution.prototypes.ndim < 3:  # numbers of objects say nothing about where they are
         return solution
-    flat = solution.prototypes[run].flatten(1).double().cpu().numpy()
-    order = torch.as_tensor(np.lexsort(flat.T[::-1]), device=solution.prototypes.device)
+    order = torch.as_tensor(_by_place(solution.prototypes[run].flatten(1)), device=solution.prototypes.device)
     found = {name: part[:, order] for name, part in solution.found.items()}
     return replace(solution, prototypes=solution.prototypes[:, order], found=found)
+
+
+def _by_place(places: Tensor) -> NDArray[np.int64]:
+    """Rows (c, p) in the order of their first coordinate, then of the next; no more of them is looked at than tells."""
+    width = FIRST_COORDINATES
+    while width < places.shape[1] and len(torch.unique(places[:, :width], dim=0)) < len(places):
+        width *= 8
+    found: NDArray[np.int64] = np.lexsort(places[:, :width].double().cpu().numpy().T[::-1])
+    return found
 
 
 def _sampled(algorithm: Algorithm[Any], objects: Objects[Any], c: int) -> Objects[Any]:

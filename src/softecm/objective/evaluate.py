@@ -31,6 +31,7 @@ __all__ = [
     "with_masses",
 ]
 
+SHARED_CELLS = 1 << 17  # masses found at once on a CPU: 1 MB
 KEPT_CELLS = 1 << 23  # masses of the last round kept for comparison: 64 MB; beyond that they are computed again
 
 
@@ -217,8 +218,19 @@ def _finite(metric: SemiMetric, gradient: Tensor) -> Tensor:
 
 def _shares(distances: Tensor, prototypes: Tensor, cost: MassCost) -> Shares:
     """Masses for the distances (n, runs * f) of a block to prototypes (runs, f, *shape)."""
-    seen = distances.detach().clamp_min(0.0).reshape(-1, *prototypes.shape[:2])
-    return share(seen, cost.factors, cost.beta, cost.delta2)
+    seen = distances.detach().reshape(-1, *prototypes.shape[:2])
+    runs, f = prototypes.shape[:2]
+    size = max(1, SHARED_CELLS // max(1, runs * f))
+    if seen.is_cuda or len(seen) <= size:
+        return share(seen.clamp_min(0.0), cost.factors, cost.beta, cost.delta2)
+    n = len(seen)  # a few objects at a time: what is computed on the way is ten times as large as they are
+    found = Shares(seen.new_empty(n, runs, f + 1), seen.new_empty(n, runs, f), seen.new_empty(n, runs))
+    for first in range(0, n, size):
+        rows = slice(first, first + size)
+        part = share(seen[rows].clamp_min(0.0), cost.factors, cost.beta, cost.delta2)
+        for whole, some in zip(found, part, strict=True):
+            whole[rows] = some
+    return found
 
 
 def _masses_before(metric: SemiMetric, block: Encoded, rows: slice, previous: Previous, cost: MassCost) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+SQUARED = 1 << 10  # rows whose squares are written down at once
 EXPLAINED = 1 << 25  # cells of rows that are written out in full: 256 MB
 
 
@@ -81,9 +82,13 @@ class SparseRows:
     @cached_property
     def squares(self) -> Tensor:
         """Squared lengths (n,)."""
-        squared = self.values.astype(np.float64) ** 2
-        total = np.add.reduceat(np.append(squared, 0.0), self.starts[:-1]) if len(self) else squared[:0]
-        return torch.from_numpy(np.where(np.diff(self.starts) > 0, total, 0.0))
+        total = np.zeros(len(self))
+        for first in range(0, len(self), SQUARED):
+            starts = self.starts[first : first + SQUARED + 1]
+            squared = np.append(np.square(self.values[starts[0] : starts[-1]], dtype=np.float64), 0.0)
+            total[first : first + SQUARED] = np.add.reduceat(squared, starts[:-1] - starts[0])
+        total[np.diff(self.starts) == 0] = 0.0
+        return torch.from_numpy(total)
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
