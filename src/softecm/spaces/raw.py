@@ -52,7 +52,7 @@ def read_table(X: object, name: str = "X") -> RawTable:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         cells = tuple(Cells(column.name, column) for column in frame.iter_columns())
-        backend: str | None = str(frame.implementation.value)
+        backend: str | None = frame.implementation.name.lower()
     else:
         array = X if isinstance(X, np.ndarray) else _to_array(X)
         if array.ndim != 2:
