@@ -6,7 +6,7 @@
 
 Every estimator has its defaults and ``random_state=0``; nothing was tuned on these data. The planted problems are those of
 ``planted.py`` with up to 300 objects, in a draw (number 301) that no choice was made on; those of views are draws 401 to 403
-(WMVEC's temperature was chosen with draws 301 to 303 in view). CECM and CEVCLUS are told 30 true pairs, and only there labels
+(WMVEC's temperature was chosen with draws 301 to 303 in view). CECM and CEVCLUS are told 30 true pairs, only there labels
 are known to anybody. Those of dissimilarities see the distances between the rows; they are not run on more than 700
 objects, and ECMPlus, with a matrix for each cluster, not on more than 30 columns. Each fit is a line of
 ``benchmarks/results/which_algorithm.jsonl``. Seconds are of one processor, whatever else the machine does.
