@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import runpy
 import sys
 import tempfile
 import warnings
@@ -305,6 +306,12 @@ def profiles() -> Any:
     return figure
 
 
+def views() -> Any:
+    """A table and series of the same objects: the example's own picture."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        return runpy.run_path(str(HERE.parent / "examples" / "plot_views.py"))["figure"]
+
+
 FIGURES: dict[str, Callable[[], Any]] = {
     figure.__name__: figure
     for figure in (
@@ -320,6 +327,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
         series_probabilities,
         noise,
         profiles,
+        views,
     )
 }
 

@@ -1,6 +1,7 @@
 """``softecm cluster --algorithm``: every estimator, and what is refused."""
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -127,6 +128,16 @@ def test_links_that_can_not_be_are_refused(run, files, lines, sentence):
     code, _, err = run("cluster", "numbers.csv", "-c", 2, "--links", "links.csv")
     assert code == 2
     assert sentence in " ".join(err.split())
+
+
+@pytest.mark.parametrize("name", ["EVCLUS", "EGMM", "EKNNClus"])
+def test_ctrl_c_keeps_what_was_found(run, files, name, monkeypatch):
+    monkeypatch.setattr("softecm.cli.fitting._interrupts", lambda err: nullcontext(lambda: True))
+    kind, clusters = ("apart", ["-c", 2]) if name == "EVCLUS" else ("numbers", [] if name == "EKNNClus" else ["-c", 2])
+    code, out, err = run("cluster", f"{kind}.csv", *clusters, "--algorithm", name, "--json")
+    assert code == 0, err
+    assert json.loads(out)["interrupted"]
+    assert json.loads(out)["warnings"][0] == "The fit was stopped by Ctrl-C: this is the best found until then."
 
 
 def test_a_fit_of_another_algorithm_goes_on_from_a_checkpoint(run, files):

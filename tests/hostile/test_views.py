@@ -108,3 +108,20 @@ def test_starts_that_are_no_views(hostile_case):
         with pytest.raises(ValueError, match=said):
             SoftECM(2, metric=metric, init=init).fit({"s": SERIES, "t": TABLE})
         hostile_case()
+
+
+def test_views_and_rules_in_blocks(hostile_case):
+    blocks = pytest.importorskip("dask.array").from_array(TABLE, chunks=6)
+    frame = pytest.importorskip("dask.dataframe").from_pandas(FRAME.assign(b=1.0)[["a", "b"]], npartitions=2)
+    for metric, data, said in [
+        (
+            Combined({"s": "sqeuclidean", "t": "sqeuclidean"}),
+            {"s": blocks, "t": blocks},
+            "several views must be in memory",
+        ),
+        (Combined({"a": "sqeuclidean", "t": "mixed"}), frame, "several views must be in memory"),
+        (Mixed(weights="agreement"), frame, "weights='agreement' must have all rows in memory"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=said):
+            SoftECM(2, metric=metric).fit(data)
+        hostile_case()

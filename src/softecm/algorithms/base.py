@@ -34,6 +34,7 @@ from softecm.fit.prepare import Columns, InMemory, Objects, check_weights, in_me
 from softecm.fit.settings import Plan, Settings
 from softecm.objective.linked import say_broken, with_linked
 from softecm.spaces.roles import ids_of, without
+from softecm.spaces.views import IN_BLOCKS
 
 if TYPE_CHECKING:
     from softecm.report.one import ObjectExplanation
@@ -484,6 +485,8 @@ class PrototypeFamily(PrototypeClusterer):
 
     @interruptible()
     def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+        if isinstance(X, Mapping) and any(map(in_blocks, X.values())):
+            raise TypeError(IN_BLOCKS)
         if in_blocks(X):
             self._fit_blocks(chosen, X, sample_weight)
         else:

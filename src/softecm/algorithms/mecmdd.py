@@ -387,7 +387,7 @@ def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
         raise TypeError("X must hold dense matrices; got a sparse one. Use X.toarray().")
     listed = isinstance(X, list | tuple) and len(X) > 0
     first = X[0] if listed else X
-    several = len(getattr(first, "shape", None) or np.shape(first)) == (2 if listed else 3)
+    several = len(getattr(first, "shape", None) or np.asarray(first).shape) == (2 if listed else 3)
     given = list(X) if several else [X]
     if not given:
         raise ValueError("X must have at least one view; got none. Give an array of shape (views, n, n).")

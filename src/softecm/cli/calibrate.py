@@ -13,7 +13,7 @@ from rich.text import Text
 from softecm.calibration import Calibration, CalibrationInterrupted, calibrate
 from softecm.cli.predict import load
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.redraw import page_of, source_of
+from softecm.cli.redraw import objects_of, page_of
 from softecm.cli.results import harmless, partition_table, read_partition, read_summary, write_csv, write_json
 from softecm.cli.screen import consoles, counts_table, lines, print_json
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
@@ -48,7 +48,7 @@ def run(asked: Asked, *, quiet: bool, machine: bool) -> None:
     partition, ids = read_partition(asked.folder, summary)
     model = load(asked.folder)
     with err.status("reading"):
-        loaded = _objects(asked.folder, summary, len(partition))
+        loaded = objects_of(asked.folder, summary, len(partition), "refits need its objects")
     if asked.force and (target / JOURNAL).exists():
         write_text(target / JOURNAL, "")  # afresh
     found = _found(model, loaded, asked, target / JOURNAL, shown=err.is_terminal and not err.quiet)
@@ -84,16 +84,6 @@ def _check_places(target: Path, folder: Path, *, force: bool) -> None:
         check_file(target / JOURNAL)
     check_replaced([target / JOURNAL], kind="journal", inputs=[folder / "model.safetensors"])
     check_replaced([target / name for name in NAMES], inputs=[folder / "summary.json"])
-
-
-def _objects(folder: Path, summary: dict[str, Any], count: int) -> Loaded:
-    loaded = source_of(summary, count)
-    if loaded is None:
-        raise Problem(
-            f"{summary.get('file', 'the file')}, from which {folder} was made, is not there any more or has changed, and "
-            "refits need its objects: put it back, or run softecm cluster again."
-        )
-    return loaded
 
 
 def _found(model: Any, loaded: Loaded, asked: Asked, journal: Path, *, shown: bool) -> Calibration:

@@ -330,6 +330,10 @@ def explain(
         Path | None,
         typer.Option("--output", "-o", help="Where to write the rules: .txt, .json, or a figure (.png, .svg, .pdf)."),
     ] = None,
+    one: Annotated[
+        str | None,
+        typer.Option("--object", metavar="NAME", help="Say why this one is where it is: its id, or its row, from 1."),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
     machine: Json = False,
@@ -339,8 +343,11 @@ def explain(
     Rules are a small decision tree on the columns of the file that was clustered, or on those of another table with a row
     for each object, in their order: series can be explained by the patients' table.
     """
-    from softecm.cli.explain import run
+    from softecm.cli.explain import run, run_object
 
+    if one is not None:
+        run_object(folder, one, quiet=quiet, machine=machine)
+        return
     run(folder, table, output, lam=lam, force=force, quiet=quiet, machine=machine)
 
 

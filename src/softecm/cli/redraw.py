@@ -109,3 +109,14 @@ def source_of(summary: dict[str, Any], count: int) -> Loaded | None:
     except (Problem, KeyError, TypeError, AttributeError):
         return None
     return loaded if len(loaded) == count else None
+
+
+def objects_of(folder: Path, summary: dict[str, Any], count: int, why: str) -> Loaded:
+    """The same, or a problem that says why they are needed."""
+    loaded = source_of(summary, count)
+    if loaded is None:
+        raise Problem(
+            f"{summary.get('file', 'the file')}, from which {folder} was made, is not there any more or has changed, and "
+            f"{why}: put it back, or run softecm cluster again."
+        )
+    return loaded

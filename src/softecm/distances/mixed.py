@@ -263,6 +263,13 @@ class ColumnLearner(Learner):
         shares = without_constant(found.names, sample.spreads, shares, metric.part)
         return replace(found, shares=floored(shares), common=tuple(common.max(1).tolist()))
 
+    def describe(self, x: EncodedTable, weights: Tensor | None) -> None:
+        """Columns are compared with each other over all rows at once."""
+        raise TypeError(
+            f"weights={self.metric.weights!r} must have all rows in memory; got blocks. Fit a sample of them and give its "
+            "feature_weights_ as weights=..., numbers by column."
+        )
+
 
 def floored(shares: Sequence[float]) -> tuple[float, ...]:
     """Shares of which none is 0."""

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 MIX = np.uint64(0x94D049BB133111EB)
 SHOWN = 5  # names in a message
+IN_BLOCKS = (
+    "objects with several views must be in memory for fit; got blocks. Fit a sample of them, .compute()d, and give the rest "
+    "to predict_partition piece by piece."
+)
 
 
 @cache
@@ -187,6 +191,9 @@ class Views(Space):
         fitted = [_named(space, own) for space, own in zip(fitted, names, strict=True)]
         counts = tuple(int(view.n_features_in_) for view in X.checked)
         return replace(self, spaces=tuple(fitted), n_features=counts, feature_names=names, sample_weight=None)
+
+    def _needs_all(self) -> TypeError:
+        return TypeError(IN_BLOCKS)  # units and weights of views are found from all objects at once
 
     def encode(self, X: RawViews) -> Encoded:
         """View by view; of one view alone, what its own space makes of it."""
