@@ -6,9 +6,9 @@
 
 Every estimator has its defaults and ``random_state=0``; nothing was tuned on these data. The planted problems are those of
 ``planted.py`` with up to 300 objects, in a draw (number 301) that no choice was made on; those of views are draws 401 to 403
-(WMVEC's temperature was chosen with draws 301 to 303 in view). CECM is told 30 true pairs, and only there labels are known
-to anybody. Those of dissimilarities see the distances between the rows; they are not run on more than 700 objects, and
-ECMPlus, with a matrix for each cluster, not on more than 30 columns. Each fit is a line of
+(WMVEC's temperature was chosen with draws 301 to 303 in view). CECM and CEVCLUS are told 30 true pairs, only there labels
+are known to anybody. Those of dissimilarities see the distances between the rows; they are not run on more than 700
+objects, and ECMPlus, with a matrix for each cluster, not on more than 30 columns. Each fit is a line of
 ``benchmarks/results/which_algorithm.jsonl``. Seconds are of one processor, whatever else the machine does.
 """
 
@@ -40,7 +40,8 @@ DRAW, VIEWS = 301, 401
 MOST, MOST_COMPARED = 300, 700  # objects of a planted problem, and of a real one for those of dissimilarities
 MOST_COLUMNS = 30  # for matrices of clusters
 OF_VECTORS = ("SoftECM", "ECM", "FCM", "ECMPlus", "CCM", "BCM", "CECM", "BPEC", "EKNNClus", "EGMM", "NNEVCLUS")
-OF_DISTANCES = ("RECM", "ECMdd", "EVCLUS")
+OF_DISTANCES = ("RECM", "ECMdd", "EVCLUS", "CEVCLUS")
+LINKED = ("CECM", "CEVCLUS")
 COLUMNS = ("rand", "clear", "between", "outliers")
 Row = dict[str, Any]
 Tasks = Iterator[tuple[tuple[str, str, str], Callable[[], Row]]]  # part, data, algorithm, and what measures it
@@ -58,7 +59,7 @@ def fitted(name: str, c: int, X: Any, y: Any) -> Any:
     """An estimator after its fit."""
     if name in OF_DISTANCES:
         X = squareform(pdist(X))
-    if name == "CECM":
+    if name in LINKED:
         known = np.flatnonzero(y >= 0)
         pairs = sample_constraints(y[known], 30, random_state=0)
         return estimator(name, c).fit(X, must_link=known[pairs.must_link], cannot_link=known[pairs.cannot_link])
@@ -99,7 +100,7 @@ def on_real(names: list[str]) -> Tasks:
     names = [name for name in names if name in (*OF_VECTORS, *OF_DISTANCES)]
     for data in numbers():
         for name in names:
-            if name == "CECM" or (name in OF_DISTANCES and len(data.X) > MOST_COMPARED):
+            if name in LINKED or (name in OF_DISTANCES and len(data.X) > MOST_COMPARED):
                 continue
             if name == "ECMPlus" and data.X.shape[1] > MOST_COLUMNS:
                 continue
@@ -121,6 +122,12 @@ def views_of(seed: int, kind: str) -> tuple[dict[str, Any], Any]:
     return {**views, **({kind: extra[kind]} if kind else {})}, groups
 
 
+def alike(x: Any) -> Any:
+    """Dissimilarities of rows over their mean, as MECMdd asks for."""
+    d = squareform(pdist(x, "sqeuclidean"))
+    return d / d.mean()
+
+
 def on_views(names: list[str]) -> Tasks:
     """The same objects in several tables."""
     equal = {"random_state": 0, "n_jobs": 1}
@@ -130,7 +137,7 @@ def on_views(names: list[str]) -> Tasks:
         "WMVEC": lambda X: WMVEC(3, **equal).fit(X),
         "WMVEC, features": lambda X: WMVEC(3, features=True, **equal).fit(X),
         "WMVEC, product": lambda X: WMVEC(3, rule="product", **equal).fit(X),
-        "MECMdd": lambda X: MECMdd(3, **equal).fit({k: squareform(pdist(x, "sqeuclidean")) for k, x in X.items()}),
+        "MECMdd": lambda X: MECMdd(3, **equal).fit({k: alike(x) for k, x in X.items()}),
     }
     for kind in ("", "noise", "coins"):
         for seed in range(VIEWS, VIEWS + 3):
@@ -266,7 +273,7 @@ def page(rows: list[Row]) -> str:
         body.append([name, *[mean([row for row in own if row["data"].startswith(s)], "rand") for s in settings]])
     lines += table(f"way | {' | '.join(settings)}", body)
     lines.append(
-        "Made by `python benchmarks/which_algorithm.py`; raw lines in `benchmarks/results/which_algorithm.jsonl`."
+        "Made by `python benchmarks/which_algorithm.py`, which keeps a line for each fit beside the other results."
     )
     return "\n".join(lines) + "\n"
 

@@ -134,3 +134,16 @@ def test_words_and_dates_are_named_where_numbers_are_needed(name):
         estimator.fit([[1.0, datetime.date(2020, 1, day)] for day in range(1, 13)])
     with pytest.raises(ValueError, match=r"column 1 holds durations"):
         estimator.fit(np.arange(12).astype("m8[D]")[:, None])
+
+
+@pytest.mark.parametrize("name", ["EGMM", "NNEVCLUS", "MECMdd", "TECM", "WMVEC"])
+def test_more_clusters_than_objects_are_refused(name):
+    given = X if name != "MECMdd" else np.sqrt(((X[:, None] - X) ** 2).sum(-1))
+    estimator = getattr(softecm, name)(13, **({"max_cardinality": 1} if name != "MECMdd" else {"focal_sets": "simple"}))
+    with pytest.raises(ValueError, match=r"n_clusters must be at most the number of objects; got n_clusters=13"):
+        estimator.fit(given)
+
+
+def test_more_neighbours_than_there_are_others_are_refused():
+    with pytest.raises(ValueError, match=r"n_neighbors must be .*12.*"):
+        softecm.EKNNClus(n_neighbors=12).fit(X)
