@@ -1,14 +1,15 @@
 """Do the masses mean what they say? Coverage on planted problems, and what it costs.
 
-``python benchmarks/calibration.py`` draws data sets from mixtures (2 to 4 groups, 2 to 5 columns, 300 objects, centres 3 to 5
-deviations apart): 200 of round Gaussians of about one size (gaussian), and 50 each of round Gaussians with sizes from a half to two
-and shares from 5 % on (uneven), of Gaussians with axes from a half to two, turned anyhow (elongated), of t distributions
-with 4 degrees of freedom (tails), and of uniform boxes (boxes). SoftECM and ECM are fitted with their defaults and the right number of
-clusters; over random pairs of objects it is counted how often the pair's probability of belonging together under the generating
-mixture lies in the stated interval of 90 %, and between belief and plausibility of the calibrated masses (after) and of the
-model's own (before). Then: widths; the interval widened by 0.01 on both sides (nearly); and how far off the refits' mean is.
-Masses are fitted to some of the pairs. ``--speed`` times 100 refits of 10000 objects in 10 columns, 5 clusters, beside
-default fits, in CPU seconds and on the clock; ``--large`` one calibration of 100000 objects, with its memory.
+``python benchmarks/calibration.py`` draws data sets from mixtures (2 to 4 groups, 2 to 5 columns, 300 objects, centres
+3 to 5 deviations apart): 200 of round Gaussians of about one size (gaussian), and 50 each of round Gaussians with sizes
+from a half to two and shares from 5 % on (uneven), of Gaussians with axes from a half to two, turned anyhow
+(elongated), of t distributions with 4 degrees of freedom (tails), and of uniform boxes (boxes). SoftECM and ECM are
+fitted with their defaults and the right number of clusters; over random pairs of objects it is counted how often the
+pair's probability of belonging together under the generating mixture lies in the stated interval of 90 %, and between
+belief and plausibility of the calibrated masses (after) and of the model's own (before). Then: widths; the interval
+widened by 0.01 on both sides (nearly); and how far off the refits' mean is. Masses are fitted to some of the pairs.
+``--speed`` times 100 refits of 10000 objects in 10 columns, 5 clusters, beside default fits, in CPU seconds and on the
+clock; ``--large`` one calibration of 100000 objects, with its memory.
 Options: ``--sets 20``, ``--first 1000`` (seed of the first set), ``--shape tails``, ``--write``.
 """
 

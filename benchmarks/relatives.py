@@ -1,18 +1,27 @@
-"""What EGMM, EKNNClus and NNEVCLUS promise: planted problems, and how long many objects take.
+"""What EGMM, EKNNClus and NNEVCLUS promise: planted problems, and what many objects cost.
 
-    python benchmarks/relatives.py             # all of it
-    python benchmarks/relatives.py egmm        # or eknnclus, nnevclus
+    python benchmarks/relatives.py                      # all of it; goes on where it was stopped
+    python benchmarks/relatives.py eknnclus nnevclus    # some of it; also egmm
+    python benchmarks/relatives.py --write benchmarks/results/relatives.md    # the tables of what is there
 
 The constants of EKNNClus were chosen on problems of seeds below 20 with their groups known; here seeds begin at 101.
+"Seconds" are by the clock and mean something on an idle machine only; "CPU s" are those of all processors together.
+Each fit is a line of ``benchmarks/results/relatives.jsonl``; ``--rows`` names another file.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import json
+import resource
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 from sklearn.datasets import make_moons
 
@@ -20,17 +29,21 @@ from softecm import EGMM, NNEVCLUS, EKNNClus
 from softecm.datasets import make_blobs
 from softecm.scores import adjusted_rand_index
 
+RESULTS = Path(__file__).resolve().parent / "results" / "relatives.jsonl"
 FIRST = 101
+Floats, Ints = NDArray[np.float64], NDArray[np.int64]
+Row = dict[str, Any]
+Tasks = Iterator[tuple[str, Callable[[], Row]]]  # a name, and what measures it
 
 
-def gaussians(seed: int, n: int = 600) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def gaussians(seed: int, n: int = 600) -> tuple[Floats, Ints, Ints]:
     """Objects of 2 to 5 overlapping Gaussians of one covariance, their groups, and what knows the parameters says."""
     rng = np.random.default_rng(seed)
     c, p = int(rng.integers(2, 6)), int(rng.integers(2, 5))
     shape = rng.normal(size=(p, p))
     covariance = np.eye(p) + 0.3 * shape @ shape.T
     root = np.linalg.cholesky(covariance)
-    centers: list[np.ndarray] = []
+    centers: list[Floats] = []
     while len(centers) < c:  # three and a half deviations apart at least, by the covariance itself
         new = rng.uniform(-5, 5, p)
         if all(np.linalg.norm(new - old) >= 3.5 for old in centers):
@@ -42,58 +55,175 @@ def gaussians(seed: int, n: int = 600) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return x, group, oracle
 
 
-def egmm() -> None:
-    """The number of groups by the criterion, and the groups beside the oracle's."""
-    right, lost = [], []
-    for seed in range(FIRST, FIRST + 50):
+def four_classes(n: int, seed: int) -> Floats:
+    """Like R's fourclass: Student's t with five degrees of freedom around the corners of a square, four apart."""
+    rng = np.random.default_rng(seed)
+    corners = 4.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    heavy = rng.normal(size=(n, 2)) / np.sqrt(rng.chisquare(5, (n, 1)) / 5)
+    return corners[np.arange(n) % 4] + heavy
+
+
+#: What EKNNClus is asked to find groups in, and how many there are.
+SHAPES: dict[str, tuple[Callable[[int, int], Floats], int]] = {
+    "moons, noise 0.06": (lambda n, s: make_moons(n, noise=0.06, random_state=s)[0], 2),
+    "moons, noise 0.1": (lambda n, s: make_moons(n, noise=0.1, random_state=s)[0], 2),
+    "like fourclass": (four_classes, 4),
+    "3 blobs": (lambda n, s: make_blobs(n, random_state=s).data, 3),
+    "5 blobs in 5 columns": (lambda n, s: make_blobs(n, n_clusters=5, n_features=5, random_state=s).data, 5),
+}
+
+
+def egmm() -> Tasks:
+    """The number of groups by the criterion, the groups beside the oracle's, and what lies on pairs."""
+
+    def one(seed: int) -> Row:
         x, group, oracle = gaussians(seed)
         c = len(np.unique(group))
-        found = EGMM("auto", random_state=0).fit(x)
-        right.append(found.n_clusters_ == c)
+        found = EGMM("auto", random_state=0).fit(x).n_clusters_
         told = EGMM(c, random_state=0).fit(x)
-        lost.append(adjusted_rand_index(group, oracle) - adjusted_rand_index(group, told.labels_))
-    print(f"EGMM: the criterion finds the number of groups in {sum(right)} of {len(right)} problems")
-    print(
-        f"EGMM: adjusted Rand index below the oracle's by {np.mean(lost):.4f} on average, median {np.median(lost):.4f}"
-    )
+        sure = np.sort(told.partition_.pignistic(), 1)[:, -1]
+        on_pairs = told.partition_.masses[:, c + 1 :].sum(1)
+        lost = adjusted_rand_index(group, oracle) - adjusted_rand_index(group, told.labels_)
+        wrong = oracle != group  # even knowing the parameters
+        pairs = {"on pairs, wrong": float(on_pairs[wrong].mean())} if wrong.any() else {}
+        falls = bool(np.diff(told.history_).max(initial=0.0) > 1e-9 * abs(told.history_[-1]))
+        return {"c": c, "found": found, "lost": lost, "sure": float(sure.mean()), "falls": falls, **pairs} | {
+            "on pairs, right": float(on_pairs[~wrong].mean())
+        }
+
+    for seed in range(FIRST, FIRST + 50):
+        yield f"EGMM {seed}", lambda seed=seed: one(seed)
 
 
-def eknnclus() -> None:
+def eknnclus() -> Tasks:
     """The number of groups of any shape, and 100 000 objects."""
-    makers = {
-        "moons, noise 0.06": lambda n, s: (make_moons(n, noise=0.06, random_state=s)[0], 2),
-        "moons, noise 0.1": lambda n, s: (make_moons(n, noise=0.1, random_state=s)[0], 2),
-        "3 blobs": lambda n, s: (make_blobs(n, random_state=s).data, 3),
-        "5 blobs in 5 columns": lambda n, s: (make_blobs(n, n_clusters=5, n_features=5, random_state=s).data, 5),
-    }
+
+    def one(name: str, n: int, seed: int) -> Row:
+        make, c = SHAPES[name]
+        return {"c": c, "found": EKNNClus(random_state=seed).fit(make(n, seed)).n_clusters_}
+
+    def many() -> Row:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        x = make_moons(100_000, noise=0.07, random_state=0)[0]
+        row = timed(lambda: EKNNClus(random_state=0).fit(x))
+        model = row.pop("value")
+        peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        return {"c": 2, "found": model.n_clusters_, "k": model.n_neighbors_, "MB": round(peak), **row}
+
     for n in (400, 1500):
-        for name, make in makers.items():
-            found = [EKNNClus(random_state=s).fit(make(n, s)[0]).n_clusters_ for s in range(FIRST, FIRST + 5)]
-            print(f"EKNNClus, {n} objects, {name}: {found}")
-    x = make_moons(100_000, noise=0.07, random_state=0)[0]
-    wall, cpu = time.perf_counter(), time.process_time()
-    model = EKNNClus(random_state=0).fit(x)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    print(f"EKNNClus, 100 000 objects: {model.n_clusters_} clusters, {wall:.1f} s ({cpu:.1f} s of processors)")
+        for name in SHAPES:
+            for seed in range(FIRST, FIRST + 5):
+                yield f"EKNNClus, {n} objects, {name}, {seed}", lambda a=(name, n, seed): one(*a)
+    yield "EKNNClus, 100 000 objects", many
 
 
-def nnevclus() -> None:
-    """10 000 objects to fit, a million to predict."""
-    made = make_blobs(10_000, n_clusters=4, n_features=10, random_state=0)
+def nnevclus() -> Tasks:
+    """10 000 objects to fit, a million to predict, R's own sizes."""
+
+    def fit(n: int, c: int, columns: int) -> Row:
+        made = make_blobs(n, n_clusters=c, n_features=columns, random_state=FIRST)
+        row = timed(lambda: NNEVCLUS(c, random_state=0).fit(made.data))
+        model = row.pop("value")
+        return {**row, "rand": adjusted_rand_index(made.target, model.labels_), "steps": model.n_iter_}
+
+    def predict() -> Row:
+        made = make_blobs(500, n_clusters=4, n_features=10, random_state=FIRST)
+        model = NNEVCLUS(4, random_state=0).fit(made.data)
+        many = np.tile(made.data, (2000, 1))
+        row = timed(lambda: model.predict_partition(many))
+        row.pop("value")
+        return row
+
+    yield "NNEVCLUS, 400 objects, 4 groups, 2 columns", lambda: fit(400, 4, 2)
+    yield "NNEVCLUS, 10 000 objects, 4 groups, 10 columns", lambda: fit(10_000, 4, 10)
+    yield "NNEVCLUS, predicts 1 000 000 objects", predict
+
+
+def timed(task: Callable[[], Any]) -> Row:
+    """What a task gives, and what it took."""
     wall, cpu = time.perf_counter(), time.process_time()
-    model = NNEVCLUS(4, random_state=0).fit(made.data)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    score = adjusted_rand_index(made.target, model.labels_)
-    print(f"NNEVCLUS, 10 000 objects: {wall:.1f} s ({cpu:.1f} s of processors), adjusted Rand index {score:.3f}")
-    many = make_blobs(1_000_000, n_clusters=4, n_features=10, random_state=1).data
-    wall, cpu = time.perf_counter(), time.process_time()
-    model.predict_partition(many)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    print(f"NNEVCLUS, predicts 1 000 000 objects: {wall:.1f} s ({cpu:.1f} s of processors)")
+    value = task()
+    return {"value": value, "seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+
+
+PARTS = {"eknnclus": eknnclus, "nnevclus": nnevclus, "egmm": egmm}
+
+
+def read(path: Path) -> list[Row]:
+    """The lines that are there."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def run(path: Path, parts: list[str]) -> None:
+    """Everything that is not there yet, a line each."""
+    done = {row["name"] for row in read(path)}
+    for part in parts:
+        for name, task in PARTS[part]():
+            if name in done:
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = task()
+            row = {"part": part, "name": name} | {
+                k: round(v, 4) if isinstance(v, float) else v for k, v in found.items()
+            }
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            print(row, flush=True)
+
+
+def table(head: str, rows: list[list[str]]) -> list[str]:
+    """As Markdown."""
+    return [f"| {head} |", "|" + "---|" * len(head.split(" | ")), *[f"| {' | '.join(row)} |" for row in rows], ""]
+
+
+def page(rows: list[Row]) -> str:
+    """The tables."""
+    lines = ["# What the newer estimators promise", "", "## EKNNClus: the number of clusters", ""]
+    small = [row for row in rows if row["part"] == "eknnclus" and "cpu" not in row]
+    body = []
+    for n in (400, 1500):
+        for name, (_, c) in SHAPES.items():
+            own = [row["found"] for row in small if row["name"].startswith(f"EKNNClus, {n} objects, {name}, ")]
+            if own:
+                right = sum(found == c for found in own)
+                body.append([str(n), name, str(c), ", ".join(map(str, own)), f"{right}", f"{len(own)}"])
+    lines += table("objects | data | groups | found | right | of", body)
+    lines += ["## What many objects cost", ""]
+    big = [row for row in rows if "cpu" in row]
+    body = [[row["name"], f"{row['cpu']:.1f}", f"{row['MB']}" if "MB" in row else "–"] for row in big]
+    lines += table("task | CPU s | MB more at the peak", body)
+    mixtures = [row for row in rows if row["part"] == "egmm"]
+    if mixtures:
+        lines += ["## EGMM: overlapping Gaussians, 600 objects", ""]
+        right = sum(row["found"] == row["c"] for row in mixtures)
+        wrong = [row["on pairs, wrong"] for row in mixtures if "on pairs, wrong" in row]
+        body = [
+            ["problems", f"{len(mixtures)}"],
+            ["number of groups right by the criterion", f"{right}"],
+            ["ARI below the oracle's, mean", f"{np.mean([row['lost'] for row in mixtures]):.4f}"],
+            ["ARI below the oracle's, median", f"{np.median([row['lost'] for row in mixtures]):.4f}"],
+            ["fits in which the likelihood fell", f"{sum(row['falls'] for row in mixtures)}"],
+            ["mass on pairs where the oracle errs", f"{np.mean(wrong):.2f}"],
+            ["mass on pairs elsewhere", f"{np.mean([row['on pairs, right'] for row in mixtures]):.2f}"],
+        ]
+        lines += table("what | value", body)
+    lines.append("Made by `python benchmarks/relatives.py`; seeds from 101 on, on which no constant was chosen.")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Run what is asked for, or write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--rows", type=Path, default=RESULTS)
+    parser.add_argument("--write", type=Path, help="write the tables instead of running")
+    given = parser.parse_args()
+    if given.write:
+        given.write.write_text(page(read(given.rows)), encoding="utf-8")
+        return
+    run(given.rows, given.parts or list(PARTS))
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    tasks = {"egmm": egmm, "eknnclus": eknnclus, "nnevclus": nnevclus}
-    for asked in sys.argv[1:] or tasks:
-        tasks[asked]()
+    main()

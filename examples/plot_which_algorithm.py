@@ -107,7 +107,7 @@ ALGORITHMS = {
 # %%
 # One figure
 # ----------
-ACROSS = 5
+ACROSS = 6
 # Told apart by colour-blind eyes, too; EKNNClus may find more groups than there are.
 COLOURS = np.array(
     [
@@ -140,7 +140,7 @@ def main() -> Path:
     """Fit everything, draw it, save it."""
     names = list(ALGORITHMS)
     blocks = -(-len(names) // ACROSS)
-    figure, axes = plt.subplots(3 * blocks, ACROSS, figsize=(13, 6.7 * blocks), layout="constrained")
+    figure, axes = plt.subplots(3 * blocks, ACROSS, figsize=(15.6, 6.7 * blocks), layout="constrained")
     for ax in axes[-3:, (len(names) - 1) % ACROSS + 1 :].ravel():
         ax.axis("off")
     for number, name in enumerate(names):

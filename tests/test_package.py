@@ -3,6 +3,7 @@
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,9 @@ def test_the_wheel_is_built_and_imported(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert "FocalSets" in done.stdout
+
+
+def test_what_the_docs_make_is_no_part_of_the_sdist():
+    made = [line.strip("/") for line in (ROOT / "docs" / ".gitignore").read_text().splitlines() if line]
+    away = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]["exclude"]
+    assert away == [f"/docs/{name}" for name in made]

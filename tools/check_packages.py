@@ -23,7 +23,8 @@ NEEDED_IN_SDIST = {
     "tests/conftest.py",
 }
 KINDS_IN_WHEEL = {".py", ".typed", ".css", ".js", ".cu", ".cuh"}
-STRAY = {"__pycache__", ".venv", ".git", ".github", ".ci", "_site", ".mypy_cache", ".ruff_cache", ".hypothesis"}
+STRAY = {"__pycache__", ".venv", ".git", ".github", ".ci", ".mypy_cache", ".ruff_cache", ".hypothesis"}
+STRAY |= {"_site", "_examples", "_included", "gallery"}  # which make docs writes
 LARGEST = 8_000_000
 
 

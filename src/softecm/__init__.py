@@ -40,6 +40,8 @@ _WHERE = {
     "BPEC": "softecm.algorithms.bpec",
     "EKNNClus": "softecm.algorithms.eknnclus",
     "EGMM": "softecm.algorithms.egmm",
+    "TECM": "softecm.algorithms.tecm",
+    "WMVEC": "softecm.algorithms.wmvec",
     "NNEVCLUS": "softecm.algorithms.nnevclus",
     "CredalPartition": "softecm.belief",
     "FocalSets": "softecm.belief",
@@ -87,6 +89,8 @@ __all__ = [
     "FCM",
     "NNEVCLUS",
     "RECM",
+    "TECM",
+    "WMVEC",
     "CatECM",
     "CollapseWarning",
     "CredalPartition",
@@ -170,6 +174,8 @@ if TYPE_CHECKING:
     from softecm.algorithms.nnevclus import NNEVCLUS
     from softecm.algorithms.recm import RECM
     from softecm.algorithms.soft_ecm import SoftECM
+    from softecm.algorithms.tecm import TECM
+    from softecm.algorithms.wmvec import WMVEC
     from softecm.belief import CredalPartition, FocalSets, consensus
     from softecm.calibration import calibrate
     from softecm.distances.functions import soft_dtw

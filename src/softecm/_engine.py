@@ -79,14 +79,25 @@ def threads(n_jobs: int | None) -> Iterator[None]:
         numba.set_num_threads(before[1])
 
 
-def in_threads(run: Callable[..., Found], starts: Iterable[Any]) -> list[Found]:
-    """``run(start, stop=...)`` for each start, shared out among threads, so that this one hears of Ctrl-C and stops them."""
+def in_threads(
+    run: Callable[..., Found], starts: Iterable[Any], ask: Callable[[list[Found]], object] | None = None
+) -> list[Found]:
+    """``run(start, stop=...)`` for each start, shared out among threads, so that this one hears of Ctrl-C and stops them.
+
+    ``ask`` is called with what there is after every run, in their order; a true answer leaves out the others.
+    """
     import numba
 
     stop = np.zeros(1, dtype=np.bool_)
     with ThreadPoolExecutor(int(numba.get_num_threads())) as pool:
         try:
-            return list(pool.map(partial(run, stop=stop), starts))
+            found: list[Found] = []
+            for one in pool.map(partial(run, stop=stop), starts):
+                found.append(one)
+                if ask is not None and ask(found):
+                    stop[0] = True
+                    break
+            return found
         except BaseException:
             stop[0] = True
             raise

@@ -39,6 +39,17 @@ def place(word: str, number: int, of: str = "X") -> str:
     return f"{word} {number + 1} ({of}[{number}])"
 
 
+def column_label(name: str | int) -> str:
+    """A column in a message: by its name, or where it has none, counted from 1 and as Python finds it.
+
+    Examples
+    --------
+    >>> column_label("age"), column_label(3)
+    ("column 'age'", 'column 4 (X[:, 3])')
+    """
+    return f"column {name!r}" if isinstance(name, str) else f"column {name + 1} (X[:, {name}])"
+
+
 def meant(word: object, known: Iterable[str]) -> str:
     """A question to end a message with, where a word is close to one that is known; else nothing.
 

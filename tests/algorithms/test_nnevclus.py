@@ -180,6 +180,18 @@ def test_starts_are_as_wide_as_one_over_the_root_of_what_comes_in():
     assert [float(w.abs().max()) <= 1 / np.sqrt(w.shape[1]) for w in net.layers] == [True, True]
 
 
+def test_a_fit_goes_on_from_the_last_network():
+    x = make_blobs(60, random_state=0).data
+    parts = NNEVCLUS(2, hidden=4, n_init=1, max_iter=20, tol=0.0, warm_start=True, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="has not converged"):
+        start = parts.fit(x).objective_
+    with pytest.warns(ConvergenceWarning, match="has not converged"):
+        end = parts.fit(x).objective_
+    assert end < start
+    with pytest.raises(ValueError, match=r"warm_start must be given a fit like the last, with layers of shape"):
+        parts.set_params(hidden=5).fit(x)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -39,14 +39,14 @@ def vacuous(n, c):
 @pytest.mark.parametrize("rule", RULES)
 def test_the_order_of_two_sources_does_not_matter(rule, rng):
     for c in (2, 3, 4):
-        a, b = (random_partition(rng, 60, c) for _ in range(2))
+        a, b = (random_partition(rng, 170, c) for _ in range(2))  # 510 mass functions each
         assert same(a.combine(b, rule=rule), b.combine(a, rule=rule))
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "average"])
 def test_sources_may_be_combined_in_any_order(rule, rng):
     for c in (2, 3, 4):
-        a, b, d = (random_partition(rng, 60, c, every=every) for every in (True, True, c != 4))
+        a, b, d = (random_partition(rng, 170, c, every=every) for every in (True, True, c != 4))
         one = a.combine(b, rule=rule).combine(d, rule=rule)
         assert same(one, a.combine(b.combine(d, rule=rule), rule=rule), 1e-8)
         assert same(one, a.combine(b, d, rule=rule), 1e-8)
@@ -54,10 +54,10 @@ def test_sources_may_be_combined_in_any_order(rule, rng):
 
 def test_what_says_nothing_changes_nothing(rng):
     for c in (2, 3):
-        p = random_partition(rng, 80, c)
-        assert same(p.combine(vacuous(80, c), rule="conjunctive"), p)
-        assert same(p.combine(vacuous(80, c), rule="dempster"), p.normalise())
-        nowhere = CredalPartition.from_hard(np.full(80, -1), c)
+        p = random_partition(rng, 250, c)
+        assert same(p.combine(vacuous(250, c), rule="conjunctive"), p)
+        assert same(p.combine(vacuous(250, c), rule="dempster"), p.normalise())
+        nowhere = CredalPartition.from_hard(np.full(250, -1), c)
         assert same(p.combine(nowhere, rule="disjunctive"), p)
 
 
@@ -176,6 +176,15 @@ def test_matching_with_more_and_with_fewer_clusters():
     assert matched.n_clusters == 3
     assert matched.labels()[:2].tolist() == [2, 2]
     assert matched.combine(many, rule="average").n_clusters == 3
+
+
+def test_clusters_that_nothing_tells_apart_can_not_be_matched():
+    sure, silent = CredalPartition.from_hard([0, 0, 1, 1]), vacuous(4, 2)
+    for one, other in ((silent, sure), (sure, silent), (CredalPartition.from_hard([0, 1, 0, 1]), sure)):
+        with pytest.raises(ValueError, match="clusters must be told apart to be matched; every numbering"):
+            one.match(other)
+    assert sure.match(CredalPartition.from_hard([0, 0, 0, 0])).n_clusters == 2
+    assert consensus([sure, sure, silent]).labels().tolist() == [0, 0, 1, 1]
 
 
 def test_the_consensus_of_many_noisy_labellings_is_better_than_they_are(rng):

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import torch
 
-from softecm import ECM, EVCLUS, FCM, RECM, FocalSets, MECMdd, SoftECM, calibrate
-from softecm.calibration import CalibrationInterrupted
+from softecm import ECM, EVCLUS, FCM, RECM, CredalPartition, FocalSets, MECMdd, SoftECM, calibrate
+from softecm.calibration import Calibration, CalibrationInterrupted
 from softecm.calibration import refits as module
 from softecm.calibration.intervals import bounds
 from softecm.calibration.mixture import Form, Mixture
@@ -16,6 +16,8 @@ from softecm.calibration.posterior import from_distances
 from softecm.calibration.refitting import Refitting, _numbered
 from softecm.datasets import make_blobs
 from softecm.distances import Mahalanobis, SquaredEuclidean
+from softecm.report import build
+from softecm.report.sure import sentences
 
 BLOBS = make_blobs(90, n_clusters=2, distance=3.5, random_state=0)
 X = BLOBS.data
@@ -237,3 +239,28 @@ def test_an_unfitted_model_is_refused():
 
     with pytest.raises(NotFittedError):
         calibrate(SoftECM(2), X)
+
+
+def test_a_report_says_how_sure_the_groups_are(model, found):
+    page = build(model, X, calibration=found)
+    assert '<section id="sure"' in page.html
+    assert page.html.count('class="span"') == 90
+    assert "A line is one object. It goes from the least to the most that 90% of the 40 resamples say" in page.html
+    assert page.facts["calibration"]["coverage"]["after"]["inside"] == found.coverage()["after"]["inside"]
+    hidden = build(model, X, calibration=found, values=False)
+    assert '<section id="sure"' in hidden.html
+    assert 'id="sure"' not in build(model, X).html
+    with pytest.raises(ValueError, match="calibration must be of the report's 60 objects; got one of 90"):
+        build(model, X[:60], partition=model.predict_partition(X[:60]), calibration=found)
+
+
+def test_groups_that_come_apart_are_named():
+    two = np.tile(np.repeat([0, 1], 20), (30, 1))
+    halves = np.random.default_rng(0).permuted(two, axis=1)
+    before = CredalPartition.from_hard(two[0])
+    ends = np.zeros((40, 2)), np.ones((40, 2))
+    shaken = Calibration(before, before, np.eye(2)[halves], 0.9, *ends, 0.0, "round Gaussians")
+    told = " ".join(sentences(shaken))
+    assert "0 of 2 groups are found again" in told
+    assert "In other samples ω1, ω2 would come apart: don't build on them." in told
+    assert "Of 40 objects the resamples say quite different things." in told

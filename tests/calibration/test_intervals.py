@@ -6,7 +6,15 @@ from scipy.spatial.distance import squareform
 
 import golden
 from softecm import CredalPartition, FocalSets
-from softecm.calibration.intervals import Compared, believed, bounds, misfit, object_masses, pair_masses
+from softecm.calibration.intervals import (
+    Compared,
+    believed,
+    bounds,
+    compared_bounds,
+    misfit,
+    object_masses,
+    pair_masses,
+)
 from softecm.scores import pairwise_masses
 
 R, ARTICLE = golden.load("bootclus"), golden.load("bootclus_article")
@@ -94,6 +102,15 @@ def test_partners_are_symmetric_and_never_oneself():
     pairs = set(zip(some.owners.tolist(), some.others.tolist(), strict=True))
     assert all((j, i) in pairs and i != j for i, j in pairs)
     assert np.diff(some.starts).min() >= 5
+
+
+@pytest.mark.parametrize("compared", [Compared.all_of(9), Compared.some_of(9, 3, np.random.default_rng(0))])
+def test_a_pair_and_its_mirror_image_have_one_interval(rng, compared):
+    found = rng.dirichlet(np.ones(3), (25, 9))
+    for one, other in zip(
+        compared_bounds(found, compared, 0.8), bounds(found, compared.owners, compared.others, 0.8), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_intervals_of_an_object_that_masses_can_state_are_stated(rng):

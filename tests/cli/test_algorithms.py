@@ -1,6 +1,7 @@
 """``softecm cluster --algorithm``: every estimator, and what is refused."""
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -55,7 +56,16 @@ def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
         (["-c", 3, "--algorithm", "EKNNClus"], "EKNNClus finds the number of groups itself: leave -c 3 out"),
         (["-c", "2-5", "--algorithm", "ECM"], "--clusters must be a whole number of at least 1 for ECM; got 2-5"),
         (["-c", 2, "--algorithm", "RECM"], "X must be a square matrix of dissimilarities"),
-        (["-c", 2, "--algorithm", "ECM", "--checkpoint", "c"], "--checkpoint and --resume are for SoftECM"),
+        (
+            ["-c", 2, "--algorithm", "EGMM", "--checkpoint", "c"],
+            "--checkpoint and --resume are not for --algorithm EGMM",
+        ),
+        (
+            ["-c", 2, "--algorithm", "ECM", "--links", "l"],
+            "--links and --link-weight are for SoftECM, CECM, CEVCLUS, NNEV",
+        ),
+        (["-c", "auto", "--links", "l"], "--links need a number of clusters: give -c a number"),
+        (["-c", 2, "--links", "nothing.csv"], "--links nothing.csv can't be read"),
     ],
 )
 def test_what_does_not_go_together_is_refused(run, files, arguments, sentence):
@@ -68,3 +78,72 @@ def test_words_are_refused_where_numbers_are_due(run, files):
     code, _, err = run("cluster", "words.csv", "-c", 2, "--algorithm", "ECM")
     assert code == 2
     assert "--algorithm ECM takes numbers, and some columns hold words" in " ".join(err.split())
+
+
+LINKS = "first,second,known\n1,2,apart\n1,3,together\n"  # objects take turns in two groups
+
+
+@pytest.mark.parametrize("name", ["SoftECM", "CECM", "CEVCLUS", "NNEVCLUS"])
+def test_links_come_from_a_file(run, files, name):
+    (files / "links.csv").write_text(LINKS, encoding="utf-8")
+    kind = "apart" if name in OF_DISSIMILARITIES else "numbers"
+    options = [
+        "--links",
+        "links.csv",
+        "--link-weight",
+        0.9,
+        "--algorithm",
+        name,
+        "--max-iter",
+        60,
+        "-o",
+        "told",
+        "--json",
+    ]
+    code, out, err = run("cluster", f"{kind}.csv", "-c", 2, *options)
+    assert code == 0, err
+    assert "2 of 2 links of links.csv are kept." in json.loads(out)["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (
+            "1;2;apart\n1;99;apart",
+            "links.csv, line 2: 99 is no object of the file. Objects go by their ids, or rows from 1",
+        ),
+        ("1,2,near", "links.csv holds no links: write lines such as 3,17,together"),
+        ("1,2,apart\n1,3,near", "links.csv, line 2: a link is two objects and together or apart"),
+        ("1,2", "links.csv, line 1: a link is two objects and together or apart"),
+        ("4,4,apart", "links.csv, line 1: 4 is linked with itself"),
+        (
+            "1,2,together\n2,3,together\n3,1,apart",
+            "links.csv, line 3: 1 and 3 are said to be apart, and other lines join",
+        ),
+        ("", "links.csv holds no links"),
+    ],
+)
+def test_links_that_can_not_be_are_refused(run, files, lines, sentence):
+    (files / "links.csv").write_text(lines, encoding="utf-8")
+    code, _, err = run("cluster", "numbers.csv", "-c", 2, "--links", "links.csv")
+    assert code == 2
+    assert sentence in " ".join(err.split())
+
+
+@pytest.mark.parametrize("name", ["EVCLUS", "EGMM", "EKNNClus"])
+def test_ctrl_c_keeps_what_was_found(run, files, name, monkeypatch):
+    monkeypatch.setattr("softecm.cli.fitting._interrupts", lambda err: nullcontext(lambda: True))
+    kind, clusters = ("apart", ["-c", 2]) if name == "EVCLUS" else ("numbers", [] if name == "EKNNClus" else ["-c", 2])
+    code, out, err = run("cluster", f"{kind}.csv", *clusters, "--algorithm", name, "--json")
+    assert code == 0, err
+    assert json.loads(out)["interrupted"]
+    assert json.loads(out)["warnings"][0] == "The fit was stopped by Ctrl-C: this is the best found until then."
+
+
+def test_a_fit_of_another_algorithm_goes_on_from_a_checkpoint(run, files):
+    code, _, err = run("cluster", "apart.csv", "-c", 2, "--algorithm", "EVCLUS", "--checkpoint", "fit.checkpoint")
+    assert code == 0, err
+    code, _, err = run(
+        "cluster", "apart.csv", "-c", 2, "--algorithm", "EVCLUS", "--resume", "fit.checkpoint", "--force"
+    )
+    assert code == 0, err

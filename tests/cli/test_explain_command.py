@@ -45,3 +45,22 @@ def test_a_file_that_is_gone_is_asked_for(run: Run, two_groups: Path) -> None:
     code, _, err = run("explain", "found")
     assert code == 2
     assert "give a table of the same objects" in " ".join(err.split())
+
+
+def test_one_object_is_explained(run: Run, two_groups: Path) -> None:
+    assert run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "-q")[0] == 0
+    code, out, err = run("explain", "found", "--object", "far")
+    assert code == 0, err
+    assert "far" in out.splitlines()[0]
+    assert "weight" in out
+    code, out, _ = run("explain", "found", "--object", "far", "--json")
+    told = json.loads(out)
+    assert (code, told["object"]) == (0, "far")
+    assert "weight" in [row["column"] for row in told["columns"]]
+    code, _, err = run("explain", "found", "--object", "farr")
+    assert code == 2
+    assert "--object farr is none of the 42 objects of found. Did you mean far?" in " ".join(err.split())
+    two_groups.unlink()
+    code, _, err = run("explain", "found", "--object", "far")
+    assert code == 2
+    assert "reasons need its objects" in " ".join(err.split())

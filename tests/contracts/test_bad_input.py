@@ -1,8 +1,11 @@
 """What can go wrong with input, and what is said about it: parameter, rule, value, remedy."""
 
+import datetime
+
 import numpy as np
 import pytest
 
+import softecm
 from softecm import FocalSets, GradientDescent, SoftECM
 
 X = np.random.default_rng(0).normal(size=(12, 2))
@@ -57,7 +60,10 @@ DATA = [
         r"contains NaN: this metric can't work with gaps\. SoftECM\(metric='mixed'\) can",
     ),
     (np.where(np.arange(24).reshape(12, 2) == 5, np.inf, X), r"contains infinity"),
-    (np.array([["a", "b"]] * 12, dtype=object), r"could not convert string to float"),
+    (
+        np.array([["a", "b"]] * 12, dtype=object),
+        r"numbers only; column 1 holds text \('a' in row 1 \(X\[0\]\)\)\. Use SoftECM",
+    ),
     (X[:0], r"0 sample"),
     (X[:1], r"n_clusters must be at most the number of objects; got n_clusters=2 for n_samples=1\."),
     (X[:, 0], r"Expected 2D array, got 1D array"),
@@ -111,3 +117,20 @@ def test_asking_for_a_gpu_that_is_not_there():
         pytest.skip("there is a GPU here")
     with pytest.raises(ValueError, match=r"device must be one that is there; got 'cuda', and torch finds no GPU\. Use"):
         SoftECM(2, device="cuda").fit(X)
+
+
+@pytest.mark.parametrize("name", ["ECM", "FCM", "EGMM", "EKNNClus", "NNEVCLUS", "BPEC", "TECM", "WMVEC"])
+def test_words_and_dates_are_named_where_numbers_are_needed(name):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"size": X[:, 0], "colour": ["red", "blue"] * 6})
+    days = pd.DataFrame({"size": X[:, 0], "day": pd.date_range("2020-01-01", periods=12)})
+    estimator = getattr(softecm, name)()
+    with pytest.raises(ValueError, match=r"column 'colour' holds text \('red' in row 1 .*Use SoftECM.*turn the column"):
+        estimator.fit(frame)
+    for given in (days, days[["day"]]):
+        with pytest.raises(ValueError, match=r"column 'day' holds dates\. Use SoftECM"):
+            estimator.fit(given)
+    with pytest.raises(ValueError, match=r"column 2 holds dates"):
+        estimator.fit([[1.0, datetime.date(2020, 1, day)] for day in range(1, 13)])
+    with pytest.raises(ValueError, match=r"column 1 holds durations"):
+        estimator.fit(np.arange(12).astype("m8[D]")[:, None])

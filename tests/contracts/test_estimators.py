@@ -1,6 +1,7 @@
 """Every estimator of the package behaves as scikit-learn's do, whatever kind of data it takes."""
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,23 @@ class TestEveryEstimator:
         fitted.save(tmp_path / "model.safetensors")
         again = load_model(tmp_path / "model.safetensors")
         assert np.array_equal(again.predict_partition(X).masses, fitted.predict_partition(X).masses)
+
+    def test_a_callback_ends_a_fit_with_what_there_is(self, name, X):
+        if name == "BPEC":
+            pytest.skip("finds its clusters at once; only its masses take rounds")
+        heard = []
+
+        def stop(progress):
+            heard.append(progress)
+            return True
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # one round is no fit
+            model = quick(name, n_clusters=3, callback=stop).fit(X)
+        assert [progress.iteration for progress in heard] == [1]
+        assert np.isfinite(heard[0].objective).all()
+        np.testing.assert_allclose(model.partition_.masses.sum(1), 1.0)
+        assert len(model.partition_) == len(X)
 
     def test_transform_follows_set_output(self, name, X, fitted):
         if not hasattr(fitted, "transform"):

@@ -68,6 +68,12 @@ def calls(rng: np.random.Generator) -> dict[str, tuple]:
             simplex_qp.sweep_some,
             [np.ones(len(ends)), ends[:, 1].copy(), starts, square, masses[0].copy(), np.zeros(1, bool)],
         ),
+        "pulled": (
+            lambda phi, m, starts, others, weights, matrix: simplex_qp.sweep_all(
+                phi, square, m, np.zeros(1, bool), simplex_qp.Pull(starts, others, weights, matrix)
+            ),
+            [d, masses[0].copy(), starts, ends[:, 1].copy(), np.ones(len(ends)), square],
+        ),
         "rows": (simplex_qp.fit_rows, [square, masses[0].copy()]),
         "steps": (
             lambda x, l, y, between: alignment.shares_of_steps(x, l, y, 1.0, None, between),

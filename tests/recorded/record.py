@@ -36,6 +36,11 @@ def recorded(case: Case) -> dict[str, Any]:
     return short(outcome(model))
 
 
+def machine() -> str:
+    """What decides the order of sums: torch's version and the instructions it uses."""
+    return f"torch {torch.__version__}, {platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+
+
 def about(note: str) -> dict[str, str]:
     """Where the numbers come from."""
     versions = {"Python": platform.python_version(), "torch": torch.__version__}
@@ -44,6 +49,7 @@ def about(note: str) -> dict[str, str]:
         "what": "outcomes of the fits in tests/recorded/cases.py, by softecm itself: a change of structure must keep them",
         "made_by": f"softecm {softecm.__version__} {note}".strip(),
         "with": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "machine": machine(),
         "again": "PYTHONPATH=src:tests python -m recorded.record [note on the version]",
     }
 

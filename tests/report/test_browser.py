@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from softecm import CredalPartition, FocalSets
+from softecm.calibration import Calibration
 from softecm.report import Attribute, Explanation, Part, ReportData, noteworthy, write
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
@@ -197,6 +199,27 @@ def test_sets_can_be_hidden_from_the_map(browser: Any, tmp_path: Path) -> None:
     before = painted(browser, "map-canvas")
     browser.find_element("css selector", "#map-legend button[data-set='1']").click()
     assert painted(browser, "map-canvas") < before
+    quiet(browser)
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_how_sure_the_groups_are_fits_any_screen(browser: Any, tmp_path: Path, width: int) -> None:
+    rng = np.random.default_rng(0)
+    data = some_data(60)
+    before = data.partition.rename(NASTY[:3])
+    found = np.sort(rng.dirichlet(np.ones(3), (20, 60)), 0)
+    sure = Calibration(before, before, found, 0.9, found[0], found[-1], 0.0, "round Gaussians")
+    opened(browser, tmp_path, replace(data, partition=before, calibration=sure), width=width)
+    drawn = browser.execute_script("""
+        const s = document.querySelector("#sure svg"), r = s.getBoundingClientRect();
+        const texts = [...s.querySelectorAll("text")].map(t => t.getBoundingClientRect());
+        const side = texts.pop(), below = texts.pop();
+        const apart = texts.every(t => t.left >= side.right - 1 && t.bottom < below.top);
+        return [s.querySelectorAll(".span").length, r.width, apart, document.documentElement.scrollWidth];""")
+    assert drawn[0] == 60
+    assert drawn[1] > 0.7 * min(width, 860)
+    assert drawn[2]  # no label lies on another
+    assert drawn[3] <= width
     quiet(browser)
 
 

@@ -30,6 +30,8 @@ ALL = {
     "CatECM": (CatECM(2, random_state=0), WORDS),
     "CECM": (softecm.CECM(2, random_state=0), POINTS),
     "ECMPlus": (softecm.ECMPlus(2, random_state=0), POINTS),
+    "TECM": (softecm.TECM(2, source=POINTS[:2], random_state=0), POINTS),
+    "WMVEC": (softecm.WMVEC(2, features=True, random_state=0), POINTS),
     "CCM": (softecm.CCM(2, random_state=0), POINTS),
     "BCM": (softecm.BCM(2, random_state=0), POINTS),
     "EVCLUS": (EVCLUS(2, random_state=0), APART),

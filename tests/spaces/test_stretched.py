@@ -54,7 +54,9 @@ def test_a_column_whose_quartiles_are_equal_is_no_case_for_them():
 
 def test_a_fit_that_scales_by_the_spread_says_so_once_and_the_remedy_helps():
     X = np.concatenate([wild(value=500.0), [[2.5, 0.0]]])
-    with pytest.warns(ReadingWarning, match=r"row 8 \(X\[7\]\) has 500 in column 0.*scaling='robust'") as caught:
+    with pytest.warns(
+        ReadingWarning, match=r"row 8 \(X\[7\]\) has 500 in column 1 \(X\[:, 0\]\).*scaling='robust'"
+    ) as caught:
         plain = SoftECM(2, random_state=0).fit(X)
     assert len(caught) == 1
     robust = SoftECM(2, metric=Mixed(scaling="robust"), random_state=0).fit(X)

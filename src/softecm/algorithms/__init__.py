@@ -17,6 +17,8 @@ from softecm.algorithms.mecmdd import MECMdd
 from softecm.algorithms.nnevclus import NNEVCLUS
 from softecm.algorithms.recm import RECM
 from softecm.algorithms.soft_ecm import SoftECM
+from softecm.algorithms.tecm import TECM
+from softecm.algorithms.wmvec import WMVEC
 
 __all__ = [
     "BCM",
@@ -30,6 +32,8 @@ __all__ = [
     "FCM",
     "NNEVCLUS",
     "RECM",
+    "TECM",
+    "WMVEC",
     "CatECM",
     "ECMPlus",
     "ECMdd",

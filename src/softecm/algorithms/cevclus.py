@@ -34,7 +34,7 @@ class CEVCLUS(ConflictClusterer):
     n_clusters : int, default=2
     xi : float, default=0.5
         At least 0: how much the links count. Broken links cost at most xi, while the stress of no answer at all is about
-        1. Larger obeys more links.
+        1. Larger obeys more links; well above 1 linked objects please their links and forget who is near them.
     variant : {"article", "evclust"}, default="article"
         "article": the formula above. "evclust": R evclust's ``kcevclus`` weighs links four times as much for the same xi.
     d0 : "auto" or float, default="auto"

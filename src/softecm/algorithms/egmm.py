@@ -20,8 +20,11 @@ from softecm._interrupts import interruptible, look
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.fit.loop import Asked, Callback, stopped
+from softecm.fit.outcome import Progress
 from softecm.fit.prepare import check_weights
 from softecm.fit.seeding import Draw, seed
+from softecm.fit.settings import told
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
@@ -105,7 +108,9 @@ def maximised(sample: Sample, masses: Floats, before: Mixture, mean: Floats) -> 
     return Mixture(centers, (covariance + covariance.T) / 2.0, held / sample.total)
 
 
-def egmm(sample: Sample, focal: FocalSets, start: Mixture, *, max_iter: int, tol: float) -> MixtureRun:
+def egmm(
+    sample: Sample, focal: FocalSets, start: Mixture, *, max_iter: int, tol: float, callback: Callback | None = None
+) -> MixtureRun:
     r"""Expectation and maximisation from one start.
 
     With ``ridge`` r the covariance is :math:`\Sigma = S/n + \mathrm{diag}(r)`, which maximises the log-likelihood less
@@ -115,14 +120,18 @@ def egmm(sample: Sample, focal: FocalSets, start: Mixture, *, max_iter: int, tol
     mixture, history, converged = start, [], False
     masses, likelihood = posteriors(sample.x, mixture, mean)
     history.append(-_penalised(sample, likelihood, mixture))
-    for _ in range(max_iter):
+    for iteration in range(max_iter):
         look()
+        if stopped(callback):
+            break
         mixture = maximised(sample, masses, mixture, mean)
         masses, likelihood = posteriors(sample.x, mixture, mean)
         history.append(-_penalised(sample, likelihood, mixture))
         if history[-2] - history[-1] <= tol * sample.total:
             converged = True
             break
+        if callback is not None:
+            callback(Progress.of_one(iteration + 1, max_iter, history[-1], (history[-2] - history[-1]) / sample.total))
     return MixtureRun(mixture, masses, np.asarray(history), converged)
 
 
@@ -170,7 +179,12 @@ class EGMM(EvidentialClusterer):
     tol : float, default=1e-6
         A run has converged when a round raises the log-likelihood by less than this an object.
     n_jobs : int, optional
+    callback : callable, optional
+        Called with a ``Progress`` after every round; a true answer ends the fit with what there is. Its ``change``
+        is what the round added to an object's log-likelihood.
     random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every round (logger ``softecm``) when positive.
 
     Attributes
     ----------
@@ -230,7 +244,9 @@ class EGMM(EvidentialClusterer):
         max_iter: int = 1000,
         tol: float = 1e-6,
         n_jobs: int | None = None,
+        callback: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.max_cardinality = max_cardinality
@@ -242,7 +258,9 @@ class EGMM(EvidentialClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     @interruptible()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -260,6 +278,8 @@ class EGMM(EvidentialClusterer):
         self
         """
         counts = self._counts()
+        callback = told(self.callback, self.verbose)
+        ask = None if callback is None else Asked(callback)
         refuse_blocks(X, "EGMM")
         space = RealVectors()
         rows = space.check(self, X, reset=True)
@@ -275,7 +295,7 @@ class EGMM(EvidentialClusterer):
         sample = Sample(x - middle, x, weights, float(self.regularisation) * typical)
         rng = check_random_state(self.random_state)
         with threads(self.n_jobs), threadpool_limits(1 if x.size < LARGE else None, "blas"):
-            focal, runs, best = self._search([c for c in counts if c <= len(x)], sample, rng)
+            focal, runs, best = self._search([c for c in counts if c <= len(x)], sample, rng, ask)
         self._adopt(focal, runs, best, middle)
         self._warn_if_unclimbed()
         self._warn_if_empty()
@@ -300,36 +320,38 @@ class EGMM(EvidentialClusterer):
         return list(range(1, most + 1))
 
     def _search(
-        self, counts: list[int], sample: Sample, rng: np.random.RandomState
+        self, counts: list[int], sample: Sample, rng: np.random.RandomState, callback: Callback | None
     ) -> tuple[FocalSets, list[MixtureRun], int]:
         """Fit each number of clusters and keep the best by its criterion."""
         found, self.criteria_ = None, {}
         for c in counts:
             focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
-            runs, best = self._climb(focal, sample, rng)
+            runs, best = self._climb(focal, sample, rng, callback)
             likelihood = self._likelihood(sample, focal, runs[best].mixture)
             value = ebic(likelihood, sample.total, focal, sample.x.shape[1])
             self.criteria_[str(c)] = value
             if found is None or value > self.ebic_:
                 found, self.ebic_, self.loglik_ = (focal, runs, best), value, likelihood
-            if c - found[0].n_clusters >= WORSE:
+            if c - found[0].n_clusters >= WORSE or stopped(callback):
                 break
         assert found is not None
         return found
 
-    def _climb(self, focal: FocalSets, sample: Sample, rng: np.random.RandomState) -> tuple[list[MixtureRun], int]:
+    def _climb(
+        self, focal: FocalSets, sample: Sample, rng: np.random.RandomState, callback: Callback | None
+    ) -> tuple[list[MixtureRun], int]:
         """Short runs of single clusters from all starts; the best goes on with all sets."""
         c, tol, most = focal.n_clusters, float(self.tol), int(self.max_iter)
         alone = FocalSets.up_to(c, 1)
         starts = [Mixture(start, _within(sample, start), np.full(c, 1.0 / c)) for start in self._starts(c, sample, rng)]
-        runs = [egmm(sample, alone, start, max_iter=SHORT, tol=tol) for start in starts]
+        runs = [egmm(sample, alone, start, max_iter=SHORT, tol=tol, callback=callback) for start in starts]
         reached = np.array([run.history[-1] for run in runs])
         best = int(np.argmax(reached <= reached.min() + SAME * abs(reached.min())))  # of equals the first
         found, sets = runs[best].mixture, len(focal) - c
         if sets:
             weights = np.r_[(1.0 - SHARED) * found.weights, np.full(sets, SHARED / sets)]
             found = found._replace(weights=weights)
-        runs[best] = egmm(sample, focal, found, max_iter=most, tol=tol)
+        runs[best] = egmm(sample, focal, found, max_iter=most, tol=tol, callback=callback)
         return runs, best
 
     def _starts(self, c: int, sample: Sample, rng: np.random.RandomState) -> Floats:

@@ -23,6 +23,8 @@ from softecm._interrupts import interruptible
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks
 from softecm.algorithms.neighbours import nearest_in_matrix, nearest_others, pieces
 from softecm.belief import CredalPartition, FocalSets
+from softecm.fit.loop import after_runs
+from softecm.fit.settings import told
 from softecm.kernels.votes import backwards, between, sweep, tally
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import refuse_dissimilarities
@@ -210,8 +212,13 @@ class EKNNClus(EvidentialClusterer):
     max_iter : int, default=100
         Most sweeps of a run.
     n_jobs : int, optional
+    callback : callable, optional
+        Called with a ``Progress`` after every run; a true answer ends the fit with what there is. It
+        counts runs for rounds: a run takes few sweeps.
     random_state : int, RandomState or None
         Same seed, same orders, same answer.
+    verbose : int, default=0
+        Log every run (logger ``softecm``) when positive.
 
     Attributes
     ----------
@@ -261,7 +268,9 @@ class EKNNClus(EvidentialClusterer):
         n_init: int = 10,
         max_iter: int = 100,
         n_jobs: int | None = None,
+        callback: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.q = q
@@ -272,7 +281,9 @@ class EKNNClus(EvidentialClusterer):
         self.n_init = n_init
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+        self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -293,6 +304,7 @@ class EKNNClus(EvidentialClusterer):
         self
         """
         self._check_parameters()
+        callback = told(self.callback, self.verbose)
         refuse_blocks(X, "EKNNClus")
         x = self._checked(X, reset=True)
         n = len(x)
@@ -310,7 +322,7 @@ class EKNNClus(EvidentialClusterer):
             self.gamma_ = scale_of(near, float(self.q), float(self.power), self._least)
             votes = votes_of(neighbours, strength_of(near, self.gamma_, float(self.power), self._least))
             seeds = rng.randint(np.iinfo(np.int32).max, size=int(self.n_init))
-            runs = in_threads(partial(self._run, votes, start), seeds)
+            runs = in_threads(partial(self._run, votes, start), seeds, after_runs(callback, len(seeds)))
             best = _most_agreed(runs)
             labels = runs[best].labels
         self.n_neighbors_, self.n_clusters_ = k, int(labels.max()) + 1

@@ -34,8 +34,10 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.medoid_mixture import mixed_with_clusters
 from softecm.distances.precomputed import Precomputed
 from softecm.distances.weighing import ALL, PRODUCT, SET, SUM, Weighing
+from softecm.fit.loop import after_runs
 from softecm.fit.prepare import check_weights, weighted_quantile
 from softecm.fit.seeding import Draw, seed
+from softecm.fit.settings import told
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough, check_indices
 from softecm.spaces.sparse import is_sparse
@@ -104,7 +106,12 @@ class MECMdd(EvidentialClusterer):
         of itself.
     n_jobs : int, optional
         Threads; runs are shared out among them.
+    callback : callable, optional
+        Called with a ``Progress`` after every run; a true answer ends the fit with what there is. It
+        counts runs for rounds.
     random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every run (logger ``softecm``) when positive.
 
     Attributes
     ----------
@@ -182,7 +189,9 @@ class MECMdd(EvidentialClusterer):
         max_iter: int = 200,
         tol: float = 1e-8,
         n_jobs: int | None = None,
+        callback: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.weights = weights
@@ -202,7 +211,9 @@ class MECMdd(EvidentialClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -238,6 +249,7 @@ class MECMdd(EvidentialClusterer):
         n_init = check_count("n_init", self.n_init, hint="10 is usual: the best of several starts is kept.")
         max_iter = check_count("max_iter", self.max_iter, hint="200 is usual.")
         tol = check_number("tol", self.tol, least=0, hint="1e-8 is usual.")
+        callback = told(self.callback, self.verbose)
         refuse_blocks(X, "MECMdd")
         names, given = named_views(X)
         views = checked_views(self, names, given, reset=True)
@@ -246,7 +258,8 @@ class MECMdd(EvidentialClusterer):
         problem = self._problem(views, focal, counts)
         starts = self._starts(views, c, n_init, counts)
         with threads(self.n_jobs):
-            runs = in_threads(partial(mecmdd, problem, max_iter=max_iter, tol=tol), starts)
+            run = partial(mecmdd, problem, max_iter=max_iter, tol=tol)
+            runs = in_threads(run, starts, after_runs(callback, len(starts)))
         ends = np.array([run.state.objective for run in runs])
         best = int(ends.argmin())
         self._store_runs(runs, best)

@@ -23,6 +23,9 @@ from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_ask
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints
+from softecm.fit.loop import Asked, Callback, stopped
+from softecm.fit.outcome import Progress
+from softecm.fit.settings import told
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities, symmetric
 from softecm.spaces.real import RealVectors
 
@@ -79,6 +82,30 @@ class Compared(NamedTuple):
     counted: Tensor  # the same shape: 1 for a pair that counts, else 0
 
 
+class Misfit(torch.autograd.Function):
+    r"""Sum of :math:`(m_i C m_j - \varphi_{ij})^2` over the pairs that count; C is symmetric.
+
+    With r the differences the derivative in the masses of i is :math:`2 \sum_j (r_{ij} + r_{ji}) C m_j`: two products more
+    than the sum itself, where a graph would go through all pairs eight times.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, inside: Tensor, conflict: Tensor, pairs: Compared) -> Tensor:  # type: ignore[override]
+        """For masses (groups, size, f + 1)."""
+        crossed = inside @ conflict
+        apart = torch.baddbmm(pairs.phi, crossed, inside.transpose(1, 2), beta=-1.0).mul_(pairs.counted)
+        ctx.save_for_backward(apart, crossed)
+        flat = apart.flatten()
+        return torch.dot(flat, flat)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        """In the masses alone."""
+        apart, crossed = ctx.saved_tensors
+        both = torch.baddbmm(torch.bmm(apart, crossed), apart.transpose(1, 2), crossed)
+        return both.mul_(2.0 * slope), None, None
+
+
 @dataclass(frozen=True)
 class Loss:
     r"""What a network is trained for; smaller is better.
@@ -113,8 +140,7 @@ class Loss:
         """At a network."""
         masses = network.masses(self.x, self.novelty)
         inside = masses[self.compared.rows]  # (groups, size, f + 1)
-        kappa = torch.bmm(inside @ self.conflict, inside.transpose(1, 2))
-        misfit = ((kappa - self.compared.phi).square() * self.compared.counted).sum()
+        misfit: Tensor = Misfit.apply(inside, self.conflict, self.compared)  # type: ignore[no-untyped-call]
         loss = (1.0 - self.label_weight) * misfit / self.compared.counted.sum().clamp_min(1.0)
         if self.decay:
             loss = loss + 0.5 * self.decay * torch.stack([w.square().mean() for w in network.layers]).sum()
@@ -150,7 +176,13 @@ class Trained(NamedTuple):
 
 
 def descend(
-    loss: Callable[[Network], Tensor], start: Network, *, rate: float = 0.1, max_iter: int = 1000, tol: float = 1e-4
+    loss: Callable[[Network], Tensor],
+    start: Network,
+    *,
+    rate: float = 0.1,
+    max_iter: int = 1000,
+    tol: float = 1e-4,
+    callback: Callback | None = None,
 ) -> Trained:
     """Gradient descent with a rate for each weight, which grows while its slope keeps its sign; no step may raise the loss.
 
@@ -160,8 +192,10 @@ def descend(
     value, slope = _value_and_slope(loss, network)
     history, seen, gain, wild, converged = [value], [value], 1.0, not np.isfinite(value), False
     trial = network.flat - rates * slope
-    for _ in range(max_iter):
+    for iteration in range(max_iter):
         look()
+        if stopped(callback):
+            break
         if gain < tol * abs(value):
             converged = True
             break
@@ -175,6 +209,8 @@ def descend(
             rates = torch.where(turned * slope >= 0, 1.2 * rates, 0.8 * rates).clamp(1e-6, 1e4)
             network, value, slope = network.with_flat(trial), tried, turned
         history.append(value)
+        if callback is not None:
+            callback(Progress.of_one(iteration + 1, max_iter, value, gain / abs(value) if value else 0.0))
         trial = network.flat - rates * slope
     return Trained(network, np.asarray(history), converged, wild, np.asarray(seen))
 
@@ -283,7 +319,14 @@ class NNEVCLUS(EvidentialClusterer):
     device : str, default="auto"
         "auto", "cpu" or "cuda".
     n_jobs : int, optional
+    warm_start : bool, default=False
+        Go on from the last fit's network.
+    callback : callable, optional
+        Called with a ``Progress`` after every step; a true answer ends the fit with what there is. Its ``change``
+        is the smoothed gain of a step as a part of the loss.
     random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every step (logger ``softecm``) when positive.
 
     Attributes
     ----------
@@ -338,7 +381,10 @@ class NNEVCLUS(EvidentialClusterer):
         tol: float = 5e-4,
         device: str = "auto",
         n_jobs: int | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.hidden = hidden
@@ -355,7 +401,10 @@ class NNEVCLUS(EvidentialClusterer):
         self.tol = tol
         self.device = device
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     @interruptible()
     def fit(
@@ -384,6 +433,7 @@ class NNEVCLUS(EvidentialClusterer):
         self
         """
         c = self._check_parameters()
+        callback = told(self.callback, self.verbose)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
         refuse_blocks(X, "NNEVCLUS")
         x, center, scale = self._rows(X)
@@ -408,7 +458,7 @@ class NNEVCLUS(EvidentialClusterer):
             link_weight=float(self.link_weight) if len(must) + len(cannot) else 0.0,
         )
         with threads(self.n_jobs):
-            runs, best = self._train(loss, len(focal) + 1, rng, device)
+            runs, best = self._train(loss, len(focal) + 1, rng, device, None if callback is None else Asked(callback))
         self.d0_, self.diverged_ = d0, any(run.wild for run in runs)
         self._input, self._detector = (center, scale), None if detector is None else tuple(detector)
         self._beta = runs[best].network.beta.cpu().numpy()
@@ -429,6 +479,7 @@ class NNEVCLUS(EvidentialClusterer):
                 "group_size", self.group_size, least=2, hint="128 is usual; None takes all pairs of few objects."
             )
         check_flag("novelty", self.novelty, "True lets a detector send far objects to the empty set.")
+        check_flag("warm_start", self.warm_start, "True goes on from the last network.")
         check_number("decay", self.decay, least=0, hint="0 is usual: no price on large weights.")
         check_number("link_weight", self.link_weight, least=0, hint="0.5 is usual: larger obeys more links.")
         check_number("learning_rate", self.learning_rate, above=0, hint="0.1 is usual.")
@@ -467,20 +518,37 @@ class NNEVCLUS(EvidentialClusterer):
         rows = torch.from_numpy(x)
         return lambda index: torch.cdist(rows[index], rows[index], compute_mode="donot_use_mm_for_euclid_dist")
 
-    def _train(self, loss: Loss, f: int, rng: np.random.RandomState, device: torch.device) -> tuple[list[Trained], int]:
+    def _train(
+        self, loss: Loss, f: int, rng: np.random.RandomState, device: torch.device, callback: Callback | None
+    ) -> tuple[list[Trained], int]:
         """Short runs from all starts; the best goes on."""
         hidden = self.hidden if isinstance(self.hidden, list | tuple) else (self.hidden,)
         sizes = (loss.x.shape[1], *map(int, hidden), f)
-        starts = [start_network(sizes, rng, novelty=loss.novelty is not None) for _ in range(int(self.n_init))]
+        last = self._last_network(sizes, loss.novelty is not None)
+        fresh = [start_network(sizes, rng, novelty=loss.novelty is not None) for _ in range(int(self.n_init))]
+        starts = fresh if last is None else [last]
         starts = [Network(tuple(w.to(device) for w in s.layers), s.beta.to(device)) for s in starts]
         rate, most, tol = float(self.learning_rate), int(self.max_iter), float(self.tol)
         short = most if len(starts) == 1 else min(SHORT, most)
-        runs = [descend(loss, start, rate=rate, max_iter=short, tol=tol) for start in starts]
+        runs = [descend(loss, start, rate=rate, max_iter=short, tol=tol, callback=callback) for start in starts]
         ends = np.array([run.history[-1] for run in runs])
         best = int(np.where(np.isfinite(ends), ends, np.inf).argmin())
-        if short < most and not runs[best].converged:
-            runs[best] = descend(loss, starts[best], rate=rate, max_iter=most, tol=tol)
+        if short < most and not runs[best].converged and not stopped(callback):
+            runs[best] = descend(loss, starts[best], rate=rate, max_iter=most, tol=tol, callback=callback)
         return runs, best
+
+    def _last_network(self, sizes: Sequence[int], novelty: bool) -> Network | None:
+        """Where the last fit ended, if this one goes on from there."""
+        if not self.warm_start or not hasattr(self, "network_"):
+            return None
+        shapes = [(out, came + 1) for came, out in pairwise(sizes)]
+        there = [w.shape for w in self.network_]
+        if there != shapes or novelty != (self._detector is not None):
+            raise ValueError(
+                f"warm_start must be given a fit like the last, with layers of shape {there}; got {shapes}. Leave "
+                "n_clusters, hidden, the sets and novelty as they were, or set warm_start=False to begin anew."
+            )
+        return Network(tuple(torch.tensor(w) for w in self.network_), torch.tensor(self._beta))
 
     def _warn_if_untrained(self) -> None:
         if self.diverged_:

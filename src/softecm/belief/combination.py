@@ -169,6 +169,20 @@ def matching(one: FloatArray, other: FloatArray) -> NDArray[np.intp]:
     return into
 
 
+def check_matchable(one: FloatArray, other: FloatArray) -> None:
+    """Refuse (n, c) and (n, d) probabilities of which every numbering agrees as well as any other."""
+    from scipy.optimize import linear_sum_assignment
+
+    shared = one.T @ other
+    best, worst = (shared[linear_sum_assignment(shared, maximize=most)].sum() for most in (True, False))
+    if min(shared.shape) > 1 and best - worst <= 1e-9 * len(one):
+        raise ValueError(
+            "clusters must be told apart to be matched; every numbering of these agrees equally well with the other's: one "
+            "of the two says the same of all objects, or they have nothing to do with each other. Combine them as they are "
+            "numbered, or leave one out."
+        )
+
+
 def most_agreed(shares: Sequence[FloatArray]) -> int:
     """Which of several partitions, given as probabilities (n, c), agrees most with the others once they are matched."""
     total = np.zeros(len(shares))

@@ -116,6 +116,11 @@ class Combining:
                 "objects. Take the objects they have in common, in the same order."
             )
         one, reference = (transforms.pignistic(p.masses, p.focal_sets) for p in (self, other))
+        combination.check_matchable(one, reference)
+        return self._matched(other)
+
+    def _matched(self, other: Self) -> Self:
+        one, reference = (transforms.pignistic(p.masses, p.focal_sets) for p in (self, other))
         into = combination.matching(one, reference)
         n_clusters = max(one.shape[1], reference.shape[1])
         matched = combination.renumbered((self.masses, self.focal_sets), into.tolist(), n_clusters)
@@ -178,5 +183,5 @@ def consensus(partitions: Iterable[P], rule: CombinationRule = "average") -> P:
             )
     middle = given[combination.most_agreed([transforms.pignistic(p.masses, p.focal_sets) for p in given])]
     widest = max(p.focal_sets.n_clusters for p in given)
-    alike = [p.match(middle)._among(widest) for p in given]
+    alike = [p._matched(middle)._among(widest) for p in given]  # who says nothing fits any numbering
     return alike[0].combine(*alike[1:], rule=rule)

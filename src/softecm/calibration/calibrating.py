@@ -21,6 +21,7 @@ from softecm.calibration.intervals import (
     IntArray,
     believed,
     bounds,
+    compared_bounds,
     misfit,
     object_masses,
     pair_masses,
@@ -223,8 +224,10 @@ def calibrate(
     masses = object_masses(lower, upper, focal)
     compared = _compared(n, pairs, np.random.default_rng(seed))
     i, j = _owners(n, compared)
-    low, high = bounds(found, i, j, level)
-    if compared is not None:
+    if compared is None:
+        low, high = bounds(found, i, j, level)
+    else:
+        low, high = compared_bounds(found, compared, level)
         masses = pair_masses(masses, focal, compared, low, high)
     off = float(np.sqrt(misfit(masses, focal, i, j, low, high) / max(2 * len(i), 1)))
     empty = before.masses[:, :1]

@@ -20,7 +20,7 @@ from softecm.kernels.simplex_qp import RIDGE, fit_rows
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-AT_ONCE = 4_000_000  # probabilities in memory
+AT_ONCE = 1 << 17  # probabilities in memory: more of them leave the caches
 MOST_SWEEPS, STILL = 200, 1e-6
 
 
@@ -78,6 +78,15 @@ def bounds(
         together = np.einsum("bik,bik->bi", memberships[:, rows], memberships[:, columns])
         low[a : a + step], high[a : a + step] = quantile(together, ends, axis=0, method=method)  # type: ignore[call-overload]
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def compared_bounds(memberships: FloatArray, compared: Compared, level: float) -> tuple[FloatArray, FloatArray]:
+    """The same for all entries of ``compared``; a pair and its mirror image are counted once."""
+    i, j, n = compared.owners, compared.others, len(compared.starts) - 1
+    once, keys = i < j, np.minimum(i, j) * n + np.maximum(i, j)
+    low, high = bounds(memberships, i[once], j[once], level)
+    place = np.searchsorted(keys[once], keys)
+    return low[place], high[place]
 
 
 def relations(focal: FocalSets) -> tuple[FloatArray, FloatArray]:

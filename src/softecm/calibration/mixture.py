@@ -53,7 +53,8 @@ class Form:
     def log_density(self, d: FloatArray, log_det: FloatArray, p: int) -> FloatArray:
         """Of Mahalanobis distances (..., n) in groups with these logarithms of determinants (...)."""
         if np.isinf(self.tail):
-            return -0.5 * (d + (log_det + p * np.log(2 * np.pi))[..., None])
+            normal: FloatArray = -0.5 * (d + (log_det + p * np.log(2 * np.pi))[..., None])
+            return normal
         half = (self.tail + p) / 2
         constant = gammaln(half) - gammaln(self.tail / 2) - 0.5 * (p * np.log(self.tail * np.pi) + log_det)
         found: FloatArray = constant[..., None] - half * np.log1p(d / self.tail)

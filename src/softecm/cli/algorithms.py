@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from collections.abc import Collection, Mapping
@@ -13,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm._text import meant
-from softecm.cli.fitting import Fitted, Measure, Params, spoken, told_users
+from softecm.cli.fitting import Fitted, Measure, Params, spoken, told_users, watched
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json
 from softecm.readers import Loaded
@@ -28,7 +29,9 @@ ALGORITHMS = {
     "ECMPlus": "numbers; groups that are long, in different directions",
     "CCM": "numbers; sets of distant groups are rare",
     "BCM": "numbers; objects far from near groups go to their set",
-    "CECM": "numbers; for links between objects use Python",
+    "CECM": "numbers, and links between objects (--links)",
+    "WMVEC": "numbers; for several views, with their weights, use Python",
+    "TECM": "numbers; leans on the centres of an earlier clustering, given in Python",
     "BPEC": "numbers; the number of groups by peaks of density",
     "EKNNClus": "numbers or dissimilarities; finds the number of groups, of any shape",
     "EGMM": "numbers; a Gaussian mixture, the number of groups by a criterion",
@@ -37,7 +40,7 @@ ALGORITHMS = {
     "ECMdd": "dissimilarities of any kind; prototypes are objects",
     "MECMdd": "dissimilarities, several of the same objects with --matrix; each is weighed",
     "EVCLUS": "dissimilarities; groups without centres",
-    "CEVCLUS": "dissimilarities; groups without centres, and links between objects",
+    "CEVCLUS": "dissimilarities, and links between objects (--links); groups without centres",
     "CatECM": "categories",
 }
 OF_DISSIMILARITIES = ("RECM", "ECMdd", "MECMdd", "EVCLUS", "CEVCLUS")
@@ -55,6 +58,13 @@ def chosen(name: str) -> str:
         f"--algorithm {name} is unknown: use {', '.join(ALGORITHMS)}. softecm algorithms says what each is for."
         f"{meant(name, ALGORITHMS)}"
     )
+
+
+def takes(name: str, argument: str) -> bool:
+    """Whether an estimator's ``fit`` has such an argument."""
+    import softecm
+
+    return argument in inspect.signature(getattr(softecm, name).fit).parameters
 
 
 def parameters(name: str, clusters: str | None, given: Params, said: Collection[str]) -> dict[str, Any]:
@@ -107,15 +117,19 @@ def objects(name: str, data: Any) -> Any:
     return rows if name in OF_DISSIMILARITIES else data
 
 
-def fit(name: str, data: Any, params: Params, err: Console) -> Fitted:
-    """One fit, its warnings kept; Ctrl-C ends it without an answer."""
+def fit(name: str, data: Any, params: Params, err: Console, **options: Any) -> Fitted:
+    """One fit; ``options`` are those of its ``fit``. Ctrl-C keeps the best so far, where there are rounds to stop after."""
     import softecm
 
+    with mendable(ValueError, TypeError):
+        model = getattr(softecm, name)(**params)
+    if "callback" in model.get_params(deep=False):
+        return watched(model, objects(name, data), err, f"fitting {name}", **options)
     began = time.perf_counter()
     with err.status(f"fitting {name}"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with spoken(err, lambda: f"fitting {name}"), mendable(ValueError, TypeError):
-            model = getattr(softecm, name)(**params).fit(objects(name, data))
+            model.fit(objects(name, data))
     return Fitted(model, told_users(caught), False, time.perf_counter() - began)
 
 

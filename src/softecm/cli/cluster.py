@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,15 @@ from rich.text import Text
 
 from softecm._memory import shown
 from softecm.belief.decided import CLEAR, checked_clear
-from softecm.cli import algorithms, outcome
-from softecm.cli.fitting import Fitted, Measure, Params, fit_kept, metric_for
+from softecm.cli import algorithms, links, outcome
+from softecm.cli.fitting import Fitted, Measure, Params, fit, fit_kept, metric_for
 from softecm.cli.memory import limit, must_stream
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import Counted
 from softecm.cli.screen import consoles, print_json, say_understood
 from softecm.cli.search import Search, fit_auto, whole_range
 from softecm.cli.source import Source, Whole, whole
+from softecm.constraints import Constraints
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.ours import RESULTS
 from softecm.readers import Beside, ReadOptions
@@ -50,6 +52,8 @@ class Request:
     said: frozenset[str] = frozenset()  # settings that were given on the command line
     values: bool = True  # whether cells, names and prototypes may be in the report and the summary
     views: Beside = NO_VIEWS  # files with other views of the objects
+    links: Path | None = None  # file of pairs known to be together or apart
+    link_weight: float | None = None
 
     @property
     def count(self) -> int | None:
@@ -86,14 +90,17 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     if asked.beside and not asked.values:
         raise Problem("--with-columns writes cells of the file and --no-values keeps them back: leave out one of them.")
     source = _source(asked, err)
+    pairs = None if asked.links is None else links.read_links(asked.links, source.loaded.names)
     if not asked.values:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
     measure = _measure(asked, source)
     say_understood(out, source.file, source.loaded, measure, source.n_objects)
     _check_size(source, asked)
-    fitted, chosen = _fit(asked, source, measure, err)
+    fitted, chosen = _fit(asked, source, measure, err, pairs)
     if isinstance(source, Whole):
-        fitted = replace(fitted, warnings=(*measure.mind, *fitted.warnings))
+        fitted = replace(fitted, warnings=(*fitted.warnings, *measure.mind))
+    if asked.links is not None and pairs is not None:
+        fitted = links.with_kept(fitted, asked.links, pairs)
     if asked.algorithm == algorithms.DEFAULT:
         fitted.model.metric_reason_ = measure.why
     if asked.names is not None:
@@ -167,10 +174,15 @@ def _source(asked: Request, err: Console) -> Source:
     streamed = not asked.views and must_stream(file, asked.memory, _n_sets(count, asked.given))
     if streamed:
         _check_streamed(asked)
-    elif asked.algorithm != algorithms.DEFAULT and asked.safety:
-        raise Problem(f"--checkpoint and --resume are for SoftECM; got --algorithm {asked.algorithm}. Leave them out.")
+    elif asked.safety and not algorithms.takes(asked.algorithm, "checkpoint"):
+        raise Problem(
+            f"--checkpoint and --resume are not for --algorithm {asked.algorithm}, which can't go on from one: leave them "
+            "out."
+        )
     elif asked.safety and count is None:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
+    if asked.links is not None or asked.link_weight is not None:
+        links.check_taken(asked.algorithm, many=count is None)
     _check_places(asked)
     if streamed:
         return _blocks(file, asked.options, asked.memory, err)
@@ -230,6 +242,8 @@ def _check_streamed(asked: Request) -> None:
             f"{asked.file} does not fit in memory, so --clusters {asked.clusters} can't try one number after the other: "
             "give -c a number."
         )
+    if asked.links is not None:
+        raise Problem(f"{asked.file} does not fit in memory, and --links need all of it: allow more with --memory.")
     options = asked.options
     if options.long or options.label_column or options.missing or options.dates or options.names or asked.beside:
         raise Problem(
@@ -247,13 +261,18 @@ def _check_size(source: Source, asked: Request) -> None:
         raise Problem(f"{source.file} has {objects}, too few for {wanted}: give more rows or ask for fewer clusters.")
 
 
-def _fit(asked: Request, source: Source, measure: Measure, err: Console) -> tuple[Fitted, Search]:
+def _fit(
+    asked: Request, source: Source, measure: Measure, err: Console, pairs: Constraints | None
+) -> tuple[Fitted, Search]:
     """The fit, and how its number of clusters was chosen."""
-    if asked.algorithm != algorithms.DEFAULT:
-        name = asked.algorithm
-        told = algorithms.parameters(name, asked.clusters, asked.given, asked.said)
-        return algorithms.fit(name, source.data(measure.name), told, err), Search()
-    data, params = source.data(measure.name), {**asked.given, "metric": measure.metric}
+    name, data = asked.algorithm, source.data(measure.name)
+    known: dict[str, Any] = {} if pairs is None else pairs._asdict()
+    weight = {} if asked.link_weight is None else {links.WEIGHTS[name]: asked.link_weight}
+    if name != algorithms.DEFAULT:
+        told = algorithms.parameters(name, asked.clusters, asked.given, asked.said) | weight
+        return fit_kept(partial(algorithms.fit, name, data, told, err, **known), asked.safety), Search()
+    params = {**asked.given, "metric": measure.metric}
     if asked.count is None:
         return fit_auto(data, params, err, asked.candidates)
-    return fit_kept(data, {**params, "n_clusters": asked.count}, err, asked.safety), Search()
+    one = partial(fit, data, {**params, "n_clusters": asked.count}, err, "fitting", **known, **weight)
+    return fit_kept(one, asked.safety), Search()

@@ -111,6 +111,13 @@ def cluster(
     algorithm: Annotated[
         str, typer.Option(help="Another estimator than SoftECM: softecm algorithms lists them.", rich_help_panel=FIT)
     ] = "SoftECM",
+    links: Annotated[
+        Path | None,
+        typer.Option(help="CSV of pairs: object,object,together or apart; ids, or rows from 1.", rich_help_panel=FIT),
+    ] = None,
+    link_weight: Annotated[
+        float | None, typer.Option(help="How much a link counts; larger obeys more.", rich_help_panel=FIT)
+    ] = None,
     metric: MetricName = "auto",
     scale: ScaleName = "auto",
     seed: Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=FIT)] = 0,
@@ -224,6 +231,8 @@ def cluster(
         names=several([names_of_clusters]) if names_of_clusters is not None else None,
         values=not no_values,
         views=views,
+        links=links,
+        link_weight=link_weight,
         algorithm=algorithm,
         said=said_of(context, given),
     )
@@ -321,6 +330,10 @@ def explain(
         Path | None,
         typer.Option("--output", "-o", help="Where to write the rules: .txt, .json, or a figure (.png, .svg, .pdf)."),
     ] = None,
+    one: Annotated[
+        str | None,
+        typer.Option("--object", metavar="NAME", help="Say why this one is where it is: its id, or its row, from 1."),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
     machine: Json = False,
@@ -330,9 +343,40 @@ def explain(
     Rules are a small decision tree on the columns of the file that was clustered, or on those of another table with a row
     for each object, in their order: series can be explained by the patients' table.
     """
-    from softecm.cli.explain import run
+    from softecm.cli.explain import run, run_object
 
+    if one is not None:
+        run_object(folder, one, quiet=quiet, machine=machine)
+        return
     run(folder, table, output, lam=lam, force=force, quiet=quiet, machine=machine)
+
+
+@app.command()
+def calibrate(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write; DIR-calibrated by default.")
+    ] = None,
+    refits: Annotated[int, typer.Option(help="How often the model is fitted again, to resamples.")] = 100,
+    level: Annotated[float, typer.Option(help="How much of the refits an interval holds.")] = 0.9,
+    resample: Annotated[str, typer.Option(help="auto, bootstrap or half.")] = "auto",
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Look for the groups anew in every resample: as long as that many fits.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Same seed, same resamples.")] = 0,
+    force: Force = False,
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Say how sure the groups are: what other samples of the same kind would have said.
+
+    The folder gets partition.csv, whose beliefs and plausibilities state what refits to resamples say, with each object's
+    stability and interval for each group beside; calibration.json; report.html with a section on how sure the groups are;
+    and a journal: the same command goes on where it was stopped.
+    """
+    from softecm.cli.calibrate import Asked, run
+
+    run(Asked(folder, output, refits, level, resample, anew, seed, force), quiet=quiet, machine=machine)
 
 
 @app.command()

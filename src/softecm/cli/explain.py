@@ -1,4 +1,4 @@
-"""``softecm explain``: the groups of a result folder in rules."""
+"""``softecm explain``: the groups of a result folder in rules, or why one object is where it is."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
 from rich.text import Text
 
+from softecm._text import meant
+from softecm.belief.decided import CLEAR
+from softecm.cli.predict import load
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.redraw import source_of
+from softecm.cli.redraw import objects_of, source_of
 from softecm.cli.results import read_partition, read_summary
 from softecm.cli.screen import consoles, print_json
 from softecm.explain import ExplanationTree
 from softecm.files import check_file, to_file
 from softecm.readers import ReadOptions, read
+from softecm.report.one import explain_object
 
+SHOWN = 12
 FIGURES = (".png", ".svg", ".pdf")
 
 
@@ -44,6 +50,41 @@ def run(
         out.print(Text.assemble("Written: ", (str(output), "bold")))
     if machine:
         print_json({**tree.to_dict(), "output": None if output is None else str(output)})
+
+
+def run_object(folder: Path, name: str, *, quiet: bool, machine: bool) -> None:
+    """Say why one object is where it is, in a sentence and column by column."""
+    out, err = consoles(quiet=quiet, machine=machine)
+    summary = read_summary(folder)
+    if not summary.get("values", True):
+        raise Problem(
+            f"{folder} was written with --no-values, and reasons quote cells: run softecm cluster without it."
+        )
+    partition, _ = read_partition(folder, summary)
+    model = load(folder)
+    if not hasattr(model, "explain_object"):
+        raise Problem(f"{type(model).__name__} has no prototypes to compare an object with: use another --algorithm.")
+    with err.status("reading"):
+        loaded = objects_of(folder, summary, len(partition), "reasons need its objects")
+    if name not in loaded.names:
+        raise Problem(f"--object {name} is none of the {len(loaded)} objects of {folder}.{meant(name, loaded.names)}")
+    with mendable(ValueError, TypeError, IndexError):
+        told = explain_object(model, loaded.data, name, loaded.names, float(summary.get("clear", CLEAR)))
+    out.print(Text(told.sentence))
+    rows = told.to_frame("pandas")
+    if len(rows) > 1:
+        table = Table(*rows.columns, box=None, pad_edge=False, header_style="dim")
+        for row in rows.head(SHOWN).itertuples(index=False):
+            table.add_row(*(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row))
+        out.print(table)
+        more = f"; {len(rows) - SHOWN} more columns: --json" if len(rows) > SHOWN else ""
+        out.print(
+            Text(
+                f"to: how much nearer the column puts it to that group; at: what the group has there{more}", style="dim"
+            )
+        )
+    if machine:
+        print_json({"object": told.name, "sentence": told.sentence, "columns": rows.to_dict("records")})
 
 
 def _data(folder: Path, table: Path | None, summary: dict[str, Any], count: int) -> Any:

@@ -205,7 +205,7 @@ def watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any)
     began = time.perf_counter()
     with _progress(err) as bar, _interrupts(err) as stopped, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        watch = _Watch(bar, title, float(model.tol), stopped)
+        watch = _Watch(bar, title, float(getattr(model, "tol", 0.0)), stopped)
         model.callback = watch
         with spoken(err, watch.line), mendable(ValueError, TypeError, FileNotFoundError):
             model.fit(data, **options)
@@ -219,11 +219,11 @@ def watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any)
     return Fitted(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round(), kept)
 
 
-def fit_kept(data: Any, params: Params, err: Console, safety: Mapping[str, Path]) -> Fitted:
-    """One SoftECM fit that may write checkpoints: where they are written, Ctrl-C ends the program and says how to go on."""
+def fit_kept(fit: Callable[..., Fitted], safety: Mapping[str, Path]) -> Fitted:
+    """One fit that may write checkpoints: where they are written, Ctrl-C ends the program and says how to go on."""
     kept = safety.get("checkpoint") or safety.get("resume")
     try:
-        fitted = fit(data, params, err, "fitting", **safety)
+        fitted = fit(**safety)
     except KeyboardInterrupt:
         if kept is None or not Path(kept).exists():
             raise

@@ -19,6 +19,7 @@ from softecm.readers import Beside, Column, Loaded, ReadOptions, Written, read
 from softecm.report import ReportData, build
 from softecm.report.fit import code
 from softecm.report.page import text_for
+from softecm.report.sure import Calibrated
 
 GONE = "The file these objects came from is not there any more, so places are guessed from masses and nothing is explained."
 
@@ -46,7 +47,7 @@ def run(
     values = values and bool(summary.get("values", True))
     model = load(folder)
     loaded = source_of(summary, len(partition))
-    page = _page(model, partition, ids, summary, loaded, folder, values=values)
+    page = page_of(model, partition, ids, summary, loaded, folder, values=values)
     text = text_for(page, target)
     to_file(target, lambda path: path.write_text(text, encoding="utf-8", newline=""))
     out.print(Text.assemble("Open ", (str(target), "bold")))
@@ -54,7 +55,7 @@ def run(
         print_json({"report": str(target), "source_read": loaded is not None})
 
 
-def _page(
+def page_of(
     model: Any,
     partition: CredalPartition,
     ids: list[str],
@@ -63,7 +64,9 @@ def _page(
     folder: Path,
     *,
     values: bool,
+    calibration: Calibrated | None = None,
 ) -> ReportData:
+    """The report of what a result folder holds."""
     saved = str(folder / "model.safetensors")
     with mendable(ValueError, TypeError):
         page = build(
@@ -78,6 +81,7 @@ def _page(
             reading={k: v for k, v in summary.get("understood", {}).items() if isinstance(v, str)},
             columns=_columns(summary) if loaded is None else loaded.columns or None,
             values=values,
+            calibration=calibration,
             clear=float(summary.get("clear", CLEAR)),
             candidates={int(c): v for c, v in summary.get("candidates", {}).items()},
             candidates_note=summary.get("clusters_chosen") or "",
@@ -105,3 +109,14 @@ def source_of(summary: dict[str, Any], count: int) -> Loaded | None:
     except (Problem, KeyError, TypeError, AttributeError):
         return None
     return loaded if len(loaded) == count else None
+
+
+def objects_of(folder: Path, summary: dict[str, Any], count: int, why: str) -> Loaded:
+    """The same, or a problem that says why they are needed."""
+    loaded = source_of(summary, count)
+    if loaded is None:
+        raise Problem(
+            f"{summary.get('file', 'the file')}, from which {folder} was made, is not there any more or has changed, and "
+            f"{why}: put it back, or run softecm cluster again."
+        )
+    return loaded

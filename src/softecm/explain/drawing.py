@@ -25,7 +25,7 @@ def draw(tree: Branch | Leaf, columns: Sequence[Column], focal: FocalSets, ax: A
 
     def place(node: Branch | Leaf, depth: int, first: int) -> tuple[float, int]:
         if isinstance(node, Leaf):
-            share = f"{node.objects} object{'' if node.objects == 1 else 's'}\n{node.utility:.2f}"
+            share = f"{node.objects} object{'' if node.objects == 1 else 's'}\nR {node.utility:.2f}"
             box = {"boxstyle": "round", "fc": colors[node.said], "ec": "none", "alpha": 0.85}
             ax.text(first, -depth, f"{labels[node.said]}\n{share}", ha="center", va="center", fontsize=9, bbox=box)
             return float(first), first + 1

@@ -282,6 +282,8 @@ FIELDS: dict[str, dict[str, Check]] = {
         "offsets": array("f p", allowed=SQUARABLE),
         "matrices": maybe(array("f p p", allowed=SQUARABLE)),
     },
+    "Anchored": {"anchors": array("f p", allowed=SQUARABLE), "weight": number(NOT_NEGATIVE)},
+    "WeightedSquares": {"weights": array("p", allowed=NOT_NEGATIVE), "units": array("p", allowed=NOT_NEGATIVE)},
     "AffineDistance": {"squared": flag, "shift": number(NOT_NEGATIVE), "floor": number(NOT_NEGATIVE)},
     "MedoidMixture": {"base": metric, "focal": own("FocalSets"), "gamma": number(NOT_NEGATIVE)},
     "Past": {

@@ -37,6 +37,8 @@ OWN: dict[str, tuple[str, ...] | None] = {
     "softecm.distances": None,
     "softecm.spaces.dissimilarities": ("Dissimilarities",),
     "softecm.distances.set_quadratic": ("SetQuadratic",),
+    "softecm.distances.anchored": ("Anchored",),
+    "softecm.distances.weighted_squares": ("WeightedSquares",),
     "softecm.distances.affine": ("AffineDistance",),
     "softecm.distances.medoid_mixture": ("MedoidMixture",),
     "softecm.distances.mismatches": ("ExpectedMismatches",),

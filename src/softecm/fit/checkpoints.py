@@ -237,6 +237,8 @@ def _rounds(problem: Problem[S], kept: Kept, device: torch.device) -> Rounds:
     if 0 < len(active) < len(ended.objective):
         problem = problem.select(active.to(device))
     state = problem.resumed({k: v.to(device) for k, v in parts.items() if k.startswith("state.")})
+    if set(ended.found) != set(state.found):
+        raise Misfit(f"what it found should be {', '.join(state.found) or 'nothing'}")
     trace = tuple(parts["trace"].numpy())
     iteration = int(kept.description["iteration"])
     return Rounds(iteration, state, active, parts["still"], parts["change"].to(device), ended, trace)

@@ -7,7 +7,7 @@ Ctrl-C and checkpoints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypedDict, TypeVar
 
@@ -271,6 +271,21 @@ class Asked:
         """Ask, unless the answer is known."""
         self.said = self.said or bool(self.callback(progress))
         return self.said
+
+
+class Ended(Protocol):
+    """A run that has ended."""
+
+    @property
+    def history(self) -> NDArray[np.float64]:
+        """The objective at the start and after each round."""
+
+
+def after_runs(callback: Callback | None, runs: int) -> Callable[[Sequence[Ended]], object] | None:
+    """The callback of a fit whose runs are told of one by one, as they end."""
+    if callback is None:
+        return None
+    return lambda ended: callback(Progress.of_runs([float(run.history[-1]) for run in ended], runs))
 
 
 def stopped(callback: Callback | None) -> bool:

@@ -93,6 +93,17 @@ class Progress:
     n_active: int
     change: float  # largest change of a mass among the active runs; at least this where it is above the tolerance
 
+    @staticmethod
+    def of_one(iteration: int, max_iter: int, objective: float, change: float) -> Progress:
+        """Where the only run stands."""
+        return Progress(iteration, max_iter, np.array([objective]), 1, change)
+
+    @staticmethod
+    def of_runs(objective: Sequence[float], runs: int) -> Progress:
+        """How many runs have ended, in place of rounds; the change is 1 until they all have."""
+        ended = len(objective)
+        return Progress(ended, runs, np.array(objective), runs - ended, float(ended < runs))
+
 
 def extended(singles: Solution, state: State) -> Solution:
     """Runs of single clusters with the sets that a state adds to them; their histories stay those of the clusters'."""

@@ -55,12 +55,23 @@ def _moved(
         trials[number, k] = place
     (tried,) = pipeline.solve(algorithm, objects, [replace(alone, max_iter=ROUNDS)], [trials], callback=callback)
     now = float(best.solution.objective[best.best])
-    if not tried.solution.objective[tried.best] < now * (1.0 - WORTH):
+    if not pays(float(tried.solution.objective[tried.best]), now, WORTH):
         return None
     start = algorithm.from_clusters(objects, alone, tried.solution, tried.best)
     (found,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback)
-    better = found.solution.objective[0] < now * (1.0 - BETTER) and found.apart[0] >= MERGED
+    better = pays(float(found.solution.objective[0]), now, BETTER) and found.apart[0] >= MERGED
     return found if better else None
+
+
+def pays(objective: float, now: float, part: float) -> bool:
+    """Whether an objective is lower than now by more than this part; with weights of views it may be negative.
+
+    Examples
+    --------
+    >>> pays(0.9, 1.0, 1e-3), pays(-1.0, -1.0, 1e-3), pays(-1.1, -1.0, 1e-3)
+    (True, False, True)
+    """
+    return objective < now - part * abs(now)
 
 
 def _least_missed(distances: NDArray[np.float64], counts: NDArray[np.float64], cap: float) -> list[int]:

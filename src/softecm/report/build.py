@@ -17,6 +17,7 @@ from softecm.report.data import ReportData
 from softecm.report.objects import every, names_of, take
 from softecm.report.profiled import profiled, ruled
 from softecm.report.sensitive import hidden
+from softecm.report.sure import Calibrated
 from softecm.report.taken import taken
 from softecm.report.view import is_square, look
 from softecm.spaces.roles import ids_of, without
@@ -45,6 +46,7 @@ def build(
     candidates_note: str = "",
     columns: Sequence[Column] | None = None,
     values: bool = True,
+    calibration: Calibrated | None = None,
 ) -> ReportData:
     """A report on a fitted estimator: a value with ``html`` and ``write(path)``; a notebook shows it.
 
@@ -78,6 +80,8 @@ def build(
     values : bool, default True
         False for a report that shows no cell, no name of an object and no prototype: masses, sets, the names of columns
         and which of them distinguish the groups are all that stays.
+    calibration : Calibration, optional
+        What :func:`softecm.calibrate` found for this model and these objects, for a section on how sure the groups are.
 
     Returns
     -------
@@ -137,6 +141,7 @@ def build(
         warnings=[*fit.warnings(model), *_others(model, shown)] if warnings is None else warnings,
         code=fit.code(model) if code is None else code,
         made_by=f"softecm {__version__}",
+        calibration=_calibrated(calibration, len(shown)),
     )
     page = replace(page, profiles=profiled(page), rules=ruled(page) if values else None)
     return page if values else hidden(page, model)
@@ -175,6 +180,16 @@ def _partition(model: Model, X: Data) -> CredalPartition:
             "them moved theirs. Say what to show: partition=model.predict_partition(X) or partition=model.partition_."
         )
     return fitted
+
+
+def _calibrated(found: Calibrated | None, count: int) -> Calibrated | None:
+    """What refits say, if it is about these objects."""
+    if found is not None and len(found.before) != count:
+        raise ValueError(
+            f"calibration must be of the report's {count} objects; got one of {len(found.before)}. Give what "
+            "softecm.calibrate(model, X) found for this X."
+        )
+    return found
 
 
 def _others(model: Model, shown: CredalPartition) -> list[str]:

@@ -20,6 +20,7 @@ from softecm.readers.base import Column
 from softecm.report.chosen import FloatArray, IntArray
 from softecm.report.facts import facts
 from softecm.report.page import render, write
+from softecm.report.sure import Calibrated
 
 EPOCH, DAY = np.datetime64(0, "us"), 86_400e6  # in microseconds
 
@@ -172,6 +173,7 @@ class ReportData:
     columns: Sequence[Column] = ()  # what each was taken as
     profiles: Profiles | None = None  # what distinguishes the groups
     rules: ExplanationTree | None = None  # which columns lead to which set
+    calibration: Calibrated | None = None  # what refits to other samples say
     values: bool = True  # whether cells, names and prototypes are shown
     scores: Mapping[str, float] = field(default_factory=dict)
     warnings: Sequence[str] = ()

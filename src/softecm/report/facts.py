@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softecm.report.sure import facts_of
 from softecm.report.words import three_sentences
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def facts(data: ReportData) -> dict[str, object]:
         "clear": data.clear,
         "profiles": {} if data.profiles is None else told_profiles(data.profiles),
         "rules": [] if data.rules is None else data.rules.rules(),
+        "calibration": None if data.calibration is None else facts_of(data.calibration),
         "prototypes": _prototypes(data),
         "columns": [{"name": c.name, "kind": c.kind, "values": c.detail, "missing": c.gaps} for c in data.columns],
         "candidates": {str(c): value for c, value in data.candidates.items()},

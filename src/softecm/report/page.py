@@ -22,6 +22,7 @@ from softecm.report.groups import groups, union
 from softecm.report.markup import section, table
 from softecm.report.payload import beyond, payload, to_script
 from softecm.report.runs import run
+from softecm.report.sure import sure
 from softecm.report.taken import section_taken
 from softecm.report.terms import TERMS, term
 from softecm.report.words import _group, three_sentences
@@ -96,6 +97,7 @@ def render(data: ReportData) -> str:
 {_profile(data)}
 {groups(data)}
 {_objects(data)}
+{sure(data)}
 {section_taken(data)}
 {run(data)}
 {_glossary(data)}
@@ -129,13 +131,15 @@ SECTIONS = (
     ("masses", "Masses"),
     ("sets", "Groups"),
     ("objects", "Objects"),
+    ("sure", "How sure"),
     ("taken", "Columns"),
     ("run", "The run"),
 )
 
 
 def _header(data: ReportData) -> str:
-    there = [(key, name) for key, name in SECTIONS if key != "taken" or section_taken(data)]
+    left_out = {"taken": not section_taken(data), "sure": data.calibration is None}
+    there = [(key, name) for key, name in SECTIONS if not left_out.get(key)]
     links = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name in there)
     n, c = len(data.partition), data.partition.n_clusters
     plural = data.noun if data.noun.endswith("s") else data.noun + "s"
@@ -193,10 +197,10 @@ def _map(data: ReportData) -> str:
         note[0] = note[0].replace(" an ", " a ")
     if len(data.rows) < len(data.partition):
         note.append(f"Drawn: a sample of {_group(len(data.rows))} of {_group(len(data.partition))} {plural}.")
-    outside = beyond(data)
+    outside = len(beyond(data))
     if outside:
-        drawn = f"{data.noun} is" if outside == 1 else f"{plural} are"
-        note.append(f"{_group(outside)} far-off {drawn} drawn at the edge.")
+        drawn = f"{data.noun} lies" if outside == 1 else f"{plural} lie"
+        note.append(f"{_group(outside)} {drawn} beyond the edge, where an arrow points.")
     if len(np.unique(data.points, axis=0)) < len(data.points):
         note.append(f"Where {plural} are alike, one lies on the other.")
     if data.map_note:

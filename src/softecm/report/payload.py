@@ -14,6 +14,7 @@ from softecm.belief.decided import Decisions
 from softecm.figures.colours import mix, set_colors
 from softecm.report.chosen import FloatArray, noteworthy
 from softecm.report.terms import TERMS
+from softecm.report.window import window
 from softecm.report.words import in_words, sentence
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left
 HEADINGS = ("set", "said", "mass", "doubt", "typical", "m(∅)", "distance", "prototype")  # that the script writes
 MOST_STEPS = 160
 MOST_MEMBERS = 24
-EDGE = (0.02, 0.98)
 
 
 def payload(data: ReportData) -> Json:
@@ -52,11 +52,12 @@ def payload(data: ReportData) -> Json:
         "confidence": _packed(told.confidence, "<f4"),
         "ids": [str(data.ids[int(row)]) for row in rows],
         "numbers": None if len(rows) == len(partition) else _packed(rows + 1, "<u4"),
-        "xy": _packed(_placed(data.points), "<u2"),
+        "xy": _packed(_placed(data.points, window(data.points)), "<u2"),
         "stars": None if data.prototype_points is None else _stars(data),
         "axes": list(data.axis_names),
         "units": list(data.axis_units),
-        "window": [v.tolist() for v in _window(data.points)],
+        "beyond": beyond(data),
+        "window": [v.tolist() for v in window(data.points)],
         "masses": _packed(np.rint(drawn.masses * 65535), "<u2"),
         # without the darkening for ∅, which the page does in the colour of its theme
         "mix": _packed(np.rint(mix(drawn.pignistic()) * 255), "u1"),
@@ -93,22 +94,9 @@ def _packed(values: ArrayLike, kind: str) -> str:
 # ------------------------------------------------------------------ the map
 
 
-def _window(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The part of the plane to show: all of it, or for many objects what holds nearly all of them."""
-    finite = points[np.isfinite(points).all(1)]
-    if not len(finite):
-        return np.zeros(2), np.ones(2)
-    low, high = finite.min(0), finite.max(0)
-    if len(finite) > 200:
-        inner = np.quantile(finite, EDGE, axis=0)
-        room = 0.5 * (inner[1] - inner[0])
-        low, high = np.maximum(low, inner[0] - room), np.minimum(high, inner[1] + room)
-    return low, high
-
-
-def _placed(points: FloatArray, window: tuple[FloatArray, FloatArray] | None = None) -> FloatArray:
-    """Places as whole numbers from 0 to 65535; what lies beyond the window is put on its edge."""
-    low, high = _window(points) if window is None else window
+def _placed(points: FloatArray, shown: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Places as whole numbers from 0 to 65535; what lies beyond the part that is shown is put on its edge."""
+    low, high = shown
     span = np.where(high > low, high - low, 1.0)
     unit = np.where(high > low, (np.nan_to_num(points) - low) / span, 0.5)
     clipped: FloatArray = np.rint(np.clip(unit, 0.0, 1.0) * 65535)
@@ -117,14 +105,15 @@ def _placed(points: FloatArray, window: tuple[FloatArray, FloatArray] | None = N
 
 def _stars(data: ReportData) -> list[list[int]]:
     assert data.prototype_points is not None
-    places: list[list[int]] = _placed(data.prototype_points, _window(data.points)).astype(int).tolist()
+    places: list[list[int]] = _placed(data.prototype_points, window(data.points)).astype(int).tolist()
     return places
 
 
-def beyond(data: ReportData) -> int:
-    """How many objects lie beyond the map's edge."""
-    low, high = _window(data.points)
-    return int(((data.points < low - 1e-12) | (data.points > high + 1e-12)).any(1).sum())
+def beyond(data: ReportData) -> list[int]:
+    """The drawn objects that lie beyond the map's edge."""
+    low, high = window(data.points)
+    found: list[int] = np.flatnonzero(((data.points < low - 1e-12) | (data.points > high + 1e-12)).any(1)).tolist()
+    return found
 
 
 # ------------------------------------------------------------------ values and explanations

@@ -16,6 +16,7 @@ from softecm.report.chosen import IntArray
 from softecm.report.data import Attribute
 from softecm.report.embedding import landmark_mds
 from softecm.report.objects import Columns, every
+from softecm.report.window import window
 
 if TYPE_CHECKING:
     from softecm.distances.base import SemiMetric
@@ -54,7 +55,8 @@ def plane_map(columns: Columns, model: Comparing) -> Map:
     first, second = (_axis(attribute) for attribute in columns.attributes)
     known = {str(c.name): math.sqrt(c.weight) / c.scale for c in getattr(model.model_.space, "columns", ())}
     ux, uy = (known.get(key, 1.0) for key in columns.keys)
-    wide, tall = np.ptp(points, axis=0) * (ux, uy)
+    low, high = window(points)
+    wide, tall = (high - low) * (ux, uy)
     if not SLIM * wide > tall > wide / SLIM:
         return Map(points, stars, (first, second), (0.0, 0.0), OWN_SCALES)
     return Map(points, stars, (first, second), (ux, uy), ONE_SCALE)

@@ -13,7 +13,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import place
+from softecm._text import column_label, place
 from softecm.spaces.alike import Positions
 from softecm.spaces.base import ColumnKind
 from softecm.spaces.ranges import LARGEST, refuse_range
@@ -44,7 +44,7 @@ class Cells:
     @property
     def label(self) -> str:
         """How messages call the column."""
-        return f"column {self.name!r}"
+        return column_label(self.name)
 
     def chunks(self) -> Iterator[tuple[int, list[Cell]]]:
         """Cells as Python values, None where missing, some thousand at a time with the number of the first."""

@@ -12,6 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import place, visible
 from softecm.spaces.columns import Cells
 from softecm.spaces.sparse import is_sparse
 
@@ -99,6 +100,45 @@ def _loose(X: object) -> object:
         return None
     first = X[0]
     return None if isinstance(first, Real) or (isinstance(first, Sized) and not isinstance(first, str)) else first
+
+
+def refuse_words(X: object, name: str = "X", *, dates_only: bool = False) -> None:
+    """Refuse a column of text or dates where numbers are needed, by its name; ``dates_only`` reads no cells."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)  # type: ignore[call-overload]
+    if isinstance(frame, nw.DataFrame):
+        columns = ((f"column {column.name!r}", column) for column in frame.iter_columns())
+    else:
+        array = X if isinstance(X, np.ndarray) or not dates_only else np.zeros((0, 0))
+        rows = np.asarray(array, dtype=None if isinstance(array, np.ndarray) else object)
+        columns = ((f"column {j + 1}", rows[:, j]) for j in range(rows.shape[1] if rows.ndim == 2 else 0))
+    for where, cells in columns:
+        kind = _kind_by_type(cells) or ("" if dates_only else _kind_by_cells(cells))
+        if kind:
+            raise ValueError(
+                f"{name} must hold numbers only; {where} holds {kind}. Use SoftECM, whose metric='auto' compares text and "
+                "dates, too, turn the column into numbers, or leave it out."
+            )
+
+
+def _kind_by_type(cells: Any) -> str:
+    """What a column holds that is neither numbers nor text, as its type says; empty for these."""
+    dtype = cells.dtype
+    if isinstance(cells, np.ndarray):
+        return {"M": "dates", "m": "durations"}.get(dtype.kind, "")
+    return "dates" if dtype in (nw.Date, nw.Datetime) else "durations" if dtype == nw.Duration else ""
+
+
+def _kind_by_cells(cells: Any) -> str:
+    """What the first cell of a column is that is no number; empty where all are."""
+    for row, cell in enumerate(cells.to_list() if isinstance(cells, nw.Series) else cells.tolist()):
+        if isinstance(cell, str):
+            try:
+                float(cell)
+            except ValueError:
+                return f"text ({visible(cell[:20])!r} in {place('row', row)})"
+        elif hasattr(cell, "isoformat"):
+            return f"dates ({cell} in {place('row', row)})"
+    return ""
 
 
 def refuse_columns(X: Mapping[Any, Any], name: str = "X") -> None:

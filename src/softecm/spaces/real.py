@@ -14,7 +14,7 @@ from torch import Tensor
 from softecm._text import place
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.ranges import refuse_large, refuse_range
-from softecm.spaces.raw import refuse_no_table
+from softecm.spaces.raw import refuse_no_table, refuse_words
 from softecm.spaces.sparse import SparseRows, canonical, is_sparse
 
 if TYPE_CHECKING:
@@ -63,10 +63,12 @@ class RealVectors(Space):
         from sklearn.utils.validation import validate_data
 
         refuse_no_table(X)
+        refuse_words(X, dates_only=True)
         form = ("csr",) if self.sparse else False
         try:
             rows = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=form)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
+            refuse_words(X)
             if "contains NaN" in str(error):
                 raise ValueError(
                     "Input X contains NaN: this metric can't work with gaps. SoftECM(metric='mixed') can; elsewhere fill "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import column_label
 from softecm.spaces.columns import TEMPORAL, Cell, Cells
 from softecm.spaces.raw import read_table
 
@@ -52,7 +53,7 @@ def told(found: list[Stretched], who: Callable[[int], str]) -> str:
     value = f"{first.value:g}" if isinstance(first.value, float) else str(first.value)
     more = f" (and {len(found) - 1} more such column{'s' if len(found) > 2 else ''})" if len(found) > 1 else ""
     return (
-        f"{who(first.row)} has {value} in column {first.column!r}{more}, {first.times:.0f} times as far out as usual: "
+        f"{who(first.row)} has {value} in {column_label(first.column)}{more}, {first.times:.0f} times as far out as usual: "
         f"scaled to unit spread, the other rows hardly differ there. If it is a slip, mend it; {REMEDY}"
     )
 

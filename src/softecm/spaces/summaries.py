@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import column_label
 from softecm.spaces.columns import (
     CategoryColumn,
     Cell,
@@ -40,8 +41,8 @@ class Traits:
             return self if self.observed else other
         if (self.kind, self.zone is None) != (other.kind, other.zone is None):
             raise ValueError(
-                f"column {self.name!r} must hold one kind of value in all blocks; got {self.kind} and {other.kind}. Convert "
-                "it to one type."
+                f"{column_label(self.name)} must hold one kind of value in all blocks; got {self.kind} and {other.kind}. "
+                "Convert it to one type."
             )
         return self
 
@@ -142,13 +143,13 @@ class LevelSummary:
             counts[level] = counts.get(level, 0.0) + weight
         if len(counts) > self.most:
             raise ValueError(
-                f"column {traits.name!r} must have at most {self.most} categories; got {len(counts)} in the first blocks. "
-                "Leave it out if it is an identifier, put rare values together, or raise max_levels."
+                f"{column_label(traits.name)} must have at most {self.most} categories; got {len(counts)} in the first "
+                "blocks. Leave it out if it is an identifier, put rare values together, or raise max_levels."
             )
         if traits.style == "ordered" and self.declared != other.declared:
             raise ValueError(
-                f"column {traits.name!r} must have the same ordered levels in all blocks; got {list(self.declared)!r} and "
-                f"{list(other.declared)!r}. Give every block the same categorical type."
+                f"{column_label(traits.name)} must have the same ordered levels in all blocks; got {list(self.declared)!r} "
+                f"and {list(other.declared)!r}. Give every block the same categorical type."
             )
         declared = (*self.declared, *(v for v in other.declared if v not in self.declared))
         return LevelSummary(traits, counts, declared, self.most)

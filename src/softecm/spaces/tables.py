@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._text import place
+from softecm._text import column_label, place
 from softecm._warnings import UnseenCategoryWarning
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.columns import (
@@ -295,7 +295,7 @@ class Table(Space):
             strange = (x.codes[:, j].long() == len(category.levels)).nonzero()
             if len(strange):
                 raise ValueError(
-                    f"init must use categories of the fit; column {category.name!r} has another one in "
+                    f"init must use categories of the fit; {column_label(category.name)} has another one in "
                     f"{place('row', int(strange[0]), 'init')}. Its categories are {list(category.levels)[:10]!r}."
                 )
         return self.starts(x, torch.arange(len(x)))
@@ -438,8 +438,8 @@ def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple
     for name, value in zip(names, weights, strict=True):
         if isinstance(value, str) or not np.isfinite(value) or not value > 0:
             raise ValueError(
-                f"weights must be positive numbers; got {value!r} for column {name!r}. Leave a column out of the table to "
-                "give it no weight."
+                f"weights must be positive numbers; got {value!r} for {column_label(name)}. Leave a column out of "
+                "the table to give it no weight."
             )
     return [float(w) for w in weights]
 

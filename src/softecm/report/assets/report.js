@@ -140,6 +140,12 @@ const hidden = new Set();
       if (N <= 800) { g.strokeStyle = card(); g.lineWidth = 0.8; g.stroke(); }
     }
     g.globalAlpha = 1;
+    for (const i of D.beyond) {  // what lies beyond the edge: an arrow points there
+      if (hidden.has(best[i])) continue;
+      const side = (v) => v === 0 ? -1 : v === 65535 ? 1 : 0, dx = side(xy[2 * i]), dy = -side(xy[2 * i + 1]), q = Math.hypot(dx, dy) || 1;
+      const ax = dx / q, ay = dy / q, x = px[i] + ax * 17, y = py[i] + ay * 17;
+      g.fillStyle = ink(); g.beginPath(); g.moveTo(x, y); g.lineTo(x - ax * 8 - ay * 4.5, y - ay * 8 + ax * 4.5); g.lineTo(x - ax * 8 + ay * 4.5, y - ay * 8 - ax * 4.5); g.closePath(); g.fill();
+    }
     if (D.stars) D.stars.forEach((at, k) => {
       if (k >= D.c && !(D.counts[k + 1] > 0)) return;
       const x = X(at[0]), y = Y(at[1]);
@@ -202,7 +208,7 @@ const hidden = new Set();
   const draw = () => {
     const [g, w, h] = prepare(canvas), wide = w - left - 8, scale = devicePixelRatio || 1;
     span = wide / Math.max(N, 1);
-    const named = few && span >= 13, bottom = (named ? 70 : 24) + (order === bySet ? 18 : 0), high = h - upper - bottom;
+    const named = few && span >= 13, bottom = order === bySet ? (named ? 104 : 42) : (named ? 90 : 24), high = h - upper - bottom;
     const Y = (v) => upper + (1 - v) * high;
     g.strokeStyle = line(); g.fillStyle = soft(); g.textAlign = "right"; g.textBaseline = "middle"; g.lineWidth = 1;
     for (const t of [0, 0.5, 1]) { g.fillText(t, left - 8, Y(t)); g.beginPath(); g.moveTo(left, Y(t)); g.lineTo(left + wide, Y(t)); g.stroke(); }

@@ -1,0 +1,392 @@
+r"""TECM: evidential c-means that leans on the centres of an earlier, similar data set (Jiao and others; Zhou and others).
+
+A centre :math:`s_B` of the source is what an object there would be that counts so much for each set of clusters: the
+pull :math:`\sum_A \sum_B W_{AB} \|\bar v_A - s_B\|^2` adds to the sums of weights and of weighted objects that ECM's centres
+are solved from. The three published forms differ in W alone, which is the best one for the present centres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from softecm._batch import from_tensors
+from softecm._checks import check_choice, check_number
+from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.vectors import VectorAlgorithm
+from softecm.belief.focal import FocalSets
+from softecm.distances.anchored import Anchored, twice
+from softecm.distances.base import SemiMetric
+from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.fit.algorithm import Prices
+from softecm.fit.outcome import Solution
+from softecm.fit.prepare import Objects
+from softecm.fit.settings import Settings, settings
+from softecm.objective import MassCost, Previous, evaluate, share
+from softecm.objective.links import Links
+from softecm.objective.problem import solved
+from softecm.optim import State
+from softecm.spaces.ranges import LARGEST
+
+SETS, MATCHED, CLUSTERS = "sets", "matched", "clusters"
+FORMS = (SETS, MATCHED, CLUSTERS)
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """The source's centres, or those of its sets, and how they pull."""
+
+    points: Tensor  # (b, p)
+    form: str
+    weight: float  # price of a squared difference
+    eta: float = 2.0  # exponent of the shares in the form "clusters"
+
+    def pulls(self, prototypes: Tensor, cost: MassCost, n_clusters: int) -> tuple[Tensor, Tensor]:
+        """Weights (runs, f, b) with which each point pulls at each set (runs, f, p), and the shares behind them."""
+        apart = (prototypes[:, :, None] - self.points).square().sum(-1)  # (runs, f, b)
+        runs, f, b = apart.shape
+        nowhere = torch.full_like(cost.beta, torch.inf)
+        if self.form == SETS:  # each set is shared among the points
+            found = share(apart.transpose(0, 1), apart.new_ones(b), cost.beta, nowhere)
+            prices = self.weight * cost.factors[..., None]
+            return prices * found.weights.transpose(0, 1), found.masses[..., 1:].transpose(0, 1)
+        weights = apart.new_zeros(runs, f, b)
+        if self.form == MATCHED:
+            shares = torch.eye(n_clusters, dtype=apart.dtype, device=apart.device).expand(runs, -1, -1)
+            weights[:, :n_clusters] = self.weight * shares
+            return weights, shares
+        rows = apart[:, :n_clusters].permute(2, 0, 1)  # each point is shared among the clusters
+        found = share(rows, rows.new_ones(n_clusters), torch.full_like(cost.beta, self.eta), nowhere)
+        weights[:, :n_clusters] = self.weight * found.weights.permute(1, 2, 0)
+        return weights, found.masses[..., 1:].transpose(0, 1)
+
+    def price(self, prototypes: Tensor, weights: Tensor) -> Tensor:
+        """What the pull costs (runs,)."""
+        return (weights * (prototypes[:, :, None] - self.points).square().sum(-1)).sum((1, 2))
+
+
+@dataclass(frozen=True)
+class TransferProblem:
+    """The clustering problem of a batch of runs; the clusters' centres (runs, c, p) are free."""
+
+    x: Tensor  # (n, p); (n, 2p) where distances to the source count, too
+    cost: MassCost
+    mean: Tensor  # (f, c), row A averages the clusters of A
+    tol: float
+    transfer: Transfer | None = None
+    anchors: Tensor | None = None  # (f, p), where distances to the source count
+    beside: float = 0.0  # how much
+    metric: ClassVar[SemiMetric] = SquaredEuclidean()
+    patience: ClassVar[int] = 1
+    rises: ClassVar[str] = "refused"
+    races: ClassVar[bool] = False  # rounds cost next to nothing
+
+    def begin(self, start: Tensor) -> State:
+        """From the clusters' centres (runs, c, p)."""
+        return self.at(start[:, : self.mean.shape[1]])
+
+    def step(self, state: State) -> State:
+        """Centres, then masses and what the source pulls at."""
+        curvature, moment = state.evaluation.curvature, state.evaluation.moment
+        assert curvature is not None and moment is not None  # noqa: PT018 -- squared distances have both
+        return self.at(solved(curvature, moment, state.free, self.mean, None).to(state.free.dtype), state)
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> State:
+        """As a checkpoint kept it."""
+        return from_tensors(State, kept, "state")
+
+    def at(self, free: Tensor, before: State | None = None) -> State:
+        """The best masses and the best pull for the given centres."""
+        middle = self.mean @ free
+        places = middle if self.anchors is None else twice(middle, self.anchors.expand_as(middle), self.beside)
+        previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
+        found = evaluate(self.metric, self.x, places, self.cost, previous=previous, tol=self.tol)
+        assert found.moment is not None and found.curvature is not None  # noqa: PT018 -- as in step
+        curvature, moment, price = found.curvature, found.moment[..., : free.shape[-1]], torch.zeros_like(found.cost)
+        if self.transfer is not None:
+            pulls, _ = self.transfer.pulls(middle, self.cost, free.shape[1])
+            curvature, moment = curvature + pulls.sum(-1, keepdim=True), moment + pulls @ self.transfer.points
+            price = self.transfer.price(middle, pulls)
+        summed = replace(found, curvature=curvature, moment=moment)
+        return State(free, places, summed, found.cost + price, torch.zeros_like(free), None, None)
+
+    def select(self, runs: Tensor) -> TransferProblem:
+        """The same for some of the runs."""
+        return replace(self, cost=self.cost.select(runs))
+
+
+@dataclass(frozen=True)
+class TECMAlgorithm(VectorAlgorithm):
+    """ECM with a source: its centres, how much an object of them counts, and in which form."""
+
+    source: tuple[tuple[float, ...], ...] = ()
+    transfer: float = 1.0
+    form: str = SETS
+    eta: float = 2.0
+    beside: float = 0.0
+
+    def fitted_metric(self, metric: SemiMetric, x: Tensor, weights: Tensor | None) -> SemiMetric:
+        """Nothing to learn; a source of other columns is refused."""
+        if self.source and len(self.source[0]) != x.shape[1]:
+            raise ValueError(
+                f"source must have the columns of X, {x.shape[1]}; got {len(self.source[0])}. Give the centres of an "
+                "earlier clustering of the same columns."
+            )
+        return metric
+
+    def problem(
+        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+    ) -> TransferProblem:
+        """For objects in memory."""
+        cost, mean = prices.cost(chosen.focal, like, objects.weights), _means(chosen.focal, like)
+        if not self.source:
+            return TransferProblem(objects.x, cost, mean, chosen.tol)
+        centers = points = torch.tensor(self.source).to(like)
+        if self.form == SETS:
+            points = _means(source_sets(chosen.focal, len(centers)), like) @ centers
+        pull = Transfer(points, self.form, self.transfer * objects.weight / chosen.n_clusters, self.eta)
+        if not self.beside:
+            return TransferProblem(objects.x, cost, mean, chosen.tol, pull)
+        lifted = twice(objects.x, objects.x, self.beside)
+        return TransferProblem(lifted, cost, mean, chosen.tol, pull, mean @ centers, self.beside)
+
+    def prototypes_of(self, objects: Objects[Tensor], solution: Solution, run: int) -> Tensor:
+        """Without the source's centres."""
+        return solution.prototypes[run, :, : objects.x.shape[1]].cpu()
+
+    def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+        """Plain, or with the distances to the source's centres beside it."""
+        if not self.source or not self.beside:
+            return objects.metric
+        like = solution.prototypes.cpu()
+        return Anchored(_means(chosen.focal, like) @ torch.tensor(self.source).to(like), self.beside)
+
+
+def _means(focal: FocalSets, like: Tensor) -> Tensor:
+    """Row A averages the clusters of A: (f, c)."""
+    return torch.as_tensor(focal.membership / focal.cardinalities[:, None]).to(like)
+
+
+def source_sets(focal: FocalSets, n_clusters: int) -> FocalSets:
+    """The sets of the source: all of them where the target has all, else as large as the target's largest."""
+    if len(focal) == 2**focal.n_clusters - 1 > 1:
+        return FocalSets.full(n_clusters)
+    return FocalSets.up_to(n_clusters, min(int(focal.cardinalities.max()), n_clusters))
+
+
+class TECM(PrototypeFamily):
+    r"""Transfer evidential c-means: few or noisy objects lean on the centres of an earlier, similar data set.
+
+    The objects to be clustered (the *target*) may be too few or too noisy to show their groups, while a similar, larger data
+    set (the *source*) has been clustered before. Only its centres :math:`s_k` are needed, none of its objects. To ECM's
+    objective is added
+
+    .. math:: \lambda \sum_A \sum_B |A|^\alpha r_{AB}^\beta \|\bar v_A - \bar s_B\|^2, \qquad \sum_B r_{AB} = 1,
+
+    where A are the sets of clusters here, B those of the source, and the shares r say which of the source each set here
+    takes after: they are found, so that the source may have other clusters, and more or fewer of them. A round is masses and
+    shares, then centres; the objective never rises. Without a source this is :class:`ECM`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+    source : array of shape (clusters of the source, p), optional
+        Its centres, such as the ``cluster_centers_`` of an earlier model of the same columns.
+    transfer : float, default=0.2
+        At least 0: what a centre of the source counts for, in objects of an average cluster;
+        :math:`\lambda` is this times n / ``n_clusters``. 0 only starts there.
+    form : "sets", "clusters" or "matched", default="sets"
+        "sets": as above (Jiao and others). "clusters": each cluster of the source is shared out among the clusters here,
+        :math:`\lambda \sum_{jk} r_{jk}^\eta \|v_k - s_j\|^2` with :math:`\sum_k r_{jk} = 1` (ETECM of Zhou and others):
+        every cluster of the source pulls at somebody, a vanished one, too. "matched": cluster k takes after the source's
+        cluster k, :math:`\lambda \sum_k \|v_k - s_k\|^2` (TECM of Zhou and others).
+    beside : float, default=1.0
+        With "matched", at least 0: how much the squared distances of objects to the source's centres count beside
+        those to the centres here (the article's :math:`\beta_1`). 0: the ``prior`` of :meth:`ECM.fit`.
+    eta : float, default=2.0
+        Greater than 1: the exponent of the shares with "clusters".
+    alpha : float, default=1.0
+        At least 0. Larger keeps mass off large sets: a more precise partition.
+    beta : float, default=2.0
+        Greater than 1. Larger spreads mass over more sets. In many dimensions 2 may pull all prototypes together:
+        prefer 1.2 there.
+    delta : "auto", float or None, default="auto"
+        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
+        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers. With "matched" it is that
+        of both distances together: for two of them, :math:`\delta^2 = \delta_1^2 + \beta_1 \delta_s^2`.
+    max_cardinality : int, optional
+        All sets of up to so many clusters.
+    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
+        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
+        2^c, as in the article. Not together with ``max_cardinality``.
+    init : "auto", "k-means++", "random" or array of shape (c, p), default="auto"
+        "auto": at the source's centres where they are as many as the clusters here, else single clusters first,
+        robustly (:mod:`softecm.fit.stages`).
+    n_init : int, default=10
+        Number of starts where they are drawn; the lowest objective is kept.
+    max_iter : int, default=200
+    tol : float, default=1e-4
+        A run has converged when no mass moves by more than this.
+    device : str, default="auto"
+    dtype : "float64" or "float32", default="float64"
+    n_jobs : int, optional
+        Threads.
+    warm_start : bool, default=False
+        Start from the last fit's centres.
+    callback : callable, optional
+        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
+    random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every round (logger ``softecm``) when positive.
+
+    Attributes
+    ----------
+    partition_ : CredalPartition
+    shares_ : ndarray
+        The shares: a row for each set here and a column for each set of the source, by cardinality, then in order; with
+        "clusters" a row for each cluster of the source and a column for each cluster here. Rows add up to 1.
+    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_, history_, runs_, n_iter_,
+    converged_, separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+
+    Notes
+    -----
+    The updates of a round are those of the authors' programs (MATLAB for "sets", R for the others). Where R's ETECM puts the
+    shares themselves on the diagonal of its system, so that its objective rises, here they are raised to ``eta``, which
+    minimises it. Their texts have not been compared.
+
+    Two sets may run to one centre of the source, and a source of other groups misleads: compare with ``transfer=0``. For
+    metrics other than Euclidean, ``SoftECM.fit(X, prior=model)`` has the pull of matched clusters.
+
+    Examples
+    --------
+    A few objects, hardly apart, and what is known from many:
+
+    >>> import numpy as np
+    >>> from softecm import ECM, TECM
+    >>> rng = np.random.default_rng(0)
+    >>> many = np.repeat([[0.0, 0.0], [4.0, 0.0]], 200, axis=0) + rng.normal(size=(400, 2))
+    >>> few = np.repeat([[0.2, 0.0], [4.2, 0.0]], 6, axis=0) + 1.5 * rng.normal(size=(12, 2))
+    >>> known = ECM(2, random_state=0).fit(many).cluster_centers_
+    >>> tecm = TECM(2, source=known, random_state=0).fit(few)
+    >>> bool(np.abs(tecm.cluster_centers_ - known).max() < 1)
+    True
+    >>> tecm.shares_[:2].argmax(1).tolist()
+    [0, 1]
+
+    References
+    ----------
+    L. Jiao, F. Wang, Z. Liu and Q. Pan, "TECM: transfer learning-based evidential c-means clustering", Knowledge-Based
+    Systems 257, 2022. K. Zhou and others, International Journal of Approximate Reasoning, 2022 (TECM and ETECM).
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        source: Any = None,
+        transfer: float = 0.2,
+        form: str = "sets",
+        beside: float = 1.0,
+        eta: float = 2.0,
+        alpha: float = 1.0,
+        beta: float = 2.0,
+        delta: float | str | None = "auto",
+        max_cardinality: int | None = None,
+        focal_sets: Any = "auto",
+        init: Any = "auto",
+        n_init: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        device: str = "auto",
+        dtype: str = "float64",
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.source = source
+        self.transfer = transfer
+        self.form = form
+        self.beside = beside
+        self.eta = eta
+        self.alpha = alpha
+        self.beta = beta
+        self.delta = delta
+        self.max_cardinality = max_cardinality
+        self.focal_sets = focal_sets
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.device = device
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.callback = callback
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _settings(self) -> Settings:
+        given = self.get_params(deep=False)
+        for own in ("source", "transfer", "form", "beside", "eta"):
+            del given[own]
+        chosen = settings(**given, relaxation="exact")
+        algorithm = self._algorithm(SquaredEuclidean())
+        many = len(algorithm.source)
+        if many and algorithm.form == MATCHED and many != chosen.n_clusters:
+            raise ValueError(
+                f"source must have a centre for each of n_clusters={chosen.n_clusters} with form='matched'; got {many}. Use "
+                "form='sets' or 'clusters', which find out what belongs together."
+            )
+        at_source = chosen.staged and many == chosen.n_clusters
+        return replace(chosen, init=np.array(algorithm.source)) if at_source else chosen
+
+    def _algorithm(self, metric: SemiMetric) -> TECMAlgorithm:
+        form = check_choice("form", self.form, FORMS, "'sets' finds out which sets belong together.")
+        hint = "0.2 counts a centre of the source as much as a fifth of an average cluster's objects; 0 ignores it."
+        transfer = check_number("transfer", self.transfer, least=0, hint=hint)
+        beside = check_number("beside", self.beside, least=0, hint="1 counts both distances alike; 0 the new one only.")
+        eta = check_number("eta", self.eta, above=1, hint="2 is usual.")
+        return TECMAlgorithm(centers_of(self.source), transfer, form, eta, beside if form == MATCHED else 0.0)
+
+    @property
+    def shares_(self) -> NDArray[np.float64]:
+        """Which sets here take after which of the source."""
+        check_is_fitted(self)
+        source, model = centers_of(self.source), self.model_
+        if not source:
+            raise AttributeError("shares_ is for a fit with a source: give the centres of an earlier clustering.")
+        points = torch.tensor(source).to(model.prototypes)
+        if self.form == SETS:
+            points = _means(source_sets(model.focal, len(source)), points) @ points
+        pull = Transfer(points, self.form, 1.0, float(self.eta))
+        found: NDArray[np.float64] = pull.pulls(model.prototypes[None], model.cost(), model.focal.n_clusters)[1][
+            0
+        ].numpy()
+        return found
+
+
+def centers_of(source: Any) -> tuple[tuple[float, ...], ...]:
+    """The source's centres as plain numbers; empty where there is no source."""
+    if source is None:
+        return ()
+    try:
+        rows = np.asarray(source, dtype=np.float64)
+    except (TypeError, ValueError):
+        rows = np.zeros(0)
+    if rows.ndim != 2 or not rows.size or not (np.abs(rows) <= LARGEST).all():
+        got = f"an array of shape {rows.shape}" if hasattr(source, "shape") else type(source).__name__
+        raise ValueError(
+            f"source must hold finite numbers, one row a cluster of the earlier clustering; got {got}. Give the "
+            "cluster_centers_ of a fitted model."
+        )
+    return tuple(map(tuple, rows.tolist()))

@@ -1,0 +1,503 @@
+r"""WMVEC: evidential c-means over several views whose weights are found with the clusters (Liu and others).
+
+.. math::
+    J = \sum_l r_l \Big[ \sum_{iA} |A|^\alpha m_i(A)^\beta \sum_q a_{lq} (x_{iq} - \bar v_{Aq})^2
+      + \delta^2 \sum_i m_i(\emptyset)^\beta \Big] + \text{what the weights cost}
+
+A round is weights of views, weights of columns, centres, masses, each the best for the others' last values. Since all
+weights multiply squared differences of one column, they drop out of the system for the centres, which is ECM's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from softecm._batch import Batch
+from softecm._checks import check_choice, check_number
+from softecm.algorithms.base import PrototypeFamily
+from softecm.distances.base import SemiMetric
+from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.distances.views import SCALINGS, Combined
+from softecm.distances.weighing import ENTROPY, PRODUCT, Weighing
+from softecm.distances.weighted_squares import WeightedSquares
+from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.outcome import Solution
+from softecm.fit.prepare import Objects
+from softecm.fit.settings import Settings, settings
+from softecm.objective import MassCost, blocks, share
+from softecm.objective.links import Links
+from softecm.objective.problem import solved
+from softecm.spaces.sparse import is_sparse
+from softecm.spaces.views import EncodedViews, joined, split_views
+
+REGULAR = 1e-3  # of a view's total spread, added to its dispersion: one that is fitted perfectly does not take all
+
+
+@dataclass(frozen=True)
+class WeighedState(Batch):
+    """A batch of runs after a mass step."""
+
+    free: Tensor  # (runs, c, p), the clusters' centres
+    prototypes: Tensor  # (runs, f, p)
+    views: Tensor  # (runs, views), weights
+    columns: Tensor  # (runs, p), weights
+    masses: Tensor  # (runs, n, f + 1)
+    held: Tensor  # (runs, f, 1), sums of |A|^alpha m^beta
+    moment: Tensor  # (runs, f, p), of these times x
+    scatter: Tensor  # (runs, p), of these times squared differences, in the unit of the view
+    empty: Tensor  # (runs,), raised masses of the empty set
+    objective: Tensor  # (runs,)
+    change: Tensor  # (runs,)
+
+    @property
+    def constraint(self) -> Tensor:
+        """Nothing to pay: the sets' centres follow from the clusters'."""
+        return torch.zeros_like(self.objective)
+
+    @property
+    def found(self) -> Mapping[str, Tensor]:
+        """The weights, the same for all sets: what a run finds is numbered like its clusters."""
+        f = self.prototypes.shape[1]
+        each = {"views": self.views, "columns": self.columns}
+        return {name: weights[:, None].expand(-1, f, -1) for name, weights in each.items()}
+
+    def kept(self) -> dict[str, Tensor]:
+        """Centres and weights: everything follows from them."""
+        return {"state.free": self.free, "state.views": self.views, "state.columns": self.columns}
+
+
+@dataclass(frozen=True)
+class WeighedProblem:
+    """The problem of a batch of runs over rows that hold all views side by side."""
+
+    x: Tensor  # (n, p)
+    widths: tuple[int, ...]  # columns of each view
+    units: Tensor  # (p,), what squared differences of each column are multiplied by; 0 leaves one out
+    cost: MassCost
+    mean: Tensor  # (f, c), row A averages the clusters of A
+    rule: str
+    tol: float
+    heat: float = 1.0  # temperature of the views' weights under the rule "entropy"
+    column_heat: float | None = None  # that of the columns' weights; None: columns are not weighed
+    spreads: Tensor | None = None  # (p,), added to the scatter
+    patience: ClassVar[int] = 1
+    rises: ClassVar[str] = "refused"
+    races: ClassVar[bool] = False
+
+    @property
+    def weighing(self) -> Weighing:
+        """How weights are found."""
+        return Weighing(self.rule)
+
+    @property
+    def parts(self) -> list[slice]:
+        """The columns of each view."""
+        ends = np.cumsum(self.widths).tolist()
+        return [slice(end - width, end) for end, width in zip(ends, self.widths, strict=True)]
+
+    @property
+    def seen(self) -> Tensor:
+        """Which views (views,) have columns that count."""
+        return torch.stack([(self.units[part] > 0).any() for part in self.parts])
+
+    def by_view(self, columns: Tensor) -> Tensor:
+        """Sums over the columns of each view: (..., p) -> (..., views)."""
+        return torch.stack([columns[..., part].sum(-1) for part in self.parts], -1)
+
+    def per_column(self, views: Tensor) -> Tensor:
+        """What each column has from its view: (..., views) -> (..., p)."""
+        widths = torch.tensor(self.widths, device=views.device)
+        return torch.repeat_interleave(views, widths, dim=-1)
+
+    # ---------------------------------------------------------------- the loop
+
+    def begin(self, start: Tensor) -> WeighedState:
+        """From the clusters' centres (runs, c, p) and equal weights."""
+        views = self._filled(start.new_zeros(len(start), len(self.widths)), self.seen, 1.0)
+        columns = torch.ones_like(start[:, 0])
+        if self.column_heat is not None:
+            columns = self._columns(torch.zeros_like(columns), torch.ones_like(views))
+        return self.at(start[:, : self.mean.shape[1]], views, columns, None)
+
+    def step(self, state: WeighedState) -> WeighedState:
+        """Weights, centres, masses."""
+        dispersions = self.by_view(state.columns * state.scatter) + self._paid(state.empty)[:, None]
+        views = self._filled(dispersions, self.seen, self.heat)
+        columns = state.columns
+        if self.column_heat is not None:
+            columns = self._columns(state.scatter, views)
+        free = solved(state.held, state.moment, state.free, self.mean, None).to(state.free.dtype)
+        return self.at(free, views, columns, state)
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> WeighedState:
+        """Everything follows from centres and weights."""
+        return self.at(kept["state.free"], kept["state.views"], kept["state.columns"], None)
+
+    def select(self, runs: Tensor) -> WeighedProblem:
+        """The same for some of the runs."""
+        return replace(self, cost=self.cost.select(runs))
+
+    # ---------------------------------------------------------------- weights
+
+    def _filled(self, dispersions: Tensor, seen: Tensor, heat: float) -> Tensor:
+        """The best weights for dispersions (..., k), 0 where nothing is ``seen``."""
+        weights = torch.zeros_like(dispersions)
+        weights[..., seen] = self.weighing.best(dispersions[..., seen], heat)
+        return weights
+
+    def _columns(self, scatter: Tensor, views: Tensor) -> Tensor:
+        """The best weights of the columns (runs, p) within each view."""
+        assert self.column_heat is not None
+        priced = scatter * self.per_column(views)
+        found = [self._filled(priced[:, part], self.units[part] > 0, self.column_heat) for part in self.parts]
+        return torch.cat(found, -1)
+
+    def _paid(self, empty: Tensor) -> Tensor:
+        """The price (runs,) of the empty set in each view."""
+        delta2 = self.cost.delta2
+        return torch.where(torch.isfinite(delta2), delta2, 0.0) * empty
+
+    def _price(self, views: Tensor, columns: Tensor) -> Tensor:
+        """What the weights themselves cost (runs,)."""
+        price = self.weighing.price(views[:, None], self.heat)
+        if self.column_heat is not None:
+            price = price + self.weighing.price(columns[:, None], self.column_heat)
+        if self.spreads is not None:
+            price = price + (self.per_column(views) * columns * self.spreads).sum(-1)
+        return price
+
+    # ---------------------------------------------------------------- masses
+
+    def at(self, free: Tensor, views: Tensor, columns: Tensor, before: WeighedState | None) -> WeighedState:
+        """The best masses for centres and weights, and what follows from them, block by block."""
+        middle = self.mean @ free
+        runs, f, p = middle.shape
+        factors = (self.per_column(views) * columns * self.units)[:, :, None]  # (runs, p, 1)
+        price, flat = self.cost.delta2 * views.sum(-1), middle.flatten(0, 1)
+        masses, cost = free.new_empty(runs, len(self.x), f + 1), free.new_zeros(runs)
+        held, moment, scatter = free.new_zeros(runs, f, 1), torch.zeros_like(middle), free.new_zeros(runs, p)
+        empty = free.new_zeros(runs)
+        for rows in blocks(self.x, flat):
+            x = self.x[rows]
+            squares = (x - flat[:, None]).square().reshape(runs, -1, p)  # (runs, f block, p)
+            d = (squares @ factors).reshape(runs, f, -1).permute(2, 0, 1)
+            found = share(d, self.cost.factors, self.cost.beta, price)
+            counts = free.new_ones(len(x)) if self.cost.weights is None else self.cost.weights[rows]
+            weights = (found.weights * counts[:, None, None]).permute(1, 2, 0)  # (runs, f, block)
+            masses[:, rows] = found.masses.transpose(0, 1)
+            cost += counts @ found.cost
+            empty += counts @ found.masses[..., 0] ** self.cost.beta
+            held += weights.sum(-1, keepdim=True)
+            moment += weights @ x
+            scatter += (weights.reshape(runs, 1, -1) @ squares)[:, 0]
+        scatter = scatter * self.units
+        if self.spreads is not None:
+            scatter = scatter + self.spreads
+        change = torch.full_like(cost, torch.inf)
+        if before is not None:
+            change = (masses - before.masses).abs().amax((1, 2))
+        objective = cost + self._price(views, columns)
+        return WeighedState(free, middle, views, columns, masses, held, moment, scatter, empty, objective, change)
+
+
+@dataclass(frozen=True)
+class WMVECAlgorithm(Algorithm[Any]):
+    """Views whose weights are found with the clusters."""
+
+    rule: str = ENTROPY
+    features: bool = False
+    temperature: float = 0.5
+    feature_temperature: float = 0.5
+    scaled: bool = True
+
+    def problem(
+        self, objects: Objects[Any], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+    ) -> WeighedProblem:
+        """For objects in memory that have every view."""
+        rows, widths = rows_of(objects.x)
+        spreads = spreads_of(rows, objects.weights)
+        units = rows.new_tensor(np.repeat(self._units(objects), widths))
+        heat = float((units * spreads).sum()) / len(widths) or 1.0
+        heats = self.temperature * heat, self.feature_temperature * heat / len(widths)
+        units = units * self._column_units(spreads, widths)
+        focal, cost = chosen.focal, prices.cost(chosen.focal, like, objects.weights)
+        return WeighedProblem(
+            rows,
+            widths,
+            units,
+            cost,
+            torch.as_tensor(focal.membership / focal.cardinalities[:, None]).to(like),
+            self.rule,
+            chosen.tol,
+            heats[0],
+            heats[1] if self.features else None,
+            REGULAR * units * spreads,
+        )
+
+    @staticmethod
+    def _units(objects: Objects[Any]) -> list[float]:
+        """What distances of each view are multiplied by."""
+        metric = objects.metric
+        if not isinstance(metric, Combined) or metric.alone is not None:
+            return [1.0]
+        pairs = zip(metric.units, metric.shares, strict=True)
+        return [1.0 / unit if counted > 0 else 0.0 for unit, counted in pairs]
+
+    def metric_of(self, objects: Objects[Any], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+        """With the weights that a run found; those of views add up to 1."""
+        metric, (rows, widths) = objects.metric, rows_of(objects.x)
+        views = solution.found["views"][run, 0].double().cpu()
+        columns = solution.found["columns"][run, 0].double().cpu()
+        units = self._column_units(spreads_of(rows, objects.weights), widths).double().cpu()
+        cut = [(width,) for width in widths]
+        parts = [
+            WeightedSquares(*pair) for pair in zip(split_views(columns, cut), split_views(units, cut), strict=True)
+        ]
+        if not isinstance(metric, Combined):
+            return parts[0] if self.features else metric
+        if self.features:
+            metric = replace(metric, metrics=dict(zip(metric.metrics, parts, strict=True)))
+        return replace(metric, weights=self.rule, shares=tuple((views / views.sum()).tolist()))
+
+    def _column_units(self, spreads: Tensor, widths: Sequence[int]) -> Tensor:
+        """By what squared differences of columns (p,) are multiplied within their view; 0 where a column is constant.
+
+        Where columns are weighed: so that all of them spread alike and, under the rule "entropy", equal weights make the
+        distance as large as it was.
+        """
+        there = (spreads > 0).to(spreads)
+        if not self.features:
+            return there
+        found = []
+        for part in split_views(spreads, [(width,) for width in widths]):
+            typical = part.sum() / max(1, int((part > 0).sum()))
+            scale = typical / torch.where(part > 0, part, 1.0) if self.scaled else torch.ones_like(part)
+            found.append(scale * (len(part) if self.rule == ENTROPY else 1.0))
+        return there * torch.cat(found)
+
+
+def spreads_of(rows: Tensor, weights: Tensor | None) -> Tensor:
+    """Total squared differences of columns (p,) from their means."""
+    counts = rows.new_ones(len(rows)) if weights is None else weights
+    found: Tensor = counts @ (rows - counts @ rows / counts.sum()).square()
+    return found
+
+
+def rows_of(x: Any) -> tuple[Tensor, tuple[int, ...]]:
+    """All views side by side (n, p), and how many columns each has; objects that lack a view are refused."""
+    if not isinstance(x, EncodedViews):
+        return x, (x.shape[1],)
+    if x.present is not None:
+        raise ValueError(
+            "X must have every view of every object for WMVEC; some are missing. Leave such objects out, or use "
+            "SoftECM(metric=Combined({...}, weights='entropy')), which compares objects in the views they have."
+        )
+    parts: Sequence[Any] = x.parts
+    return joined(parts), tuple(int(part.shape[1]) for part in parts)
+
+
+class WMVEC(PrototypeFamily):
+    r"""Weighted multi-view evidential clustering: which view counts how much is found with the clusters.
+
+    The same objects are described in several ways, by several tables of numbers: the *views*. Each has a weight
+    :math:`r_l`, and the clusters have a centre in every view:
+
+    .. math::
+        \sum_l r_l \Big[ \sum_{iA} |A|^\alpha m_i(A)^\beta \|x_i^{(l)} - \bar v_A^{(l)}\|^2
+        + \delta^2 \sum_i m_i(\emptyset)^\beta \Big] + \lambda \sum_l r_l \ln r_l, \qquad \sum_l r_l = 1
+
+    A view in which the clusters are tight gets more weight: :math:`r_l \propto e^{-S_l / \lambda}`, with :math:`S_l` the
+    bracket. With ``features=True`` each column of a view has a weight :math:`a_{lq}` of its own, found in the same way. A
+    round is weights, centres, masses; the objective never rises. With one table and no weights of columns this is
+    :class:`ECM`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+    rule : "entropy" or "product", default="entropy"
+        What keeps the weights from vanishing: they add up to 1 and :math:`\lambda \sum r \ln r` is added, or they multiply
+        to 1, :math:`r_l = (\prod_h S_h)^{1/L} / S_l`.
+    features : bool, default=False
+        Whether columns are weighed within their view, too: WMVEC-FP with "entropy", MVECM-VFL with "product".
+    temperature : float, default=0.5
+        With "entropy", greater than 0: :math:`\lambda` in parts of the mean total spread of a view. Smaller lets one view
+        take all, larger makes views equal.
+    feature_temperature : float, default=0.5
+        The same for the columns of a view; :math:`\gamma` is this part of the mean total spread over the number of views.
+    scaling : {"spread", "none"}, default="spread"
+        "spread": distances are divided by the view's spread, so that views of different units and numbers of columns begin
+        alike; so are the columns of a view where they are weighed (starts are drawn with the columns as they are: bring
+        those of one view to one unit). "none": all count in their own units, as in the article, whose authors bring columns
+        to the range from 0 to 1.
+    alpha : float, default=1.0
+        At least 0. Larger keeps mass off large sets.
+    beta : float, default=1.2
+        Greater than 1. Larger spreads mass over more sets.
+    delta : "auto", float or None, default="auto"
+        Distance to the empty set in each view, in the unit of the weighted mean of the views; the objective has its square.
+        "auto": median plus five deviations of the root distances to the nearest cluster, after a first stage (found value
+        in ``delta_``). None: no outliers.
+    max_cardinality : int, optional
+        All sets of up to so many clusters.
+    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
+        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
+        2^c. Not together with ``max_cardinality``.
+    init : "auto", "k-means++", "random", or a dict of arrays of shape (c, columns of the view), default="auto"
+        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). For one table an array.
+    n_init : int, default=10
+        Number of starts; the lowest objective is kept.
+    max_iter : int, default=200
+    tol : float, default=1e-4
+        A run has converged when no mass moves by more than this.
+    device : str, default="auto"
+    dtype : "float64" or "float32", default="float64"
+    n_jobs : int, optional
+        Threads.
+    warm_start : bool, default=False
+        Start from the last fit's centres.
+    callback : callable, optional
+        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
+    random_state : int, RandomState or None
+    verbose : int, default=0
+        Log every round (logger ``softecm``) when positive.
+
+    Attributes
+    ----------
+    partition_ : CredalPartition
+    view_weights_ : dict
+        How much each view counts, after ``scaling``; adds up to 1.
+    feature_weights_ : dict of arrays, or an array for one table
+        With ``features=True``: how much each column counts within its view; adds up to 1 in each.
+    prototypes_, cluster_centers_ : dict of arrays, or an array for one table
+    labels_, outlier_scores_, focal_sets_, objective_, history_, runs_, n_iter_, converged_, separation_, collapsed_, delta_,
+    n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+
+    Notes
+    -----
+    Weights say which view is easiest to fit, not which is right: a column of coin tosses is fitted perfectly by two
+    clusters. A view that takes more than nine tenths of the weight is warned of. The same weights for views of any kind
+    (series, tables with categories), and for objects that lack some of them, has :class:`SoftECM` with
+    ``metric=Combined({...}, weights="entropy")``; there ``weights="agreement"`` is not misled by coin tosses.
+
+    The steps are those of the authors' MATLAB programs; the texts have not been compared. Here a thousandth of its total
+    spread is added to each dispersion, so that a view that is fitted perfectly does not take all, and constant columns have
+    no weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softecm import WMVEC
+    >>> rng = np.random.default_rng(0)
+    >>> group = np.repeat([0, 1, 2], 30)
+    >>> views = {
+    ...     "shape": rng.normal(size=(90, 2)) + 5 * np.c_[group == 1, group == 2],
+    ...     "colour": rng.normal(size=(90, 1)) + 5 * group[:, None],
+    ...     "noise": rng.normal(size=(90, 3)),
+    ... }
+    >>> wmvec = WMVEC(3, random_state=0).fit(views)
+    >>> min(wmvec.view_weights_, key=wmvec.view_weights_.get)
+    'noise'
+    >>> wmvec.predict(views).shape, wmvec.prototypes_["noise"].shape[1]
+    ((90,), 3)
+
+    References
+    ----------
+    Z. Liu and others, "WMVEC", Knowledge-Based Systems 294, 2024 (with WMVEC-FP); "MVECM-VFL", Fuzzy Sets and Systems 498,
+    2025.
+    """
+
+    batches = False  # how the views are compared is known with the data only
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        rule: str = "entropy",
+        features: bool = False,
+        temperature: float = 0.5,
+        feature_temperature: float = 0.5,
+        scaling: str = "spread",
+        alpha: float = 1.0,
+        beta: float = 1.2,
+        delta: float | str | None = "auto",
+        max_cardinality: int | None = None,
+        focal_sets: Any = "auto",
+        init: Any = "auto",
+        n_init: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        device: str = "auto",
+        dtype: str = "float64",
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.rule = rule
+        self.features = features
+        self.temperature = temperature
+        self.feature_temperature = feature_temperature
+        self.scaling = scaling
+        self.alpha = alpha
+        self.beta = beta
+        self.delta = delta
+        self.max_cardinality = max_cardinality
+        self.focal_sets = focal_sets
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.device = device
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.callback = callback
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _settings(self) -> Settings:
+        given = self.get_params(deep=False)
+        for own in ("rule", "features", "temperature", "feature_temperature", "scaling"):
+            del given[own]
+        check_choice("scaling", self.scaling, SCALINGS, "'spread' makes views of different units count alike.")
+        return settings(**given, relaxation="exact")
+
+    def _algorithm(self, metric: SemiMetric) -> WMVECAlgorithm:
+        hint = "0.5 is usual: smaller, one takes all."
+        return WMVECAlgorithm(
+            check_choice("rule", self.rule, (ENTROPY, PRODUCT), "'entropy' is WMVEC's, 'product' MVECM-VFL's."),
+            bool(self.features),
+            check_number("temperature", self.temperature, above=0, hint=hint),
+            check_number("feature_temperature", self.feature_temperature, above=0, hint=hint),
+            str(self.scaling) == "spread",
+        )
+
+    def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+        if isinstance(X, Mapping) and not is_sparse(X):
+            chosen = replace(chosen, metric=Combined(dict.fromkeys(X, SquaredEuclidean()), scaling=str(self.scaling)))
+        return super()._fit_to(chosen, X, sample_weight)
+
+    @property
+    def feature_weights_(self) -> dict[str, NDArray[np.float64]] | NDArray[np.float64]:
+        """How much each column counts within its view; adds up to 1."""
+        check_is_fitted(self)
+        metric = self.model_.metric
+        parts = metric.metrics if isinstance(metric, Combined) else {"": metric}
+        found = {
+            name: (part.weights / part.weights.sum()).numpy()
+            for name, part in parts.items()
+            if isinstance(part, WeightedSquares)
+        }
+        if not found:
+            raise AttributeError("feature_weights_ is for a fit with features=True: columns were not weighed.")
+        return found if isinstance(metric, Combined) else found[""]

@@ -1,0 +1,115 @@
+"""``softecm calibrate``: how sure the groups of a result folder are."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+
+from softecm.calibration import Calibration, CalibrationInterrupted, calibrate
+from softecm.cli.predict import load
+from softecm.cli.problems import Problem, mendable
+from softecm.cli.redraw import objects_of, page_of
+from softecm.cli.results import harmless, partition_table, read_partition, read_summary, write_csv, write_json
+from softecm.cli.screen import consoles, counts_table, lines, print_json
+from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
+from softecm.files.errors import disk
+from softecm.readers import Loaded
+from softecm.report.sure import facts_of, sentences
+
+NAMES = ("partition.csv", "calibration.json", "report.html")
+JOURNAL = "journal.jsonl"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for."""
+
+    folder: Path
+    output: Path | None
+    refits: int = 100
+    level: float = 0.9
+    resample: str = "auto"
+    anew: bool = False
+    seed: int = 0
+    force: bool = False
+
+
+def run(asked: Asked, *, quiet: bool, machine: bool) -> None:
+    """Refit, say what that means, write a folder."""
+    out, err = consoles(quiet=quiet, machine=machine)
+    target = asked.output or Path(f"{asked.folder}-calibrated")
+    summary = read_summary(asked.folder)
+    _check_places(target, asked.folder, force=asked.force)
+    partition, ids = read_partition(asked.folder, summary)
+    model = load(asked.folder)
+    with err.status("reading"):
+        loaded = objects_of(asked.folder, summary, len(partition), "refits need its objects")
+    if asked.force and (target / JOURNAL).exists():
+        write_text(target / JOURNAL, "")  # afresh
+    found = _found(model, loaded, asked, target / JOURNAL, shown=err.is_terminal and not err.quiet)
+    noun = "series" if loaded.shape == "series" else "object"
+    values = bool(summary.get("values", True))
+    page = page_of(model, partition, ids, summary, loaded, asked.folder, values=values, calibration=found)
+    facts = {"softecm": page.made_by.removeprefix("softecm "), "folder": str(asked.folder), **facts_of(found)}
+
+    def write(work: Path) -> None:
+        write_csv(
+            _table(found, loaded.names if values else ids, float(summary.get("clear", page.clear))), work / NAMES[0]
+        )
+        write_json({**facts, "sentences": sentences(found, noun)}, work / NAMES[1])
+        write_text(work / NAMES[2], page.html)
+
+    to_folder(target, write, force=True)
+    lines(out, sentences(found, noun))
+    counts = np.bincount(found.partition.masses.argmax(1), minlength=len(found.partition.focal_sets) + 1)
+    out.print(counts_table(found.partition.focal_sets, counts.tolist()))
+    out.print(Text.assemble("Calibrated: ", (str(target / NAMES[0]), "bold"), f", report: {target / NAMES[2]}#sure"))
+    if machine:
+        print_json({**facts, "sentences": list(sentences(found, noun)), "output": str(target)})
+
+
+def _check_places(target: Path, folder: Path, *, force: bool) -> None:
+    """Refuse what would keep the refits from being written, before they are computed."""
+    if target.resolve() == folder.resolve():
+        raise Problem(f"{folder} holds what is calibrated: give another folder with -o.")
+    check_folder(target)
+    ours = (target / JOURNAL).is_file() and not (target / NAMES[0]).exists()  # stopped: it is gone on with
+    check_free(target, force=force or ours)
+    if target.is_dir():
+        check_file(target / JOURNAL)
+    check_replaced([target / JOURNAL], kind="journal", inputs=[folder / "model.safetensors"])
+    check_replaced([target / name for name in NAMES], inputs=[folder / "summary.json"])
+
+
+def _found(model: Any, loaded: Loaded, asked: Asked, journal: Path, *, shown: bool) -> Calibration:
+    try:
+        with mendable(ValueError, TypeError), disk(f"writing {journal}"):
+            return calibrate(
+                model,
+                loaded.data,
+                asked.refits,
+                level=asked.level,
+                resample=asked.resample,  # type: ignore[arg-type]
+                warm=not asked.anew,
+                random_state=asked.seed,
+                journal=journal,
+                progress=shown,
+            )
+    except CalibrationInterrupted as stop:
+        print(f"softecm: {stop}", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+def _table(found: Calibration, ids: Any, clear: float) -> Any:
+    """The table of a partition, with each object's stability and intervals beside it."""
+    frame = partition_table(found.partition, ids, clear)
+    more = found.to_frame("pandas")
+    for name in more.columns:
+        if name == "stability" or name.startswith(("low(", "high(")):
+            frame[harmless(name)] = more[name].to_numpy().round(6)
+    return frame

@@ -1,0 +1,108 @@
+"""``--links``: pairs of objects known to be together or apart, from a small file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from softecm.cli.fitting import Fitted
+from softecm.cli.problems import Problem
+from softecm.constraints import Constraints, check_constraints, groups_of, kept
+
+#: What the third cell of a line may say.
+WORDS = {"together": 0, "must": 0, "must-link": 0, "apart": 1, "cannot": 1, "cannot-link": 1}
+#: Estimators that heed links, and what they call their weight.
+WEIGHTS = {"SoftECM": "constraint_weight", "CECM": "xi", "CEVCLUS": "xi", "NNEVCLUS": "link_weight"}
+
+
+def check_taken(name: str, *, many: bool) -> None:
+    """Refuse links where they can't be heeded, before anything is read."""
+    if name not in WEIGHTS:
+        raise Problem(
+            f"--links and --link-weight are for {', '.join(WEIGHTS)}; got --algorithm {name}. Leave them out."
+        )
+    if many:
+        raise Problem("--links need a number of clusters: give -c a number.")
+
+
+def read_links(file: Path, names: Sequence[str]) -> Constraints:
+    """The pairs of a file, a line each: two objects by id or row, and "together" or "apart".
+
+    The first line may name the columns. Objects are named as ``names`` has them.
+    """
+    place: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        place.setdefault(name, []).append(i)
+    found: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    lines: dict[tuple[int, int], int] = {}
+    for number, cells in _lines(file):
+        kind = WORDS.get(cells[2].lower()) if len(cells) == 3 else None
+        if kind is None and number == 1 and len(cells) == 3:
+            continue
+        if kind is None:
+            raise Problem(
+                f"{file}, line {number}: a link is two objects and together or apart, such as 3,17,together; got "
+                f"{','.join(cells)}."
+            )
+        ends = tuple(sorted(_object(file, number, cell, place) for cell in cells[:2]))
+        if ends[0] == ends[1]:
+            raise Problem(f"{file}, line {number}: {cells[0]} is linked with itself. Leave the line out.")
+        found[kind].append((ends[0], ends[1]))
+        lines.setdefault((ends[0], ends[1]), number)
+    if not any(found):
+        raise Problem(f"{file} holds no links: write lines such as 3,17,together.")
+    _refuse_contradictions(file, found[0], found[1], lines, names)
+    return check_constraints(*found, len(names))
+
+
+def _lines(file: Path) -> list[tuple[int, list[str]]]:
+    """Lines that are not empty, with their numbers, cut into cells."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Problem(f"--links {file} can't be read: {error}. Give a CSV file in UTF-8.") from error
+    first = text.split("\n", 1)[0]
+    sign = max(",;\t", key=first.count)
+    rows = enumerate(csv.reader(text.splitlines(), delimiter=sign), 1)
+    return [(number, [cell.strip() for cell in cells]) for number, cells in rows if any(map(str.strip, cells))]
+
+
+def _object(file: Path, line: int, name: str, place: Mapping[str, list[int]]) -> int:
+    at = place.get(name, [])
+    if len(at) == 1:
+        return at[0]
+    several = f"is the name of {len(at)} objects" if at else "is no object of the file"
+    shown = ", ".join(list(place)[:3])
+    raise Problem(
+        f"{file}, line {line}: {name} {several}. Objects go by their ids, or rows from 1 where there are none; the "
+        f"first are {shown}."
+    )
+
+
+def _refuse_contradictions(
+    file: Path,
+    must: Sequence[tuple[int, int]],
+    cannot: Sequence[tuple[int, int]],
+    lines: Mapping[tuple[int, int], int],
+    names: Sequence[str],
+) -> None:
+    group = groups_of(np.array(must, dtype=np.int64).reshape(-1, 2), len(names))
+    for i, j in cannot:
+        if group[i] == group[j]:
+            raise Problem(
+                f"{file}, line {lines[i, j]}: {names[i]} and {names[j]} are said to be apart, and other lines join them "
+                "together. Leave one of these lines out."
+            )
+
+
+def with_kept(fitted: Fitted, file: Path, links: Constraints) -> Fitted:
+    """The fit with a sentence on how many links it keeps."""
+    count = sum(map(len, links))
+    obeyed = round(kept(fitted.model.labels_, *links) * count)
+    more = "" if obeyed == count else " A larger --link-weight obeys more."
+    said = f"{obeyed} of {count} links of {file.name} are kept.{more}"
+    return replace(fitted, warnings=(*fitted.warnings, said))
