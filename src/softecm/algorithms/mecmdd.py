@@ -333,7 +333,7 @@ class MECMdd(EvidentialClusterer):
         """The matrices as a report draws them: their sum, each over its largest dissimilarity."""
         check_is_fitted(self)
         names, given = named_views(X)
-        return alike(checked_views(self, names, given, reset=False))
+        return alike(checked_views(self, names, list(map(np.asarray, given)), reset=False))
 
     def predict_partition(self, X: Any) -> CredalPartition:
         """The credal partition of other objects: medoids and weights stay, each object gets its masses.

@@ -198,7 +198,8 @@ class Mixed(Weighed):
             if self.by_set is None:
                 return squares * self.roots(v).square()
             factors = self.by_set[: len(v)].to(v) / v.new_tensor(self.units)
-            return squares * factors.repeat_interleave(torch.tensor([size for (size,) in self.shapes]), 1)
+            sizes = torch.tensor([size for (size,) in self.shapes], device=v.device)
+            return squares * factors.repeat_interleave(sizes, 1)
         if not self.shares:
             return table_terms(x, v)
         found = super().terms(x, v)

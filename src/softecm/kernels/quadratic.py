@@ -30,6 +30,8 @@ from softecm.kernels.types import Floats, Reals
 from softecm.kernels.vector_math import exp2, log2
 
 BLOCK = 128  # objects that stay in cache together
+NARROW = 32  # columns that are written side by side
+LINE = 8  # numbers that lie together in cache
 CHUNKS = 64  # parts that are summed apart
 PARALLEL = 1_000_000  # operations below which one thread is faster than waking a second
 
@@ -63,9 +65,16 @@ def new_block(f: int) -> Shares:
 @jit
 def load(x: Reals, start: int, size: int, xt: Floats) -> None:
     """Copy a block of objects with objects along the contiguous axis."""
-    for b in range(size):
-        for l in range(x.shape[1]):
-            xt[l, b] = x[start + b, l]
+    p = x.shape[1]
+    if p <= NARROW:
+        for b in range(size):
+            for l in range(p):
+                xt[l, b] = x[start + b, l]
+        return
+    for first in range(0, p, LINE):  # what is written at once must not drive itself out of cache
+        for b in range(size):
+            for l in range(first, min(first + LINE, p)):
+                xt[l, b] = x[start + b, l]
 
 
 @jit
