@@ -79,7 +79,7 @@ def data(seed=0, n=40, c=3, spread=1.0):
 
 @pytest.mark.parametrize("form", ["sets", "clusters", "matched"])
 def test_the_objective_never_rises(form):
-    for seed in range(30 if problems.DEEP else 4):
+    for seed in range(30 if problems.DEEP else 2):
         rng = np.random.default_rng(seed)
         x, _, source = data(seed, c=int(rng.integers(2, 5)))
         c = len(source) if form == "matched" else int(rng.integers(1, 5))
