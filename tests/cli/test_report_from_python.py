@@ -20,7 +20,9 @@ OF_THE_FILE = re.compile(
 
 @pytest.mark.parametrize("kind", ["table", "series"])
 def test_python_and_the_command_write_the_same_page(run: Run, two_groups: Path, tmp_path: Path, kind: str) -> None:
-    if kind == "table":
+    if kind == "table":  # without the far object: only the command says what to do about it
+        lines = two_groups.read_text(encoding="utf-8").splitlines()
+        two_groups.write_text("\n".join(line for line in lines if "far" not in line), encoding="utf-8")
         file, names = two_groups, pd.read_csv(two_groups, sep=";")["name"].tolist()
         X = pd.read_csv(two_groups, sep=";", decimal=",").drop(columns="name")
     else:

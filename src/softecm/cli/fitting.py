@@ -77,7 +77,9 @@ def _far_values(loaded: Loaded) -> tuple[str, ...]:
     """The columns that one far value stretches."""
     from softecm.spaces.stretched import stretched, told
 
-    found, called, names = stretched(loaded.data), "row" if loaded.ids is None else "object", loaded.names
+    with mendable(ValueError, TypeError):
+        found = stretched(loaded.data)
+    called, names = "row" if loaded.ids is None else "object", loaded.names
     return (_sentence(told(found, lambda row: f"{called} {names[row]}")),) if found else ()
 
 
