@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._batch import Batch
-from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import FocalSets
 from softecm.distances._tables import level_sums
 from softecm.distances.base import SemiMetric

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from softecm._checks import check_number
-from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.spread_means import SetPrices, SpreadMeans
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from softecm._checks import check_choice, check_number
 from softecm.algorithms.adaptive import AdaptiveECM
-from softecm.algorithms.base import PrototypeFamily
 from softecm.algorithms.ecm_plus import fitted_matrices
+from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.constraints import Constraints, check_constraints

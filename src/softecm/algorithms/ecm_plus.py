@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import check_choice
 from softecm.algorithms.adaptive import AdaptiveECM
-from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.family import PrototypeFamily
 from softecm.distances.base import SemiMetric
 from softecm.fit.settings import Settings, settings
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softecm._batch import Batch, from_tensors, named_tensors
 from softecm._checks import check_number
-from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.medoid_ties import Ranking
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric

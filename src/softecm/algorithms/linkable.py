@@ -14,7 +14,8 @@ from softecm._checks import check_number
 from softecm._engine import threads
 from softecm._interrupts import interruptible
 from softecm._warnings import DriftWarning
-from softecm.algorithms.base import PrototypeFamily, in_blocks
+from softecm.algorithms.base import in_blocks
+from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import CredalPartition
 from softecm.constraints import groups_of_labels, links_of_labels, partial_labels
 from softecm.fit import learning, pipeline

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softecm._batch import Batch, from_tensors, named_tensors
 from softecm._checks import check_choice
-from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.affine import AffineDistance
 from softecm.distances.base import SemiMetric

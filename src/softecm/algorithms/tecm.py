@@ -19,7 +19,7 @@ from torch import Tensor
 
 from softecm._batch import from_tensors
 from softecm._checks import check_choice, check_number
-from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.distances.anchored import Anchored, twice

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from softecm._batch import Batch
 from softecm._checks import check_choice, check_number
-from softecm.algorithms.base import PrototypeFamily
+from softecm.algorithms.family import PrototypeFamily
 from softecm.distances.base import SemiMetric
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distances.views import SCALINGS, Combined

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from softecm._engine import threads
-from softecm.algorithms.base import EvidentialClusterer, PrototypeFamily
+from softecm.algorithms.base import EvidentialClusterer
+from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import CredalPartition
 from softecm.belief.combination import matching
 from softecm.calibration.mixture import AT_ONCE, Mixture

@@ -1,0 +1,202 @@
+"""The common way through a fit of every algorithm that states a problem for the one loop."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+from softecm._engine import threads
+from softecm._interrupts import interruptible
+from softecm._warnings import ViewWarning
+from softecm.algorithms.base import PrototypeClusterer, in_blocks
+from softecm.distances.auto import Choice, choose_for
+from softecm.distances.base import SemiMetric
+from softecm.distances.registry import resolve_metric
+from softecm.fit import fitting, pipeline
+from softecm.fit.algorithm import Algorithm
+from softecm.fit.model import PrototypeModel
+from softecm.fit.outcome import MERGED, runs_table
+from softecm.fit.pipeline import Outcome
+from softecm.fit.prepare import InMemory, Objects, in_memory
+from softecm.fit.settings import Plan, Settings
+from softecm.objective.linked import say_broken, with_linked
+from softecm.spaces.roles import ids_of
+from softecm.spaces.views import IN_BLOCKS
+
+LOOKED_AT = 2000  # objects by which a metric judges the clusters
+
+
+class PrototypeFamily(PrototypeClusterer):
+    """Estimators of the common way: a subclass checks its parameters and names its algorithm."""
+
+    #: Whether ``X`` may be a sparse matrix, where the metric takes it.
+    takes_sparse = False
+    #: Fits that differ in alpha, beta, delta, lam or seed alone can be solved as one batch.
+    batches = True
+
+    @abstractmethod
+    def _settings(self) -> Settings:
+        """The checked parameters."""
+
+    @abstractmethod
+    def _algorithm(self, metric: SemiMetric) -> Algorithm[Any]:
+        """The algorithm for this metric, with its own parameters."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: int = 10,
+        resume: Any = None,
+    ) -> Self:
+        """Find the prototypes and the credal partition.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), or what the metric's space reads
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How often each object counts; 2 is the same as giving it twice.
+        checkpoint : path, optional
+            File that keeps where the fit stands: written every ``checkpoint_every`` rounds and when it is interrupted.
+        checkpoint_every : int, default=10
+        resume : path, optional
+            A checkpoint to go on from, to the answer the interrupted fit would have had; it goes on being written.
+
+        Returns
+        -------
+        self
+        """
+        plan = Plan.of(checkpoint, checkpoint_every, resume)
+        return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
+
+    @interruptible()
+    def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+        if isinstance(X, Mapping) and any(map(in_blocks, X.values())):
+            raise TypeError(IN_BLOCKS)
+        if in_blocks(X):
+            self._fit_blocks(chosen, X, sample_weight)
+        else:
+            self._fit_memory(chosen, X, sample_weight)
+        return self
+
+    def _fit_memory(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
+        with threads(chosen.n_jobs):
+            choice = choose_for(chosen.metric, X, chosen.n_clusters)
+            given, metric, X = X, resolve_metric(choice.metric, None), choice.kept(X)
+            algorithm = self._algorithm(metric)
+            objects = in_memory(algorithm, chosen, metric, self, X, sample_weight, runs=chosen.n_init)
+            outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
+            model = pipeline.model_of(algorithm, objects, outcome)
+            partition = objects.partition(model)
+            if outcome.links is not None and "masses" in outcome.solution.found:
+                partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
+                say_broken(partition, outcome.links.pairs())
+        self._adopt(objects, model, outcome)
+        self._chose(choice)
+        self._ids = ids_of(given, choice.left_out)
+        self._store(partition)
+        different = objects.distinct(outcome.chosen.n_clusters) if self.collapsed_ else None
+        self._warn(outcome.chosen, different)
+        if not self.collapsed_:
+            self._warn_if_empty()
+        self._warn_of_metric(objects)
+
+    def _warn_of_metric(self, objects: InMemory[Any]) -> None:
+        """What the metric has to say about the clusters, from some of the objects."""
+        few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT and not self.metric_.discrete else objects
+        for doubt in self.metric_.doubts(few.x.cpu(), self.model_.prototypes[: self.focal_sets_.n_clusters]):
+            warnings.warn(doubt, ViewWarning, stacklevel=5)
+
+    def _fit_blocks(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
+        from softecm.distributed import choose_for_blocks, opened, source_of
+
+        source = source_of(X)
+        choice = choose_for_blocks(chosen.metric, source)
+        chosen = replace(chosen, metric=choice.metric)
+        with opened(self._algorithm, chosen, type(self).__name__, source, sample_weight) as (algorithm, objects):
+            outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
+            model = pipeline.model_of(algorithm, objects, outcome)
+            partition = objects.partition(model)
+            totals = partition.totals()
+        self._adopt(objects, model, outcome)
+        self._chose(choice)
+        self._store_scattered(partition)
+        self._warn(outcome.chosen)
+        if not self.collapsed_:
+            self._warn_if_empty(totals.held)
+
+    def _last(self) -> PrototypeModel | None:
+        return getattr(self, "model_", None)
+
+    def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
+        """Take over what a fit found; until here the estimator is as it was."""
+        run, solution = outcome.best, outcome.solution
+        self._ids = None
+        self.n_features_in_ = objects.columns.n_features
+        if objects.columns.names is not None:
+            self.feature_names_in_ = objects.columns.names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.model_ = model
+        self.delta_ = model.delta
+        self.objective_ = float(solution.objective[run])
+        self.history_ = solution.history[run]
+        self.n_iter_ = int(solution.n_iter[run])
+        self.converged_ = bool(solution.converged[run])
+        self.separation_ = float(outcome.apart[run])
+        self.collapsed_ = bool(outcome.apart[run] < MERGED)
+        self._runs = outcome.runs or runs_table(solution, run, outcome.apart)
+        if solution.residual is not None:
+            self.constraint_residual_ = float(solution.residual[run])
+
+    def _chose(self, choice: Choice) -> None:
+        """Keep why the metric was taken, and which columns it does not see."""
+        self.left_out_ = dict(choice.left_out)
+        if "metric" in self.get_params(deep=False):
+            self.metric_reason_ = choice.reason
+
+    def _store_scattered(self, partition: Any) -> None:
+        """A partition that stays where its objects are; labels and scores only where they can stay there, too."""
+        self.partition_ = partition
+        self.focal_sets_ = partition.focal_sets
+        if partition.is_lazy:
+            self.labels_ = partition.labels()
+            self.outlier_scores_ = partition.outlier_scores()
+        else:
+            for name in ("labels_", "outlier_scores_"):
+                self.__dict__.pop(name, None)
+
+    def _warn(self, chosen: Settings, different: int | None = None) -> None:
+        self._warn_if_unconverged()
+        self._warn_if_merged(remedy(chosen, len(self.partition_), different))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        metric = getattr(self, "metric", None)
+        pairwise = isinstance(metric, str) and metric == "precomputed"
+        tags.input_tags.allow_nan = isinstance(metric, str) and metric in ("auto", "mixed")
+        learns = isinstance(metric, str) and metric == "adaptive"  # matrices, which are not sparse
+        tags.input_tags.sparse = self.takes_sparse and not learns
+        tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
+        return tags
+
+
+def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
+    """What to do about merged prototypes; ``different`` objects are there where they are fewer than the clusters."""
+    if different is not None:
+        objects = "All objects are equal" if different == 1 else f"There are only {different} different objects"
+        return f"{objects}: ask for at most n_clusters={different}; got {chosen.n_clusters}."
+    softer = f"a beta nearer to 1 (such as {max(1.05, 1 + (chosen.beta - 1) / 2):.3g}), fewer clusters or more restarts"
+    if chosen.relaxation != "penalty" or isinstance(chosen.lam, str) or chosen.lam == 0:
+        return f"Try {softer}; if many rows are equal there may be fewer groups than n_clusters={chosen.n_clusters}."
+    return (
+        f"With relaxation='penalty' a large lam pulls all prototypes into one point, and lam={chosen.lam:g} is large for "
+        f"{n} objects: use relaxation='gap', which never does, or lam={chosen.lam / 4:.3g}; or try {softer}."
+    )
