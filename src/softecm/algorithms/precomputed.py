@@ -171,8 +171,8 @@ class SoftECMdd(Algorithm[Tensor]):
         """Eq. 6 for a batch of runs."""
         if links is not None:
             raise ValueError(
-                "must_link and cannot_link must be left out with metric='precomputed'; got some. Fit the objects themselves "
-                "with a metric, or use CECM on vectors."
+                "must_link and cannot_link must be left out with metric='precomputed'; got some. CEVCLUS takes them with "
+                "dissimilarities; SoftECM takes them with a metric, on the objects themselves."
             )
         x, weights = objects.x.cpu(), objects.weights
         counts = None if weights is None else weights.cpu()
