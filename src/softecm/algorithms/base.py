@@ -400,7 +400,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [9, 9], [9, 8], [8, 9], [4, 5]])
         >>> model = SoftECM(2, random_state=0).fit(X)
         >>> print(model.explain_object(X, 1))
-        Object 2 clearly belongs to ω1 (belief 1.00): x0 (0) and x1 (1) pull it to ω1.
+        Object 2 (X[1]) clearly belongs to ω1 (belief 1.00): x0 (0) and x1 (1) pull it to ω1.
         """
         from softecm.report.one import explain_object
 
