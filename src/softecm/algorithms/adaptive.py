@@ -274,7 +274,7 @@ class AdaptiveECM(VectorAlgorithm):
 
 def adaptive_metric(matrices: Tensor, focal: FocalSets) -> SetQuadratic:
     """How the sets of one run, whose clusters have matrices (c, p, p), measure."""
-    mean = torch.as_tensor(focal.membership / focal.cardinalities[:, None], dtype=matrices.dtype)
+    mean = torch.tensor(focal.shares, dtype=matrices.dtype)
     shapes = torch.einsum("ac,cpq->apq", mean, matrices.cpu())
     f, p = shapes.shape[:2]
     return SetQuadratic(shapes.new_ones(f), shapes.new_zeros(f, p), shapes)

@@ -128,7 +128,7 @@ def bpec(
     """
     p = x.shape[1]
     cost = mass_cost(focal, alpha, beta, delta, like=x)
-    mean = torch.as_tensor(focal.membership / focal.cardinalities[:, None], dtype=x.dtype)
+    mean = torch.tensor(focal.shares, dtype=x.dtype)
     matrices = torch.eye(p, dtype=x.dtype).expand(len(focal), p, p)
     shares = share(
         set_metric(matrices).pairwise(x, prototypes).clamp_min(0.0), cost.factors[0], cost.beta[0], cost.delta2[0]
@@ -333,7 +333,7 @@ class BPEC(PrototypeClusterer):
         """Masses for the peaks, and all that follows from them."""
         focal = sets_asked_for(self.n_clusters_, self.max_cardinality, self.focal_sets)
         centers = x[torch.as_tensor(self.peaks_)]
-        prototypes = torch.as_tensor(focal.membership / focal.cardinalities[:, None]) @ centers
+        prototypes = torch.tensor(focal.shares) @ centers
         from_mean = (x - x.mean(0)).square().sum(1).numpy()
         self.delta_ = self._outlier_distance(from_mean)
         adaptive = self.metric == "adaptive"

@@ -71,8 +71,7 @@ class ModeProblem:
     @property
     def mean(self) -> Tensor:
         """Row A averages the clusters of A: (f, c)."""
-        shares = self.focal.membership / self.focal.cardinalities[:, None]
-        return torch.as_tensor(shares, dtype=self.cost.factors.dtype)
+        return torch.tensor(self.focal.shares, dtype=self.cost.factors.dtype)
 
     def begin(self, start: Tensor) -> ModeState:
         """From the clusters' weights of the categories (runs, c, categories)."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -167,22 +167,39 @@ class ConflictProblem:
     pairs: Pairs | None = None
     linked: Linked | None = None
     tol: float = 1e-5
-    chosen: Floats = field(init=False)
-    size: float = field(init=False)
-    pull: Pull | None = field(init=False)
-    ridge: float = field(init=False)
     patience: ClassVar[int] = 1
     rises: ClassVar[str] = "taken"
     races: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        chosen = self.phi if self.pairs is None else self.phi[self.pairs.first, self.pairs.others]
-        size = float(np.square(chosen).sum()) or 1.0
-        n, matrix, linked = len(self.phi), link_cost_of(self.focal), self.linked
-        object.__setattr__(self, "chosen", chosen)
-        object.__setattr__(self, "size", size)
-        object.__setattr__(self, "pull", None if linked is None else linked.pull(size, matrix, n))
-        object.__setattr__(self, "ridge", RIDGE * size if linked is not None and linked.firm else RIDGE)
+    @cached_property
+    def conflict(self) -> Floats:
+        """C: 1 where two sets have nothing in common."""
+        return conflict_of(self.focal)
+
+    @cached_property
+    def link_cost(self) -> Floats:
+        """Q: what a must-link between two sets costs."""
+        return link_cost_of(self.focal)
+
+    @cached_property
+    def chosen(self) -> Floats:
+        """The conflicts asked for of the pairs that count."""
+        return self.phi if self.pairs is None else self.phi[self.pairs.first, self.pairs.others]
+
+    @cached_property
+    def size(self) -> float:
+        """All their squares."""
+        return float(np.square(self.chosen).sum()) or 1.0
+
+    @cached_property
+    def pull(self) -> Pull | None:
+        """The links as the sweeps see them."""
+        return None if self.linked is None else self.linked.pull(self.size, self.link_cost, len(self.phi))
+
+    @property
+    def ridge(self) -> float:
+        """What keeps an object's programme strictly convex."""
+        return RIDGE * self.size if self.linked is not None and self.linked.firm else RIDGE
 
     def begin(self, start: Tensor) -> ConflictState:
         """At starting masses (runs, n, f + 1)."""
@@ -191,11 +208,11 @@ class ConflictProblem:
 
     def stress(self, masses: Floats) -> float:
         """All misfits over all squares asked for, and what links cost."""
-        cost = 0.0 if self.linked is None else self.linked.cost(masses, link_cost_of(self.focal))
+        cost = 0.0 if self.linked is None else self.linked.cost(masses, self.link_cost)
         return self._misfit(masses) / self.size + cost
 
     def _misfit(self, masses: Floats) -> float:
-        plain = masses @ conflict_of(self.focal)
+        plain = masses @ self.conflict
         if self.pairs is not None:
             kappa = np.einsum("pa,pa->p", plain[self.pairs.first], masses[self.pairs.others])
             return float(np.square(kappa - self.chosen).sum())
@@ -210,19 +227,18 @@ class ConflictProblem:
     def step(self, state: ConflictState) -> ConflictState:
         """One sweep of every run, shared out among threads."""
         masses = state.masses.numpy().copy()
-        gained = in_threads(partial(self._sweep, conflict_of(self.focal)), masses)
+        gained = in_threads(self._sweep, masses)
         part = 2.0 * torch.tensor(gained, dtype=torch.float64) / self.size
         change = 0.5 * state.change + 0.5 * part / state.objective.clamp_min(1e-300)
         return ConflictState(torch.from_numpy(masses), (state.objective - part).clamp_min(0.0), change.clamp_min(0.0))
 
-    def _sweep(self, conflict: Floats, masses: Floats, stop: NDArray[np.bool_]) -> float:
+    def _sweep(self, masses: Floats, stop: NDArray[np.bool_]) -> float:
         if stop[0]:
             return 0.0
         if self.pairs is None:
-            return sweep_all(self.phi, conflict, masses, stop, self.pull, self.ridge)
-        return sweep_some(
-            self.chosen, self.pairs.others, self.pairs.starts, conflict, masses, stop, self.pull, self.ridge
-        )
+            return sweep_all(self.phi, self.conflict, masses, stop, self.pull, self.ridge)
+        others, starts = self.pairs.others, self.pairs.starts
+        return sweep_some(self.chosen, others, starts, self.conflict, masses, stop, self.pull, self.ridge)
 
     def resumed(self, kept: Mapping[str, Tensor]) -> ConflictState:
         """As a checkpoint kept it."""

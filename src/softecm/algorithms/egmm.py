@@ -116,8 +116,7 @@ def egmm(
     With ``ridge`` r the covariance is :math:`\Sigma = S/n + \mathrm{diag}(r)`, which maximises the log-likelihood less
     :math:`\frac n2 \mathrm{tr}(\Sigma^{-1} \mathrm{diag}(r))`: the sum never falls, whatever the data.
     """
-    mean = focal.membership / focal.cardinalities[:, None]
-    mixture, history, converged = start, [], False
+    mean, mixture, history, converged = focal.shares, start, [], False
     masses, likelihood = posteriors(sample.x, mixture, mean)
     history.append(-_penalised(sample, likelihood, mixture))
     for iteration in range(max_iter):
@@ -371,8 +370,7 @@ class EGMM(EvidentialClusterer):
         return centers
 
     def _likelihood(self, sample: Sample, focal: FocalSets, mixture: Mixture) -> float:
-        mean = focal.membership / focal.cardinalities[:, None]
-        return float(posteriors(sample.x, mixture, mean)[1] @ sample.counts)
+        return float(posteriors(sample.x, mixture, focal.shares)[1] @ sample.counts)
 
     def _adopt(self, focal: FocalSets, runs: list[MixtureRun], best: int, middle: Floats) -> None:
         mixture = runs[best].mixture
@@ -396,8 +394,7 @@ class EGMM(EvidentialClusterer):
     def prototypes_(self) -> Floats:
         """Means of all components (f, p), in the order of ``focal_sets_``."""
         check_is_fitted(self)
-        mean = self.focal_sets_.membership / self.focal_sets_.cardinalities[:, None]
-        found: Floats = mean @ self.cluster_centers_
+        found: Floats = self.focal_sets_.shares @ self.cluster_centers_
         return found
 
     def _posteriors(self, X: Any) -> tuple[Floats, Floats]:
@@ -407,7 +404,7 @@ class EGMM(EvidentialClusterer):
         space.describe(rows)  # refuses numbers that can't be squared
         x = np.ascontiguousarray(rows, dtype=np.float64) - self._middle
         mixture = Mixture(self.cluster_centers_ - self._middle, self.covariance_, self.weights_)
-        return posteriors(x, mixture, self.focal_sets_.membership / self.focal_sets_.cardinalities[:, None])
+        return posteriors(x, mixture, self.focal_sets_.shares)
 
     def predict_partition(self, X: Any) -> CredalPartition:
         """The credal partition of other objects: the posteriors of the sets.

@@ -229,7 +229,7 @@ class RelationalECM(Algorithm[Tensor]):
     def _masses_at(objects: Objects[Tensor], chosen: Settings, centers: Tensor) -> Tensor:
         """Masses (runs, n, f + 1) of clusters that are weighted means of the objects (runs, c, n)."""
         squared = _squares(objects.metric, objects.x)
-        mean = torch.as_tensor(chosen.focal.membership / chosen.focal.cardinalities[:, None])
+        mean = torch.tensor(chosen.focal.shares)
         to_means, constants = _compare(squared, centers, mean)
         cost = mass_cost(chosen.focal, chosen.alpha, chosen.beta, chosen.delta, like=squared)
         distances = (to_means - constants[:, None]).clamp_min(0.0)

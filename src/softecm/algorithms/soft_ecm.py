@@ -57,8 +57,8 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     ) -> Solution:
         """The same where each run has weights of views of its own; a set has the mean of its clusters'."""
         weights = singles.found["view_weights"]
-        means = chosen.focal.membership / chosen.focal.cardinalities[:, None]
-        shares = torch.einsum("fc,rcl->rfl", torch.as_tensor(means).to(weights), weights[:, : chosen.n_clusters])
+        means = torch.tensor(chosen.focal.shares).to(weights)
+        shares = torch.einsum("fc,rcl->rfl", means, weights[:, : chosen.n_clusters])
         singles = replace(singles, found={**singles.found, "view_weights": shares})
         totals = []
         for run in range(len(places)):

@@ -171,7 +171,7 @@ class TECMAlgorithm(VectorAlgorithm):
 
 def _means(focal: FocalSets, like: Tensor) -> Tensor:
     """Row A averages the clusters of A: (f, c)."""
-    return torch.as_tensor(focal.membership / focal.cardinalities[:, None]).to(like)
+    return torch.tensor(focal.shares).to(like)
 
 
 def source_sets(focal: FocalSets, n_clusters: int) -> FocalSets:

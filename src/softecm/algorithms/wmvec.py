@@ -234,7 +234,7 @@ class WMVECAlgorithm(Algorithm[Any]):
             widths,
             units,
             cost,
-            torch.as_tensor(focal.membership / focal.cardinalities[:, None]).to(like),
+            torch.tensor(focal.shares).to(like),
             self.rule,
             chosen.tol,
             heats[0],

@@ -358,6 +358,11 @@ class FocalSets:
         return self.with_empty[1:]
 
     @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """Equal parts of the clusters in the non-empty sets, rows adding up to 1: (f, c). ``shares @ x`` averages."""
+        return _readonly(self.membership / self.cardinalities[:, None])
+
+    @cached_property
     def intersects(self) -> NDArray[np.bool_]:
         """Whether two sets share a cluster, ∅ first: (f + 1, f + 1)."""
         member = self.with_empty.astype(np.float32)

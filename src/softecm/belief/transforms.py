@@ -328,9 +328,7 @@ def _total(m: FloatArray) -> FloatArray:
 
 def _shares(focal: FocalSets) -> FloatArray:
     """Part of a set's mass that each cluster gets, (f + 1, c)."""
-    shares = focal.with_empty.copy()
-    shares[1:] /= focal.cardinalities[:, None]
-    return shares
+    return np.vstack([np.zeros(focal.n_clusters), focal.shares])
 
 
 def _matrix(masses: ArrayLike, focal: FocalSets) -> FloatArray:

@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-SOMETHING = (
-    0.02  # a correlation at which a column has half the weight of one that has everything in common with another
-)
+SOMETHING = 0.02  # a correlation at which a column has half the weight of one that shares everything with another
 NOTHING = 5.0  # over the number of objects: a correlation below is what chance alone brings
 FEWEST = 10  # objects that have both views, below which nothing is said
 

@@ -46,6 +46,6 @@ class MedoidMixture(SemiMetric):
 def mixed_with_clusters(to_medoids: Tensor, focal: FocalSets, gamma: float) -> Tensor:
     """Dissimilarities to sets from those to their medoids, (..., f) -> (..., f)."""
     c = focal.n_clusters
-    share_of = torch.as_tensor(focal.membership[c:] / focal.cardinalities[c:, None], dtype=to_medoids.dtype)
+    share_of = torch.tensor(focal.shares[c:], dtype=to_medoids.dtype)
     clusters, sets = to_medoids[..., :c], to_medoids[..., c:]
     return torch.cat([clusters, (sets + gamma * clusters @ share_of.T) / (1.0 + gamma)], -1)

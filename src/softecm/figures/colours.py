@@ -34,8 +34,7 @@ def set_colors(focal_sets: FocalSets) -> list[str]:
     >>> set_colors(FocalSets.full(2))
     ['#333333', '#4477aa', '#ee6677', '#b06c9a']
     """
-    shares = np.vstack([np.zeros(focal_sets.n_clusters), focal_sets.membership / focal_sets.cardinalities[:, None]])
-    return [EMPTY_COLOR, *_hex(mix(shares[1:]))]
+    return [EMPTY_COLOR, *_hex(mix(focal_sets.shares))]
 
 
 def mixed_colors(partition: CredalPartition) -> FloatArray:

@@ -174,5 +174,5 @@ def _star_places(model: Model, focal: FocalSets) -> FloatArray:
         return landmark_mds(between, between)
     angles = [2 * math.pi * k / focal.n_clusters for k in range(focal.n_clusters)]
     corners = np.array([[math.cos(a), math.sin(a)] for a in angles])
-    places: FloatArray = focal.membership @ corners / focal.cardinalities[:, None]
+    places: FloatArray = focal.shares @ corners
     return places

@@ -39,7 +39,7 @@ def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> C
     attributes = tuple(Attribute(key, "number", cells[:, j]) for j, key in enumerate(keys))
     rows = prototypes[:, terms]
     if len(rows) < len(fitted.focal):
-        rows = fitted.focal.membership / fitted.focal.cardinalities[:, None] @ rows
+        rows = fitted.focal.shares @ rows
     return Columns(keys, attributes, tuple(tuple(row) for row in rows.tolist()))
 
 
@@ -48,7 +48,7 @@ def thin_map(model: Comparing, drawn: CredalPartition) -> Map:
     fitted, focal = model.model_, drawn.focal_sets
     centers = fitted.prototypes[: focal.n_clusters]
     between = distances_of(fitted.metric, centers, centers).double().numpy()
-    stars = focal.membership / focal.cardinalities[:, None] @ landmark_mds(between, between)
+    stars = focal.shares @ landmark_mds(between, between)
     return Map(drawn.masses[:, 1:] @ stars, stars, note=GUESSED)
 
 
