@@ -49,6 +49,7 @@ _WHERE = {
     "calibrate": "softecm.calibration",
     "load_model": "softecm.models",
     "read_table": "softecm.readers.reading",
+    "BetaWarning": "softecm._warnings",
     "CollapseWarning": "softecm._warnings",
     "DriftWarning": "softecm._warnings",
     "EmptyClusterWarning": "softecm._warnings",
@@ -91,6 +92,7 @@ __all__ = [
     "RECM",
     "TECM",
     "WMVEC",
+    "BetaWarning",
     "CatECM",
     "CollapseWarning",
     "CredalPartition",
@@ -150,6 +152,7 @@ if TYPE_CHECKING:
         testing,
     )
     from softecm._warnings import (
+        BetaWarning,
         CollapseWarning,
         DriftWarning,
         EmptyClusterWarning,

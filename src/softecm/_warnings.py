@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+class BetaWarning(UserWarning):
+    """Beta is so large that clusters of these objects are pulled together: masses leave open what a smaller one settles."""
+
+
 class CheckpointWarning(UserWarning):
     """A checkpoint can't be written; the fit goes on without it."""
 

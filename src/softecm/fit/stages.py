@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import logging
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -33,6 +34,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor
 
+from softecm._warnings import BetaWarning
 from softecm.belief import FocalSets
 from softecm.distances.capabilities import nearest_of
 from softecm.fit import pipeline
@@ -105,6 +107,13 @@ def discover(
         starts, close, start, beta = _apart(algorithm, objects, alone, first, random_state, callback, checkpoints)
         runs = runs_table(starts.solution, starts.best, starts.apart)
         alone = replace(alone, beta=beta)
+    if alone.beta < BETA <= chosen.beta:
+        warnings.warn(
+            f"beta={chosen.beta:g} pulls clusters of these objects together, as it does in many columns of noise, so they "
+            f"were looked for with beta={alone.beta:g}. Give beta={alone.beta:g} for masses that leave less open.",
+            BetaWarning,
+            stacklevel=2,
+        )
     if stopped(callback):
         checkpoints = None  # its file says how to go on from where the fit was stopped
     if checkpoints is not None:
@@ -188,13 +197,6 @@ def _apart(
             best, chosen, left = tried, beta, far
             if not lost:
                 break
-    if chosen != alone.beta:
-        logger.warning(
-            "beta=%g pulls the clusters of these objects together: they were found with beta=%g, which also gives masses "
-            "that say more",
-            alone.beta,
-            chosen,
-        )
     return *best[:-1], chosen
 
 
