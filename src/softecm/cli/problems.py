@@ -18,6 +18,8 @@ AS_OPTIONS = {
     ", a list of tuples or FocalSets": "",
     "Leave it None": "Leave it out",
     "metric=Mixed(scaling='robust')": "--scale robust",
+    "Mixed(scaling='robust') for that view": "--scale robust",
+    "Leave it out, give it a smaller weight, or try weights='agreement'.": "Leave it out if it should not count.",
 }
 OTHERWISE = {"n_clusters": "clusters", "random_state": "seed"}
 
@@ -55,14 +57,15 @@ def in_options(text: str) -> str:
     text = re.sub(r" Or give (?:[^.(]|\([^)]*\))*\.", "", text)
     for python, option in AS_OPTIONS.items():
         text = text.replace(python, option)
-    text = re.sub(rf"\b({NAMES})=(?:'([^']*)'|([\w.+-]*\w))", lambda at: f"{_option(at[1])} {at[2] or at[3]}", text)
-    text = re.sub(rf"(?<![\w-])({NAMES})(?= must\b)|\b({LONG})\b", lambda at: _option(at[1] or at[2]), text)
+    text = re.sub(rf"\b({NAMES})=(?:'([^']*)'|([\w.+-]*\w))", lambda at: f"{option_of(at[1])} {at[2] or at[3]}", text)
+    text = re.sub(rf"(?<![\w-])({NAMES})(?= must\b)|\b({LONG})\b", lambda at: option_of(at[1] or at[2]), text)
     if not text.startswith("--"):  # quotes are around the user's own words there
         return text
     return re.sub(r"(?<!\w)'([\w:+-]+)'", r"\1", re.sub(r"\bNone\b", "none", text))
 
 
-def _option(name: str) -> str:
+def option_of(name: str) -> str:
+    """What a parameter is called on the command line."""
     return f"--{OTHERWISE.get(name, name).replace('_', '-')}"
 
 

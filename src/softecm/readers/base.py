@@ -97,7 +97,7 @@ class ReadOptions:
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()  # columns, formats, or both as column=format
-    series_id: str | None = None
+    series_id: str | None = None  # of a long table; id_column will do as well
     time: str | None = None
     value: tuple[str, ...] = ()
     states: bool | None = None  # whether the table holds sequences of states
