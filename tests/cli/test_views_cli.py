@@ -174,6 +174,11 @@ def test_a_far_value_of_the_table_is_named_beside_series_and_scaled_as_asked(fil
     assert not json.loads(out)["warnings"]
     assert load_model("out").metric_.metrics["patients"].scaling == "robust"
     assert len(set(zip(pd.read_csv("out/partition.csv")["label"], GROUPS, strict=True))) == 2
+    code, out, err = run("explain", "out", "--object", "p5")
+    assert code == 0, err
+    assert "mostly in age (100%)" in " ".join(out.split())
+    assert "at: what the group has there" in " ".join(out.split())
+    assert "9000" in next(line for line in out.splitlines() if line.startswith("age"))
     code, out, err = run(*ASKED, "--scale", "none", "--dry-run", "--json")
     assert "'patients' mixed: numbers are taken as they are, as asked" in json.loads(out)["metric_reason"]
     assert not any("scaled to unit" in note for note in json.loads(out)["understood"]["notes"])
