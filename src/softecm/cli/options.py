@@ -48,7 +48,7 @@ Header = Annotated[
 Missing = Annotated[
     list[str] | None,
     typer.Option(
-        help="What else marks a missing cell, beside empty, ?, NA, n/a, NULL …; repeatable.", rich_help_panel=FILE
+        help="What else marks a missing cell, beside empty, ?, NA, unknown, k.A. …; repeatable.", rich_help_panel=FILE
     ),
 ]
 Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file.", rich_help_panel=FILE)]

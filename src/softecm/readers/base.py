@@ -49,6 +49,7 @@ class Written:
     unit: str = ""  # of money, percent or measures
     dates: str = ""  # the format
     words: tuple[str, ...] = ()  # spellings, where others differ from them in capitals alone
+    no_answer: tuple[str, ...] = ()  # words that were taken as missing
 
 
 @dataclass(frozen=True)
