@@ -12,8 +12,8 @@ from softecm.files.errors import disk
 __all__ = ["Problem", "Stopped", "defect", "disk", "mendable"]
 
 #: Parameters of the estimators that are options; the second list is never a word of a sentence.
-LONG = "n_clusters|max_cardinality|focal_sets|n_init|max_iter|n_jobs|random_state"
-NAMES = f"alpha|beta|delta|lam|tol|metric|relaxation|init|solver|device|dtype|{LONG}"
+LONG = "n_clusters|max_cardinality|focal_sets|n_init|max_iter|n_jobs|random_state|n_boot|constraint_weight|link_weight"
+NAMES = f"alpha|beta|delta|lam|tol|metric|relaxation|init|solver|device|dtype|clear|level|resample|resamples|seeds|xi|{LONG}"
 AS_OPTIONS = {
     ", a list of tuples or FocalSets": "",
     "Leave it None": "Leave it out",
@@ -21,7 +21,13 @@ AS_OPTIONS = {
     "Mixed(scaling='robust') for that view": "--scale robust",
     "Leave it out, give it a smaller weight, or try weights='agreement'.": "Leave it out if it should not count.",
 }
-OTHERWISE = {"n_clusters": "clusters", "random_state": "seed"}
+OTHERWISE = {
+    "n_clusters": "clusters",
+    "random_state": "seed",
+    "n_boot": "refits",
+    "constraint_weight": "link_weight",
+    "xi": "link_weight",
+}
 
 HOW_TO_REPORT = (
     "This is a defect of softecm. Please report it with the command you ran and, if you may share it, the file; "
