@@ -107,8 +107,8 @@ def _covered(found: Calibrated, many: str) -> str:
         )
     return (
         f"How likely two {many} belong together, the model's own masses say for these {many} alone, to within "
-        f"{before['width']:.2f} on average; refits, which saw other samples, rarely say just that ({before['inside']:.0%} lie "
-        f"within). The calibrated masses leave room for other samples, {after['width']:.2f} on average: they {holds}."
+        f"{before['width']:.2f} on average; refits, which saw other samples, rarely say just that ({before['inside']:.0%} "
+        f"lie within). The calibrated masses leave room for other samples, {after['width']:.2f} on average: they {holds}."
     )
 
 
