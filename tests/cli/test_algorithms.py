@@ -66,6 +66,7 @@ def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
             "--links and --link-weight are for SoftECM, CECM, CEVCLUS, NNEV",
         ),
         (["-c", "auto", "--links", "l"], "--links need a number of clusters: give -c a number"),
+        (["-c", 2, "--link-weight", 3], "--link-weight says how much --links count, and there are none"),
         (["-c", 2, "--links", "nothing.csv"], "--links nothing.csv can't be read"),
     ],
 )

@@ -96,7 +96,8 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     measure = _measure(asked, source)
     _check_size(source, asked)
     say_understood(out, source.file, source.loaded, measure, source.n_objects)
-    fitted, chosen = _fit(asked, source, measure, err, pairs)
+    with links.said_once():
+        fitted, chosen = _fit(asked, source, measure, err, pairs)
     if isinstance(source, Whole):
         fitted = replace(fitted, warnings=(*fitted.warnings, *measure.mind))
     if asked.links is not None and pairs is not None:
@@ -183,6 +184,8 @@ def _source(asked: Request, err: Console) -> Source:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
     if asked.links is not None or asked.link_weight is not None:
         links.check_taken(asked.algorithm, many=count is None)
+    if asked.links is None and asked.link_weight is not None:
+        raise Problem("--link-weight says how much --links count, and there are none: give --links, or leave it out.")
     _check_settings(asked)
     _check_places(asked)
     if streamed:

@@ -123,9 +123,9 @@ class Wide(NamedTuple):
 
 def widest(found: Calibrated, ids: Sequence[str] | None = None) -> list[Wide]:
     """The objects of which resamples say the most different things, at most a few; none where all agree about."""
-    low, _, high = _own(found)
+    low, mean, high = _own(found)
     labels, names = found.before.labels(), found.before.focal_sets.cluster_names
-    rows = [i for i in np.argsort(low - high, kind="stable")[:FEW].tolist() if high[i] - low[i] > QUITE]
+    rows = [i for i in np.lexsort((mean, (low - high).round(2)))[:FEW].tolist() if high[i] - low[i] > QUITE]
     called = [str(i + 1) if ids is None else str(ids[i]) for i in rows]
     return [Wide(name, names[labels[i]], float(low[i]), float(high[i])) for name, i in zip(called, rows, strict=True)]
 
