@@ -72,7 +72,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         if strange and not any(one.kind is one.VAR_KEYWORD for one in known):
             hint = meant(strange[0], names) or f" It has {', '.join(names)}."
             raise TypeError(f"{cls.__name__} has no parameter {strange[0]!r}.{hint}")
-        return super().__new__(cls)
+        made: Self = super().__new__(cls)
+        return made
 
     @abstractmethod
     def predict_partition(self, X: Any) -> CredalPartition:
