@@ -116,6 +116,16 @@ def test_weights_of_cecm_count_like_repeated_objects_with_all_its_starts():
     check_sample_weight_equivalence_on_dense_data("CECM", CECM())
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_parameter_that_is_none_is_told_by_the_one_that_is_meant(name):
+    kind = getattr(softecm, name)
+    near = next(iter(kind().get_params()))
+    with pytest.raises(TypeError, match=rf"^{name} has no parameter '{near}s'\. Did you mean {near}\?$"):
+        kind(**{f"{near}s": 3})
+    with pytest.raises(TypeError, match=rf"^{name} has no parameter 'zzz'\. It has .*{near}"):
+        kind(zzz=3)
+
+
 def test_the_list_is_whole():
     assert len(NAMES) >= 12
     assert set(KINDS) == set(NAMES)

@@ -101,6 +101,28 @@ def test_one_word_for_a_gap_may_come_often(tmp_path: Path) -> None:
     assert (found.columns[0].kind, found.columns[0].gaps) == ("number", 15)
 
 
+@pytest.mark.parametrize("mark", ["k.A.", "keine Angabe", "Unknown", "-", "n.a.", "???", "not stated"])
+def test_a_word_for_no_answer_is_no_category(tmp_path: Path, mark: str) -> None:
+    lines = ["town,size", *(f"{mark if i % 4 == 0 else ('Ulm', 'Bonn', 'Kiel')[i % 3]},{i / 7:.2f}" for i in range(24))]
+    found = loaded(tmp_path, lines)
+    assert found.data["town"].isna().sum() == 6
+    assert next(c.gaps for c in found.columns if c.name == "town") == 6
+    assert f"column town: {mark} (6 cells) is taken as missing; --categorical town keeps it." in found.notes
+    kept = loaded(tmp_path, lines, categorical=("town",))
+    assert (kept.data["town"].nunique(), kept.notes) == (4, ())
+    written = next(c.written for c in found.columns if c.name == "town")
+    assert written is not None
+    expected = Expected(("category", "number"), ("town", "size"), written={"town": written})
+    assert loaded(tmp_path, lines, expected=expected).data["town"].isna().sum() == 6
+
+
+@pytest.mark.parametrize("answers", [("yes", "-"), ("+", "-", "both"), ("Na", "Cl", "K"), ("none", "one", "two")])
+def test_what_may_be_an_answer_stays_one(tmp_path: Path, answers: tuple[str, ...]) -> None:
+    lines = ["seen,size", *(f"{answers[i % len(answers)]},{i / 7:.2f}" for i in range(24))]
+    found = loaded(tmp_path, lines)
+    assert (set(found.data["seen"]), found.notes) == (set(answers), ())
+
+
 def test_limits_of_detection_are_their_number(tmp_path: Path) -> None:
     rows = [f"{'<0.5' if i % 4 == 0 else i / 8},{i % 5}" for i in range(40)]
     found = loaded(tmp_path, ["crp,b", *rows])

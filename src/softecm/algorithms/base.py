@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from abc import abstractmethod
@@ -16,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._frames import make_frame
+from softecm._text import meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.decided import CLEAR, Decisions
@@ -61,6 +63,17 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     converged_: bool
     labels_: NDArray[np.intp]
     outlier_scores_: NDArray[np.float64]
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """Refuse a parameter that there is none of by the one that is meant, where one is called nearly so."""
+        _, *known = inspect.signature(cls.__init__).parameters.values()
+        names = [one.name for one in known]
+        strange = [name for name in named if name not in names]
+        if strange and not any(one.kind is one.VAR_KEYWORD for one in known):
+            hint = meant(strange[0], names) or f" It has {', '.join(names)}."
+            raise TypeError(f"{cls.__name__} has no parameter {strange[0]!r}.{hint}")
+        made: Self = super().__new__(cls)
+        return made
 
     @abstractmethod
     def predict_partition(self, X: Any) -> CredalPartition:
