@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from softecm._checks import check_count
 from softecm._frames import make_frame
-from softecm._warnings import CollapseWarning, EmptyClusterWarning, SearchEdgeWarning
+from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, SearchEdgeWarning
 from softecm.distances.auto import choose_for, is_series_auto
 from softecm.selection.batch import Data, geometry_of
 from softecm.selection.grid import digest, make_cells
@@ -240,6 +240,7 @@ def _fitted(model: Any, X: Any, fit: Callable[[Any, Any], Any] | None) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)  # what merges is told apart by its value
         warnings.simplefilter("ignore", EmptyClusterWarning)
+        warnings.simplefilter("ignore", NowhereWarning)
         return model.fit(X) if fit is None else fit(model, X)
 
 
