@@ -23,6 +23,10 @@ class EmptyClusterWarning(UserWarning):
     """A cluster has lost all its mass: fewer clusters were found than asked for."""
 
 
+class NowhereWarning(UserWarning):
+    """Most objects belong to no cluster: the delta that was found is too small for them."""
+
+
 class ReadingWarning(UserWarning):
     """Cells or columns of a table are not taken as they stand, or should not be; the text says which, and what to do."""
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm._frames import make_frame
 from softecm._text import meant
-from softecm._warnings import CollapseWarning, EmptyClusterWarning
+from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.decided import CLEAR, Decisions
 from softecm.belief.focal import Names
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from softecm.report.one import ObjectExplanation
 
 MANY_SETS = 500  # all sets of nine clusters and more
+MOST = 0.5  # of the objects nowhere: then it is delta that is wrong
 
 
 class Run(Protocol):
@@ -144,7 +145,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 stacklevel=5,
             )
 
-    def _warn_if_empty(self, held: NDArray[np.float64] | None = None) -> None:
+    def _warn_of_masses(self, held: NDArray[np.float64] | None = None, nowhere: float | None = None) -> None:
+        """Clusters without mass (c,), and most of the weight nowhere; both from the partition where they are not given."""
         if held is None:
             held = self.partition_.plausibility(normalise=None).sum(0)
         empty = np.flatnonzero(held < 1e-6 * len(self.partition_) / len(held))
@@ -154,6 +156,16 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 f"clusters {named} hold no mass: fewer groups were found than n_clusters={len(held)}. "
                 "Use fewer clusters, a larger delta, or more restarts (n_init).",
                 EmptyClusterWarning,
+                stacklevel=5,
+            )
+        delta, auto = getattr(self, "delta_", None), isinstance(getattr(self, "delta", None), str)
+        nowhere = len(self.partition_.outliers()) / len(self.partition_) if nowhere is None else nowhere
+        if auto and delta is not None and nowhere > MOST:
+            warnings.warn(
+                f"most objects belong nowhere ({nowhere:.0%}): they are farther from every cluster than delta={delta:.3g}, "
+                f"which 'auto' has found. Give a larger one, such as delta={2 * delta:.3g}, or delta=None to do without "
+                "outliers; or another number of clusters.",
+                NowhereWarning,
                 stacklevel=5,
             )
 

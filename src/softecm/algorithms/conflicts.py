@@ -341,7 +341,7 @@ class ConflictClusterer(EvidentialClusterer):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        self._warn_if_empty()
+        self._warn_of_masses()
         return self
 
     @contextmanager

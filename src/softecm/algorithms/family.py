@@ -106,7 +106,7 @@ class PrototypeFamily(PrototypeClusterer):
         different = objects.distinct(outcome.chosen.n_clusters) if self.collapsed_ else None
         self._warn(outcome.chosen, different)
         if not self.collapsed_:
-            self._warn_if_empty()
+            self._warn_of_masses(nowhere=float(objects.counts[partition.outliers()].sum()) / objects.weight)
         self._warn_of_metric(objects)
 
     def _warn_of_metric(self, objects: InMemory[Any]) -> None:
@@ -131,7 +131,7 @@ class PrototypeFamily(PrototypeClusterer):
         self._store_scattered(partition)
         self._warn(outcome.chosen)
         if not self.collapsed_:
-            self._warn_if_empty(totals.held)
+            self._warn_of_masses(totals.held, totals.objects[0] / totals.n_objects)
 
     def _last(self) -> PrototypeModel | None:
         return getattr(self, "model_", None)

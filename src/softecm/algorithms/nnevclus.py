@@ -468,7 +468,7 @@ class NNEVCLUS(EvidentialClusterer):
         self._store(self._partition(x))
         self._store_runs(runs, best)
         self._warn_if_untrained()
-        self._warn_if_empty()
+        self._warn_of_masses()
         return self
 
     def _check_parameters(self) -> int:
