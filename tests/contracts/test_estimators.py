@@ -47,7 +47,6 @@ NOT_THEIR_WORDS = "refused with a message of our own, not scikit-learn's"
 OF_CATEGORIES = {
     "check_sample_weight_equivalence_on_dense_data": "every number is a category of its own: many equal optima",
     "check_clustering": "every number is a category of its own: no groups to find",
-    "check_sample_weight_equivalence_on_sparse_data": "scikit-learn 1.6 tries it whatever the tags say",
     "check_complex_data": NOT_THEIR_WORDS,
     "check_estimators_empty_data_messages": NOT_THEIR_WORDS,
 }
