@@ -84,8 +84,8 @@ class LinkableFamily(PrototypeFamily):
             of all. Larger obeys more links.
         prior : fitted estimator, optional
             An earlier model of objects like these, last year's say. Its clusters are where the fit starts, and pull at the
-            new ones: cluster k stays cluster k, and keeps its name. Adds :math:`\rho \sum_k d(s_k, v_k)` to the objective, with :math:`s_k` its
-            prototypes.
+            new ones: cluster k stays cluster k, and keeps its name. Adds :math:`\rho \sum_k d(s_k, v_k)` to the objective,
+            with :math:`s_k` its prototypes. A table must have the same columns; categories may be others.
         prior_weight : float, default=1.0
             At least 0: :math:`\rho` in numbers of objects of an average cluster. 1 puts a cluster about midway between the
             earlier prototype and its new objects; 0 only starts there.
@@ -123,8 +123,8 @@ class LinkableFamily(PrototypeFamily):
 
         The first batch is fitted as by ``fit``. Each further one starts from the clusters there are, which its own objects
         move to where the sums over all batches are least, earlier ones counting ``keep`` times as much as before: an exact
-        step, no rate. ``partition_`` and ``labels_`` are those of this batch; clusters keep their names. After ``fit``, learning goes on from its
-        clusters, its objects counting once each.
+        step, no rate. ``partition_`` and ``labels_`` are those of this batch; clusters keep their names. After ``fit``,
+        learning goes on from its clusters, its objects counting once each.
 
         ``drift_`` says how far each cluster has gone since the first batch, in usual distances (the median) of an object
         from its cluster; a :class:`softecm.DriftWarning` says when one has gone half of that further than chance may have
