@@ -31,7 +31,7 @@ def rng() -> np.random.Generator:
 @pytest.fixture(scope="session")
 def many() -> int:
     """Random problems a combination: few in ``make test``, many in ``make test-deep``."""
-    return 500 if DEEP else 20
+    return 500 if DEEP else 10
 
 
 @pytest.fixture

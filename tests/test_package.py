@@ -21,21 +21,17 @@ def test_every_public_name_exists():
         _ = softecm.nothing_here
 
 
-def test_importing_loads_neither_torch_nor_scikit_learn():
+def test_importing_loads_no_more_than_is_needed():
     program = (
-        "import sys, softecm; print([m for m in ('torch', 'sklearn', 'numba', 'scipy', 'pandas') if m in sys.modules])"
+        "import sys\n"
+        "def loaded(*names): print([name for name in names if name in sys.modules])\n"
+        "import softecm; loaded('torch', 'sklearn', 'numba', 'scipy', 'pandas')\n"
+        "import softecm.distances; loaded('sklearn', 'pandas', 'softecm.readers')\n"
+        "import softecm.kernels.soft_dtw; loaded('softecm.kernels.soft_dtw.cpu')\n"
+        "softecm.SoftECM; loaded('dask', 'distributed', 'matplotlib')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_importing_the_distances_loads_neither_scikit_learn_nor_readers():
-    program = (
-        "import sys, softecm.distances; "
-        "print([m for m in ('sklearn', 'pandas', 'softecm.readers') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.split() == ["[]"] * 4
 
 
 def test_the_wheel_is_built_and_imported(tmp_path):

@@ -210,7 +210,7 @@ def test_ctrl_c_while_reading_is_answered(tmp_path: Path) -> None:
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, sales: Path, run: Run) -> None:
     run("cluster", sales, "-c", 2, "-o", "found", "--n-init", 2, "-q")
     lines = sales.read_text().splitlines()
-    many = [lines[0], *(line.replace(line.split(",")[0], str(i), 1) for i, line in enumerate(lines[1:] * 300))]
+    many = [lines[0], *(line.replace(line.split(",")[0], str(i), 1) for i, line in enumerate(lines[1:] * 60))]
     (tmp_path / "many.csv").write_text("\n".join(many) + "\n")
     command = [sys.executable, "-m", "softecm", "predict", "found", "many.csv", "-o", "-"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

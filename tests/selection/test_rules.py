@@ -107,6 +107,20 @@ def test_a_group_that_was_cut_has_no_valley_and_two_groups_have_one(rng):
     assert valleys(*on_a_line(x, [0, 8]), once) > valleys(*on_a_line(x, [-0.8, 0.8, 8]), once)
 
 
+def test_a_mean_is_that_of_the_others(rng):
+    x, labels = rng.normal(size=(30, 4)), np.repeat([0, 1], [10, 20])
+    means = np.stack([x[labels == k].mean(0) for k in (0, 1)])
+    far = np.square(x[:, None] - means).sum(-1)
+    found = Geometry(far, np.zeros((2, 2)), of_means=True).without_itself(labels, np.ones(30)).to_clusters
+    for i in range(30):
+        others = np.delete(np.arange(30), i)
+        own = x[others][labels[others] == labels[i]].mean(0)
+        assert found[i, labels[i]] == pytest.approx(np.square(x[i] - own).sum())
+        assert found[i, 1 - labels[i]] == far[i, 1 - labels[i]]
+    medoids = Geometry(far, np.zeros((2, 2)))
+    assert medoids.without_itself(labels, np.ones(30)) is medoids
+
+
 def test_a_weight_of_two_is_a_doubled_row_in_a_valley(rng):
     x = np.concatenate([rng.normal(0, 1, 50), rng.normal(5, 1, 50)])
     once, twice = on_a_line(x, [0, 5]), on_a_line(np.repeat(x, 2), [0, 5])

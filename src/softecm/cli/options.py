@@ -10,6 +10,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from softecm.files.errors import check_there
+
 Command = Callable[..., None]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -129,8 +131,16 @@ MatrixFiles = Annotated[
     ),
 ]
 
+
+def there(path: Path) -> Path:
+    """The same path, if there is a file to read: a slip of the hand is answered at once."""
+    check_there(path)
+    return path
+
+
 InputFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="CSV, Parquet, Feather, Excel, ARFF, .ts, .npy or .npz.")
+    Path,
+    typer.Argument(metavar="FILE", help="CSV, Parquet, Feather, Excel, ARFF, .ts, .npy or .npz.", callback=there),
 ]
 
 #: How a file is read, in the order of ``--help``; all of these are None unless given.

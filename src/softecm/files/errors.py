@@ -25,6 +25,16 @@ class WriteError(Mendable, ValueError):
     """A place that can't be written, or that holds something already."""
 
 
+def check_there(path: str | os.PathLike[str]) -> None:
+    """Refuse to read what is no file, or nowhere: the first question, asked before anything heavy is loaded."""
+    if os.path.isdir(path):
+        raise ReadError(f"{path} is a folder: give the file in it.")
+    if not os.path.lexists(path):
+        raise NotThere(f"{path} does not exist: check its name and the folder you are in.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ReadError(f"{path} is a pipe or a device, which can't be read twice: save what it gives in a file first.")
+
+
 def shown(value: object, most: int = 80) -> str:
     """Something out of a file as a message may quote it: on one line, without control characters, not too long."""
     text = repr(value)

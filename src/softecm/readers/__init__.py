@@ -7,13 +7,12 @@ choice of the reader and its contract tests follow from it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from softecm.files.errors import ReadError
+from softecm.files.errors import ReadError, check_there
 from softecm.readers.arff import read_arff
 from softecm.readers.arrays import read_arrays
 from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet, Written
@@ -135,12 +134,7 @@ def formats() -> str:
 
 def check_file(path: Path) -> None:
     """Refuse what can't be opened or is empty."""
-    if os.path.isdir(path):
-        raise ReadError(f"{path} is a folder: give the file in it.")
-    if not os.path.lexists(path):
-        raise ReadError(f"{path} does not exist: check its name and the folder you are in.")
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise ReadError(f"{path} is a pipe or a device, which can't be read twice: save what it gives in a file first.")
+    check_there(path)
     try:
         with open(path, "rb") as file:
             start = file.read(4)

@@ -89,7 +89,8 @@ def partitions(ready: Ready, outcomes: Sequence[Outcome], x: Any) -> list[tuple[
         c, best = outcome.chosen.n_clusters, outcome.solution.part(slice(outcome.best, outcome.best + 1))
         model = pipeline.model_of(ready.algorithm, ready.objects, outcome)
         partition, far = model.to(ready.objects.device).measured(x)
-        found.append((partition, Geometry(far[:, :c], ready.algorithm.between(ready.objects, best, c)[0])))
+        between = ready.algorithm.between(ready.objects, best, c)[0]
+        found.append((partition, Geometry(far[:, :c], between, of_means=model.metric.is_quadratic)))
     return found
 
 
@@ -154,7 +155,7 @@ def geometry_of(model: Any, X: Any) -> Geometry | None:
     with torch.no_grad():
         # Sets may measure each in its own way: all of them at once, then the clusters'.
         between = fitted.metric.pairwise(own, fitted.prototypes).clamp_min(0.0)[:, : len(own)].double().numpy()
-    return Geometry(far, between)
+    return Geometry(far, between, of_means=fitted.metric.is_quadratic)
 
 
 def takes_dissimilarities(model: Any) -> bool:

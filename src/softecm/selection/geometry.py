@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,20 @@ class Geometry:
 
     to_clusters: Floats  # (n, c)
     between: Floats  # (c, c)
+    of_means: bool = False  # squared distances to means, each of which its own objects have drawn nearer
+
+    def without_itself(self, labels: NDArray[np.intp], weights: Floats) -> Geometry:
+        r"""Each object's distance to its own cluster as if the object had no part in its mean.
+
+        Of m objects with the mean v, those other than x have a mean at :math:`\left(\frac m{m-1}\right)^2 \|x - v\|^2`. With
+        few objects in many columns this is what tells a group from a heap that was cut in two.
+        """
+        if not self.of_means:
+            return self
+        held = np.maximum(np.bincount(labels, weights, minlength=self.to_clusters.shape[1]), 2.0)
+        far = self.to_clusters.copy()
+        far[np.arange(len(far)), labels] *= np.square(held / (held - 1.0))[labels]
+        return replace(self, to_clusters=far)
 
 
 def xie_beni(probabilities: Floats, geometry: Geometry, counts: Floats | None = None) -> float:

@@ -24,7 +24,8 @@ def valleys(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts
 
     .. math:: s + 0.05\,(g - (c - g))
 
-    with s the silhouette of root distances to prototypes and g the number of groups that stand apart of c clusters.
+    with s the silhouette of root distances to prototypes and g the number of groups that stand apart of c clusters. Means
+    are those of the other objects: one's own part in them would make every cut look like a valley.
 
     Parameters
     ----------
@@ -36,8 +37,10 @@ def valleys(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts
     c = geometry.between.shape[0]
     if c < 2:
         return float("nan")
+    weights = inside if counts is None else inside * counts
+    geometry = geometry.without_itself(labels, weights)
     root = Geometry(np.sqrt(np.maximum(geometry.to_clusters, 0.0)), geometry.between)
-    apart = groups_apart(labels, geometry, inside if counts is None else inside * counts)
+    apart = groups_apart(labels, geometry, weights)
     return float(silhouette(labels, root, counts) + A_GROUP * (2 * apart - c))
 
 
