@@ -327,7 +327,7 @@ def rename(
 @app.command()
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="A folder softecm cluster wrote.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, about the same objects.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, about the same objects, or most of them.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Page to write; compare.html by default.")
     ] = None,
@@ -335,7 +335,10 @@ def compare(
     quiet: Quiet = False,
     machine: Json = False,
 ) -> None:
-    """Say what differs between two results: who moved, which groups split or merged, how alike they are."""
+    """Say what differs between two results: who moved, which groups split or merged, how alike they are.
+
+    Objects are matched by their ids; those that only one of the results has (gone, new) are counted.
+    """
     from softecm.cli.compare import run
 
     run(first, second, output or Path("compare.html"), force=force, quiet=quiet, machine=machine)
