@@ -117,6 +117,20 @@ def test_batches_of_tables_keep_the_first_ones_columns():
     assert model.partial_fit(table[100:]).prototypes_.columns.tolist() == ["a", "b", "kind"]
 
 
+def test_names_of_clusters_and_of_objects_stay():
+    pd = pytest.importorskip("pandas")
+    X, _ = blobs(120, 9)
+    table = pd.DataFrame(X, columns=["a", "b"], index=[f"N-{i}" for i in range(120)])
+    model = SoftECM(3, random_state=0).fit(table[:80]).rename(["low", "right", "top"])
+    at = model.decisions()["N-3"]
+    assert model.partial_fit(table[70:]).focal_sets_.cluster_names == ("low", "right", "top")
+    assert set(model.partition_.to_frame("pandas").label) == {"low", "right", "top"}
+    assert model.decisions()["N-71"].word
+    assert at.set in model.predict_partition(table).focal_sets.labels()
+    new = SoftECM(3, random_state=0).fit(table[80:], prior=model)
+    assert new.partition_.focal_sets.cluster_names == ("low", "right", "top")
+
+
 def test_other_columns_are_refused():
     X, _ = blobs(100, 10)
     model = FCM(3, random_state=0).partial_fit(X)
@@ -214,6 +228,38 @@ def test_a_prior_for_a_metric_without_closed_form():
     X, _ = blobs(90, 19, shift=1.0)
     new = SoftECM(3, metric="manhattan", random_state=0).fit(X, prior=last, prior_weight=1000.0)
     assert np.abs(new.cluster_centers_ - last.cluster_centers_).max() < 0.05
+
+
+def priced(n, seed, kinds, shift=0.0):
+    """A table of three groups with a column of categories, whose scales are not those of another draw."""
+    pd = pytest.importorskip("pandas")
+    X, labels = blobs(n, seed, shift)
+    rng = np.random.default_rng(seed)
+    kind = np.where(rng.random(n) < 0.7, np.array(kinds)[labels % len(kinds)], rng.choice(kinds, n))
+    return pd.DataFrame({"kind": kind, "a": X[:, 0] * (1 + seed), "b": X[:, 1] * 100})
+
+
+@pytest.mark.parametrize(
+    ("before", "now"), [("xyz", "xyzu"), ("xyzu", "xyz"), ("xyz", "uxy")], ids=["more", "fewer", "others"]
+)
+def test_a_prior_knows_other_categories(before, now):
+    """Columns are the same: scales and categories are those of the new table, shares of what is gone go to the rest."""
+    last = SoftECM(3, random_state=0).fit(priced(120, 0, list(before)))
+    table = priced(90, 0, list(now))
+    new = SoftECM(3, random_state=0).fit(table, prior=last, prior_weight=1e6)
+    for column in ("a", "b"):
+        assert_allclose(new.cluster_centers_[column], last.cluster_centers_[column], rtol=1e-3, atol=0.05)
+    old, found = (m.prototype_distributions_["kind"] for m in (last, new))
+    both = [k for k in now if k in before]
+    kept = sum(old[k][:3] for k in both)
+    for k in now:
+        assert_allclose(found[k][:3], old[k][:3] / kept if k in both else 0.0, atol=1e-3)
+
+
+def test_a_prior_of_other_columns_is_refused_by_their_names():
+    last = SoftECM(3, random_state=0).fit(priced(60, 0, list("xy")).rename(columns={"a": "c"}))
+    with pytest.raises(ValueError, match=r"same columns \(kind, a, b\)"):
+        SoftECM(3, random_state=0).fit(priced(60, 0, list("xy")), prior=last)
 
 
 @pytest.mark.parametrize(

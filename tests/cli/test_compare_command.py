@@ -12,17 +12,27 @@ def test_two_folders_are_compared(run: Run, two_groups: Path) -> None:
     other = Path("turned.csv")
     other.write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n", encoding="utf-8")
     Path("fewer.csv").write_text("\n".join(lines[:-4]) + "\n", encoding="utf-8")
-    for file, folder, groups in ((two_groups, "a", 2), (other, "b", 2), ("fewer.csv", "c", 2)):
-        assert run("cluster", file, "-c", groups, "-o", folder, "--n-init", 1, "-q")[0] == 0
+    Path("few.csv").write_text("\n".join([lines[0], *(f"m{line}" for line in lines[9:])]) + "\n", encoding="utf-8")
+    Path("rows.csv").write_text("\n".join(line.partition(";")[2] for line in lines[:-4]) + "\n", encoding="utf-8")
+    files = {"a": two_groups, "b": other, "c": "fewer.csv", "few": "few.csv", "rows": "rows.csv"}
+    for folder, file in files.items():
+        assert run("cluster", file, "-c", 2, "-o", folder, "--n-init", 1, "-q")[0] == 0
     code, out, err = run("compare", "a", "b")
     assert code == 0, err
     assert "Of 42 objects, 0 (0 %) are in another set in b." in out  # whatever the order of the rows
     assert "<h1" in Path("compare.html").read_text(encoding="utf-8")
     code, out, _ = run("compare", "a", "b", "-o", "again.html", "--json")
     assert (code, json.loads(out)["scores"]["same set"]["value"]) == (0, 1.0)
+    code, out, err = run("compare", "c", "a", "-o", "later.html", "--json")
+    assert code == 0, err
+    facts = json.loads(out)
+    assert (facts["n_objects"], facts["n_gone"], facts["n_new"]) == (38, 0, 4)
+    assert facts["sentences"][0].startswith("Of 38 objects in both, ")
+    assert facts["sentences"][1] == "0 are in c alone and 4 are new in a: they are not compared."
     for arguments, message in (
         (("a", "b"), "compare.html is there already"),
-        (("a", "c", "-o", "new.html"), "a and c are about different objects: 42 and 38, 38 in common"),
+        (("a", "few", "-o", "new.html"), "a and few are about different objects: 42 and 34, 0 in common, too few"),
+        (("a", "rows", "-o", "new.html"), "those of rows go by their rows, which say nothing about another file"),
         (("a", "nothing", "-o", "new.html"), "nothing is not a folder"),
     ):
         code, _, err = run("compare", *arguments)

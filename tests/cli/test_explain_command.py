@@ -59,8 +59,24 @@ def test_one_object_is_explained(run: Run, two_groups: Path) -> None:
     assert "weight" in [row["column"] for row in told["columns"]]
     code, _, err = run("explain", "found", "--object", "farr")
     assert code == 2
-    assert "--object farr is none of the 42 objects of found. Did you mean far?" in " ".join(err.split())
+    said = " ".join(err.split())
+    assert "--object farr is none of the 42 objects of found: give its id, such as n0 or n1, or its row" in said
+    assert said.endswith("Did you mean far?")
+    for row in ("42", "row 42", "Row42"):  # an object with an id is found by its row, too
+        assert json.loads(run("explain", "found", "--object", row, "--json")[1])["object"] == "far"
+    assert run("explain", "found", "--object", "row 43")[0] == 2
     two_groups.unlink()
     code, _, err = run("explain", "found", "--object", "far")
     assert code == 2
     assert "reasons need its objects" in " ".join(err.split())
+
+
+def test_a_row_is_that_of_the_file_and_an_id_comes_first(run: Run, tmp_path: Path) -> None:
+    """Of these ids, 7 is in row 1; row 3 has no value and is left out."""
+    ids = [7, 9, "none", *range(100, 112)]
+    lines = [f"{name},{'' if name == 'none' else 5.0 * (i % 2) + 0.1 * i}" for i, name in enumerate(ids)]
+    Path("t.csv").write_text("\n".join(["code,size", *lines]) + "\n", encoding="utf-8")
+    assert run("cluster", "t.csv", "-c", 2, "-o", "found", "--n-init", 1, "-q", "--id-column", "code")[0] == 0
+    told = {name: run("explain", "found", "--object", name, "--json")[1] for name in ("7", "row 7", "4")}
+    assert {name: json.loads(out)["object"] for name, out in told.items()} == {"7": "7", "row 7": "103", "4": "100"}
+    assert run("explain", "found", "--object", "row 3")[0] == 2

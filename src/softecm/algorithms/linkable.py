@@ -24,7 +24,7 @@ from softecm.fit.prepare import in_memory
 from softecm.fit.settings import Plan, Prior, Settings
 from softecm.objective.linked import WeightedPairs
 from softecm.spaces.named_links import by_row
-from softecm.spaces.roles import without
+from softecm.spaces.roles import ids_of, without
 
 FAR = 0.5  # usual distances from its cluster: one that has gone further has drifted
 
@@ -85,8 +85,8 @@ class LinkableFamily(PrototypeFamily):
             of all. Larger obeys more links.
         prior : fitted estimator, optional
             An earlier model of objects like these, last year's say. Its clusters are where the fit starts, and pull at the
-            new ones: cluster k stays cluster k. Adds :math:`\rho \sum_k d(s_k, v_k)` to the objective, with :math:`s_k` its
-            prototypes.
+            new ones: cluster k stays cluster k, and keeps its name. Adds :math:`\rho \sum_k d(s_k, v_k)` to the objective,
+            with :math:`s_k` its prototypes. A table must have the same columns; categories may be others.
         prior_weight : float, default=1.0
             At least 0: :math:`\rho` in numbers of objects of an average cluster. 1 puts a cluster about midway between the
             earlier prototype and its new objects; 0 only starts there.
@@ -113,7 +113,8 @@ class LinkableFamily(PrototypeFamily):
         pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
         self._forget()
         chosen = replace(self._settings(), pairs=pairs, plan=plan, prior=known, seeds=seeds)
-        return self._fit_to(chosen, X, sample_weight)
+        self._fit_to(chosen, X, sample_weight)
+        return self if known is None else self.rename(known.model.focal.names)
 
     def _forget(self) -> None:
         for name in ("_past", "drift_"):
@@ -124,8 +125,8 @@ class LinkableFamily(PrototypeFamily):
 
         The first batch is fitted as by ``fit``. Each further one starts from the clusters there are, which its own objects
         move to where the sums over all batches are least, earlier ones counting ``keep`` times as much as before: an exact
-        step, no rate. ``partition_`` and ``labels_`` are those of this batch. After ``fit``, learning goes on from its
-        clusters, its objects counting once each.
+        step, no rate. ``partition_`` and ``labels_`` are those of this batch; clusters keep their names. After ``fit``,
+        learning goes on from its clusters, its objects counting once each.
 
         ``drift_`` says how far each cluster has gone since the first batch, in usual distances (the median) of an object
         from its cluster; a :class:`softecm.DriftWarning` says when one has gone half of that further than chance may have
@@ -191,9 +192,11 @@ class LinkableFamily(PrototypeFamily):
             past = past.faded(keep)
             outcome = learning.next_batch(algorithm, objects, chosen, model, past)
             found = pipeline.model_of(algorithm, objects, outcome)
+            found = replace(found, focal=found.focal.renamed(model.focal.names))
             partition = objects.partition(found)
             past = past.plus(learning.past_of(algorithm, objects, chosen, found))
         self._adopt(objects, found, outcome)
+        self._ids = ids_of(X, getattr(self, "left_out_", None))
         self._store(partition)
         self._warn_if_unconverged()
         self._say_drift(past)

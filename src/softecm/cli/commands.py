@@ -292,17 +292,42 @@ def report(
     quiet: Quiet = False,
     machine: Json = False,
 ) -> None:
-    """Draw the report of a result folder again, without fitting."""
-    from softecm.cli.redraw import run
+    """Draw the report of a result folder again, without fitting.
+
+    With --names-of-clusters and without --output the groups are named in all files of the folder: softecm rename.
+    """
+    from softecm.cli import redraw, rename
 
     names = several([names_of_clusters]) if names_of_clusters is not None else None
-    run(folder, output, names=names, values=not no_values, quiet=quiet, machine=machine)
+    if names is not None and output is None:
+        rename.run(folder, names, values=not no_values, quiet=quiet, machine=machine)
+        return
+    redraw.run(folder, output, names=names, values=not no_values, quiet=quiet, machine=machine)
+
+
+@app.command()
+def rename(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
+    names: Annotated[
+        str,
+        typer.Argument(metavar="NAMES", help="For all groups, in their order, comma between; or for some: 'ω2=calm'."),
+    ],
+    quiet: Quiet = False,
+    machine: Json = False,
+) -> None:
+    """Name the groups of a result folder, once one knows what they are: in its table, summary, model and report.
+
+    predict, explain, report, compare and calibrate use the names from then on.
+    """
+    from softecm.cli.rename import run
+
+    run(folder, several([names]), quiet=quiet, machine=machine)
 
 
 @app.command()
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="A folder softecm cluster wrote.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, about the same objects.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, about the same objects, or most of them.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Page to write; compare.html by default.")
     ] = None,
@@ -310,7 +335,10 @@ def compare(
     quiet: Quiet = False,
     machine: Json = False,
 ) -> None:
-    """Say what differs between two results: who moved, which groups split or merged, how alike they are."""
+    """Say what differs between two results: who moved, which groups split or merged, how alike they are.
+
+    Objects are matched by their ids; those that only one of the results has (gone, new) are counted.
+    """
     from softecm.cli.compare import run
 
     run(first, second, output or Path("compare.html"), force=force, quiet=quiet, machine=machine)
@@ -332,7 +360,9 @@ def explain(
     ] = None,
     one: Annotated[
         str | None,
-        typer.Option("--object", metavar="NAME", help="Say why this one is where it is: its id, or its row, from 1."),
+        typer.Option(
+            "--object", metavar="NAME", help="Say why this one is where it is: its id, or its row from 1 ('row 17')."
+        ),
     ] = None,
     force: Force = False,
     quiet: Quiet = False,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.text import Text
 
@@ -13,6 +16,8 @@ from softecm.cli.screen import consoles, print_json
 from softecm.files import check_file, to_file
 from softecm.report.comparing import compare
 
+FEW = 5  # objects in common for each group: with fewer nobody can say which groups are the same
+
 
 def run(first: Path, second: Path, output: Path, *, force: bool, quiet: bool, machine: bool) -> None:
     """Read both, say what differs, write the page."""
@@ -20,10 +25,12 @@ def run(first: Path, second: Path, output: Path, *, force: bool, quiet: bool, ma
     if output.exists() and not force:
         raise Problem(f"{output} is there already: replace it with --force, or give another name with -o.")
     check_file(output)
-    (p, ids), (q, others) = (read_partition(folder, read_summary(folder)) for folder in (first, second))
+    one, other = (_read(folder) for folder in (first, second))
+    ids = _common(one, other)
+    alone = (len(one.partition) - len(ids), len(other.partition) - len(ids))
     names = (first.name or str(first), second.name or str(second))
     with err.status("comparing"), mendable(ValueError):
-        found = compare(p, _aligned(q, others, ids, first, second), ids=ids, names=names)
+        found = compare(one.part(ids), other.part(ids), ids=ids, names=names, alone=alone)
         page = found.html
     to_file(output, lambda path: path.write_text(page, encoding="utf-8", newline=""))
     for sentence in found.sentences():
@@ -35,15 +42,47 @@ def run(first: Path, second: Path, output: Path, *, force: bool, quiet: bool, ma
         print_json({**found.facts, "output": str(output)})
 
 
-def _aligned(q: CredalPartition, others: list[str], ids: list[str], first: Path, second: Path) -> CredalPartition:
-    """The second partition with its objects in the order of the first's."""
-    if others == ids:
-        return q
-    place = {name: i for i, name in enumerate(others)}
-    if len(place) != len(others) or set(place) != set(ids) or len(ids) != len(others):
-        common = len(set(place) & set(ids))
+class _Folder(NamedTuple):
+    """A partition, and what its objects are called."""
+
+    folder: Path
+    partition: CredalPartition
+    place: dict[str, int]
+    named: bool  # by ids, which mean the same in another file, not by their rows
+
+    def part(self, ids: Sequence[str]) -> CredalPartition:
+        """The partition of some objects, in their order."""
+        return self.partition[[self.place[name] for name in ids]]
+
+
+def _read(folder: Path) -> _Folder:
+    summary = read_summary(folder)
+    partition, ids = read_partition(folder, summary)
+    columns = summary.get("understood", {}).get("columns", [])
+    named = any(column.get("kind") == "id" for column in columns) or "series_id" in summary.get("reading", {})
+    return _Folder(
+        folder, partition, {name: i for i, name in enumerate(ids)}, named or not all(map(str.isdecimal, ids))
+    )
+
+
+def _common(one: _Folder, other: _Folder) -> list[str]:
+    """The objects of both, in the order of the first; refused where they are too few to know the groups by."""
+    if one.place.keys() == other.place.keys():
+        return list(one.place)
+    both = f"{one.folder} and {other.folder}"
+    nameless = [str(each.folder) for each in (one, other) if not each.named]
+    if nameless:
         raise Problem(
-            f"{first} and {second} are about different objects: {len(ids)} and {len(others)}, {common} in common. Cluster "
-            "the same rows twice to compare."
+            f"{both} are about different objects, {len(one.place)} and {len(other.place)}, and those of "
+            f"{' and '.join(nameless)} go by their rows, which say nothing about another file: cluster both with "
+            "--id-column."
         )
-    return q[[place[name] for name in ids]]
+    found = [name for name in one.place if name in other.place]
+    least = FEW * max(one.partition.n_clusters, other.partition.n_clusters)
+    if len(found) < least:
+        raise Problem(
+            f"{both} are about different objects: {len(one.place)} and {len(other.place)}, {len(found)} in common, too few "
+            f"to know the groups by. Compare results with at least {least} objects in common, or say where the objects of "
+            f"one belong by the other: softecm predict {shlex.quote(str(one.folder))} FILE."
+        )
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,10 +22,11 @@ from softecm.cli.results import read_partition, read_summary
 from softecm.cli.screen import consoles, print_json
 from softecm.explain import ExplanationTree
 from softecm.files import check_file, to_file
-from softecm.readers import ReadOptions, read
+from softecm.readers import Loaded, ReadOptions, read
 from softecm.report.one import explain_object
 
 SHOWN = 12
+ROW = re.compile(r"(?:row)?\s*(\d{1,18})", re.IGNORECASE)
 FIGURES = (".png", ".svg", ".pdf")
 
 
@@ -67,10 +69,9 @@ def run_object(folder: Path, name: str, *, quiet: bool, machine: bool) -> None:
         raise Problem(f"{type(model).__name__} has no prototypes to compare an object with: use another --algorithm.")
     with err.status("reading"):
         loaded = objects_of(folder, summary, len(partition), "reasons need its objects")
-    if name not in loaded.names:
-        raise Problem(f"--object {name} is none of the {len(loaded)} objects of {folder}.{meant(name, loaded.names)}")
+    asked = _number(name, loaded, folder)
     with mendable(ValueError, TypeError, IndexError):
-        told = explain_object(model, loaded.data, name, loaded.names, float(summary.get("clear", CLEAR)))
+        told = explain_object(model, loaded.data, asked, loaded.names, float(summary.get("clear", CLEAR)))
     out.print(Text(told.sentence))
     rows = told.to_frame("pandas")
     if len(rows) > 1:
@@ -89,6 +90,27 @@ def run_object(folder: Path, name: str, *, quiet: bool, machine: bool) -> None:
 def _decimals(largest: float) -> int:
     """So many that the largest number has three digits: smaller ones are then as small as they look."""
     return max(0, 2 - math.floor(math.log10(largest))) if 0 < largest < math.inf else 1
+
+
+def _number(name: str, loaded: Loaded, folder: Path) -> int:
+    """The object, counted from 0, that goes by an id, or lies in that row of the file where no id reads so."""
+    if name in loaded.names:
+        return loaded.names.index(name)
+    row = ROW.fullmatch(name)
+    found = [] if row is None else [i for i, number in enumerate(_rows(loaded)) if number == int(row[1])]
+    if found:
+        return found[0]
+    some = "" if loaded.ids is None else f"its id, such as {' or '.join(loaded.names[:2])}, or "
+    raise Problem(
+        f"--object {name} is none of the {len(loaded)} objects of {folder}: give {some}its row, counted from 1 below the "
+        f"names, such as 'row 2'.{meant(name, loaded.names)}"
+    )
+
+
+def _rows(loaded: Loaded) -> list[int]:
+    """The row of the file in which each object lies, from 1; rows without a value are not among them."""
+    index = None if loaded.table is None else loaded.table.index
+    return list(range(1, len(loaded) + 1)) if index is None or index.dtype.kind != "i" else (index + 1).tolist()
 
 
 def _data(folder: Path, table: Path | None, summary: dict[str, Any], count: int) -> Any:

@@ -175,7 +175,7 @@ def _from_prior(
     """From the clusters of an earlier model, which pull; delta and sets are found anew where they are to be found."""
     c, last = chosen.n_clusters, prior.model
     _check_prior(objects, last, c)
-    clusters = objects.space.encode_prototypes(last.space.decode(last.prototypes[:c])).to(chosen.dtype)
+    clusters = objects.space.carried(last.space, last.prototypes[:c]).to(chosen.dtype)
     weights = torch.full((c,), prior.weight * objects.weight / c, dtype=chosen.dtype)
     chosen = replace(chosen, pull=Pull(clusters, weights))
     stage = renewed(algorithm, objects, chosen, _alone(objects, chosen, clusters), callback)
@@ -209,12 +209,15 @@ def _measured(chosen: Settings, stage: Stage) -> Settings:
 
 def _check_prior(objects: Objects[Any], prior: PrototypeModel, c: int) -> None:
     """Refuse prototypes that can't pull at those of these objects."""
-    before, now = prior.space.prototype_shape(prior.prototypes), objects.space.prototype_shape(objects.like())
-    if type(prior.space) is not type(objects.space) or before != now or objects.metric.discrete:
+    like = objects.like()
+    if objects.metric.discrete or not objects.space.takes(prior.space, prior.prototypes, like):
+        before, now = prior.space.prototype_shape(prior.prototypes), objects.space.prototype_shape(like)
         theirs, ours = type(prior.space).__name__, type(objects.space).__name__
+        named = [str(name) for name in objects.space.attributes] if objects.space.kinds else []
+        columns = f" ({', '.join(named[:8])}{' …' if len(named) > 8 else ''})" if named else ""
         raise ValueError(
             f"prior must be a model of objects like these, with prototypes of shape {now} in {ours}; got one with "
-            f"prototypes of shape {before} in {theirs}. Give a model fitted to the same columns, or leave prior out."
+            f"prototypes of shape {before} in {theirs}. Give a model of the same columns{columns}, or leave prior out."
         )
     if prior.focal.n_clusters != c:
         raise ValueError(

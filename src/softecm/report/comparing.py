@@ -40,12 +40,15 @@ class Comparison:
     ids : sequence of str
     names : tuple of str
         What the two are called.
+    alone : tuple of int
+        How many objects only the first has, and only the second: they are not compared.
     """
 
     first: CredalPartition
     second: CredalPartition
     ids: Sequence[str]
     names: tuple[str, str]
+    alone: tuple[int, int] = (0, 0)
 
     def __len__(self) -> int:
         return len(self.first)
@@ -110,7 +113,13 @@ class Comparison:
         """What differs, in a few sentences."""
         n, m = len(self), len(self.moved)
         there = "is" if m == 1 else "are"
-        told = [f"Of {_group(n)} objects, {_group(m)} ({_share(m, n)}) {there} in another set in {self.names[1]}."]
+        both = " in both" if any(self.alone) else ""
+        told = [
+            f"Of {_group(n)} objects{both}, {_group(m)} ({_share(m, n)}) {there} in another set in {self.names[1]}."
+        ]
+        if any(self.alone):
+            gone, new = (f"{_group(k)} {'is' if k == 1 else 'are'}" for k in self.alone)
+            told.append(f"{gone} in {self.names[0]} alone and {new} new in {self.names[1]}: they are not compared.")
         for name, parts in self.splits.items():
             told.append(f"{name} of {self.names[0]} is split into {_listed(parts, 'and')}.")
         for name, groups in self.merges.items():
@@ -141,6 +150,8 @@ class Comparison:
         return {
             "names": list(self.names),
             "n_objects": len(self),
+            "n_gone": self.alone[0],
+            "n_new": self.alone[1],
             "sentences": self.sentences(),
             "moved": [str(self.ids[i]) for i in self.moved],
             "splits": self.splits,
@@ -152,8 +163,10 @@ class Comparison:
     @property
     def html(self) -> str:
         """One self-contained page."""
-        title = f"{self.names[0]} and {self.names[1]}"
-        head = f'<h1 dir="auto">{escape(title)}</h1><p class="sub">{_group(len(self))} objects, two partitions</p>'
+        title, both = f"{self.names[0]} and {self.names[1]}", " in both" if any(self.alone) else ""
+        head = (
+            f'<h1 dir="auto">{escape(title)}</h1><p class="sub">{_group(len(self))} objects{both}, two partitions</p>'
+        )
         body = "".join((_found(self), _crossed(self), _movers(self)))
         return visible(bare_page(f"{title} – softecm comparison", head, body, f"softecm {__version__}"), lines=True)
 
@@ -171,6 +184,7 @@ def compare(
     *,
     ids: Sequence[object] | None = None,
     names: tuple[str, str] = ("A", "B"),
+    alone: tuple[int, int] = (0, 0),
 ) -> Comparison:
     """What differs between two partitions of the same objects: two runs, two models, before and after.
 
@@ -182,6 +196,8 @@ def compare(
         What the objects are called; numbers from 1 by default.
     names : pair of str, default=("A", "B")
         What the two partitions are called.
+    alone : pair of int, default=(0, 0)
+        How many objects there are beside, in the first only and in the second only (gone and new), to be said.
 
     Returns
     -------
@@ -208,7 +224,7 @@ def compare(
     called = [str(i + 1) for i in range(len(first))] if ids is None else [str(name) for name in ids]
     if len(called) != len(first):
         raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(called)}.")
-    return Comparison(first, second.match(first), called, (str(names[0]), str(names[1])))
+    return Comparison(first, second.match(first), called, (str(names[0]), str(names[1])), alone)
 
 
 def _parts(counts: IntArray, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, list[str]]:

@@ -94,6 +94,14 @@ class Space(ABC):
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """The inverse of ``decode``: prototypes given by a user, as a tensor (k, *shape)."""
 
+    def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
+        """Whether prototypes of another space can be ones of this, of which ``like`` is one."""
+        return type(other) is type(self) and other.prototype_shape(prototypes) == self.prototype_shape(like)
+
+    def carried(self, other: Space, prototypes: Tensor) -> Tensor:
+        """Prototypes (k, ...) of another space as those of this one; comes with ``takes``."""
+        return self.encode_prototypes(other.decode(prototypes))
+
     @abstractmethod
     def starts(self, x: Any, rows: Tensor) -> Tensor:
         """Prototypes (k, *shape) placed on the objects ``rows``."""

@@ -223,8 +223,17 @@ class NumberColumn:
         else:
             self._check_kind(cells, kind)
             numbers = cells.numbers(kind)
+        return self.coordinates(numbers)
+
+    def coordinates(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values, ranks or moments as coordinates."""
         coordinates: NDArray[np.float64] = (numbers - self.center) * (np.sqrt(self.weight) / self.scale)
         return coordinates
+
+    def numbers(self, coordinates: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The inverse of ``coordinates``."""
+        numbers: NDArray[np.float64] = np.asarray(coordinates, dtype=np.float64) * (self.scale / np.sqrt(self.weight))
+        return numbers + self.center
 
     def _check_kind(self, cells: Cells, kind: str) -> None:
         alike = kind == self.kind or {kind, self.kind} == {"date", "datetime"} or not any_observed(cells)
@@ -241,7 +250,7 @@ class NumberColumn:
 
     def decode(self, coordinates: NDArray[np.floating]) -> list[Cell]:
         """Coordinates (k,) as values of the column."""
-        numbers = np.asarray(coordinates, dtype=np.float64) * (self.scale / np.sqrt(self.weight)) + self.center
+        numbers = self.numbers(coordinates)
         if self.kind == "number":
             return list(map(float, numbers))
         if self.kind == "ordinal":

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from softecm._text import column_label, place
 from softecm._warnings import UnseenCategoryWarning
+from softecm.spaces import carried
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.columns import (
     MISSING,
@@ -267,13 +268,13 @@ class Table(Space):
 
     def _values(self, prototypes: Tensor) -> list[list[Cell]]:
         rows = prototypes.detach().double().cpu().numpy()
-        shares = iter(self._shares(rows))
+        shares = iter(self.shares(rows))
         numbers = iter(rows.T)
         return [
             c.decode(next(numbers)) if isinstance(c, NumberColumn) else c.decode(next(shares)) for c in self.columns
         ]
 
-    def _shares(self, rows: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    def shares(self, rows: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
         """Distributions (k, levels) of each categorical column."""
         p = len(self.numbers)
         for start, size, height in zip(self.layout.starts, self.layout.levels, self.layout.heights, strict=True):
@@ -285,7 +286,7 @@ class Table(Space):
     def distributions(self, prototypes: Tensor) -> dict[Name, dict[Cell, NDArray[np.float64]]]:
         """For each categorical column and each of its categories, the probability in every prototype (k,)."""
         rows = prototypes.detach().double().cpu().numpy()
-        pairs = zip(self.categories, self._shares(rows), strict=True)
+        pairs = zip(self.categories, self.shares(rows), strict=True)
         return {c.name: dict(zip(c.levels, shares.T, strict=True)) for c, shares in pairs}
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
@@ -299,6 +300,15 @@ class Table(Space):
                     f"{place('row', int(strange[0]), 'init')}. Its categories are {list(category.levels)[:10]!r}."
                 )
         return self.starts(x, torch.arange(len(x)))
+
+    def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
+        """Tables of the same columns do, whatever their categories."""
+        return isinstance(other, Table) and carried.pairs(self, other) is not None
+
+    def carried(self, other: Space, prototypes: Tensor) -> Tensor:
+        """Column by column, in this table's scales and categories."""
+        assert isinstance(other, Table)
+        return carried.carried(self, other, prototypes)
 
     def starts(self, x: EncodedTable, rows: Tensor) -> Tensor:
         """The chosen objects; a gap is filled with the column's mean or frequencies."""

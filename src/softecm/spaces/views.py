@@ -250,6 +250,19 @@ class Views(Space):
         refuse_unequal({name: len(part) for name, part in zip(self.views, parts, strict=True)}, "init", "rows")
         return joined(parts)
 
+    def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
+        """Where every view takes that of the same name."""
+        if not isinstance(other, Views) or other.views != self.views:
+            return False
+        parts = zip(self.spaces, other.spaces, other.split(prototypes), self.split(like), strict=True)
+        return all(own.takes(its, part, one) for own, its, part, one in parts)
+
+    def carried(self, other: Space, prototypes: Tensor) -> Tensor:
+        """View by view."""
+        assert isinstance(other, Views)
+        parts = zip(self.spaces, other.spaces, other.split(prototypes), strict=True)
+        return joined([own.carried(its, part) for own, its, part in parts])
+
     def starts(self, x: Any, rows: Tensor) -> Tensor:
         """The chosen objects in every view; where one lacks a view, the middle of those that have it."""
         if self.alone is not None:

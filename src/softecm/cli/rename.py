@@ -1,0 +1,153 @@
+"""``softecm rename``: names for the groups of a result folder, in all of its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from softecm.belief import FocalSets
+from softecm.belief.decided import CLEAR
+from softecm.belief.focal import Names
+from softecm.cli.predict import load
+from softecm.cli.problems import Problem, mendable
+from softecm.cli.redraw import GONE, page_of, source_of
+from softecm.cli.results import harmless, read_partition, read_summary, write_json
+from softecm.cli.screen import consoles, print_json
+from softecm.files import check_replaced, to_folder, write_text
+from softecm.files.ours import RESULTS
+from softecm.report.asked import of_series
+from softecm.report.words import three_sentences
+
+CELL = re.compile(r'("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|\Z)')
+Words = Mapping[str, str]  # what a name was and what it is now
+
+
+def run(folder: Path, names: Sequence[str], *, values: bool = True, quiet: bool, machine: bool) -> None:
+    """Name the groups in the partition, the model, the summary and the report."""
+    out, _ = consoles(quiet=quiet, machine=machine)
+    summary = read_summary(folder)
+    if summary.get("streamed"):
+        raise Problem(
+            f"{folder} holds a file that was read block by block: name its groups with softecm cluster --names-of-clusters."
+        )
+    check_replaced([folder / name for name in RESULTS if (folder / name).exists()], inputs=[])
+    partition, ids = read_partition(folder, summary)
+    old, model = partition.focal_sets, load(folder)
+    with mendable(ValueError):
+        model.rename(_asked(names))
+        partition = partition.rename(list(model.focal_sets_.names))
+    new = partition.focal_sets
+    loaded = source_of(summary, len(partition))
+    summary = _summary(summary, old, new)
+    noun, clear = "series" if of_series(model) else "object", float(summary.get("clear", CLEAR))
+    merged = bool(summary.get("collapsed", False))
+    summary["sentences"] = list(three_sentences(partition, ids, merged=merged, noun=noun, clear=clear))
+    shown = values and bool(summary.get("values", True))
+    page = page_of(model, partition, ids, summary, loaded, folder, values=shown)
+
+    def fill(work: Path) -> None:
+        model.save(work / "model.safetensors")
+        _write_partition(folder, work, old, new)
+        write_json(summary, work / "summary.json")
+        page.write(work / "report.html")
+
+    to_folder(folder, fill, force=True)
+    named = ", ".join(new.cluster_names)
+    out.print(
+        Text(f"The groups of {folder} are called {named}: in partition.csv, summary.json, the model and the report.")
+    )
+    if loaded is None:
+        out.print(Text(GONE, style="dim"))
+    out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold")))
+    if machine:
+        facts = {"folder": str(folder), "cluster_names": list(new.cluster_names)}
+        print_json({**facts, "report": str(folder / "report.html"), "source_read": loaded is not None})
+
+
+def _asked(names: Sequence[str]) -> Names:
+    """Names in order; or old=new for some of them."""
+    pairs = [name.partition("=") for name in names]
+    if all(sign and old.strip() for old, sign, _ in pairs):
+        return {old.strip(): new.strip() for old, _, new in pairs}
+    return names
+
+
+def _summary(summary: Mapping[str, Any], old: FocalSets, new: FocalSets) -> dict[str, Any]:
+    """The summary with other names for groups and sets."""
+    sets = dict(zip(old.labels(), new.labels(), strict=True))
+    by_set = {
+        key: {sets.get(name, name): value for name, value in summary[key].items()}
+        for key in ("objects_by_set", "profiles")
+        if isinstance(summary.get(key), Mapping)
+    }
+    told = [_said_of(text, old, new) for text in summary.get("warnings", [])]
+    return {**summary, **by_set, "cluster_names": list(new.cluster_names), "warnings": told}
+
+
+def _said_of(text: str, old: FocalSets, new: FocalSets) -> str:
+    """A sentence that speaks of ω1 with the group's name; names that people gave are not looked for in sentences."""
+    words = {} if old.names else dict(zip(old.cluster_names, new.cluster_names, strict=True))
+    return re.sub(r"ω\d+", lambda found: words.get(found[0], found[0]), text)
+
+
+def _write_partition(folder: Path, work: Path, old: FocalSets, new: FocalSets) -> None:
+    """partition.csv, and partition.parquet where there is one."""
+    clusters = dict(zip(old.cluster_names, new.cluster_names, strict=True))
+    sets = dict(zip(old.labels(), new.labels(), strict=True))
+    columns = {f"{kind}({was})": f"{kind}({now})" for kind in ("bel", "pl") for was, now in clusters.items()}
+    columns |= {f"m({was})": f"m({now})" for was, now in sets.items()}
+    cells = {"label": _harmless(clusters), "set": _harmless(sets)}
+    text = (folder / "partition.csv").read_bytes().decode("utf-8")
+    write_text(work / "partition.csv", "".join(_renamed(text, _harmless(columns), cells)))
+    if (folder / "partition.parquet").exists():
+        import pandas as pd
+
+        frame = pd.read_parquet(folder / "partition.parquet").rename(columns=_harmless(columns))
+        for name, words in cells.items():
+            frame[name] = frame[name].map(words)
+        frame.to_parquet(work / "partition.parquet", index=False)
+
+
+def _harmless(words: Words) -> Words:
+    return {harmless(was): harmless(now) for was, now in words.items()}
+
+
+def _renamed(text: str, columns: Words, cells: Mapping[str, Words]) -> Iterator[str]:
+    """The lines of a CSV file with other names for some columns, and other words in some; the rest as it is written."""
+    lines = _lines(text)
+    head, end = next(lines)
+    words = [cells.get(_plain(name), {}) for name in head]
+    yield ",".join(_put(cell, columns) for cell in head) + end
+    for row, end in lines:
+        yield ",".join(_put(cell, known) if known else cell for cell, known in zip(row, words, strict=True)) + end
+
+
+def _lines(text: str) -> Iterator[tuple[list[str], str]]:
+    """The cells of each line as they are written, and what ends it."""
+    row: list[str] = []
+    position = 0
+    while position < len(text):
+        found = CELL.match(text, position)
+        assert found is not None
+        position = found.end()
+        row.append(found[1])
+        if found[2] != ",":
+            yield row, found[2]
+            row = []
+
+
+def _plain(cell: str) -> str:
+    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
+
+
+def _put(cell: str, words: Words) -> str:
+    """A cell with its new word, quoted if it was or must be."""
+    word = words.get(_plain(cell))
+    if word is None:
+        return cell
+    quoted = cell.startswith('"') or any(sign in word for sign in ',"\r\n')
+    return '"' + word.replace('"', '""') + '"' if quoted else word

@@ -1,0 +1,66 @@
+"""``softecm rename``: names that stay in a result folder."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+FILES = ("partition.csv", "summary.json", "report.html")
+
+
+def texts(folder: str) -> dict[str, str]:
+    return {name: Path(folder, name).read_text(encoding="utf-8") for name in FILES}
+
+
+@pytest.mark.parametrize("command", ["rename", "report"])
+def test_groups_are_named_afterwards_and_everywhere(run: Run, two_groups: Path, command: str) -> None:
+    pd = pytest.importorskip("pandas")
+    found = ("cluster", two_groups, "-c", 2, "--n-init", 1, "-q", "--with-columns", "all", "--parquet")
+    assert run(*found, "-o", "found")[0] == 0
+    assert run(*found, "-o", "named", "--names-of-clusters", '=calm, the "busy" one')[0] == 0
+    names = ('=calm, the "busy" one',)
+    code, out, err = run(command, "found", *(names if command == "rename" else ("--names-of-clusters", *names)))
+    assert code == 0, err
+    assert "=calm" in out
+    after, wanted = texts("found"), texts("named")
+    assert after["partition.csv"] == wanted["partition.csv"]
+    facts = [json.loads(one["summary.json"]) for one in (after, wanted)]
+    assert [one.pop("seconds") for one in facts]
+    assert facts[0] == facts[1]
+    assert "ω" not in after["report.html"].replace("ω1, ω2, …", "")
+    tables = [pd.read_parquet(f"{folder}/partition.parquet") for folder in ("found", "named")]
+    pd.testing.assert_frame_equal(*tables)
+    assert run("predict", "found", two_groups, "-o", "new.csv", "-q")[0] == 0
+    assert set(pd.read_csv("new.csv").label) == {"'=calm", 'the "busy" one'}
+    assert "=calm" in run("explain", "found", "--object", "n1")[1]
+
+
+def test_one_of_them_is_named_and_the_names_change_again(run: Run, two_groups: Path) -> None:
+    assert run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "-q")[0] == 0
+    before = texts("found")
+    assert run("rename", "found", "ω2=busy", "-q")[:2] == (0, "")
+    assert json.loads(texts("found")["summary.json"])["cluster_names"] == ["ω1", "busy"]
+    assert "bel(busy)" in texts("found")["partition.csv"]
+    code, out, _ = run("rename", "found", "ω1,ω2", "--json")
+    assert (code, json.loads(out)["cluster_names"]) == (0, ["ω1", "ω2"])
+    assert texts("found")["partition.csv"] == before["partition.csv"]
+    for names, message in (("a", "2"), ("a,a", "a"), ("ω3=c", "ω3")):
+        code, _, err = run("rename", "found", names)
+        assert code == 2
+        assert message in err
+    assert texts("found")["partition.csv"] == before["partition.csv"]
+
+
+def test_names_do_not_bring_values_back(run: Run, two_groups: Path) -> None:
+    """A folder without cells stays without; where the file is gone the rest is named."""
+    assert run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "-q", "--no-values")[0] == 0
+    assert run("rename", "found", "calm,busy", "-q")[0] == 0
+    assert "between" not in texts("found")["partition.csv"].splitlines()[-2].split(",")[0]
+    assert not any("n12" in text for text in texts("found").values())
+    two_groups.unlink()
+    code, out, _ = run("rename", "found", "a,b")
+    assert code == 0
+    assert "not there any more" in " ".join(out.split())
+    assert json.loads(texts("found")["summary.json"])["objects_by_set"].keys() >= {"a", "b"}
