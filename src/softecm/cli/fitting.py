@@ -73,13 +73,13 @@ def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int 
 
 
 def _far_values(metric: Any, loaded: Loaded) -> tuple[str, ...]:
-    """The columns that one far value stretches."""
+    """What looks like a code for missing cells, and the columns that one far value stretches."""
     from softecm.distances.far_values import far_values
 
     called, names = "row" if loaded.ids is None else "object", loaded.names
     with mendable(ValueError, TypeError):
-        found = far_values(metric, loaded.data, lambda row: f"{called} {names[row]}")
-    return (_sentence(found),) if found else ()
+        told = far_values(metric, loaded.data, lambda row: f"{called} {names[row]}")
+    return tuple(_sentence(mind) for mind in told)
 
 
 def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:

@@ -61,6 +61,7 @@ def in_options(text: str) -> str:
     'use --relaxation gap, or --lam 0.5; a larger --max-iter.'
     """
     text = re.sub(r" Or give (?:[^.(]|\([^)]*\))*\.", "", text)
+    text = re.sub(r"softecm\.read_table\(X, missing='([^']*)'\)", r"--missing \1", text)
     for python, option in AS_OPTIONS.items():
         text = text.replace(python, option)
     text = re.sub(rf"\b({NAMES})=(?:'([^']*)'|([\w.+-]*\w))", lambda at: f"{option_of(at[1])} {at[2] or at[3]}", text)

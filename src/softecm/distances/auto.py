@@ -185,8 +185,7 @@ def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
 def _warn_of_far_values(X: Any, choice: Choice) -> None:
     from softecm.distances.far_values import far_values
 
-    mind = far_values(choice.metric, choice.kept(X), lambda row: place("row", row))
-    if mind:
+    for mind in far_values(choice.metric, choice.kept(X), lambda row: place("row", row)):
         warnings.warn(mind, ReadingWarning, stacklevel=2)
 
 
