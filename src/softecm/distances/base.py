@@ -46,6 +46,8 @@ class SemiMetric(ABC):
     gpu: ClassVar[bool] = True
     #: The power of a length that ``d`` grows like: 2 where it is a square, 1 for a true metric.
     degree: ClassVar[float] = 2.0
+    #: The distance of two objects that have nothing in common, where there is such a thing.
+    unrelated: ClassVar[float] = math.inf
     #: Whether objects may also be sparse rows (``softecm.spaces.sparse.SparseRows``), which are never written out.
     sparse: ClassVar[bool] = False
     #: Whether fits may go most of their way in single precision: it has kernels for that, which lose little.
