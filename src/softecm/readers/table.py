@@ -24,6 +24,7 @@ from softecm.readers.base import (
     short,
 )
 from softecm.readers.columns import FREE, Context, expected_column, missing_in, shown, understood_column, words
+from softecm.readers.steps import step_hint
 from softecm.readers.totals import without_total
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     if options.expected is None:
         for name in frame.columns:
             found.take(frame[name], context)
+        hint = step_hint(found.columns, found.kept) if found.ids is None else ""
+        found.notes += [hint] if hint else []
     else:
         found.take_expected(frame, context, options.expected)
     if not found.kept:
