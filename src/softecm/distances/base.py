@@ -109,6 +109,10 @@ class SemiMetric(ABC):
         """Roughly how many multiplications one distance to a prototype of this shape costs."""
         return float(math.prod(shape))
 
+    def scale_power(self, x: Any) -> float:
+        """The power of these objects' distances at which deviations from what is usual are meant: roots."""
+        return 0.5
+
     def step(self, space: Space) -> float:
         """What differing in one attribute of a space adds where it adds all or nothing; 0 where all differ by degrees."""
         return space.step

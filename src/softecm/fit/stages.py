@@ -149,7 +149,7 @@ def refined(
         close = last.close
         if close is None:
             median, mad = objects.nearest_spread(before)
-            close = beyond(median, mad, CLOSE) or last.delta
+            close = beyond(median, mad, CLOSE, before.metric.scale_power(objects.x)) or last.delta
     alone = replace(chosen, focal=simple, beta=BETA, lam=0.0, relaxation="exact", pairs=None, delta=close)
     start = before.prototypes.to(chosen.dtype)[None]
     (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback)
@@ -362,38 +362,46 @@ def robust_delta(
     first: float,
     deviations: float,
 ) -> float:
-    """Median plus so many deviations of the distances (roots) to the nearest cluster; the first where that is next to 0."""
+    """Median plus so many deviations of distances to the nearest cluster, as a root; the first where that is next to 0."""
     model = pipeline.model_of(algorithm, among, single)
     median, mad = objects.nearest_spread(model)
-    found = beyond(median, mad, deviations)
+    power = model.metric.scale_power(objects.x)
+    found = beyond(median, mad, deviations, power)
     if found < LEAST * first:
         return first
-    return outlying(median, mad, model.metric, objects.space) if deviations == OUTLYING else found
+    return outlying(median, mad, model.metric, objects.space, power) if deviations == OUTLYING else found
 
 
-def beyond(median: float, mad: float, deviations: float) -> float:
+def beyond(median: float, mad: float, deviations: float, power: float = 0.5) -> float:
     """So many deviations beyond the median; twice the median where most objects are equally far from their clusters.
 
     Words by edit distance, for instance, are mostly one letter from the word in their middle: then no deviation says what
-    is far, and most objects would lie exactly at delta.
+    is far, and most objects would lie exactly at delta. Median and deviation are those of distances to this power, delta
+    is a root of a distance.
 
     Examples
     --------
-    >>> round(beyond(1.0, 0.2, 5.0), 4), beyond(1.0, 0.0, 5.0)
-    (2.4826, 2.0)
+    >>> round(beyond(1.0, 0.2, 5.0), 4), beyond(1.0, 0.0, 5.0), beyond(1.0, 0.0, 5.0, power=1.0)
+    (2.4826, 2.0, 2.0)
     """
-    return median + (deviations * MAD * mad if mad > TIED * median else median)
+    found = median + deviations * MAD * mad if mad > TIED * median else 4.0**power * median
+    return _root(found, power)
 
 
-def outlying(median: float, mad: float, metric: SemiMetric, space: Space) -> float:
+def _root(distance: float, power: float) -> float:
+    """The root of a distance that was raised to a power."""
+    return distance if power == 0.5 else float(distance ** (0.5 / power))
+
+
+def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power: float = 0.5) -> float:
     """From where an object may as well belong nowhere: five deviations beyond the median, and no nearer than one category.
 
     Where most objects have all categories of their group, deviations are next to 0, and one that differs in a single
     category would be an outlier. Where objects can have nothing in common, as directions can, five deviations may lie beyond
     that: then it is midway between that and where nearly all objects end.
     """
-    found = max(beyond(median, mad, OUTLYING), median + math.sqrt(metric.step(space)))
-    end = (median + ENDING * MAD * mad) ** 2
+    found = max(beyond(median, mad, OUTLYING, power), _root(median, power) + math.sqrt(metric.step(space)))
+    end = _root(median + ENDING * MAD * mad, power) ** 2
     return min(found, math.sqrt((end + metric.unrelated) / 2.0)) if end < metric.unrelated else found
 
 
