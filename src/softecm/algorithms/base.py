@@ -474,4 +474,5 @@ def refuse_blocks(X: Any, owner: str) -> None:
 def in_blocks(X: Any) -> bool:
     """Whether ``X`` is a Dask value, a list of them, or a source of blocks; looks at types only, loads nothing."""
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
-    return type(first).__module__.startswith(("dask.", "distributed.", "softecm.distributed."))
+    homes = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: frames until Dask 2025
+    return type(first).__module__.startswith(homes)
