@@ -17,6 +17,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE))
 
+from on_site import on_site  # noqa: E402
+
 from softecm import __version__  # noqa: E402
 
 # A warning in an example shows as its kind and its words, without the path of a file.
@@ -155,35 +157,10 @@ def plain_stars(app: Any, what: str, name: str, obj: Any, options: Any, lines: l
     lines[:] = [re.sub(r"(?<=[ (,])\*(?=(?:shape)?[),])", r"\\*", line) for line in lines]
 
 
-def contents(text: str) -> str:
-    """Tables of contents for the index: its headings, each with the pages linked below it, then the gallery and the rest."""
-    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
-    groups = {
-        title: re.findall(r"\]\((\w+)\.md\)", links) for title, links in zip(parts[::2], parts[1::2], strict=True)
-    }
-    named = {page for pages in groups.values() for page in pages} | {"index"}
-    last = list(groups)[-1]
-    groups[last] += [*sorted(path.stem for path in HERE.glob("*.md") if path.stem not in named), "gallery/index"]
-    return "".join(
-        f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(pages) + "\n```\n"
-        for title, pages in groups.items()
-    )
-
-
-def benchmark(match: re.Match[str]) -> str:
-    """A table of benchmarks in place of the link to it, headings one level down."""
-    text = (ROOT / match[2]).read_text(encoding="utf-8").strip()
-    lower = re.sub(r"^#", "##", text, flags=re.MULTILINE)
-    return lower if lower.startswith("#") else f"## {match[1]}\n\n{lower}"
-
-
 def as_a_site(app: Any, docname: str, source: list[str]) -> None:
-    """On the site, examples are in the gallery, benchmarks are shown in place, and the index has tables of contents."""
-    if "/" in docname:
-        return
-    text = re.sub(r"\.\./examples/(plot_\w+)\.py", r"gallery/\1", source[0])
-    text = re.sub(r"^- \[([^\]]+)\]\(\.\./(benchmarks/results/\w+\.md)\)$", benchmark, text, flags=re.MULTILINE)
-    source[0] = text + (contents(text) if docname == "index" else "")
+    """A page as the site has it."""
+    if "/" not in docname:
+        source[0] = on_site(docname, source[0])
 
 
 def setup(app: Any) -> None:

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import matplotlib
+from smaller import smaller
 
 from softecm.experiments import EXPERIMENTS
 from softecm.experiments.page import Page
@@ -52,7 +53,9 @@ def main(names: list[str]) -> None:
         page = EXPERIMENTS[name].load()(runs, f"softecm reproduce {name}")
         (HERE / "measured" / f"paper_{name}.md").write_text(included(page), encoding="utf-8")
         for figure in page.figures:
-            (HERE / "figures" / f"paper_{figure.name}.png").write_bytes(figure.png)
+            path = HERE / "figures" / f"paper_{figure.name}.png"
+            path.write_bytes(figure.png)
+            smaller(path)
         print(f"{name}: {time.process_time() - begin:.1f} s of CPU time")
     for pattern in ("*as-coded*", "*-no-repeats-*", "*-clipped-*", "*-hamming-*", "*-stands-still-*", "*-right-axes-*"):
         copy_new(JOURNALS, KEPT, f"{pattern}.jsonl")

@@ -30,6 +30,8 @@ from softecm.distances import SoftDTW
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
+from smaller import smaller  # noqa: E402
+
 from snippets import run_python, snippets  # noqa: E402
 
 CLUSTERS = ("A", "B", "C")
@@ -336,10 +338,11 @@ def main(folder: Path, *names: str) -> None:
     """Draw these, or all of them."""
     folder.mkdir(exist_ok=True)
     for name in names or FIGURES:
-        figure = FIGURES[name]()
-        figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
+        figure, path = FIGURES[name](), folder / f"{name}.png"
+        figure.savefig(path, dpi=110, metadata={"Software": None})
         plt.close(figure)
-        print(folder / f"{name}.png")
+        smaller(path)
+        print(path)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+class BetaWarning(UserWarning):
+    """Beta is so large that clusters of these objects are pulled together: masses leave open what a smaller one settles."""
+
+
 class CheckpointWarning(UserWarning):
     """A checkpoint can't be written; the fit goes on without it."""
 
@@ -17,6 +21,10 @@ class DriftWarning(UserWarning):
 
 class EmptyClusterWarning(UserWarning):
     """A cluster has lost all its mass: fewer clusters were found than asked for."""
+
+
+class NowhereWarning(UserWarning):
+    """Most objects belong to no cluster: the delta that was found is too small for them."""
 
 
 class ReadingWarning(UserWarning):

@@ -13,12 +13,12 @@ from softecm.files.errors import NotThere, ReadError, shown
 from softecm.files.expected import Misfit
 from softecm.files.fitted import check_agreement, check_description
 from softecm.files.models import FORMAT, FORMAT_VERSION, save_model
-from softecm.files.tensors import Tensors, read_description, tensor_file
+from softecm.files.tensors import WRITERS, Tensors, read_description, tensor_file
 from softecm.files.values import Reader
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "load_model", "read_description", "save_model", "tensor_file"]
 
-SAVES = "An estimator's save(path) writes one, softecm cluster a folder with one."
+SAVES = WRITERS["model"]
 
 
 def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:

@@ -12,8 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 import softecm
-from softecm import ECM, FCM, SoftECM, load_model
+from softecm import ECM, FCM, BetaWarning, SoftECM, load_model
 from softecm.fit import stages
+from softecm.selection import choose_n_clusters
 from softecm.spaces.sparse import SparseRows
 
 
@@ -208,9 +209,23 @@ def test_noise_in_many_columns_pulls_no_clusters_together():
     rng = np.random.default_rng(0)
     labels = np.arange(160) % 6
     noisy = rng.normal(size=(6, 300))[labels] * 0.45 + rng.normal(size=(160, 300))
-    model = SoftECM(6, random_state=0).fit(noisy)
+    with pytest.warns(BetaWarning, match=r"beta=1\.2 pulls .* Give beta=1\.0\d for masses") as said:
+        model = SoftECM(6, random_state=0).fit(noisy)
     assert not model.collapsed_
     assert adjusted_rand_score(labels, model.labels_) > 0.95
+    advised = float(str(said[0].message).rsplit("beta=", 1)[1].split()[0])
+    obeyed = SoftECM(6, beta=advised, random_state=0).fit(noisy)  # nothing is left to say
+    assert obeyed.decisions().counts()["clearly"] > model.decisions().counts()["clearly"]
+
+
+def test_of_the_numbers_of_clusters_tried_only_the_chosen_one_warns():
+    rng = np.random.default_rng(0)
+    noisy = rng.normal(size=(3, 300))[np.arange(60) % 3] * 0.6 + rng.normal(size=(60, 300))
+    with pytest.warns(BetaWarning) as said:
+        choice = choose_n_clusters(noisy, estimator=SoftECM(n_init=3, random_state=0), candidates=range(2, 6))
+    assert choice.n_clusters in (3, 4)
+    assert len(said) == 1
+    assert said[0].filename == __file__
 
 
 def test_clusters_are_put_in_order_by_as_many_columns_as_tell_them_apart() -> None:

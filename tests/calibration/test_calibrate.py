@@ -1,6 +1,7 @@
 """Calibrated masses: they state the intervals, cover what made the data, can be stopped and gone on with."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from softecm.calibration.refitting import Refitting, _numbered
 from softecm.datasets import make_blobs
 from softecm.distances import Mahalanobis, SquaredEuclidean
 from softecm.report import build
-from softecm.report.sure import sentences
+from softecm.report.sure import facts_of, sentences
 
 BLOBS = make_blobs(90, n_clusters=2, distance=3.5, random_state=0)
 X = BLOBS.data
@@ -263,4 +264,25 @@ def test_groups_that_come_apart_are_named():
     told = " ".join(sentences(shaken))
     assert "0 of 2 groups are found again" in told
     assert "In other samples ω1, ω2 would come apart: don't build on them." in told
-    assert "Of 40 objects the resamples say quite different things." in told
+    assert "Of 40 objects the resamples say quite different things; most of 35 (ω2: from 0.00 to 1.00), 12 (ω1" in told
+    one = replace(shaken, memberships=np.eye(2)[two], lower=ends[0] + 0.4, upper=ends[1] - 0.1)
+    one.upper[3] = 1.0
+    named = [f"p{i}" for i in range(40)]
+    assert "Of 1 object the resamples say quite different things: p3 (ω1: from 0.40 to 1.00)." in sentences(
+        one, ids=named
+    )
+    assert [wide["name"] for wide in facts_of(one, named)["least_sure"]] == ["p3"]
+
+
+def test_narrow_masses_are_said_to_be_narrow_and_one_group_is_one():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1, 2], 20)
+    own = np.eye(3)[np.tile(groups, (30, 1))]
+    own[:, 20:] = own[:, 20:][:, rng.permutation(40)]
+    own = 0.9 * own + 0.1 * rng.dirichlet([1, 1, 1], size=own.shape[:2])
+    before = CredalPartition.from_hard(groups)
+    vague = CredalPartition(np.tile([0, 0.3, 0.3, 0.3, 0, 0, 0, 0.1], (60, 1)), FocalSets.full(3))
+    found = Calibration(vague, before, own, 0.9, own.min(0), own.max(0), 0.0, "round Gaussians")
+    first, second, *_ = sentences(found)
+    assert first.endswith("1 of 3 groups is found again.")
+    assert "to within 0.00 on average; refits, which saw other samples, rarely say just that (0% lie within)" in second

@@ -53,6 +53,7 @@ def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
     [
         (["-c", 2, "--algorithm", "kmeans"], "--algorithm kmeans is unknown: use SoftECM, ECM"),
         (["-c", 2, "--algorithm", "EVCLUS", "--beta", 2], "--beta is no setting of EVCLUS: leave it out"),
+        (["-c", 2, "--algorithm", "ECM", "--scale", "robust"], "--scale is no setting of ECM: leave it out. ECM has"),
         (["-c", 3, "--algorithm", "EKNNClus"], "EKNNClus finds the number of groups itself: leave -c 3 out"),
         (["-c", "2-5", "--algorithm", "ECM"], "--clusters must be a whole number of at least 1 for ECM; got 2-5"),
         (["-c", 2, "--algorithm", "RECM"], "X must be a square matrix of dissimilarities"),
@@ -65,6 +66,7 @@ def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
             "--links and --link-weight are for SoftECM, CECM, CEVCLUS, NNEV",
         ),
         (["-c", "auto", "--links", "l"], "--links need a number of clusters: give -c a number"),
+        (["-c", 2, "--link-weight", 3], "--link-weight says how much --links count, and there are none"),
         (["-c", 2, "--links", "nothing.csv"], "--links nothing.csv can't be read"),
     ],
 )

@@ -23,6 +23,8 @@ def test_a_folder_is_calibrated(run: Run, found: Path) -> None:
     assert code == 0, err
     told = json.loads(out)
     assert told["refits"] == 20
+    assert {"name", "group", "low", "high"} == set(told["least_sure"][0])
+    assert told["least_sure"][0]["name"] in Path("groups.csv").read_text(encoding="utf-8")
     assert set(told["coverage"]) == {"before", "after", "intervals"}
     table = pd.read_csv("found-calibrated/partition.csv")
     assert table["id"].tolist()[0] == "n0"
@@ -60,9 +62,9 @@ def test_what_can_be_mended_is_said(run: Run, found: Path, two_groups: Path) -> 
     Path("other").mkdir()
     Path("other/journal.jsonl").write_text("my diary", encoding="utf-8")
     for arguments, message in (
-        ((found, "--refits", 5), "n_boot must be a whole number of at least 19; got 5."),
-        ((found, "--level", 1), "level must be greater than 0 and at most 0.999"),
-        ((found, "--resample", "twice"), "resample must be one of"),
+        ((found, "--refits", 5), "--refits must be a whole number of at least 19; got 5."),
+        ((found, "--level", 1), "--level must be greater than 0 and at most 0.999"),
+        ((found, "--resample", "twice"), "--resample must be one of auto, bootstrap, half; got twice."),
         ((found, "-o", found), "found holds what is calibrated"),
         ((found, "-o", "other", "--force"), "journal.jsonl"),
         (("nothing",), "nothing is not a folder"),

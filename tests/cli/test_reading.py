@@ -240,3 +240,15 @@ def test_a_far_value_is_named_with_what_to_do(run: Run, tmp_path: Path) -> None:
     told = json.loads((tmp_path / "wild-softecm" / "summary.json").read_text())["warnings"]
     assert len([text for text in told if "--scale robust" in text]) == 1
     assert "--scale robust" not in run("cluster", path, "--dry-run", "--scale", "robust")[1]
+
+
+def test_a_code_for_missing_cells_is_asked_about(run: Run, tmp_path: Path) -> None:
+    table = np.random.default_rng(0).normal(size=(60, 3)).round(3)
+    table[::9] = -9999
+    pd.DataFrame(table, columns=["a", "b", "c"]).to_csv(tmp_path / "t.csv", index_label="id")
+    _, out, _ = run("cluster", tmp_path / "t.csv", "--dry-run")
+    told = "-9999 stands in 21 cells of 3 columns, far from all other numbers: is it a code for missing cells? --missing -9"
+    assert told in " ".join(out.split())
+    table[::9, 1:] = 0
+    pd.DataFrame(table, columns=["a", "b", "c"]).to_csv(tmp_path / "t.csv", index_label="id")
+    assert "code for missing" not in run("cluster", tmp_path / "t.csv", "--dry-run", "--missing", "-9999")[1]

@@ -51,7 +51,7 @@ def test_new_objects_of_several_files(files, run):
     for old, new in (("patients.csv", "people.csv"), ("vitals.csv", "pulses.csv")):
         pd.read_csv(old).to_csv(new, index=False)
     np.save("words.npy", np.load("notes.npy"))
-    asked = ["predict", "out", "people.csv", "--id", "patient", "--series", "pulses.csv"]
+    asked = ["predict", "out", "people.csv", "--series", "pulses.csv"]  # the column of ids as in the fit
     code, _, err = run(*asked, "--embedding", "words.npy", "-o", "new.csv")
     assert code == 0, err
     again = pd.read_csv("new.csv")
@@ -157,6 +157,32 @@ def test_series_need_ids_and_views_their_own_metrics(files, run):
     code, _, err = run(*ASKED, "--metric", "mixed")
     assert code == 2
     assert "each view gets what suits it" in " ".join(err.split())
+
+
+def test_a_far_value_of_the_table_is_named_beside_series_and_scaled_as_asked(files, run):
+    table = pd.read_csv("patients.csv")
+    table.loc[5, "age"] = 9000
+    table.to_csv("patients.csv", index=False)
+    code, out, err = run(*ASKED, "--dry-run")
+    assert code == 0, err
+    said = " ".join(out.split())
+    assert "Object p5 has 9000 in column 'age' of 'patients'" in said
+    assert "--scale robust scales by quartiles" in said
+    code, out, err = run(*ASKED, "--scale", "robust", "-o", "out", "--json")
+    assert code == 0, err
+    assert "'patients' mixed: numbers are scaled by their quartiles, as asked; 'vitals' softdtw" in out
+    assert not json.loads(out)["warnings"]
+    assert load_model("out").metric_.metrics["patients"].scaling == "robust"
+    assert len(set(zip(pd.read_csv("out/partition.csv")["label"], GROUPS, strict=True))) == 2
+    code, out, err = run("explain", "out", "--object", "p5")
+    assert code == 0, err
+    assert "mostly in age (100%)" in " ".join(out.split())
+    assert "at: what the group has there" in " ".join(out.split())
+    assert "9000" in next(line for line in out.splitlines() if line.startswith("age"))
+    code, out, err = run(*ASKED, "--scale", "none", "--dry-run", "--json")
+    assert "'patients' mixed: numbers are taken as they are, as asked" in json.loads(out)["metric_reason"]
+    assert not any("scaled to unit" in note for note in json.loads(out)["understood"]["notes"])
+    assert "Did you mean robust?" in run(*ASKED, "--scale", "robusst")[2]
 
 
 def test_an_embedding_with_ids_is_matched_by_them(files, run):

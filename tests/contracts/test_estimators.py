@@ -47,7 +47,6 @@ NOT_THEIR_WORDS = "refused with a message of our own, not scikit-learn's"
 OF_CATEGORIES = {
     "check_sample_weight_equivalence_on_dense_data": "every number is a category of its own: many equal optima",
     "check_clustering": "every number is a category of its own: no groups to find",
-    "check_sample_weight_equivalence_on_sparse_data": "scikit-learn 1.6 tries it whatever the tags say",
     "check_complex_data": NOT_THEIR_WORDS,
     "check_estimators_empty_data_messages": NOT_THEIR_WORDS,
 }
@@ -114,6 +113,16 @@ def test_scikit_learns_own_checks(estimator, check):
 @pytest.mark.filterwarnings("ignore")
 def test_weights_of_cecm_count_like_repeated_objects_with_all_its_starts():
     check_sample_weight_equivalence_on_dense_data("CECM", CECM())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_parameter_that_is_none_is_told_by_the_one_that_is_meant(name):
+    kind = getattr(softecm, name)
+    near = next(iter(kind().get_params()))
+    with pytest.raises(TypeError, match=rf"^{name} has no parameter '{near}s'\. Did you mean {near}\?$"):
+        kind(**{f"{near}s": 3})
+    with pytest.raises(TypeError, match=rf"^{name} has no parameter 'zzz'\. It has .*{near}"):
+        kind(zzz=3)
 
 
 def test_the_list_is_whole():

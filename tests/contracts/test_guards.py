@@ -71,6 +71,12 @@ def test_a_merged_run_wins_only_where_all_have_merged():
     assert choose(objective, np.zeros(3)) == 0
 
 
+def test_of_runs_that_differ_by_rounding_the_first_wins():
+    assert choose(np.array([3.0, 2.0 + 1e-15, 2.0]), np.ones(3)) == 1
+    assert choose(np.array([-2.0 + 1e-9, -2.0, np.inf]), np.ones(3)) == 1
+    assert choose(np.array([np.inf, np.inf]), np.ones(2)) == 0
+
+
 @pytest.mark.parametrize("beta", [1.2, 1.5])
 def test_a_fit_keeps_the_best_start_that_has_not_merged(beta):
     """Here the lowest objective belongs to starts whose clusters have merged."""

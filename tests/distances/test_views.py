@@ -10,8 +10,9 @@ import torch
 from sklearn.metrics import adjusted_rand_score
 
 from problems import largest_rise
-from softecm import ECMdd, SoftECM, ViewWarning, calibrate, load_model
+from softecm import ECMdd, ReadingWarning, SoftECM, ViewWarning, calibrate, load_model
 from softecm.distances import SEMI_METRICS, Combined, Mahalanobis, Mixed, SoftDTW, SquaredEuclidean, resolve_metric
+from softecm.distances.auto import choose_for
 from softecm.distances.capabilities import fitted_metric
 from softecm.selection import choose_n_clusters, sweep
 from softecm.selection.grid import digest
@@ -99,6 +100,16 @@ def test_units_are_half_the_mean_distance_between_two_objects():
     np.testing.assert_allclose(metric.units, spreads / np.sqrt(spreads.prod()), rtol=1e-12)
 
 
+def test_one_absurd_object_among_few_does_not_silence_its_view():
+    data = {name: views()[name].copy() for name in ("table", "numbers")}
+    pair = Combined({"table": "sqeuclidean", "numbers": "sqeuclidean"})
+    before = fitted_metric(pair, encoded(pair, data)[0], None)
+    data["table"][7, 0] = 1e5
+    after = fitted_metric(pair, encoded(pair, data)[0], None)
+    np.testing.assert_allclose(after.spreads, before.spreads, rtol=0.2)
+    np.testing.assert_allclose(after.common, before.common, atol=0.1)
+
+
 def test_units_of_the_data_do_not_matter():
     data, metrics = views(), QUADRATIC
     first = fitter(3, metric=Combined(metrics)).fit(data)
@@ -177,6 +188,15 @@ def test_auto_takes_what_suits_each_view():
     assert model.left_out_ == {"id": "an id: it counts the rows"}
     assert len(model.predict({"series": data["series"], "patient": table})) == 45
     assert isinstance(resolve_metric("auto", data), Combined)
+
+
+def test_a_far_value_in_a_view_is_said_with_what_to_do():
+    table = pd.DataFrame({"age": np.r_[np.arange(44.0), 9e4], "sex": ["f", "m", "m"] * 15})
+    data = {"numbers": views()["numbers"], "patient": table}
+    told = r"row 45 \(X\[44\]\) has 90000 in column 'age' of 'patient'.*Mixed\(scaling='robust'\) for that view"
+    with pytest.warns(ReadingWarning, match=told):
+        choose_for("auto", data, 3)
+    choose_for(Combined({"numbers": "sqeuclidean", "patient": Mixed(scaling="robust")}), data, 3)
 
 
 def test_other_estimators_take_several_views():

@@ -13,6 +13,7 @@ from snippets import PAGES, ROOT
 sys.path.insert(0, str(ROOT / "docs"))
 import list_commands
 from fill_in import filled
+from on_site import on_site
 
 READ = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "docs" / "llms.txt"]
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
@@ -73,11 +74,23 @@ def test_tables_are_those_that_were_measured(page):
     assert filled(text) == text, "run python docs/fill_in.py"
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=name)
+def test_no_page_of_the_site_links_to_markdown_outside_it(page):
+    text = on_site(page.stem, page.read_text(encoding="utf-8"))
+    assert not [target for _, target in LINK.findall(text) if re.match(r"\.\./.*\.md", target)]
+
+
 @pytest.mark.parametrize("listing", ["index.md", "llms.txt"])
 def test_every_page_is_listed(listing):
     text = (ROOT / "docs" / listing).read_text(encoding="utf-8")
     pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
     assert pages - {target for _, target in LINK.findall(text)} == set(), f"add a line to docs/{listing}"
+
+
+@pytest.mark.parametrize("figure", sorted((ROOT / "docs" / "figures").glob("*.png")), ids=name)
+def test_a_figure_has_few_colours_and_so_takes_little_room(figure):
+    kind = figure.read_bytes()[25]  # of the header: 3 is a palette
+    assert kind == 3, "run python docs/smaller.py"
 
 
 @pytest.mark.skipif(not DEEP, reason="draws every figure anew: run by make test-deep")

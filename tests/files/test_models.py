@@ -98,7 +98,7 @@ def test_files_of_other_programs_are_refused(content, tmp_path):
 
 def test_a_missing_file_is_a_missing_file(tmp_path):
     with pytest.raises(
-        FileNotFoundError, match=r"nowhere does not exist: check its name .* An estimator's save\(\) writes one"
+        FileNotFoundError, match=r"nowhere does not exist: check its name .* An estimator's save\(path\) writes one"
     ):
         load_model(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match=r"is a folder without a model\.safetensors: give a model file"):

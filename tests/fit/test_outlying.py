@@ -1,12 +1,14 @@
-"""From where an object belongs nowhere: five deviations, and in tables no nearer than one category that differs."""
+"""From where an object belongs nowhere: five deviations, no nearer than one category, and what is said where that fails."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from softecm import SoftECM
+from softecm import ECM, ECMdd, MECMdd, NowhereWarning, SoftECM
+from softecm.algorithms.base import EvidentialClusterer
 from softecm.datasets import make_blobs
 from softecm.distances import Hamming, Mixed
 
@@ -52,3 +54,66 @@ def test_delta_stays_when_a_batch_of_the_same_follows() -> None:
     before = model.delta_
     model.partial_fit(table)
     assert model.delta_ == pytest.approx(before, rel=0.1)
+
+
+def letters(words: list[str]) -> np.ndarray:
+    """How many places of two words of one length differ."""
+    return np.array([[sum(a != b for a, b in zip(v, w, strict=True)) for w in words] for v in words], dtype=float)
+
+
+WORDS = [
+    "banana",
+    "panana",
+    "banena",
+    "banata",
+    "kitten",
+    "mitten",
+    "kittan",
+    "kirten",
+    "zebras",
+    "vebras",
+    "zegras",
+    "zebrap",
+    "qwxyuv",
+]
+
+
+@pytest.mark.parametrize("model", [SoftECM(3, metric="precomputed", random_state=0), ECMdd(3, random_state=0)], ids=str)
+@pytest.mark.parametrize("unit", [1.0, 1.0 / 6.0, 1e-6], ids=str)
+def test_words_that_differ_in_a_letter_belong_to_their_group(model: EvidentialClusterer, unit: float) -> None:
+    words = np.array(model.fit(unit * letters(WORDS)).partition_.decisions().words)
+    assert np.flatnonzero(words == "nowhere").tolist() == [12]
+
+
+def test_corners_of_squares_are_no_outliers() -> None:
+    square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    model = SoftECM(2, random_state=0).fit(np.vstack([square, square + 9.0]))
+    assert set(model.partition_.decisions().words) == {"clearly"}
+
+
+ALONE = 10.0 * (1.0 - np.eye(9))  # nobody is near to anybody
+
+
+@pytest.mark.parametrize("model", [ECMdd(2, random_state=0), MECMdd(2, random_state=0)], ids=str)
+def test_most_objects_nowhere_is_said_with_what_to_change(
+    model: EvidentialClusterer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("softecm.fit.stages.outlying", lambda *_: 1.0)
+    monkeypatch.setattr("softecm.algorithms.mecmdd.FAR", 0.1)
+    with pytest.warns(NowhereWarning, match=r"most objects belong nowhere \(\d+%\)") as caught:
+        model.fit(ALONE)
+    found = re.search(r"than delta=(\S+), .* such as delta=(\S+), or delta=None", str(caught[0].message))
+    assert found is not None
+    assert float(found[2]) == pytest.approx(2.0 * float(found[1]))
+
+
+def test_most_objects_nowhere_is_said_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr("softecm.fit.stages.outlying", lambda *_: 1e-3)
+    X = make_blobs(60, n_clusters=2, distance=8, random_state=0).data
+    with pytest.warns(NowhereWarning, match=r"most objects belong nowhere \(\d+%\)"):
+        ECM(2, random_state=0).fit(da.from_array(X, chunks=(30, 2)))
+
+
+def test_a_delta_that_was_given_is_not_remarked_on() -> None:
+    assert len(ECMdd(2, delta=1.0, random_state=0).fit(ALONE).partition_.outliers()) == 7

@@ -80,3 +80,15 @@ def test_float32_objects_are_summed_in_float64(rng):
     args = (None, v, None, np.ones((1, 3)), np.array([2.0]), np.array([4.0]), 0.0)
     single, double = quadratic.run_round(x, *args), quadratic.run_round(x.astype(np.float64), *args)
     np.testing.assert_allclose(single[2], double[2], rtol=1e-13)
+
+
+def test_single_and_double_precision_take_turns(rng):
+    """Numba 0.60 mixed up kernels whose arguments are a long tuple: hence the lower bound."""
+    v, ones = rng.normal(size=(2, 3, 2)), np.ones(2)
+    for n in range(1, 41):
+        x = rng.normal(size=(n, 2)).astype(np.float32)
+        costs = [
+            quadratic.run_round(kind, None, v, None, np.ones((2, 3)), 2 * ones, ones, 0.0)[0]
+            for kind in (x, x.astype(np.float64))
+        ]
+        np.testing.assert_allclose(*costs, rtol=1e-6)

@@ -8,6 +8,7 @@ import pytest
 
 from softecm.files.errors import ReadError
 from softecm.readers import Expected, Loaded, ReadOptions, Written, read
+from softecm.readers.numbers import read_numbers
 
 
 def loaded(tmp_path: Path, lines: list[str], name: str = "t.csv", **options: object) -> Loaded:
@@ -99,6 +100,28 @@ def test_one_word_for_a_gap_may_come_often(tmp_path: Path) -> None:
     rows = [f"{'k.A.' if i % 3 == 0 else i / 7:},{i % 5}" for i in range(45)]
     found = loaded(tmp_path, ["a,b", *rows])
     assert (found.columns[0].kind, found.columns[0].gaps) == ("number", 15)
+
+
+@pytest.mark.parametrize("mark", ["k.A.", "keine Angabe", "Unknown", "-", "n.a.", "???", "not stated"])
+def test_a_word_for_no_answer_is_no_category(tmp_path: Path, mark: str) -> None:
+    lines = ["town,size", *(f"{mark if i % 4 == 0 else ('Ulm', 'Bonn', 'Kiel')[i % 3]},{i / 7:.2f}" for i in range(24))]
+    found = loaded(tmp_path, lines)
+    assert found.data["town"].isna().sum() == 6
+    assert next(c.gaps for c in found.columns if c.name == "town") == 6
+    assert f"column town: {mark} (6 cells) is taken as missing; --categorical town keeps it." in found.notes
+    kept = loaded(tmp_path, lines, categorical=("town",))
+    assert (kept.data["town"].nunique(), kept.notes) == (4, ())
+    written = next(c.written for c in found.columns if c.name == "town")
+    assert written is not None
+    expected = Expected(("category", "number"), ("town", "size"), written={"town": written})
+    assert loaded(tmp_path, lines, expected=expected).data["town"].isna().sum() == 6
+
+
+@pytest.mark.parametrize("answers", [("yes", "-"), ("+", "-", "both"), ("Na", "Cl", "K"), ("none", "one", "two")])
+def test_what_may_be_an_answer_stays_one(tmp_path: Path, answers: tuple[str, ...]) -> None:
+    lines = ["seen,size", *(f"{answers[i % len(answers)]},{i / 7:.2f}" for i in range(24))]
+    found = loaded(tmp_path, lines)
+    assert (set(found.data["seen"]), found.notes) == (set(answers), ())
 
 
 def test_limits_of_detection_are_their_number(tmp_path: Path) -> None:
@@ -302,3 +325,36 @@ def test_a_line_of_text_below_the_table_is_no_object(tmp_path: Path) -> None:
     assert (len(found), found.notes) == (20, ("the last line has one cell and is left out.",))
     with pytest.raises(ReadError, match=r"line 12 of .* has 1 cell where the others have 3"):
         loaded(tmp_path, ["a,b,c", *rows[:10], "broken", *rows[10:]])
+
+
+def test_words_among_the_numbers_and_dates_of_a_workbook_are_read(tmp_path: Path) -> None:
+    days = pd.date_range("2015-01-01", periods=60, freq="7D")
+    sales = [20.0 + 1.5 * (i % 9) for i in range(60)]
+    frame = pd.DataFrame(
+        {
+            "Kunden-Nr.": [4000 + 7 * i for i in range(60)],
+            "seit": [day.strftime("%d.%m.%Y") if i % 8 == 0 else day for i, day in enumerate(days)],
+            "Umsatz (T€)": [f"{v:.1f} T€".replace(".", ",") if i % 9 == 0 else v for i, v in enumerate(sales)],
+            "Preis": [f"{v:.2f} €".replace(".", ",") if i % 10 == 0 else v for i, v in enumerate(sales)],
+        },
+        dtype=object,
+    )
+    frame.loc[60] = ["Gesamtsumme", None, sum(sales), None]
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    found = read(tmp_path / "t.xlsx", ReadOptions())
+    assert (kinds(found)["Kunden-Nr."], found.gaps, len(found)) == ("id", 0, 60)
+    assert found.data["seit"].tolist() == days.tolist()
+    assert found.data["Umsatz (T€)"].tolist() == found.data["Preis"].tolist() == sales
+    assert found.notes == ("the last row (row 61) is called Gesamtsumme and adds up the others: it is left out.",)
+
+
+@pytest.mark.parametrize(
+    ("name", "odd"),
+    [("amount", "12 kg"), ("amount", "1,2 Mio"), ("weight (kg)", "900 g"), ("share", "12 %"), ("cost", "3 $")],
+)
+def test_a_unit_that_few_numbers_have_is_not_guessed_at(name: str, odd: str) -> None:
+    cells = [0.5 if "%" in odd else 100.0 + i for i in range(40)]
+    column = pd.Series([odd, "7 €" if "$" in odd else 3.0, *cells], name=name, dtype=object)
+    found = read_numbers(column, "")
+    assert found is not None
+    assert found.odd.iloc[0] == odd

@@ -63,7 +63,7 @@ def test_long_tables_become_series_in_the_order_of_time(tmp_path: Path) -> None:
     loaded = read(tmp_path / "long.csv", ReadOptions(series_id="s", time="t", value=("v", "w")))
     assert loaded.names == ["b", "a"]
     assert [one[:, 0].tolist() for one in loaded.data] == [[10.0, 20.0, 30.0], [1.0, 2.0]]
-    with pytest.raises(ReadError, match="all of --id, --time and --value"):
+    with pytest.raises(ReadError, match="all of --id-column, --time and --value"):
         read(tmp_path / "long.csv", ReadOptions(series_id="s"))
 
 

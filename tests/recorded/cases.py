@@ -19,7 +19,8 @@ from softecm.optim import GradientDescent
 Parameters = dict[str, Any]
 
 TIMES: Parameters = {"n_init": 3, "max_iter": 100, "tol": 1e-4, "n_jobs": 1, "random_state": 0}
-ENGINE: Parameters = {"device": "cpu", "dtype": "float64", "warm_start": False, "callback": None, "verbose": 0}
+WATCHED: Parameters = {"warm_start": False, "callback": None, "verbose": 0}
+ENGINE: Parameters = {"device": "cpu", "dtype": "float64"} | WATCHED
 SETS: Parameters = {"n_clusters": 3, "max_cardinality": 2, "focal_sets": None, "init": "k-means++"}
 PRICES: Parameters = {"alpha": 1.0, "beta": 1.5, "delta": 3.0}
 
@@ -32,12 +33,13 @@ ALL: dict[str, Parameters] = {
     "ECM": SETS | TIMES | ENGINE | PRICES,
     "FCM": {k: v for k, v in (SETS | TIMES | ENGINE).items() if k not in ("max_cardinality", "focal_sets")}
     | {"beta": 2.0},
-    "RECM": SETS | TIMES | PRICES | {"dissimilarity": "distance", "non_euclidean": "floor"},
+    "RECM": SETS | TIMES | WATCHED | PRICES | {"dissimilarity": "distance", "non_euclidean": "floor"},
     "ECMdd": SETS
     | {k: v for k, v in TIMES.items() if k != "tol"}
+    | WATCHED
     | PRICES
     | {"metric": "precomputed", "gamma": 0.5, "eta": 1.0},
-    "CatECM": SETS | TIMES | PRICES | {"beta": 1.2, "delta": 1.8},
+    "CatECM": SETS | TIMES | WATCHED | PRICES | {"beta": 1.2, "delta": 1.8},
     "CECM": SETS
     | TIMES
     | ENGINE

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import softecm
 from recorded.cases import CASES, outcome
 from recorded.record import machine
 
@@ -22,6 +23,12 @@ DESCENTS = re.compile(r"SoftECM-(euclidean|manhattan|series-euclidean|softdtw|dt
 
 def test_every_case_is_recorded() -> None:
     assert list(FITS) == list(CASES)
+
+
+@pytest.mark.parametrize("estimator", sorted({case.estimator for case in CASES.values()}))
+def test_no_case_leaves_a_parameter_to_its_default(estimator: str) -> None:
+    parameters = set(getattr(softecm, estimator)().get_params(deep=False))
+    assert all(parameters <= set(case.parameters) for case in CASES.values() if case.estimator == estimator)
 
 
 @pytest.mark.parametrize("name", FITS)

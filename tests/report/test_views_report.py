@@ -6,6 +6,7 @@ import pytest
 
 from softecm import SoftECM, report
 from softecm.distances import Combined
+from softecm.report.by_column import terms_of
 
 GROUPS = np.repeat([0, 1, 2], 20)
 
@@ -27,9 +28,30 @@ def test_a_report_shows_weights_columns_and_what_pulls(fitted):
     assert [a.name for a in page.attributes] == ["age", "sex"]
     assert len(page.prototypes) == len(model.focal_sets_)
     names = {part.name for told in page.explanations.values() for part in told.parts}
-    assert names == {"vitals", "patient"}
+    assert names == {"vitals", "age", "sex"}
     assert "weight of view vitals" in page.html
     assert page.profiles is not None
+
+
+def test_columns_speak_for_a_table_and_add_up_to_it(fitted):
+    model, data = fitted
+    keys, values = terms_of(model, data)
+    assert keys == ["vitals", "age", "sex"]
+    views = model.explain(data)
+    np.testing.assert_allclose(values[:, :, 0], views[:, :, 0])
+    np.testing.assert_allclose(values[:, :, 1:].sum(-1), views[:, :, 1], rtol=1e-9)
+    told = model.explain_object(data, 45)
+    assert "age (" in told.sentence
+    rows = told.to_frame("pandas").set_index("column")
+    assert rows.loc["sex", "value"] == rows.loc["sex", f"at {told.candidates[0]}"] == "f"
+
+
+def test_a_view_whose_metric_does_not_add_up_speaks_for_itself(fitted):
+    _, data = fitted
+    numbers = {"patient": data["patient"][["age"]].assign(weight=1.0 + GROUPS), "shape": data["patient"]}
+    metric = Combined({"patient": "euclidean", "shape": "mixed"})
+    model = SoftECM(3, metric=metric, random_state=0, n_jobs=1, n_init=1).fit(numbers)
+    assert terms_of(model, numbers).keys == ["patient", "shape: age", "sex"]
 
 
 def test_a_report_without_the_objects(fitted):

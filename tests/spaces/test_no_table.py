@@ -24,10 +24,14 @@ COLUMNS = {"a": [1.0, 2.0, 8.0], "b": [2.0, 1.0, 9.0]}
         ((row for row in [[1.0], [2.0]]), r"got a generator\. Give list\(X\)"),
         (None, "got None"),
         ([object()] * 10, r"got a list of object, such as <object .*\. Give a list of rows"),
-        (["a", "b", "c"], r"got a list of str, such as 'a'\. Give a list of rows"),
-        (np.array(["a", "b", "c"]), r"got a list of str_, such as .*'a'.*\. Give a list of rows"),
+        (
+            ["a", "b", "c"],
+            r"got words, such as 'a'\. .*metric='precomputed'.*distance\(a, b\) for b in X.* a list of rows",
+        ),
+        (np.array(["a", "b", "c"]), r"got words, such as 'a'.*metric='precomputed'"),
+        (pd.Series(["a", "b", "c"]), r"got words, such as 'a'.*metric='precomputed'"),
     ],
-    ids=["dict", "dicts", "text", "path", "set", "generator", "none", "objects", "words", "array"],
+    ids=["dict", "dicts", "text", "path", "set", "generator", "none", "objects", "words", "array", "series"],
 )
 def test_no_table(X: object, said: str) -> None:
     for model in (SoftECM(2), SoftECM(2, metric="mixed"), ECM(2), EVCLUS(2)):

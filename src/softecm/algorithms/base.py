@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from abc import abstractmethod
@@ -16,7 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._frames import make_frame
-from softecm._warnings import CollapseWarning, EmptyClusterWarning
+from softecm._text import meant
+from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.decided import CLEAR, Decisions
 from softecm.belief.focal import Names
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from softecm.report.one import ObjectExplanation
 
 MANY_SETS = 500  # all sets of nine clusters and more
+MOST = 0.5  # of the objects nowhere: then it is delta that is wrong
 
 
 class Run(Protocol):
@@ -61,6 +64,17 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     converged_: bool
     labels_: NDArray[np.intp]
     outlier_scores_: NDArray[np.float64]
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """Refuse a parameter that there is none of by the one that is meant, where one is called nearly so."""
+        _, *known = inspect.signature(cls.__init__).parameters.values()
+        names = [one.name for one in known]
+        strange = [name for name in named if name not in names]
+        if strange and not any(one.kind is one.VAR_KEYWORD for one in known):
+            hint = meant(strange[0], names) or f" It has {', '.join(names)}."
+            raise TypeError(f"{cls.__name__} has no parameter {strange[0]!r}.{hint}")
+        made: Self = super().__new__(cls)
+        return made
 
     @abstractmethod
     def predict_partition(self, X: Any) -> CredalPartition:
@@ -131,7 +145,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 stacklevel=5,
             )
 
-    def _warn_if_empty(self, held: NDArray[np.float64] | None = None) -> None:
+    def _warn_of_masses(self, held: NDArray[np.float64] | None = None, nowhere: float | None = None) -> None:
+        """Clusters without mass (c,), and most of the weight nowhere; both from the partition where they are not given."""
         if held is None:
             held = self.partition_.plausibility(normalise=None).sum(0)
         empty = np.flatnonzero(held < 1e-6 * len(self.partition_) / len(held))
@@ -141,6 +156,16 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 f"clusters {named} hold no mass: fewer groups were found than n_clusters={len(held)}. "
                 "Use fewer clusters, a larger delta, or more restarts (n_init).",
                 EmptyClusterWarning,
+                stacklevel=5,
+            )
+        delta, auto = getattr(self, "delta_", None), isinstance(getattr(self, "delta", None), str)
+        nowhere = len(self.partition_.outliers()) / len(self.partition_) if nowhere is None else nowhere
+        if auto and delta is not None and nowhere > MOST:
+            warnings.warn(
+                f"most objects belong nowhere ({nowhere:.0%}): they are farther from every cluster than delta={delta:.3g}, "
+                f"which 'auto' has found. Give a larger one, such as delta={2 * delta:.3g}, or delta=None to do without "
+                "outliers; or another number of clusters.",
+                NowhereWarning,
                 stacklevel=5,
             )
 

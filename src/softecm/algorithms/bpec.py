@@ -293,7 +293,7 @@ class BPEC(PrototypeClusterer):
         self._warn_if_unconverged()
         self._warn_if_merged("Give n_clusters or peaks, or more n_neighbors: too many peaks were found in one group.")
         if not self.collapsed_:
-            self._warn_if_empty()
+            self._warn_of_masses()
         return self
 
     def _check_parameters(self) -> None:

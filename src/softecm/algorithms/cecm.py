@@ -20,6 +20,7 @@ from softecm.distances.base import SemiMetric
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.settings import Plan, Settings, settings
 from softecm.objective.links import Links
+from softecm.spaces.named_links import by_row
 
 METRICS = ("euclidean", "adaptive")
 VARIANTS = ("article", "evclust")
@@ -160,6 +161,8 @@ class CECM(PrototypeFamily):
 
     takes_sparse = True
 
+    weight_of_links = "xi"
+
     def __init__(
         self,
         n_clusters: int = 2,
@@ -224,7 +227,7 @@ class CECM(PrototypeFamily):
         sample_weight : array-like of shape (n,), optional
             How often each object counts; links count once.
         must_link, cannot_link : array-like of shape (m, 2), optional
-            Pairs of objects (rows of ``X``, counted from 0) known to be together or apart.
+            Pairs of objects known to be together or apart: rows of ``X``, counted from 0, or names in a data frame's index.
             :mod:`softecm.constraints` samples such pairs from labels and completes them.
         checkpoint, checkpoint_every, resume : as for :class:`SoftECM`
 
@@ -233,7 +236,7 @@ class CECM(PrototypeFamily):
         self
         """
         chosen = self._settings()
-        pairs = CECMPairs(must_link, cannot_link, float(self.xi), self.variant)
+        pairs = CECMPairs(*by_row(X, must_link, cannot_link), float(self.xi), self.variant)
         plan = Plan.of(checkpoint, checkpoint_every, resume)
         return self._fit_to(replace(chosen, pairs=pairs, plan=plan), X, sample_weight)
 

@@ -151,7 +151,7 @@ class CEVCLUS(ConflictClusterer):
         X : array-like of shape (n, n), dissimilarities
         y : ignored
         must_link, cannot_link : array-like of shape (m, 2), optional
-            Pairs of objects (rows of ``X``, counted from 0) known to be together or apart.
+            Pairs of objects known to be together or apart: rows of ``X``, counted from 0, or names in a data frame's index.
             :mod:`softecm.constraints` samples such pairs from labels, completes and spreads them.
         checkpoint, checkpoint_every, resume : as for :class:`SoftECM`
 

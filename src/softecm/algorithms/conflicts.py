@@ -35,6 +35,7 @@ from softecm.kernels.simplex_qp import RIDGE, Pull, fit_rows, sweep_all, sweep_s
 from softecm.objective.linked import say_broken
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.matrices import check_enough
+from softecm.spaces.named_links import by_row
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -320,7 +321,7 @@ class ConflictClusterer(EvidentialClusterer):
         refuse_blocks(X, name)
         d = np.asarray(Dissimilarities().check(self, X, reset=True), dtype=np.float64)
         check_enough(c, len(d))
-        links = check_constraints(must_link, cannot_link, len(d))
+        links = check_constraints(*by_row(X, must_link, cannot_link), len(d))
         linked = self._linked(links) if any(map(len, links)) else None
         self.d0_ = self._reference(d)
         rng = check_random_state(self.random_state)
@@ -332,7 +333,7 @@ class ConflictClusterer(EvidentialClusterer):
         best = int(np.argmin([run.history[-1] for run in runs]))
         self._store(CredalPartition(runs[best].masses, focal))
         self._store_runs(runs, best)
-        say_broken(self.partition_, links)
+        say_broken(self.partition_, links, "xi", X)
         if not self.converged_:
             warnings.warn(
                 f"{name} has not converged after {self.n_iter_} sweeps: the stress still falls by more than tol={tol:g} of "
@@ -340,7 +341,7 @@ class ConflictClusterer(EvidentialClusterer):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        self._warn_if_empty()
+        self._warn_of_masses()
         return self
 
     @contextmanager

@@ -297,7 +297,7 @@ class EGMM(EvidentialClusterer):
             focal, runs, best = self._search([c for c in counts if c <= len(x)], sample, rng, ask)
         self._adopt(focal, runs, best, middle)
         self._warn_if_unclimbed()
-        self._warn_if_empty()
+        self._warn_of_masses()
         return self
 
     def _counts(self) -> list[int]:

@@ -34,6 +34,7 @@ class PrototypeFamily(PrototypeClusterer):
 
     #: Whether ``X`` may be a sparse matrix, where the metric takes it.
     takes_sparse = False
+    weight_of_links = "constraint_weight"  # what is raised to have them obeyed
     #: Fits that differ in alpha, beta, delta, lam or seed alone can be solved as one batch.
     batches = True
 
@@ -97,7 +98,7 @@ class PrototypeFamily(PrototypeClusterer):
             partition = objects.partition(model)
             if outcome.links is not None and "masses" in outcome.solution.found:
                 partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
-                say_broken(partition, outcome.links.pairs())
+                say_broken(partition, outcome.links.pairs(), self.weight_of_links, given)
         self._adopt(objects, model, outcome)
         self._chose(choice)
         self._ids = ids_of(given, choice.left_out)
@@ -105,7 +106,7 @@ class PrototypeFamily(PrototypeClusterer):
         different = objects.distinct(outcome.chosen.n_clusters) if self.collapsed_ else None
         self._warn(outcome.chosen, different)
         if not self.collapsed_:
-            self._warn_if_empty()
+            self._warn_of_masses(nowhere=float(objects.counts[partition.outliers()].sum()) / objects.weight)
         self._warn_of_metric(objects)
 
     def _warn_of_metric(self, objects: InMemory[Any]) -> None:
@@ -130,7 +131,7 @@ class PrototypeFamily(PrototypeClusterer):
         self._store_scattered(partition)
         self._warn(outcome.chosen)
         if not self.collapsed_:
-            self._warn_if_empty(totals.held)
+            self._warn_of_masses(totals.held, totals.objects[0] / totals.n_objects)
 
     def _last(self) -> PrototypeModel | None:
         return getattr(self, "model_", None)

@@ -23,6 +23,7 @@ from softecm.fit.learning import FAR, Jump, Past
 from softecm.fit.prepare import in_memory
 from softecm.fit.settings import Plan, Prior, Settings
 from softecm.objective.linked import WeightedPairs
+from softecm.spaces.named_links import by_row
 from softecm.spaces.roles import ids_of, without
 
 
@@ -75,7 +76,7 @@ class LinkableFamily(PrototypeFamily):
         sample_weight : array-like of shape (n,), optional
             How often each object counts; 2 is the same as giving it twice.
         must_link, cannot_link : array-like of shape (m, 2), optional
-            Pairs of objects (rows of ``X``, counted from 0) known to be together or apart.
+            Pairs of objects known to be together or apart: rows of ``X``, counted from 0, or names in a data frame's index.
             :mod:`softecm.constraints` samples such pairs from labels and completes them.
         constraint_weight : float, default=1.0
             At least 0: the price :math:`\kappa` of a broken link, in units of the objects' mean distance to the barycentre
@@ -105,6 +106,7 @@ class LinkableFamily(PrototypeFamily):
         if y is not None and partial_labels(np.asarray(y)) is not None:
             check_consistent_length(X, y)
         seeds = groups_of_labels(y, self.n_clusters)
+        must_link, cannot_link = by_row(X, must_link, cannot_link)
         must_link, cannot_link = links_of_labels(y, must_link, cannot_link, self.n_clusters)
         pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
         self._forget()

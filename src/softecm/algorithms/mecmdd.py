@@ -272,7 +272,7 @@ class MECMdd(EvidentialClusterer):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self._warn_if_empty()
+        self._warn_of_masses()
         return self
 
     def _problem(self, views: Floats, focal: FocalSets, counts: Floats | None) -> ViewMedoids:

@@ -27,6 +27,7 @@ from softecm.fit.loop import Asked, Callback, stopped
 from softecm.fit.outcome import Progress
 from softecm.fit.settings import told
 from softecm.spaces.matrices import check_enough, refuse_dissimilarities, symmetric
+from softecm.spaces.named_links import by_row
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
@@ -424,7 +425,7 @@ class NNEVCLUS(EvidentialClusterer):
             What the network sees.
         y : ignored
         must_link, cannot_link : array-like of shape (m, 2), optional
-            Pairs of objects (rows of ``X``, counted from 0) known to be together or apart.
+            Pairs of objects known to be together or apart: rows of ``X``, counted from 0, or names in a data frame's index.
         dissimilarities : array-like of shape (n, n), optional
             What the conflicts should mirror; by default the distances between the rows of ``X``.
 
@@ -439,7 +440,7 @@ class NNEVCLUS(EvidentialClusterer):
         x, center, scale = self._rows(X)
         n = len(x)
         check_enough(c, n)
-        links = check_constraints(must_link, cannot_link, n)
+        links = check_constraints(*by_row(X, must_link, cannot_link), n)
         rng = check_random_state(self.random_state)
         size = n if self.group_size is None and n <= ALL else min(n, self.group_size or 128)
         pairs, d0 = compared(n, size, self._distances(x, dissimilarities), self._asked_d0(), rng)
@@ -467,7 +468,7 @@ class NNEVCLUS(EvidentialClusterer):
         self._store(self._partition(x))
         self._store_runs(runs, best)
         self._warn_if_untrained()
-        self._warn_if_empty()
+        self._warn_of_masses()
         return self
 
     def _check_parameters(self) -> int:

@@ -14,6 +14,7 @@ from torch import Tensor
 from softecm._batch import Batch
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.distances.medoid_middles import MedoidMiddles
 from softecm.distances.precomputed import medoid
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.outcome import Solution, extended
@@ -100,14 +101,33 @@ class DiscreteProblem:
 
     def begin(self, start: Tensor) -> DiscreteState:
         """From the numbers of objects (runs, c) for the clusters, or (runs, f) for all sets."""
-        medoids = np.argsort(self.order)[start.cpu().numpy().astype(np.int64)]
+        medoids = self._places(start)
         if medoids.shape[1] < len(self.focal):
             medoids = np.concatenate([medoids, barycenters(self.d, _larger(self.focal), medoids)], 1)
         return self.at(medoids, None)
 
+    def with_middles(self, start: Tensor) -> DiscreteState:
+        """The clusters given (runs, c), sets in the middle of theirs; the object nearest to it is a set's medoid."""
+        clusters, d = self._places(start), torch.from_numpy(self.d)
+        to = [
+            torch.cat([d[:, z], MedoidMiddles.of(d, self.focal, z).to_sets(d[:, z])], 1)
+            for z in torch.from_numpy(clusters)
+        ]
+        distances = torch.stack(to)  # (runs, n, f)
+        sets = distances[..., self.focal.n_clusters :].argmin(1).numpy()
+        return self._shared(np.concatenate([clusters, sets], 1), distances, None)
+
+    def _places(self, start: Tensor) -> Indices:
+        """Objects by number, counted with the most central first."""
+        return np.argsort(self.order)[start.cpu().numpy().astype(np.int64)]
+
     def at(self, medoids: Indices, before: DiscreteState | None) -> DiscreteState:
         """Masses (eq. 7) and objective for given medoids."""
         distances = torch.from_numpy(self.d[medoids]).transpose(1, 2)  # D is symmetric: rows, not columns; (runs, n, f)
+        return self._shared(medoids, distances, before)
+
+    def _shared(self, medoids: Indices, distances: Tensor, before: DiscreteState | None) -> DiscreteState:
+        """The same for known distances (runs, n, f)."""
         cost = self.cost
         shares = share(distances, cost.factors[:, None], cost.beta[:, None], cost.delta2[:, None])
         counts = cost.weights
@@ -160,10 +180,17 @@ class SoftECMdd(Algorithm[Tensor]):
     adds_sets: ClassVar[bool] = True
 
     def with_sets(self, objects: Objects[Tensor], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
-        """A set's medoid is the object nearest to its clusters' medoids."""
+        """A set lies in the middle of its clusters' medoids, whether or not an object does."""
         counts = None if objects.weights is None else objects.weights.cpu()
         problem = discrete_problem(objects.x.cpu(), chosen.focal, prices, counts, "exact", chosen.tol)
-        return extended(singles, problem.begin(singles.prototypes[:, : chosen.n_clusters]))
+        return extended(singles, problem.with_middles(singles.prototypes[:, : chosen.n_clusters]))
+
+    def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+        """To the sets' middles where they were added to clusters, to their medoids where all were found together."""
+        c = chosen.n_clusters
+        if chosen.relaxation != "auto" or len(chosen.focal) == c:
+            return objects.metric
+        return MedoidMiddles.of(objects.x.cpu(), chosen.focal, solution.prototypes[run, :c].long().cpu())
 
     def problem(
         self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from softecm._text import meant
 from softecm.cli.fitting import Fitted, Measure, Params, spoken, told_users, watched
-from softecm.cli.problems import Problem, mendable
+from softecm.cli.problems import Problem, mendable, option_of
 from softecm.cli.screen import consoles, print_json
 from softecm.readers import Loaded
 
@@ -74,8 +74,10 @@ def parameters(name: str, clusters: str | None, given: Params, said: Collection[
     known = getattr(softecm, name)().get_params()
     foreign = sorted(option for option in said if option not in known)
     if foreign:
-        shown = " ".join(f"--{option.replace('_', '-')}" for option in foreign)
-        raise Problem(f"{shown} is no setting of {name}: leave it out. It has {', '.join(sorted(known))}.")
+        own = ", ".join(sorted(option_of(option) for option in given if option in known))
+        raise Problem(
+            f"{', '.join(map(option_of, foreign))} is no setting of {name}: leave it out. {name} has {own or 'none'}."
+        )
     told = {option: given[option] for option in said}
     if "random_state" in known:
         told["random_state"] = given["random_state"]

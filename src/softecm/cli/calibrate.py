@@ -55,22 +55,23 @@ def run(asked: Asked, *, quiet: bool, machine: bool) -> None:
     noun = "series" if loaded.shape == "series" else "object"
     values = bool(summary.get("values", True))
     page = page_of(model, partition, ids, summary, loaded, asked.folder, values=values, calibration=found)
-    facts = {"softecm": page.made_by.removeprefix("softecm "), "folder": str(asked.folder), **facts_of(found)}
+    told = sentences(found, noun, page.ids)
+    facts = {"softecm": page.made_by.removeprefix("softecm "), "folder": str(asked.folder), **facts_of(found, page.ids)}
 
     def write(work: Path) -> None:
         write_csv(
             _table(found, loaded.names if values else ids, float(summary.get("clear", page.clear))), work / NAMES[0]
         )
-        write_json({**facts, "sentences": sentences(found, noun)}, work / NAMES[1])
+        write_json({**facts, "sentences": told}, work / NAMES[1])
         write_text(work / NAMES[2], page.html)
 
     to_folder(target, write, force=True)
-    lines(out, sentences(found, noun))
+    lines(out, told)
     counts = np.bincount(found.partition.masses.argmax(1), minlength=len(found.partition.focal_sets) + 1)
     out.print(counts_table(found.partition.focal_sets, counts.tolist()))
     out.print(Text.assemble("Calibrated: ", (str(target / NAMES[0]), "bold"), f", report: {target / NAMES[2]}#sure"))
     if machine:
-        print_json({**facts, "sentences": list(sentences(found, noun)), "output": str(target)})
+        print_json({**facts, "sentences": list(told), "output": str(target)})
 
 
 def _check_places(target: Path, folder: Path, *, force: bool) -> None:

@@ -94,9 +94,10 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
     if not asked.values:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
     measure = _measure(asked, source)
-    say_understood(out, source.file, source.loaded, measure, source.n_objects)
     _check_size(source, asked)
-    fitted, chosen = _fit(asked, source, measure, err, pairs)
+    say_understood(out, source.file, source.loaded, measure, source.n_objects)
+    with links.said_once():
+        fitted, chosen = _fit(asked, source, measure, err, pairs)
     if isinstance(source, Whole):
         fitted = replace(fitted, warnings=(*fitted.warnings, *measure.mind))
     if asked.links is not None and pairs is not None:
@@ -183,11 +184,26 @@ def _source(asked: Request, err: Console) -> Source:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
     if asked.links is not None or asked.link_weight is not None:
         links.check_taken(asked.algorithm, many=count is None)
+    if asked.links is None and asked.link_weight is not None:
+        raise Problem("--link-weight says how much --links count, and there are none: give --links, or leave it out.")
+    _check_settings(asked)
     _check_places(asked)
     if streamed:
         return _blocks(file, asked.options, asked.memory, err)
     with err.status(f"reading {file}"):
         return whole(file, asked.options, parquet=asked.parquet, beside=asked.beside, views=asked.views)
+
+
+def _check_settings(asked: Request) -> None:
+    """Refuse settings that the estimator would."""
+    from softecm import SoftECM
+    from softecm.fit.settings import settings
+
+    if asked.algorithm != algorithms.DEFAULT:
+        algorithms.parameters(asked.algorithm, asked.clusters, asked.given, asked.said)
+        return
+    with mendable(ValueError, TypeError):
+        settings(**SoftECM(**{**asked.given, "n_clusters": asked.count or 2}).get_params(deep=False))
 
 
 def _blocks(file: Path, options: ReadOptions, memory: str | None, err: Console) -> Source:

@@ -234,7 +234,7 @@ def cluster(
         links=links,
         link_weight=link_weight,
         algorithm=algorithm,
-        said=said_of(context, given),
+        said=said_of(context, [*given, "scale"]),
     )
     run(asked, quiet=quiet, machine=machine)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -75,17 +76,20 @@ def run_object(folder: Path, name: str, *, quiet: bool, machine: bool) -> None:
     rows = told.to_frame("pandas")
     if len(rows) > 1:
         table = Table(*rows.columns, box=None, pad_edge=False, header_style="dim")
+        places = _decimals(max(abs(pull) for one in told.pulls for pull in one.towards))
         for row in rows.head(SHOWN).itertuples(index=False):
-            table.add_row(*(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row))
+            table.add_row(*(f"{cell:z.{places}f}" if isinstance(cell, float) else str(cell) for cell in row))
         out.print(table)
+        at = "; at: what the group has there" if any(name.startswith("at ") for name in rows.columns) else ""
         more = f"; {len(rows) - SHOWN} more columns: --json" if len(rows) > SHOWN else ""
-        out.print(
-            Text(
-                f"to: how much nearer the column puts it to that group; at: what the group has there{more}", style="dim"
-            )
-        )
+        out.print(Text(f"to: how much nearer the column puts it to that group{at}{more}", style="dim"))
     if machine:
         print_json({"object": told.name, "sentence": told.sentence, "columns": rows.to_dict("records")})
+
+
+def _decimals(largest: float) -> int:
+    """So many that the largest number has three digits: smaller ones are then as small as they look."""
+    return max(0, 2 - math.floor(math.log10(largest))) if 0 < largest < math.inf else 1
 
 
 def _number(name: str, loaded: Loaded, folder: Path) -> int:

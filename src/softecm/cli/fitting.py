@@ -42,7 +42,6 @@ SCALES = {
     "robust": "numbers are scaled by their quartiles, as asked",
     "none": "numbers are taken as they are, as asked",
 }
-BY_SPREAD = ("auto", "standard")  # where one far value makes a column's unit
 
 
 @dataclass(frozen=True)
@@ -70,17 +69,17 @@ class Measure(NamedTuple):
 def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int | None = None) -> Measure:
     """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
     measure = _measure_for(asked, loaded, scale, n_clusters)
-    return measure._replace(mind=_far_values(loaded)) if measure.name == "mixed" and scale in BY_SPREAD else measure
+    return measure._replace(mind=_far_values(measure.metric, loaded))
 
 
-def _far_values(loaded: Loaded) -> tuple[str, ...]:
-    """The columns that one far value stretches."""
-    from softecm.spaces.stretched import stretched, told
+def _far_values(metric: Any, loaded: Loaded) -> tuple[str, ...]:
+    """What looks like a code for missing cells, and the columns that one far value stretches."""
+    from softecm.distances.far_values import far_values
 
-    with mendable(ValueError, TypeError):
-        found = stretched(loaded.data)
     called, names = "row" if loaded.ids is None else "object", loaded.names
-    return (_sentence(told(found, lambda row: f"{called} {names[row]}")),) if found else ()
+    with mendable(ValueError, TypeError):
+        told = far_values(metric, loaded.data, lambda row: f"{called} {names[row]}")
+    return tuple(_sentence(mind) for mind in told)
 
 
 def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
@@ -89,13 +88,13 @@ def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None)
     from softecm.spaces import RealVectors
     from softecm.spaces.sparse import is_sparse
 
+    if scale not in SCALES:
+        raise Problem(f"--scale must be {', '.join(SCALES)}; got {scale}.{meant(scale, SCALES)}")
     if isinstance(loaded.data, Mapping):
         return _views(asked, loaded, scale)
     if asked not in ("auto", SERIES_AUTO, *SEMI_METRICS):
         known = ("auto", SERIES_AUTO, *SEMI_METRICS)
         raise Problem(f"--metric {asked} is unknown: use {', '.join(known)}.{meant(asked, known)}")
-    if scale not in SCALES:
-        raise Problem(f"--scale must be {', '.join(SCALES)}; got {scale}.{meant(scale, SCALES)}")
     if asked == SERIES_AUTO:
         return _tried(loaded, scale, n_clusters)
     if asked != "auto":
@@ -116,19 +115,19 @@ def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None)
 
 
 def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
-    """What suits each view, all counting alike."""
-    from softecm.distances.auto import choose_views
+    """What suits each view, all counting alike; the table's numbers are scaled as asked."""
+    from softecm.distances.auto import Choice, choose_views
 
     if all(getattr(part, "ndim", 0) == 2 and part.shape[0] == part.shape[1] for part in loaded.data.values()):
         raise Problem(
             "--matrix goes with --algorithm MECMdd, which weighs several matrices of dissimilarities: add it."
         )
-    if asked != "auto" or scale != "auto":
-        raise Problem(
-            "--metric and --scale are for one file; with --series or --embedding each view gets what suits it."
-        )
+    if asked != "auto":
+        raise Problem("--metric is for one file; with --series or --embedding each view gets what suits it.")
+    name, table = next(iter(loaded.data.items()))
+    own = _measure_for("auto", replace(loaded, data=table), scale, None)
     with mendable(ValueError):
-        choice = choose_views(loaded.data)
+        choice = choose_views(loaded.data, {name: Choice(own.metric, own.why)})
     return Measure(choice.name, choice.reason, choice.metric)
 
 

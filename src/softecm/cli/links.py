@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,6 +99,23 @@ def _refuse_contradictions(
                 f"{file}, line {lines[i, j]}: {names[i]} and {names[j]} are said to be apart, and other lines join them "
                 "together. Leave one of these lines out."
             )
+
+
+@contextmanager
+def said_once() -> Iterator[None]:
+    """Keep what the library's log has on broken links off the screen: :func:`with_kept` says it."""
+    from softecm.objective.linked import BROKEN
+
+    log = logging.getLogger("softecm")
+
+    def other(record: logging.LogRecord) -> bool:
+        return record.msg != BROKEN
+
+    log.addFilter(other)
+    try:
+        yield
+    finally:
+        log.removeFilter(other)
 
 
 def with_kept(fitted: Fitted, file: Path, links: Constraints) -> Fitted:

@@ -48,7 +48,7 @@ Header = Annotated[
 Missing = Annotated[
     list[str] | None,
     typer.Option(
-        help="What else marks a missing cell, beside empty, ?, NA, n/a, NULL …; repeatable.", rich_help_panel=FILE
+        help="What else marks a missing cell, beside empty, ?, NA, unknown, k.A. …; repeatable.", rich_help_panel=FILE
     ),
 ]
 Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file.", rich_help_panel=FILE)]
@@ -101,9 +101,14 @@ NoValues = Annotated[
         rich_help_panel=OUT,
     ),
 ]
-IdColumn = Annotated[str | None, typer.Option(help="Column that names the objects.", rich_help_panel=FILE)]
-SeriesId = Annotated[
-    str | None, typer.Option("--id", help="Long table of series: which series a row is of.", rich_help_panel=FILE)
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        "--id-column",
+        help="Column that names the objects; in a long table, the series that a row is of.",
+        rich_help_panel=FILE,
+    ),
 ]
 Time = Annotated[
     str | None, typer.Option(help="Long table of series: the column that orders a series.", rich_help_panel=FILE)
@@ -159,7 +164,6 @@ READING: dict[str, Any] = {
     "missing": Missing,
     "sheet": Sheet,
     "array": Array,
-    "series_id": SeriesId,
     "time": Time,
     "value": Value,
 }

@@ -202,7 +202,8 @@ def _said_before(model: Path) -> tuple[ReadOptions, str | None, dict[str, Writte
 
 def _written(said: dict[str, Any]) -> Written:
     """How a column was written, from a summary; anything odd in it counts as unsaid."""
-    decimal, words = said.get("decimal"), said.get("words")
     texts = {name: str(said.get(name) or "") for name in ("thousands", "unit", "dates")}
-    kept = tuple(str(word) for word in words) if isinstance(words, list) else ()
-    return Written("," if decimal == "," else ".", words=kept, **texts)
+    words, no_answer = (
+        tuple(map(str, value)) if isinstance(value := said.get(name), list) else () for name in ("words", "no_answer")
+    )
+    return Written("," if said.get("decimal") == "," else ".", words=words, no_answer=no_answer, **texts)

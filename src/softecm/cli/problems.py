@@ -12,14 +12,22 @@ from softecm.files.errors import disk
 __all__ = ["Problem", "Stopped", "defect", "disk", "mendable"]
 
 #: Parameters of the estimators that are options; the second list is never a word of a sentence.
-LONG = "n_clusters|max_cardinality|focal_sets|n_init|max_iter|n_jobs|random_state"
-NAMES = f"alpha|beta|delta|lam|tol|metric|relaxation|init|solver|device|dtype|{LONG}"
+LONG = "n_clusters|max_cardinality|focal_sets|n_init|max_iter|n_jobs|random_state|n_boot|constraint_weight|link_weight"
+NAMES = f"alpha|beta|delta|lam|tol|metric|relaxation|init|solver|device|dtype|clear|level|resample|resamples|seeds|xi|{LONG}"
 AS_OPTIONS = {
     ", a list of tuples or FocalSets": "",
     "Leave it None": "Leave it out",
     "metric=Mixed(scaling='robust')": "--scale robust",
+    "Mixed(scaling='robust') for that view": "--scale robust",
+    "Leave it out, give it a smaller weight, or try weights='agreement'.": "Leave it out if it should not count.",
 }
-OTHERWISE = {"n_clusters": "clusters", "random_state": "seed"}
+OTHERWISE = {
+    "n_clusters": "clusters",
+    "random_state": "seed",
+    "n_boot": "refits",
+    "constraint_weight": "link_weight",
+    "xi": "link_weight",
+}
 
 HOW_TO_REPORT = (
     "This is a defect of softecm. Please report it with the command you ran and, if you may share it, the file; "
@@ -53,16 +61,18 @@ def in_options(text: str) -> str:
     'use --relaxation gap, or --lam 0.5; a larger --max-iter.'
     """
     text = re.sub(r" Or give (?:[^.(]|\([^)]*\))*\.", "", text)
+    text = re.sub(r"softecm\.read_table\(X, missing='([^']*)'\)", r"--missing \1", text)
     for python, option in AS_OPTIONS.items():
         text = text.replace(python, option)
-    text = re.sub(rf"\b({NAMES})=(?:'([^']*)'|([\w.+-]*\w))", lambda at: f"{_option(at[1])} {at[2] or at[3]}", text)
-    text = re.sub(rf"(?<![\w-])({NAMES})(?= must\b)|\b({LONG})\b", lambda at: _option(at[1] or at[2]), text)
+    text = re.sub(rf"\b({NAMES})=(?:'([^']*)'|([\w.+-]*\w))", lambda at: f"{option_of(at[1])} {at[2] or at[3]}", text)
+    text = re.sub(rf"(?<![\w-])({NAMES})(?= must\b)|\b({LONG})\b", lambda at: option_of(at[1] or at[2]), text)
     if not text.startswith("--"):  # quotes are around the user's own words there
         return text
     return re.sub(r"(?<!\w)'([\w:+-]+)'", r"\1", re.sub(r"\bNone\b", "none", text))
 
 
-def _option(name: str) -> str:
+def option_of(name: str) -> str:
+    """What a parameter is called on the command line."""
     return f"--{OTHERWISE.get(name, name).replace('_', '-')}"
 
 

@@ -19,7 +19,6 @@ from softecm.distances.series_auto import Tried, choose_series
 from softecm.spaces.raw import refuse_columns
 from softecm.spaces.roles import emptied, left_out, without
 from softecm.spaces.sparse import is_sparse
-from softecm.spaces.stretched import stretched, told
 from softecm.spaces.views import filled, present_rows
 
 logger = logging.getLogger("softecm")
@@ -184,21 +183,22 @@ def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
 
 
 def _warn_of_far_values(X: Any, choice: Choice) -> None:
-    """Say which columns one far value stretches, where they are scaled by their spread."""
-    found = stretched(choice.kept(X)) if choice.metric == "mixed" else []
-    if found:
-        warnings.warn(told(found, lambda row: place("row", row)), ReadingWarning, stacklevel=2)
+    from softecm.distances.far_values import far_values
+
+    for mind in far_values(choice.metric, choice.kept(X), lambda row: place("row", row)):
+        warnings.warn(mind, ReadingWarning, stacklevel=2)
 
 
-def choose_views(X: Mapping[Any, Any]) -> Choice:
-    """Of several views, the metric that suits each, all counting alike."""
+def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, Choice] | None = None) -> Choice:
+    """Of several views, the metric that suits each, all counting alike; for some it may be chosen already."""
     from softecm.distances.views import Combined
 
     if not X or not all(isinstance(name, str) for name in X):
         raise ValueError(
             f"X must have a name for each view; got {list(X)!r}. Write {{'vitals': series, 'patient': table}}."
         )
-    found = {name: choose(filled(part, present_rows(part, name))) for name, part in X.items()}
+    known = chosen or {}
+    found = {name: known.get(name) or choose(filled(part, present_rows(part, name))) for name, part in X.items()}
     told = "; ".join(f"{name!r} {choice.name}: {choice.reason}" for name, choice in found.items())
     away = {column: reason for choice in found.values() for column, reason in choice.left_out.items()}
     return Choice(Combined({name: choice.metric for name, choice in found.items()}), f"{VIEWS}: {told}", away)

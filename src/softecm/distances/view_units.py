@@ -23,7 +23,7 @@ from softecm.spaces.views import EncodedViews
 FEWEST, MOST = 64, 512  # objects whose distances to each other are measured
 CELLS = 8e6  # distances between objects in all columns of a table that are held at once
 BUDGET = 2e9  # multiplications that this may cost a view
-ABSURD = 100.0  # times the median object's mean distance to the others: an object beyond does not say what is usual
+ABSURD = 100.0  # times what the others are apart, in the median: an object beyond does not say what is usual
 WEIGHTS = "Give numbers of at least 0, not all of them 0; 'equal' lets every view count alike."
 
 Floats = NDArray[np.float64]
@@ -52,8 +52,10 @@ class Sample(NamedTuple):
 
     @property
     def common(self) -> Floats:
-        """What each two views have in common."""
-        return agreement([table**self.power for table in self.distances], self.present, self.counts)
+        """What each two views have in common, in objects that are not absurdly far from the others."""
+        pairs = zip(self.distances, self.present.T, strict=True)
+        there = np.column_stack([usual(table, self.counts * own) > 0 for table, own in pairs])
+        return agreement([table**self.power for table in self.distances], there, self.counts)
 
 
 def relative(weights: object, views: Sequence[str]) -> list[float]:
@@ -139,9 +141,21 @@ def _few(keys: NDArray[np.uint64], counts: Floats, size: int) -> tuple[Tensor, F
 
 def spread(distances: Floats, counts: Floats) -> float:
     """Half the mean distance between two objects, without those that are absurdly far from the others."""
-    if not counts.any():
-        return 0.0
-    each = distances @ counts / counts.sum()
-    usual = float(np.median(each[counts > 0]))
-    kept = counts * (each <= ABSURD * usual if usual > 0 else 1.0)
-    return float(kept @ distances @ kept / (2.0 * kept.sum() ** 2))
+    kept = usual(distances, counts)
+    total = float(kept.sum())
+    return float(kept @ distances @ kept / (2.0 * total**2)) if total > 0 else 0.0
+
+
+def usual(distances: Floats, counts: Floats) -> Floats:
+    """What objects count for, 0 where one is absurdly far from the others."""
+    kept = counts.copy()
+    sums = distances @ kept
+    while np.count_nonzero(kept) > 1:
+        far = int(np.where(kept > 0, sums, -1.0).argmax())
+        others, rest = kept.copy(), sums - distances[:, far] * kept[far]
+        others[far] = 0.0
+        # Measured without the far object: among few, its own distances would make it look usual.
+        if not 0 < ABSURD * float(np.median(rest[others > 0])) < sums[far]:
+            break
+        kept, sums = others, rest
+    return kept

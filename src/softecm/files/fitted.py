@@ -16,6 +16,7 @@ import torch
 from softecm.belief.focal import MOST_SETS
 from softecm.distances import Combined, Hamming, Mahalanobis, Mixed, SemiMetric, SoftDTW, StateSequences
 from softecm.distances.elastic import SoftElastic
+from softecm.distances.medoid_middles import MedoidMiddles
 from softecm.distances.medoid_mixture import MedoidMixture
 from softecm.distances.set_quadratic import SetQuadratic
 from softecm.files.expected import (
@@ -285,6 +286,7 @@ FIELDS: dict[str, dict[str, Check]] = {
     "Anchored": {"anchors": array("f p", allowed=SQUARABLE), "weight": number(NOT_NEGATIVE)},
     "WeightedSquares": {"weights": array("p", allowed=NOT_NEGATIVE), "units": array("p", allowed=NOT_NEGATIVE)},
     "AffineDistance": {"squared": flag, "shift": number(NOT_NEGATIVE), "floor": number(NOT_NEGATIVE)},
+    "MedoidMiddles": {"focal": own("FocalSets"), "spreads": listed(number(NOT_NEGATIVE))},
     "MedoidMixture": {"base": metric, "focal": own("FocalSets"), "gamma": number(NOT_NEGATIVE)},
     "Past": {
         "curvature": anything,  # these three: see ``_check_past``
@@ -492,8 +494,10 @@ def _check_model(model: PrototypeModel) -> None:
     if isinstance(space, Dissimilarities):
         _check_relational(model)
     base = metric.base if isinstance(metric, MedoidMixture) else metric
-    if isinstance(metric, MedoidMixture) and metric.focal != model.focal:
+    if isinstance(metric, MedoidMixture | MedoidMiddles) and metric.focal != model.focal:
         raise Misfit("the metric and model_ have different focal sets")
+    if isinstance(metric, MedoidMiddles) and len(metric.spreads) != len(model.focal) - model.focal.n_clusters:
+        raise Misfit("the metric should have a spread for every set of several clusters")
     if (isinstance(base, Mahalanobis) and base.covariance is None) or (
         isinstance(base, SoftDTW | SoftElastic) and base.gamma == "auto"
     ):

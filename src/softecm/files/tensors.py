@@ -16,7 +16,10 @@ from softecm.files.atomic import write_bytes
 from softecm.files.errors import NotThere, ReadError, shown
 
 Tensors = Mapping[str, NDArray[np.generic]]  # of any type that safetensors knows
-WRITERS = {"model": "an estimator's save()", "checkpoint": "a fit with checkpoint="}
+WRITERS = {
+    "model": "An estimator's save(path) writes one, softecm cluster a folder with one.",
+    "checkpoint": "A fit with checkpoint= writes one.",
+}
 
 
 def tensor_file(path: str | os.PathLike[str], text: str, tensors: Tensors) -> None:
@@ -49,7 +52,7 @@ def read_description(
             f"{path} was not written by softecm: it has no description. Use the file save() wrote."
         ) from error
     if not isinstance(description, dict) or description.get("format") != kind:
-        raise ReadError(f"{path} is not a softecm {what}. {_writes(what)}")
+        raise ReadError(f"{path} is not a softecm {what}. {WRITERS[what]}")
     version = description.get("format_version")
     if version == reads and metadata.get("sha256") != _digest(metadata["softecm"], tensors):
         raise ReadError(f"{path} is damaged: its content does not match its checksum. Copy or save the {what} again.")
@@ -69,15 +72,10 @@ def _parts(path: str | os.PathLike[str], what: str) -> tuple[dict[str, str], dic
             metadata = file.metadata() or {}
             return metadata, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError as error:
-        raise NotThere(f"{path} does not exist: check its name and the folder you are in. {_writes(what)}") from error
+        raise NotThere(f"{path} does not exist: check its name and the folder you are in. {WRITERS[what]}") from error
     except (SafetensorError, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        raise ReadError(
-            f"{path} is not a {what} file, or is cut short ({shown(str(error))}). {_writes(what)}"
-        ) from error
-
-
-def _writes(what: str) -> str:
-    return f"{WRITERS[what].capitalize()} writes one."
+        why = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+        raise ReadError(f"{path} is not a {what} file, or is cut short{why}. {WRITERS[what]}") from error
 
 
 def _digest(text: str, tensors: Tensors) -> str:

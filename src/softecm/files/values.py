@@ -40,6 +40,7 @@ OWN: dict[str, tuple[str, ...] | None] = {
     "softecm.distances.anchored": ("Anchored",),
     "softecm.distances.weighted_squares": ("WeightedSquares",),
     "softecm.distances.affine": ("AffineDistance",),
+    "softecm.distances.medoid_middles": ("MedoidMiddles",),
     "softecm.distances.medoid_mixture": ("MedoidMixture",),
     "softecm.distances.mismatches": ("ExpectedMismatches",),
     "softecm.fit.learning": ("Past",),

@@ -26,7 +26,7 @@ from softecm.fit.model import PrototypeModel
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import Settings
-from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, neighbouring, outlying
+from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, neighbouring, outlying
 from softecm.objective import evaluate
 from softecm.objective.pull import Pull
 
@@ -202,7 +202,7 @@ def _clusters_first(
     auto = isinstance(chosen.delta, str)
     close = last.close if auto else chosen.delta
     if auto and past.mad > 0 and past.weight >= ENOUGH * c:
-        close = past.median + CLOSE * MAD * past.mad
+        close = beyond(past.median, past.mad, CLOSE)
     alone = replace(chosen, focal=simple, lam=0.0, relaxation="exact", pairs=None, delta=close)
     start = last.prototypes[:c].to(chosen.dtype)[None]
     (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=chosen.callback)

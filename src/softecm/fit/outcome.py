@@ -13,6 +13,7 @@ from torch import Tensor
 
 Runs = Mapping[str, NDArray[np.generic]]  # columns of a table with a row a run
 MERGED = 0.0025  # clusters closer than this part of the data's own spread count as one
+ROUNDING = 1e-12  # objectives that differ by less than this part of themselves are equal
 
 
 class State(Protocol):
@@ -112,10 +113,15 @@ def extended(singles: Solution, state: State) -> Solution:
 
 
 def choose(objective: NDArray[np.float64], apart: NDArray[np.float64]) -> int:
-    """Lowest objective; a run whose clusters have merged wins only where all have."""
+    """Lowest objective; a run whose clusters have merged wins only where all have.
+
+    Of runs that differ by rounding the first wins: other machines and versions round otherwise, and number clusters alike.
+    """
     merged = apart < MERGED
     candidates = np.flatnonzero(~merged) if (~merged).any() else np.arange(len(apart))
-    return int(candidates[np.argmin(objective[candidates])])
+    ends = objective[candidates]
+    least = ends[np.argmin(ends)]
+    return int(candidates[np.argmax(ends <= least + ROUNDING * abs(least))])
 
 
 def separation(distances: NDArray[np.float64], spread: float) -> float:

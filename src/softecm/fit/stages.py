@@ -10,6 +10,7 @@ runs start. So the clusters come first:
 3. Clusters are moved to where one is missed most, as long as that pays (:mod:`softecm.fit.swaps`).
 4. The best is fitted to all objects with a closer delta (three deviations), so that what lies between clusters and beyond
    them does not pull at them; delta is measured again (five deviations, in tables at least one category that differs).
+   Where most objects are equally far from their clusters there are no deviations: each of these deltas is twice the median.
 5. Sets: pairs of clusters whose middle is nearer to them than to any other cluster (Gabriel neighbours) and which are the
    two nearest clusters of some object, those of most objects first, at most three for each cluster.
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import logging
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -33,6 +35,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor
 
+from softecm._warnings import BetaWarning
 from softecm.belief import FocalSets
 from softecm.distances.capabilities import nearest_of
 from softecm.fit import pipeline
@@ -60,6 +63,7 @@ OUTLYING, COMPARED, CLOSE = 5.0, 7.0, 3.0
 SHRINKS, PASSES = 0.9, 5  # starts are drawn again while delta shrinks below this part of itself, at most so often
 ENOUGH = 20  # weight for each cluster from which the closer delta is to be trusted
 LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
+TIED = 1e-9  # of the median: smaller deviations are rounding, and most objects are equally far from their clusters
 FINALISTS = 2  # starts that were best with coarser objects and are fitted to them in full
 FIRST_COORDINATES = 64  # that are looked at to put clusters in order
 PAIRS = 3  # sets of two clusters considered, for each cluster
@@ -105,6 +109,13 @@ def discover(
         starts, close, start, beta = _apart(algorithm, objects, alone, first, random_state, callback, checkpoints)
         runs = runs_table(starts.solution, starts.best, starts.apart)
         alone = replace(alone, beta=beta)
+    if alone.beta < BETA <= chosen.beta:
+        warnings.warn(
+            f"beta={chosen.beta:g} pulls clusters of these objects together, as it does in many columns of noise, so they "
+            f"were looked for with beta={alone.beta:g}. Give beta={alone.beta:g} for masses that leave less open.",
+            BetaWarning,
+            stacklevel=2,
+        )
     if stopped(callback):
         checkpoints = None  # its file says how to go on from where the fit was stopped
     if checkpoints is not None:
@@ -135,7 +146,7 @@ def refined(
         close = last.close
         if close is None:
             median, mad = objects.nearest_spread(before)
-            close = median + CLOSE * MAD * mad or last.delta
+            close = beyond(median, mad, CLOSE) or last.delta
     alone = replace(chosen, focal=simple, beta=BETA, lam=0.0, relaxation="exact", pairs=None, delta=close)
     start = before.prototypes.to(chosen.dtype)[None]
     (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback)
@@ -188,13 +199,6 @@ def _apart(
             best, chosen, left = tried, beta, far
             if not lost:
                 break
-    if chosen != alone.beta:
-        logger.warning(
-            "beta=%g pulls the clusters of these objects together: they were found with beta=%g, which also gives masses "
-            "that say more",
-            alone.beta,
-            chosen,
-        )
     return *best[:-1], chosen
 
 
@@ -358,10 +362,24 @@ def robust_delta(
     """Median plus so many deviations of the distances (roots) to the nearest cluster; the first where that is next to 0."""
     model = pipeline.model_of(algorithm, among, single)
     median, mad = objects.nearest_spread(model)
-    found = median + deviations * MAD * mad
+    found = beyond(median, mad, deviations)
     if found < LEAST * first:
         return first
     return outlying(median, mad, model.metric.step(objects.space)) if deviations == OUTLYING else found
+
+
+def beyond(median: float, mad: float, deviations: float) -> float:
+    """So many deviations beyond the median; twice the median where most objects are equally far from their clusters.
+
+    Words by edit distance, for instance, are mostly one letter from the word in their middle: then no deviation says what
+    is far, and most objects would lie exactly at delta.
+
+    Examples
+    --------
+    >>> round(beyond(1.0, 0.2, 5.0), 4), beyond(1.0, 0.0, 5.0)
+    (2.4826, 2.0)
+    """
+    return median + (deviations * MAD * mad if mad > TIED * median else median)
 
 
 def outlying(median: float, mad: float, step: float) -> float:
@@ -370,7 +388,7 @@ def outlying(median: float, mad: float, step: float) -> float:
     Where most objects have all categories of their group, deviations are next to 0, and one that differs in a single
     category would be an outlier.
     """
-    return median + max(OUTLYING * MAD * mad, math.sqrt(step))
+    return max(beyond(median, mad, OUTLYING), median + math.sqrt(step))
 
 
 def neighbours(algorithm: Algorithm[Any], objects: Objects[Any], single: Outcome) -> tuple[FocalSets, int]:

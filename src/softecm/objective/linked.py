@@ -19,6 +19,7 @@ from torch import Tensor
 
 from softecm._batch import from_tensors
 from softecm._checks import check_number
+from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
 from softecm.distances.base import SemiMetric
@@ -28,8 +29,11 @@ from softecm.objective.links import Links
 from softecm.objective.problem import SoftECMProblem, with_sets
 from softecm.optim import State
 from softecm.spaces.base import Encoded
+from softecm.spaces.named_links import names_of
 
 logger = logging.getLogger("softecm")
+
+BROKEN = "%d of %d pairs of %s were not kept, the first of them %s and %s: a larger %s obeys more"
 ON_PROTOTYPE = 1e-12  # of an object's largest distance: what a distance of 0 counts as, so that shares stay defined
 
 
@@ -271,19 +275,15 @@ def with_linked(partition: CredalPartition, links: Links, masses: Tensor, run: i
     return CredalPartition(table, partition.focal_sets)
 
 
-def say_broken(partition: CredalPartition, links: Constraints) -> None:
-    """A line in the log where pairs of objects are not where their links want them."""
+def say_broken(partition: CredalPartition, links: Constraints, weight: str, X: object) -> None:
+    """A line in the log where pairs of objects are not where their links want them; ``weight`` is what to raise."""
     labels = partition.labels()
     for name, ends, wanted in zip(links._fields, links, (True, False), strict=True):
         broken = ends[(labels[ends[:, 0]] == labels[ends[:, 1]]) != wanted]
         if len(broken):
-            logger.warning(
-                "%d of %d pairs of %s were not kept, the first of them objects %d and %d: a larger weight obeys more",
-                len(broken),
-                len(ends),
-                name,
-                *broken[0].tolist(),
-            )
+            names = names_of(X)
+            first = [place("object", i) if names is None else str(names[i]) for i in broken[0].tolist()]
+            logger.warning(BROKEN, len(broken), len(ends), name, *first, weight)
 
 
 def _gradient(metric: SemiMetric, x: Encoded, flat: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:

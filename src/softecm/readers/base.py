@@ -49,6 +49,7 @@ class Written:
     unit: str = ""  # of money, percent or measures
     dates: str = ""  # the format
     words: tuple[str, ...] = ()  # spellings, where others differ from them in capitals alone
+    no_answer: tuple[str, ...] = ()  # words that were taken as missing
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class ReadOptions:
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()  # columns, formats, or both as column=format
-    series_id: str | None = None
+    series_id: str | None = None  # of a long table; id_column will do as well
     time: str | None = None
     value: tuple[str, ...] = ()
     states: bool | None = None  # whether the table holds sequences of states

@@ -22,6 +22,7 @@ from softecm.readers.dates import (
     read_dates,
     whole_numbers_as_dates,
 )
+from softecm.readers.no_answer import no_answers, told_missing
 from softecm.readers.numbers import Ambiguous, Numbers, are_codes, are_few, how_written, read_numbers, signs, told
 
 if TYPE_CHECKING:
@@ -229,7 +230,8 @@ def expected_column(context: Context, column: pd.Series, kind: ColumnKind, writt
             raise ReadError(
                 f"column {short(name)} of {context.path} must hold categories, as in the fit; got binary data."
             )
-        values = spelled_alike(stripped(column), written.words)
+        values = stripped(column)
+        values = spelled_alike(values.mask(values.isin(written.no_answer), None), written.words)
     elif kind == "number":
         values, remarks = _expected_numbers(context, name, column, written)
     else:
@@ -312,6 +314,8 @@ def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fol
     from softecm.spaces.roles import is_free_text, names_rows
 
     words = stripped(column)
+    empty = no_answers(words) if fold and not asked else words[:0]
+    words = words.mask(words.isin(empty), None) if len(empty) else words
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
     if not asked and may_be_id and names_rows(distinct, n):
         return Understood(None, Column(name, "id", "different in every row", gaps))
@@ -319,7 +323,7 @@ def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fol
         return Understood(None, Column(name, "left out", f"{FREE}: {distinct} different values", gaps))
     if not asked and n > 1 and distinct <= 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(words.iloc[0])}", gaps))
-    remarks = [_nearly_numbers(name, words)]
+    remarks = [_nearly_numbers(name, words), told_missing(name, empty) if len(empty) else ""]
     spellings = () if asked or not fold else _spellings(words)
     if len(spellings) and len(spellings) < distinct:
         alike = spelled_alike(words, spellings)
@@ -330,7 +334,8 @@ def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fol
         words = alike
     taken = "codes that begin with 0" if are_codes(words.dropna()) else "text"
     why = "as asked" if asked else f"{taken}, {words.nunique()} different"
-    column_found = Column(name, "category", shown(words), gaps, why, Written(words=spellings) if spellings else None)
+    written = Written(words=spellings, no_answer=tuple(empty.unique()))
+    column_found = Column(name, "category", shown(words), gaps, why, written if written != Written() else None)
     return Understood(words, column_found, tuple(remark for remark in remarks if remark))
 
 

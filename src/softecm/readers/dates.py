@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from softecm.readers.base import ReadError
-from softecm.readers.numbers import are_few, as_text
+from softecm.readers.numbers import are_few, as_text, values_among
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,23 +136,34 @@ def read_dates(column: pd.Series, form: str = "", *, hint: str = "") -> Dates | 
     TwoOrders
         Where all cells may be day first and month first, with another meaning.
     """
-    filled = as_text(column)
-    if not len(filled):
+    import pandas as pd
+
+    own = values_among(column, dt.date)
+    text = as_text(column.drop(own.index))
+    n = len(own) + len(text)
+    chosen = _format(text.drop_duplicates(), form, hint)
+    if not n or not (chosen or len(own)):
         return None
-    different = filled.drop_duplicates()
+    values = _parsed(text, chosen) if chosen else text.map(lambda cell: pd.NaT)
+    if len(own):
+        values = pd.concat([pd.to_datetime(own, errors="coerce"), values]).sort_index()
+    odd = text[values[text.index].isna()]
+    if values.dtype.kind != "M" or not are_few(odd, n):
+        return None
+    return Dates(values.reindex(column.index), chosen or ISO, odd)
+
+
+def _format(different: pd.Series, form: str, hint: str) -> str:
+    """The format of the most of different cells; empty where too few have one."""
     found: list[tuple[str, int]] = []
-    for candidate in _candidates(different, form):
+    for candidate in _candidates(different, form) if len(different) else ():
         wrong = int(_parsed(different, candidate).isna().sum())
         if are_few(range(wrong), len(different)):
             found.append((candidate, wrong))
     if not found:
-        return None
+        return ""
     best = min(wrong for _, wrong in found)
-    formats = [candidate for candidate, wrong in found if wrong == best]
-    chosen = _one_order(different, formats, form or hint)
-    values = _parsed(filled, chosen)
-    odd = filled[values.isna()]
-    return Dates(values.reindex(column.index), chosen, odd) if are_few(odd, len(filled)) else None
+    return _one_order(different, [candidate for candidate, wrong in found if wrong == best], form or hint)
 
 
 def no_dates(column: pd.Series, form: str) -> pd.Series:

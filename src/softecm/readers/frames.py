@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -57,8 +58,18 @@ def sheet(
     except Exception as error:  # whatever the format's library raises on a damaged file
         raise ReadError(f"{path} can't be read as .{kind}: {brief(error)}.") from error
     frame.columns = [str(name) for name in frame.columns]
-    frame = frame.replace(dict.fromkeys(options.missing)) if options.missing else frame
-    return Sheet(frame, {"format": kind}, ("import pandas as pd", *code))
+    return Sheet(without_marks(frame, options), {"format": kind}, ("import pandas as pd", *code))
+
+
+def without_marks(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
+    """A table with gaps for the cells that the user says mark one, as text or as numbers."""
+    marks: list[object] = list(options.missing or ())
+    for mark in options.missing or ():
+        with suppress(ValueError):
+            marks.append(float(mark))
+    marked = {name: frame[name].isin(marks) for name in frame.columns} if marks else {}
+    gaps = {name: frame[name].mask(found) for name, found in marked.items() if found.any()}
+    return frame.assign(**gaps)
 
 
 def check_text(schema: Any, load: Callable[[list[str]], Any]) -> None:

@@ -122,12 +122,13 @@ def in_order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[n
 
 def checked_long(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptions:
     """The options with their columns by name; refuse series without a name and two values at one time."""
-    if not (options.series_id and options.time and options.value):
-        raise ReadError("a long table of series needs all of --id, --time and --value.")
+    key = options.series_id or options.id_column
+    if not (key and options.time and options.value):
+        raise ReadError("a long table of series needs all of --id-column, --time and --value.")
     columns = list(frame.columns)
     options = replace(
         options,
-        series_id=existing(path, columns, options.series_id),
+        series_id=existing(path, columns, key),
         time=existing(path, columns, options.time),
         value=tuple(existing(path, columns, name) for name in options.value),
         label_column=existing(path, columns, options.label_column) if options.label_column else None,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +31,7 @@ GROUPED = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*|(?:\.
 CODE = r"0\d+"  # of a post office, say: without its first digit it would be another
 INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
 FEW, PART, SAME = 2, 0.1, 0.5  # odd cells that count as gaps: so many, such a part, such a part where all are one word
+PERCENT = ("%", "‰")
 ZERO_WORDS = ("", "-", "--", "–", "—")  # in a column of numbers a dash is an empty cell, however many there are
 
 
@@ -155,6 +158,16 @@ def as_text(column: pd.Series) -> pd.Series:
     return words[~words.isin(ZERO_WORDS)]
 
 
+def values_among(column: pd.Series, kinds: type | tuple[type, ...]) -> pd.Series:
+    """The cells of a column that are numbers, or dates, already: beside text, as people leave them in Excel."""
+    import pandas as pd
+
+    if column.dtype != object or pd.api.types.infer_dtype(column, skipna=True) == "string":
+        return column[:0]
+    filled = column.dropna()
+    return filled[[isinstance(cell, kinds) and not isinstance(cell, bool) for cell in filled]]
+
+
 def evidence_of(cells: Iterable[str]) -> set[str]:
     """The decimal signs that cells prove."""
     return {sign for cell in cells if (one := spelled(cell)) is not None and len(sign := one.evidence) == 1}
@@ -185,24 +198,26 @@ def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> 
     """
     import pandas as pd
 
-    filled = as_text(column)
-    if are_codes(filled):
+    if are_codes(as_text(column)):
         return None
+    own = values_among(column, Real).astype("float64")
+    filled = as_text(column.drop(own.index))
+    n = len(own) + len(filled)
     found = {text: one for text in filled.unique() if (one := spelled(text)) is not None}
-    unit = _unit(filled, found)
-    parts = {text: one for text, one in found.items() if one.unit in (unit, "", "inf")}
-    if not are_few(filled[~filled.isin(parts.keys())], len(filled)):
+    unit, units = _units(str(column.name), filled, found, own)
+    parts = {text: one for text, one in found.items() if one.unit in units}
+    if not are_few(filled[~filled.isin(parts.keys())], n):
         return None
     decimal = known.decimal if known is not None else _decimal(filled, parts.values(), hint)
     numbers = {text: one.number(decimal) for text, one in parts.items()}
     values = filled.map(numbers).astype("float64")
     odd = filled[values.isna()]
-    if not are_few(odd, len(filled)):
+    if not are_few(odd, n):
         return None
     thousands = _thousands(parts.values(), decimal)
     limits = filled[filled.isin([text for text, one in parts.items() if one.limit])]
     whole = pd.Series(np.nan, column.index)
-    whole[values.index] = values
+    whole[own.index], whole[values.index] = own, values
     decimals = any(decimal in one.whole for one in parts.values())
     return Numbers(_whole(whole), Written(decimal, thousands, unit), odd, limits, decimals)
 
@@ -214,11 +229,25 @@ def _whole(values: pd.Series) -> pd.Series:
     return values.astype("int64") if exact and len(values) else values
 
 
-def _unit(filled: pd.Series, parts: dict[str, Spelled]) -> str:
-    """What most numbers have beside them; empty where most have nothing."""
-    units = filled.map({text: one.unit for text, one in parts.items()}).dropna()
-    most = units.value_counts()
-    return "" if not len(most) or most.index[0] == "inf" else str(most.index[0])
+def _units(name: str, filled: pd.Series, parts: dict[str, Spelled], own: pd.Series) -> tuple[str, set[str]]:
+    """What most numbers have beside them, empty where most have nothing, and all that they may have.
+
+    Where most have nothing, a few may have the unit that the column is called by, or one sign of money. Cells that are
+    numbers already have no unit; up to 1 they may mean percent themselves, and 12 % beside them nobody knows what.
+    """
+    counts = Counter({"": len(own)}) + Counter(filled.map({text: one.unit for text, one in parts.items()}).dropna())
+    most = max(counts, key=counts.__getitem__, default="")
+    most = "" if most == "inf" else most
+    called = {unit for unit in counts if _is_called(unit, name)}
+    money = {unit for unit in counts if re.fullmatch(MONEY, unit)}
+    beside = called or (money if len(money) == 1 else set())
+    units = {most, "", "inf"} | (beside if not most else set())
+    return most, units - set(PERCENT) if len(own) and own.abs().max() <= 1 else units
+
+
+def _is_called(unit: str, name: str) -> bool:
+    """Whether the name of a column has its unit: T€ in Umsatz (T€)."""
+    return bool(unit) and re.search(rf"(?<!\w){re.escape(unit)}(?!\w)", name) is not None
 
 
 def _decimal(filled: pd.Series, parts: Iterable[Spelled], hint: str) -> str:

@@ -17,6 +17,7 @@ from softecm.readers import objects_of, read
 from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
 from softecm.readers.columns import is_text
 from softecm.readers.dates import TwoOrders, look_like_dates, read_dates
+from softecm.readers.frames import without_marks
 from softecm.readers.numbers import Ambiguous, read_numbers
 
 if TYPE_CHECKING:
@@ -119,8 +120,7 @@ def _frame(source: Any, options: ReadOptions) -> Loaded:
     if not len(frame.columns):
         raise ReadError(f"{FRAME} has no columns: there is nothing to cluster.")
     index, plain = frame.index, frame.reset_index(drop=True).set_axis([str(name) for name in frame.columns], axis=1)
-    plain = plain.replace(dict.fromkeys(options.missing)) if options.missing else plain
-    loaded = objects_of(FRAME, Sheet(plain, {"format": "data frame"}, (), text=True), options)
+    loaded = objects_of(FRAME, Sheet(without_marks(plain, options), {"format": "data frame"}, (), text=True), options)
     if loaded.shape == "table":
         loaded.data.index = index.take(loaded.data.index)
     return replace(loaded, code=())

@@ -224,6 +224,6 @@ def _ids(path: Path, column: pd.Series, asked: str | None) -> Names:
     if len(repeated):
         raise ReadError(
             f"ids must be unique: {short(repeated.iloc[0])} comes more than once in column {asked} of {path}. Give another "
-            "--id-column, or leave it out to count rows."
+            "--id-column, or leave it out to count rows; if each row is one time of a series, add --time and --value."
         )
     return words(column)

@@ -41,16 +41,17 @@ def without_total(sheet: Sheet) -> Sheet:
 def _adds_up(column: pd.Series, decimal: str) -> bool:
     """Whether the last number of a column is the sum of the others."""
     try:
-        found = read_numbers(column, decimal or ".")
+        found = read_numbers(column, decimal)
     except Ambiguous:
-        return False
+        found = read_numbers(column, ".")
     if found is None or not np.isfinite(last := float(found.values.iloc[-1])):
         return False
     return last != 0 and abs(float(found.values.iloc[:-1].sum()) - last) <= ALIKE * abs(last)
 
 
 def _numbers_again(column: pd.Series) -> pd.Series:
-    """Whole numbers that a gap in the last row had made decimal."""
+    """Numbers that a word in the last row had made objects, whole ones that a gap had made decimal."""
+    column = column.infer_objects()
     numbers = column.to_numpy()
     if numbers.dtype.kind == "f" and np.isfinite(numbers).all() and (numbers % 1 == 0).all():
         return column.astype("int64")

@@ -62,6 +62,8 @@ def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) 
     if beside.matrices:
         return _matrices(path, beside, options, read)
     key = options.id_column or options.series_id
+    if key is None and beside.series is not None and options.expected is not None:
+        key = options.expected.id_column
     main = read(path, replace(options, id_column=key, series_id=None, time=None, value=()))
     if main.shape == "series" or hasattr(main.data, "indptr"):
         raise ReadError(f"{path} must be a table, an object a row: give it first, and series with --series.")

@@ -33,7 +33,7 @@ def facts(data: ReportData) -> dict[str, object]:
         "clear": data.clear,
         "profiles": {} if data.profiles is None else told_profiles(data.profiles),
         "rules": [] if data.rules is None else data.rules.rules(),
-        "calibration": None if data.calibration is None else facts_of(data.calibration),
+        "calibration": None if data.calibration is None else facts_of(data.calibration, data.ids),
         "prototypes": _prototypes(data),
         "columns": [{"name": c.name, "kind": c.kind, "values": c.detail, "missing": c.gaps} for c in data.columns],
         "candidates": {str(c): value for c, value in data.candidates.items()},

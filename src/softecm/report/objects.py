@@ -152,18 +152,30 @@ def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping
     attributes: list[Attribute] = []
     cells: list[list[object]] = [[] for _ in range(len(model.model_.focal))]
     given = space.by_name(some)
-    for name, own in zip(space.views, space.spaces, strict=True):
-        if not own.kinds:
+    for name, own, named in zip(space.views, space.spaces, keys_of_views(space), strict=True):
+        if not named:
             continue
         view = _OneView(replace(model.model_, space=own), model.prototypes_[name], model.partition_)
         found = columns_of(view, given[name], None, units)  # type: ignore[arg-type]
-        if found is None or len(found.keys) > MOST_COLUMNS:
+        if found is None:
             continue
-        keys += [key if key not in keys else f"{name}: {key}" for key in found.keys]
+        keys += [named.get(key, f"{name}: {key}") for key in found.keys]
         attributes += found.attributes
         cells = [[*row, *more] for row, more in zip(cells, found.prototypes, strict=True)]
-    named = [replace(one, name=key) for one, key in zip(attributes, keys, strict=True)]
-    return Columns(tuple(keys), tuple(named), tuple(map(tuple, cells)))
+    shown = [replace(one, name=key) for one, key in zip(attributes, keys, strict=True)]
+    return Columns(tuple(keys), tuple(shown), tuple(map(tuple, cells)))
+
+
+def keys_of_views(space: Views) -> list[dict[str, str]]:
+    """What the columns of each view are called among those of all; nothing for series and wide embeddings."""
+    taken: set[str] = set()
+    found = []
+    for view, own in zip(space.views, space.spaces, strict=True):
+        columns = [str(name) for name in own.attributes] if own.kinds else []
+        named = {name: name if name not in taken else f"{view}: {name}" for name in columns[: MOST_COLUMNS + 1]}
+        found.append(named if len(named) <= MOST_COLUMNS else {})
+        taken |= set(found[-1].values())
+    return found
 
 
 def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> Columns:

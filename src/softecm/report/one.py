@@ -14,9 +14,10 @@ from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.belief.decided import CLEAR, Decision
 from softecm.report.asked import Comparing, Data, FloatArray, of_series, pairwise
+from softecm.report.by_column import terms_of
 from softecm.report.data import Explanation
 from softecm.report.objects import Columns, columns_of, every, names_of, take
-from softecm.report.reasons import Attributes, Stretches, Teller, explanations, largest, spans, terms_of
+from softecm.report.reasons import Attributes, Stretches, Teller, explanations, largest, spans
 from softecm.report.thin import thin_columns
 from softecm.report.words import sentence
 from softecm.spaces.sparse import is_sparse
@@ -119,7 +120,7 @@ def _columns(model: Comparing, X: Data, row: int) -> Columns | None:
 def _teller(model: Comparing, columns: Columns | None) -> Teller | None:
     if of_series(model):
         return Stretches()
-    return None if columns is None else Attributes(columns, [str(key) for key in model.model_.space.attributes])
+    return None if columns is None else Attributes(columns)
 
 
 def _candidates(partition: CredalPartition, told: Explanation) -> list[int]:
@@ -134,7 +135,7 @@ def _pulls(model: Comparing, one: Data, chosen: Sequence[int], columns: Columns 
     if found is None:
         apart = np.asarray(model.transform(one), dtype=np.float64)[0, chosen, None]
         return (Pulls("distance", "", tuple(_towards(apart)[:, 0].tolist()), tuple(f"{d:.4g}" for d in apart[:, 0])),)
-    terms = found[0][list(chosen)]  # (candidates, attributes)
+    terms = found.values[0][list(chosen)]  # (candidates, attributes)
     if of_series(model):
         cuts = spans(np.abs(terms).sum(0))
         parts = np.array([np.nan_to_num(terms[:, s:e]).sum(1) for _, s, e in cuts]).T
@@ -143,9 +144,9 @@ def _pulls(model: Comparing, one: Data, chosen: Sequence[int], columns: Columns 
         return tuple(
             Pulls(f"steps {name}", "", tuple(towards[:, j].tolist()), nothing) for j, (name, _, _) in enumerate(cuts)
         )
-    towards, keys = _towards(terms), [str(key) for key in model.model_.space.attributes]
-    order = largest(np.abs(towards).max(0), len(keys))
-    return tuple(_pull(keys[j], towards[:, j], chosen, columns) for j in order)
+    towards = _towards(terms)
+    order = largest(np.abs(towards).max(0), len(found.keys))
+    return tuple(_pull(found.keys[j], towards[:, j], chosen, columns) for j in order)
 
 
 def _pull(key: str, towards: FloatArray, chosen: Sequence[int], columns: Columns | None) -> Pulls:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from softecm.belief import CredalPartition
 from softecm.report.asked import Comparing, Data, FloatArray
+from softecm.report.by_column import terms_of
 from softecm.report.chosen import IntArray
 from softecm.report.data import Explanation, Part
 from softecm.report.objects import Columns, take
@@ -23,6 +24,10 @@ MUCH = 0.1  # of a distance: less is not worth naming
 
 class Teller(ABC):
     """Turns what adds up to a distance into a few parts with names."""
+
+    def about(self, keys: Sequence[str]) -> Teller:
+        """The same, told what the terms stand for."""
+        return self
 
     @abstractmethod
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
@@ -44,7 +49,11 @@ class Attributes(Teller):
     """Terms of a table: one a column."""
 
     columns: Columns  # of the objects explained
-    keys: Sequence[str]  # what the terms stand for
+    keys: Sequence[str] = ()  # what the terms stand for
+
+    def about(self, keys: Sequence[str]) -> Attributes:
+        """Of these columns."""
+        return replace(self, keys=keys)
 
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
         """The columns that pull most."""
@@ -112,19 +121,12 @@ def explanations(
     distances = np.asarray(model.transform(some), dtype=np.float64)
     terms = None if teller is None else terms_of(model, some)
     ends = _ends(partition[rows], distances)
+    about = None if terms is None or teller is None else teller.about(terms.keys)
     found = {}
     for i, row in enumerate(rows.tolist()):
-        told = _Telling(None, np.empty(0), i) if terms is None or teller is None else _Telling(teller, terms[i], i)
+        told = _Telling(about, np.empty(0) if terms is None else terms.values[i], i)
         found[row] = _explained(partition.masses[row], ends[i], distances[i], partition.n_clusters, told)
     return found
-
-
-def terms_of(model: Comparing, some: Data) -> FloatArray | None:
-    """What each attribute adds to each distance, (n, f, attributes); None where the metric does not add up."""
-    try:
-        return np.asarray(model.explain(some), dtype=np.float64)
-    except ValueError:  # the metric does not add up over attributes
-        return None
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ FloatArray = NDArray[np.float64]
 WIDE, HIGH = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 92, 16, 16, 46
 MOST_LINES = 160  # beyond, lines run together
+QUITE = 0.5  # from where to where: beyond, resamples say quite different things
+NAMED, FEW = 3, 10  # such objects that are named in a sentence, and in a table
 STABLE, LOOSE = 0.75, 0.5  # Jaccard indices: from there on a group is found again; below, it comes apart
 
 
@@ -67,30 +70,67 @@ class Calibrated(Protocol):
         """How often refits lie where masses say."""
 
 
-def sentences(found: Calibrated, noun: str = "object") -> tuple[str, ...]:
-    """What the refits say, in plain words."""
-    told, names, many = found.coverage(), found.before.focal_sets.cluster_names, _plural(noun)
+def sentences(found: Calibrated, noun: str = "object", ids: Sequence[str] | None = None) -> tuple[str, ...]:
+    """What the refits say, in plain words; ``ids`` are what the objects are called, their numbers from 1 by default."""
+    names, many = found.before.focal_sets.cluster_names, _plural(noun)
     kept = [name for name, value in zip(names, found.cluster_stability, strict=True) if value >= STABLE]
     apart = [name for name, value in zip(names, found.cluster_stability, strict=True) if value < LOOSE]
     own = _own(found)
-    wide = int((own[2] - own[0] > 0.5).sum())
-    again = "All groups are" if len(kept) == len(names) else f"{len(kept)} of {len(names)} groups are"
+    wide = int((own[2] - own[0] > QUITE).sum())
+    again = f"{len(kept)} of {len(names)} groups {'is' if len(kept) == 1 else 'are'}"
+    again = "All groups are" if len(kept) == len(names) else again
     parts = [
         f"The model was fitted again to {len(found.memberships)} resamples of its {many}. {again} found again.",
-        f"Take two {many} and ask how likely they belong together: what refits answer lies between the model's own belief "
-        f"and plausibility {told['before']['inside']:.0%} of the time, and between the calibrated ones "
-        f"{told['after']['inside']:.0%} of the time; {found.level:.0%} is meant.",
+        _covered(found, many),
     ]
     if apart:
         parts.append(
             f"In other samples {', '.join(apart)} would come apart: don't build on {'it' if len(apart) == 1 else 'them'}."
         )
     if wide:
-        parts.append(f"Of {number_of(wide, noun)} the resamples say quite different things.")
+        far = widest(found, ids)[:NAMED]
+        first = [f"{one.name} ({one.group}: from {one.low:.2f} to {one.high:.2f})" for one in far]
+        told = f"Of {number_of(wide, noun)} the resamples say quite different things"
+        parts.append(f"{told}: {', '.join(first)}." if wide <= NAMED else f"{told}; most of {', '.join(first)}.")
     return tuple(parts)
 
 
-def facts_of(found: Calibrated) -> dict[str, object]:
+def _covered(found: Calibrated, many: str) -> str:
+    """How much of what refits say the masses hold, and what it means where the model's own hold little."""
+    told = found.coverage()
+    before, after = told["before"], told["after"]
+    holds = f"hold {after['inside']:.0%} of what refits say, {found.level:.0%} being meant"
+    if before["inside"] >= found.level or before["width"] >= after["width"]:
+        return (
+            f"Of two {many} belonging together, the model's own masses hold {before['inside']:.0%} of what refits say; the "
+            f"calibrated ones {holds}."
+        )
+    return (
+        f"How likely two {many} belong together, the model's own masses say for these {many} alone, to within "
+        f"{before['width']:.2f} on average; refits, which saw other samples, rarely say just that ({before['inside']:.0%} "
+        f"lie within). The calibrated masses leave room for other samples, {after['width']:.2f} on average: they {holds}."
+    )
+
+
+class Wide(NamedTuple):
+    """An object and from where to where refits put the probability of its group."""
+
+    name: str
+    group: str
+    low: float
+    high: float
+
+
+def widest(found: Calibrated, ids: Sequence[str] | None = None) -> list[Wide]:
+    """The objects of which resamples say the most different things, at most a few; none where all agree about."""
+    low, mean, high = _own(found)
+    labels, names = found.before.labels(), found.before.focal_sets.cluster_names
+    rows = [i for i in np.lexsort((mean, (low - high).round(2)))[:FEW].tolist() if high[i] - low[i] > QUITE]
+    called = [str(i + 1) if ids is None else str(ids[i]) for i in rows]
+    return [Wide(name, names[labels[i]], float(low[i]), float(high[i])) for name, i in zip(called, rows, strict=True)]
+
+
+def facts_of(found: Calibrated, ids: Sequence[str] | None = None) -> dict[str, object]:
     """The same for machines."""
     names = found.before.focal_sets.cluster_names
     return {
@@ -100,6 +140,7 @@ def facts_of(found: Calibrated) -> dict[str, object]:
         "coverage": found.coverage(),
         "stability": found.stability,
         "cluster_stability": dict(zip(names, found.cluster_stability.tolist(), strict=True)),
+        "least_sure": [one._asdict() for one in widest(found, ids)],
     }
 
 
@@ -109,7 +150,7 @@ def sure(data: ReportData) -> str:
     if found is None:
         return ""
     level, refits = f"{found.level:.0%}", len(found.memberships)
-    lead = " ".join(sentences(found, data.noun))
+    lead = " ".join(sentences(found, data.noun, data.ids))
     read = (
         f"A line is one {escape(data.noun)}. It goes from the least to the most that {level} of the {refits} resamples say, "
         "as the probability of the group it is in; the dot is their mean. A short line at the top: any sample of this kind "
@@ -121,7 +162,8 @@ def sure(data: ReportData) -> str:
         "number is wrong, intervals are too short: they say what other samples would change, not what another method would."
     )
     body = f'<div class="figure">{_legend(found)}{lines_figure(found, data.noun)}</div><p class="note">{read}</p>'
-    body += f"<h3>What the masses hold</h3>{_held(found)}<h3>Which groups are found again</h3>{_groups(found)}"
+    body += f"<h3>Which groups are found again</h3>{_groups(found)}{_least_sure(found, data.ids, data.noun)}"
+    body += f"<h3>What the masses hold</h3>{_held(found)}"
     return section("sure", "How sure", f'{body}<p class="note">{mind}</p>', escape(lead))
 
 
@@ -201,6 +243,21 @@ def _held(found: Calibrated) -> str:
         f'<th scope="col">of the refits ({found.level:.0%} is meant)</th><th scope="col">mean width</th></tr>'
     )
     return table(rows, head, "How much of what refits say of two objects belonging together masses hold")
+
+
+def _least_sure(found: Calibrated, ids: Sequence[str], noun: str) -> str:
+    """The objects with the longest lines; nothing where all lines are short."""
+    rows = "".join(
+        f'<tr><th scope="row" dir="auto">{escape(one.name)}</th><td dir="auto">{escape(one.group)}</td>'
+        f"<td>{one.low:.2f}</td><td>{one.high:.2f}</td></tr>"
+        for one in widest(found, ids)
+    )
+    head = (
+        f'<tr><th scope="col">{escape(noun.capitalize())}</th><th scope="col">Group</th>'
+        '<th scope="col">its probability, from</th><th scope="col">to</th></tr>'
+    )
+    caption = f"The {escape(_plural(noun))} of which other samples say the most different things"
+    return f"<h3>Which {escape(_plural(noun))} are least sure</h3>{table(rows, head, caption)}" if rows else ""
 
 
 def _groups(found: Calibrated) -> str:

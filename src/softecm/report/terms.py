@@ -19,7 +19,7 @@ TERMS: dict[str, str] = {
     "nowhere": "The object is unlike all groups: its largest mass is on none of them.",
     "said": "What is said of the object in one word: clearly, rather, undecided, between or nowhere.",
     "confidence": "The belief in the group, or in the set, that is said; for nowhere the mass on ∅.",
-    "doubt": "One minus the largest probability of a group. 0: sure; 0.5: as likely another.",
+    "doubt": "One minus the largest probability of a group: how likely the label is wrong. 0: sure; 0.5: as likely another.",
     "distance": "How far the object is from the prototype of the group nearest to it, as the metric measures.",
     "prototype": "What stands for a set: for one group its centre, for several what lies between theirs.",
     "medoid": "The object that stands for a set.",

@@ -82,7 +82,7 @@ def _teller(
     model: Comparing, X: Data, rows: IntArray, names: Sequence[str] | None, units: Mapping[str, str] | None
 ) -> Teller | None:
     columns = columns_of(model, take(X, rows), names, units)
-    return None if columns is None else Attributes(columns, [str(key) for key in model.model_.space.attributes])
+    return None if columns is None else Attributes(columns)
 
 
 def _by_dissimilarities(model: Model, X: Data, partition: CredalPartition, rows: IntArray) -> View:

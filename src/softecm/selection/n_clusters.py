@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from softecm._checks import check_count
 from softecm._frames import make_frame
-from softecm._warnings import CollapseWarning, EmptyClusterWarning, SearchEdgeWarning
+from softecm._warnings import SearchEdgeWarning
 from softecm.distances.auto import choose_for, is_series_auto
 from softecm.selection.batch import Data, geometry_of
 from softecm.selection.grid import digest, make_cells
@@ -113,7 +113,8 @@ def choose_n_clusters(
 ) -> Choice:
     """The number of clusters that a rule prefers, merged partitions aside.
 
-    Warns (``SearchEdgeWarning``) where the number chosen is the last that was tried.
+    Warns (``SearchEdgeWarning``) where the number chosen is the last that was tried. Of the fits' own warnings those of the
+    chosen one are passed on.
 
     Parameters
     ----------
@@ -153,13 +154,15 @@ def choose_n_clusters(
     search = _Search(X, None if rule == "auto" else rule)
     base, why = _with_metric(SoftECM() if estimator is None else estimator, X)
     for c in _numbers(candidates, n_objects(X), search):
-        model = _fitted(clone(base).set_params(n_clusters=c), X, fit)
+        model, said = _fitted(clone(base).set_params(n_clusters=c), X, fit)
         if model is None:
             break
-        value = search.add(c, model)
+        value = search.add(c, model, said)
         if callback is not None and callback(c, model, value):
             break
     choice = search.choice()
+    for warning in search.said:
+        warnings.warn(warning.message, stacklevel=2)
     if why is not None:
         choice.model.metric_reason_ = why
     if choice.edge:
@@ -186,21 +189,22 @@ def edge_remark(choice: Choice) -> str:
 
 
 class _Search:
-    """The candidates tried so far; of their models only the best is kept."""
+    """The candidates tried so far; of their models, and what these warned of, only the best is kept."""
 
     def __init__(self, X: Any, rule: str | None) -> None:
         self.X, self.rule = X, rule
         self.values: dict[int, float] = {}
         self.best, self.model = 0, None
+        self.said: list[warnings.WarningMessage] = []
 
-    def add(self, c: int, model: Any) -> float:
+    def add(self, c: int, model: Any, said: list[warnings.WarningMessage]) -> float:
         """Note a candidate's value; the first one settles what "auto" means."""
         if self.rule is None:
             self.rule = "nonspecificity" if geometry_of(model, self.X) is None else DEFAULT
         value = self.values[c] = _value(RULES[self.rule], self.rule, model, self.X)
         smaller = RULES[self.rule].smaller
         if self.model is None or (value < self.values[self.best] if smaller else value > self.values[self.best]):
-            self.best, self.model = c, model
+            self.best, self.model, self.said = c, model, said
         return value
 
     def choice(self) -> Choice:
@@ -236,11 +240,11 @@ def _checked(numbers: list[int]) -> list[int]:
     return numbers
 
 
-def _fitted(model: Any, X: Any, fit: Callable[[Any, Any], Any] | None) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CollapseWarning)  # what merges is told apart by its value
-        warnings.simplefilter("ignore", EmptyClusterWarning)
-        return model.fit(X) if fit is None else fit(model, X)
+def _fitted(model: Any, X: Any, fit: Callable[[Any, Any], Any] | None) -> tuple[Any, list[warnings.WarningMessage]]:
+    """A candidate, and what its fit warned of."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        return model.fit(X) if fit is None else fit(model, X), said
 
 
 def _value(wanted: Rule, rule: str, model: Any, X: Any) -> float:

@@ -42,7 +42,7 @@ class Sweep:
     Attributes
     ----------
     columns : dict of arrays, one entry a cell
-    parameters : names of the columns that the grid varied
+    parameters : tuple of str, the columns that the grid varied
     """
 
     columns: Mapping[str, NDArray[Any]]

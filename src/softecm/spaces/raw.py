@@ -84,7 +84,13 @@ def refuse_no_table(X: object, name: str = "X") -> None:
         what = f"a {type(X).__name__}. Give list(X)"
     elif X is None:
         what = "None"
-    elif (found := _loose(X)) is not None:
+    elif (found := _loose(X)) is not None and isinstance(found, str):
+        what = (
+            f"words, such as {str(found)[:40]!r}. Compare them by a distance of yours: "
+            f"SoftECM(metric='precomputed').fit([[distance(a, b) for b in {name}] for a in {name}]); or give a list of "
+            "rows, each a list of cells"
+        )
+    elif found is not None:
         what = (
             f"a list of {type(found).__name__}, such as {repr(found)[:40]}. Give a list of rows, each a list of cells"
         )
@@ -96,6 +102,8 @@ def refuse_no_table(X: object, name: str = "X") -> None:
 
 def _loose(X: object) -> object:
     """The first of some values in a row that can neither be rows nor numbers; None where there is none."""
+    series = nw.from_native(X, series_only=True, pass_through=True)  # type: ignore[call-overload]
+    X = series.to_list() if isinstance(series, nw.Series) else X
     if not isinstance(X, list | tuple | np.ndarray) or (isinstance(X, np.ndarray) and X.ndim != 1) or not len(X):
         return None
     first = X[0]

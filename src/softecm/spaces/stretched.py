@@ -18,7 +18,7 @@ FEW = 100  # one cell in so many is a few
 MOST = 0.75  # of a column's variance in a few cells: without them its standard deviation would be half as large
 SCALED = ("number", *TEMPORAL)
 
-REMEDY = "metric=Mixed(scaling='robust') scales by quartiles."
+ROBUST = "Mixed(scaling='robust')"
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Stretched:
     row: int
     value: Cell
     times: float  # how far out it is, the quartiles being 1 from their middle
+    view: str = ""  # the column's, where objects have several
 
 
 def stretched(X: Any) -> list[Stretched]:
@@ -52,9 +53,11 @@ def told(found: list[Stretched], who: Callable[[int], str]) -> str:
     first = found[0]
     value = f"{first.value:g}" if isinstance(first.value, float) else str(first.value)
     more = f" (and {len(found) - 1} more such column{'s' if len(found) > 2 else ''})" if len(found) > 1 else ""
+    where = column_label(first.column) + (f" of {first.view!r}" if first.view else "")
+    remedy = f"{ROBUST} for that view" if first.view else f"metric={ROBUST}"
     return (
-        f"{who(first.row)} has {value} in {column_label(first.column)}{more}, {first.times:.0f} times as far out as usual: "
-        f"scaled to unit spread, the other rows hardly differ there. If it is a slip, mend it; {REMEDY}"
+        f"{who(first.row)} has {value} in {where}{more}, {first.times:.0f} times as far out as usual: scaled to unit "
+        f"spread, the other rows hardly differ there. If it is a slip, mend it; {remedy} scales by quartiles."
     )
 
 
