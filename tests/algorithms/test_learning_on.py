@@ -77,6 +77,26 @@ def test_planted_drift_is_followed_and_said():
     assert model.drift_.min() > 2.0
 
 
+def test_a_group_that_moves_in_one_of_many_columns_is_said_at_once():
+    """Three spreads in one of nine columns: the cluster itself, held back by what was learned, has gone hardly at all."""
+    pd = pytest.importorskip("pandas")
+    X, labels = blobs(300, 20)
+    rest = np.random.default_rng(20).normal(size=(300, 6))
+    table = pd.DataFrame(np.column_stack([X, rest]), columns=[f"c{j}" for j in range(8)])
+    table["kind"] = np.array(["x", "y", "z"])[labels]
+    table.loc[::7, "c1"] = np.nan
+    later = table[200:].copy()
+    model = SoftECM(3, random_state=0).fit(table[:200]).rename([f"group {k}" for k in range(3)])
+    moved = model.labels_[np.flatnonzero(labels[:200] == 1)[0]]
+    model.partial_fit(later)  # nothing to say
+    later.loc[later["kind"] == "y", "c1"] += 3.0
+    with pytest.warns(
+        DriftWarning, match=rf"objects of cluster group {moved} lie [23]\S* of their own spreads .* in c1:"
+    ):
+        model.partial_fit(later)
+    assert model.drift_.max() < 0.5
+
+
 def test_a_batch_may_be_one_object():
     X, _ = blobs(100, 4)
     model = SoftECM(3, random_state=0).partial_fit(X)

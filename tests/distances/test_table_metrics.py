@@ -73,6 +73,9 @@ def test_total_variation_keeps_prototypes_distributions():
     assert model.converged_
     modes = {name: max(shares, key=lambda k: shares[k][0]) for name, shares in model.prototype_distributions_.items()}
     assert modes == model.prototypes_.iloc[0].to_dict()
+    model.rename(["low", "middle", "high"])
+    assert model.prototypes_.index.tolist() == list(model.focal_sets_.labels()[1:])
+    assert model.cluster_centers_.index.tolist() == ["low", "middle", "high"]
 
 
 def test_numbers_alone_are_squared_euclidean_on_scaled_columns(rng):

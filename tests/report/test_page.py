@@ -197,3 +197,20 @@ def test_writing_replaces_in_one_step(tmp_path) -> None:
     write(data(), tmp_path / "report.html")
     write(data(), tmp_path / "report.html")
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_far_values_do_not_squeeze_the_marks_of_prototypes() -> None:
+    """One object a hundred times as far as the rest: the prototypes' marks still lie apart, and it is said."""
+    sizes = np.repeat([1.0, 9.0], 15) + np.linspace(-0.5, 0.5, 30)
+    sizes[0] = 900.0
+    attributes = [Attribute("size", "number", sizes), Attribute("age", "number", np.linspace(0, 1, 30))]
+    page = data(c=2, attributes=attributes, prototypes=[[1.0, 0.5], [9.0, 0.5], [5.0, 0.5]]).html
+    assert "of all objects; far values of size lie beyond its ends." in page
+    marks = [int(found) for found in re.findall(r'class="rule" aria-hidden="true"><i style="left:(\d+)%', page)]
+    assert min(marks) < 10
+    assert max(marks) > 80
+
+
+def test_the_objective_of_the_kept_start_is_told_from_that_of_the_end() -> None:
+    assert "groups alone" in data(history=[3.0, 1.7]).html
+    assert "groups alone" not in data().html

@@ -278,15 +278,19 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
     @property
     def prototypes_(self) -> Any:
-        """Prototypes of all non-empty sets in the order of ``focal_sets_``, as the data had them."""
+        """Prototypes of all non-empty sets in the order of ``focal_sets_``, as the data had them.
+
+        Rows of a pandas data frame are called by their sets.
+        """
         check_is_fitted(self)
-        return self.model_.space.decode(self.model_.whole())
+        return called(self.model_.space.decode(self.model_.whole()), self.focal_sets_.labels()[1:])
 
     @property
     def cluster_centers_(self) -> Any:
         """Prototypes of the single clusters."""
         check_is_fitted(self)
-        return self.model_.space.decode(self.model_.prototypes[: self.focal_sets_.n_clusters])
+        centers = self.model_.space.decode(self.model_.prototypes[: self.focal_sets_.n_clusters])
+        return called(centers, self.focal_sets_.cluster_names)
 
     @property
     def prototype_distributions_(self) -> Any:
@@ -448,6 +452,14 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
                 CollapseWarning,
                 stacklevel=5,
             )
+
+
+def called(prototypes: Any, names: Sequence[str]) -> Any:
+    """Prototypes whose rows go by these names, where they are a pandas data frame, or several by view."""
+    if isinstance(prototypes, dict):
+        return {view: called(part, names) for view, part in prototypes.items()}
+    pandas = type(prototypes).__module__.startswith("pandas") and len(prototypes) == len(names)
+    return prototypes.set_axis(list(names), axis=0) if pandas else prototypes
 
 
 def sets_asked_for(c: int, max_cardinality: Any, focal_sets: Any) -> FocalSets:

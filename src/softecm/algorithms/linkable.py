@@ -19,14 +19,12 @@ from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import CredalPartition
 from softecm.constraints import groups_of_labels, links_of_labels, partial_labels
 from softecm.fit import learning, pipeline
-from softecm.fit.learning import Past
+from softecm.fit.learning import FAR, Jump, Past
 from softecm.fit.prepare import in_memory
 from softecm.fit.settings import Plan, Prior, Settings
 from softecm.objective.linked import WeightedPairs
 from softecm.spaces.named_links import by_row
 from softecm.spaces.roles import ids_of, without
-
-FAR = 0.5  # usual distances from its cluster: one that has gone further has drifted
 
 
 class LinkableFamily(PrototypeFamily):
@@ -129,8 +127,10 @@ class LinkableFamily(PrototypeFamily):
         learning goes on from its clusters, its objects counting once each.
 
         ``drift_`` says how far each cluster has gone since the first batch, in usual distances (the median) of an object
-        from its cluster; a :class:`softecm.DriftWarning` says when one has gone half of that further than chance may have
-        put it in the first batch, and again for every further half.
+        from its cluster, over all columns together; a :class:`softecm.DriftWarning` says when one has gone half of that
+        further than chance may have put it in the first batch, and again for every further half. It also says when a
+        batch's own objects of a cluster (ten or more) lie off where it was in a single column of numbers, by half of their
+        spread in it (their standard deviation) more than chance may do.
 
         Parameters
         ----------
@@ -194,12 +194,13 @@ class LinkableFamily(PrototypeFamily):
             found = pipeline.model_of(algorithm, objects, outcome)
             found = replace(found, focal=found.focal.renamed(model.focal.names))
             partition = objects.partition(found)
+            jump = learning.jump(objects, partition, model, past)
             past = past.plus(learning.past_of(algorithm, objects, chosen, found))
         self._adopt(objects, found, outcome)
         self._ids = ids_of(X, getattr(self, "left_out_", None))
         self._store(partition)
         self._warn_if_unconverged()
-        self._say_drift(past)
+        self._say_drift(past, jump)
 
     def _past_of_fit(self, chosen: Settings) -> Past:
         partition = getattr(self, "partition_", None)
@@ -219,16 +220,25 @@ class LinkableFamily(PrototypeFamily):
                 "sums stay. Use 'sqeuclidean', 'mahalanobis' or 'mixed', or fit again with warm_start=True."
             )
 
-    def _say_drift(self, past: Past) -> None:
+    def _say_drift(self, past: Past, jump: Jump | None) -> None:
         before = getattr(self, "drift_", np.zeros(0))
         self._past, self.drift_ = past, past.drift(self.model_)
-        unsure = past.unsure()
+        unsure, names = past.unsure(), self.focal_sets_.cluster_names
         steps = [np.floor((drift - unsure).clip(0.0) / FAR) for drift in (before, self.drift_) if len(drift)]
+        told = []
         if steps[-1].max(initial=0.0) > (steps[0].max(initial=0.0) if len(steps) > 1 else 0.0):
             furthest = int((self.drift_ - unsure).argmax())
-            warnings.warn(
-                f"cluster {furthest} has gone {self.drift_[furthest]:.2g} usual distances of an object from where it was in "
-                "the first batch (drift_): what was said of it then may no longer hold. Fit anew to measure from here.",
-                DriftWarning,
-                stacklevel=4,
+            told.append(
+                f"cluster {names[furthest]} has gone {self.drift_[furthest]:.2g} usual distances of an object from where it "
+                "was in the first batch (drift_): what was said of it then may no longer hold. Fit anew to measure from "
+                "here."
             )
+        if jump is not None:
+            called = self.model_.space.number_names
+            column = called[jump.coordinate] if called else f"coordinate {jump.coordinate}"
+            told.append(
+                f"this batch's objects of cluster {names[jump.cluster]} lie {jump.spreads:.2g} of their own spreads from "
+                f"where the cluster was, in {column}: see whether they are still the same group."
+            )
+        if told:
+            warnings.warn(" ".join(told), DriftWarning, stacklevel=5)

@@ -79,9 +79,9 @@ class Mixed(Weighed):
     >>> from softecm import SoftECM
     >>> table = pd.DataFrame({"size": [1.0, 1.2, 5.0, None], "colour": ["red", "red", "blue", "blue"]})
     >>> SoftECM(2, metric="mixed", max_cardinality=1, random_state=0).fit(table).prototypes_.round(2)
-       size colour
-    0   1.1    red
-    1   5.0   blue
+        size colour
+    ω1   1.1    red
+    ω2   5.0   blue
     """
 
     categorical_features: ColumnChoice = None

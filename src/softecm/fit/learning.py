@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,11 +24,17 @@ from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.fitting import Planned, settled, with_sets
 from softecm.fit.model import PrototypeModel
 from softecm.fit.pipeline import Outcome
-from softecm.fit.prepare import Objects
+from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import Settings
 from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, neighbouring, outlying
 from softecm.objective import evaluate
 from softecm.objective.pull import Pull
+
+FAR = 0.5  # spreads, or usual distances from its cluster: one that has gone further has drifted
+ERRORS = 4.0  # standard errors beyond that, of the largest of many columns
+SEEN = 10  # objects of a cluster in a batch from which its place is told
+LEAST_SPREAD = 0.05  # of that of all objects in a column: a cluster without any there is not infinitely sure
+CELLS = 1 << 24  # of a batch that are looked at
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,38 @@ class Past:
     def unsure(self) -> NDArray[np.float64]:
         """How far chance may have put each cluster of the first batch, in the same unit: two standard errors of a mean."""
         return np.asarray(2.0 / np.sqrt(np.maximum(self.counts.double().numpy(), 1.0)))
+
+
+class Jump(NamedTuple):
+    """Where a batch's objects of a cluster lie off the cluster as it was."""
+
+    cluster: int
+    coordinate: int
+    spreads: float  # by how many standard deviations of these objects in this coordinate
+
+
+def jump(objects: InMemory[Any], partition: CredalPartition, last: PrototypeModel, past: Past) -> Jump | None:
+    """The largest there is, of clusters with some objects in the batch; None where chance may have made it."""
+    if objects.space.wide:
+        return None
+    place = last.prototypes[: partition.n_clusters].flatten(1).double().numpy()
+    known = past.curvature.flatten(1).amax(1).double().numpy()
+    rows = np.linspace(0, len(objects) - 1, min(len(objects), CELLS // place.shape[1] + 1)).astype(np.int64)
+    x = objects.space.numbers_of(objects.x, torch.from_numpy(rows).to(objects.device)).double().cpu().numpy()
+    place = place[:, : x.shape[1]]
+    own = partition.masses[rows].argmax(1) - 1
+    found = [Jump(0, 0, 0.0)]
+    for k in np.flatnonzero(np.bincount(own[own >= 0], minlength=len(place))[: len(place)] >= SEEN):
+        mine = x[own == k]
+        n = (~np.isnan(mine)).sum(0)
+        seen = np.flatnonzero(n >= SEEN)
+        shift = np.abs(np.nanmean(mine[:, seen], 0) - place[k, seen])
+        spread = np.maximum(np.nanstd(mine[:, seen], 0), LEAST_SPREAD * np.nanstd(x[:, seen], 0))
+        unsure = ERRORS * np.sqrt(1.0 / n[seen] + 1.0 / max(float(known[k]), 1.0))
+        off = np.divide(shift, spread, out=np.zeros_like(shift), where=spread > 0)
+        found += [Jump(int(k), int(seen[j]), float(off[j])) for j in np.flatnonzero(off > FAR + unsure)]
+    furthest = max(found, key=lambda one: one.spreads)
+    return furthest if furthest.spreads > 0 else None
 
 
 def keeps_clusters(algorithm: Algorithm[Any], chosen: Settings) -> bool:

@@ -15,7 +15,7 @@ from softecm.report.chosen import IntArray
 from softecm.report.markup import as_float, as_number, section, table
 from softecm.report.telling import ordered
 from softecm.report.terms import term
-from softecm.report.words import _group, in_words, number_of
+from softecm.report.words import FEW, _group, _listed, in_words, number_of
 
 if TYPE_CHECKING:
     from softecm.belief import FocalSets
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MOST_SETS = 40
 MOST_TRAITS = 5
 MOST_RULES = 12  # beyond, nobody reads them
+FAR = 1.5  # widths of its middle half from there: a value further out does not stretch a column's rule
 ON_PAPER = 10  # columns that a printed page has room for, as in report.css
 
 
@@ -152,7 +153,7 @@ def _prototypes(data: ReportData, shown: Sequence[int], counts: IntArray) -> str
     chosen = ordered(data)
     head = "".join(f'<th scope="col" dir="auto">{escape(names[j])}</th>' for j in chosen)
     head += f'<th scope="col">{term("Medoid", "medoid")}</th>' if data.medoids else ""
-    ends = {j: _ends(data.attributes[j]) for j in chosen}
+    ends = {j: _ends(data, j) for j in chosen}
     rows = []
     for s in shown:
         cells = "".join(
@@ -177,14 +178,33 @@ def _prototypes_lead(data: ReportData) -> str:
     if data.profiles is not None and len(data.attributes) > 1:
         lead += " The columns that distinguish the groups most come first."
     if any(a.kind != "category" and a.known for a in data.attributes):
-        lead += " The mark shows where a value lies between the least and the most of all objects."
+        names = {j: escape(data.attributes[j].name) for j in ordered(data)}
+        far = [name for j, name in names.items() if _ends(data, j) != _all(data.attributes[j])]
+        named = _listed(far, "and") if 0 < len(far) <= FEW else "some columns"
+        beyond = f"; far values of {named} lie beyond its ends" if far else ""
+        lead += f" The mark shows where a value lies between the least and the most of all objects{beyond}."
     return lead
 
 
-def _ends(attribute: Attribute) -> tuple[float, float] | None:
+def _all(attribute: Attribute) -> tuple[float, float] | None:
     """The least and the most of a column; None for words, and where all cells are gone."""
     own = attribute.coordinates()
     return None if own is None or not attribute.known else (float(np.nanmin(own)), float(np.nanmax(own)))
+
+
+def _ends(data: ReportData, j: int) -> tuple[float, float] | None:
+    """The same of the bulk of a column and of its prototypes: the whiskers of a box plot, which far values don't stretch."""
+    whole, own = _all(data.attributes[j]), data.attributes[j].coordinates()
+    if whole is None or own is None:
+        return whole
+    first, third = np.nanquantile(own, (0.25, 0.75))
+    reach = FAR * (third - first)
+    if reach <= 0:
+        return whole
+    near = own[(own >= first - reach) & (own <= third + reach)].tolist()
+    places = [data.attributes[j].coordinate(row[j]) for row in data.prototypes]
+    both = [at for at in (*near, *places) if math.isfinite(at)]
+    return max(whole[0], min(both)), min(whole[1], max(both))
 
 
 def _prototype_cell(value: object, attribute: Attribute, ends: tuple[float, float] | None) -> str:

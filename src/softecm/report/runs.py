@@ -26,7 +26,7 @@ def run(data: ReportData) -> str:
     if len(data.history) > 1:
         body += f'<h3>{term("Objective", "objective")} after each round</h3><div id="trace" class="figure"></div>'
     if data.runs:
-        body += "<h3>Restarts</h3>" + _runs(data.runs)
+        body += "<h3>Restarts</h3>" + _runs(data.runs) + _in_other_terms(data)
     warned = "".join(f"<li>{escape(w)}</li>" for w in data.warnings) or "<li>None.</li>"
     body += f'<h3 id="warnings">Warnings</h3><ul>{warned}</ul>'
     if data.parameters:
@@ -71,6 +71,19 @@ def _runs(runs: Mapping[str, Sequence[object]]) -> str:
     order = np.argsort(values, kind="stable")[:MOST_RUNS].tolist()
     rows = "".join(f"<tr{_kept(runs, i)}>{''.join(_cell(key, runs[key][i]) for key in keys)}</tr>" for i in order)
     return table(rows, f"<tr>{head}</tr>", "Restarts, the lowest objective first")
+
+
+def _in_other_terms(data: ReportData) -> str:
+    """Why the objective of the run that was kept is not where the curve ends, where it is not."""
+    values = [
+        as_float(value) for value, best in zip(data.runs["objective"], data.runs.get("best", ()), strict=False) if best
+    ]
+    if not values or not len(data.history) or abs(values[0] - data.history[-1]) <= 1e-6 * abs(values[0]):
+        return ""
+    return (
+        '<p class="note">Starts are compared by the groups alone. The best is then given sets and a wider reach for '
+        f"outliers, with which its objective is {data.history[-1]:.6g}, as in the curve: another price of the same run.</p>"
+    )
 
 
 def _kept(runs: Mapping[str, Sequence[object]], i: int) -> str:

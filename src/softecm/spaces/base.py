@@ -106,6 +106,15 @@ class Space(ABC):
     def starts(self, x: Any, rows: Tensor) -> Tensor:
         """Prototypes (k, *shape) placed on the objects ``rows``."""
 
+    def numbers_of(self, x: Any, rows: Tensor) -> Tensor:
+        """What is measured of the objects ``rows``, (k, q): their first q coordinates, NaN where one is missing."""
+        return self.starts(x, rows).flatten(1)
+
+    @property
+    def number_names(self) -> Sequence[str]:
+        """What these are called; empty where they have no names."""
+        return ()
+
     def middle(self, x: Any, rows: Tensor) -> Tensor:
         """The mean (1, *shape) of prototypes placed on the objects ``rows``."""
         return self.starts(x, rows).mean(0)[None]

@@ -154,6 +154,11 @@ class RealVectors(Space):
         return x.keys if isinstance(x, SparseRows) else super().keys(x)
 
     @property
+    def number_names(self) -> Sequence[str]:
+        """The columns."""
+        return self.attributes
+
+    @property
     def attributes(self) -> Sequence[str]:
         """Column names, or x0, x1, ... where the data had none."""
         return self.names or [f"x{j}" for j in range(self.n_features)]

@@ -323,6 +323,18 @@ class Table(Space):
             pieces.append(height * choices[part.codes[:, j].long()])
         return torch.cat(pieces, 1)
 
+    def numbers_of(self, x: EncodedTable, rows: Tensor) -> Tensor:
+        """Columns of numbers alone."""
+        part = x[rows]
+        if part.observed is None:
+            return part.numbers
+        return torch.where(part.observed, part.numbers, torch.nan)
+
+    @property
+    def number_names(self) -> Sequence[str]:
+        """Their names."""
+        return [str(c.name) for c in self.numbers]
+
     @property
     def attributes(self) -> Sequence[str]:
         """Names of the columns, in the user's order."""
