@@ -204,6 +204,17 @@ def test_whole_numbers_that_no_measurement_gives_are_ids(column, reason):
     assert {c.name: c.detail for c in read_table(data).columns if c.kind == "id"} == {column.name: reason}
 
 
+def test_free_text_alone_is_refused_as_the_command_does():
+    words = pd.DataFrame(
+        {"sku": [f"P{i}" for i in range(60)], "text": [f"a bicycle with {i} lamps" for i in range(60)]}
+    )
+    with pytest.raises(
+        ValueError, match=r"a column to cluster by; got 'sku' \(an id.*'text' \(free text: 60 different"
+    ):
+        SoftECM(2).fit(words)
+    assert choose(words.assign(size=range(0, 120, 2))).left_out.keys() == {"sku", "text"}
+
+
 @pytest.mark.parametrize(
     "data",
     [

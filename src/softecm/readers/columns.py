@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from softecm.spaces.base import ColumnKind
 
 
-FREE = "free text"  # how the reason begins for which such columns are left out
 EXACT = 2.0**53  # floats below are whole numbers to the last digit
 
 
@@ -326,7 +325,7 @@ def _like(written: Written) -> str:
 
 
 def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fold: bool) -> Understood:
-    from softecm.spaces.roles import is_free_text, names_rows
+    from softecm.spaces.roles import FREE, is_free_text, names_rows
 
     words = stripped(column)
     empty = no_answers(words) if fold and not asked else words[:0]

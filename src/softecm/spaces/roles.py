@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softecm.spaces.columns import Cells
 
+FREE, DIFFERENT = "free text", "an id: it is different in every row"
 COUNTS, BY_NAME = "counts the rows", "an id by its name, different in every row"
 BY_LOOK = "an id by its look: whole numbers without order, all different, hardly a gap between them"
 #: Names of columns that hold ids: id, customer_id, CustomerID, order no., pandas' nameless index.
@@ -86,8 +87,8 @@ def is_free_text(distinct: int, n: int) -> bool:
     return distinct > max(FEW_LEVELS, FREE_TEXT * n)
 
 
-def left_out(X: Any) -> dict[str, str]:
-    """The columns of a data frame that can't group its rows, each with the reason; none for arrays.
+def left_out(X: Any, found: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The columns of a data frame that can't group its rows, each with the reason; ``found`` are its grounds, if known.
 
     An id counts the rows, is called or looks like one, or is text that is different in every row; the first such column
     is taken for it. Free text and empty columns go, too; one that is always the same goes where there are gaps, since it
@@ -100,6 +101,13 @@ def left_out(X: Any) -> dict[str, str]:
     >>> left_out(pd.DataFrame({"number": range(1, 11), "size": [1.0, 5.0] * 5}))
     {'number': 'an id: it counts the rows'}
     """
+    found = grounds(X) if found is None else found
+    away = {name: reason for name, reason in found.items() if reason}
+    return away if len(away) < len(found) else {}
+
+
+def grounds(X: Any) -> dict[str, str]:
+    """Why each column of a data frame can't group its rows, empty where it can; nothing for arrays."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or not len(frame):
         return {}
@@ -108,9 +116,8 @@ def left_out(X: Any) -> dict[str, str]:
     for j, column in enumerate(frame.iter_columns()):
         may_be_id = not any(reason.startswith("an id") for reason in found.values())
         reason = _reason(column, may_be_id=may_be_id, gaps=gaps, first=j == 0)
-        if reason:
-            found[column.name] = reason
-    return found if len(found) < len(frame.columns) else {}
+        found[column.name] = reason
+    return found
 
 
 def ids_of(X: Any, left_out: Any = None) -> NDArray[np.object_] | None:
@@ -176,9 +183,9 @@ def _reason(column: Any, *, may_be_id: bool, gaps: bool, first: bool) -> str:
         return ""  # dates
     distinct = column.drop_nulls().n_unique()
     if may_be_id and names_rows(distinct, n):
-        return "an id: it is different in every row"
+        return DIFFERENT
     if is_free_text(distinct, n):
-        return f"free text: {distinct} different values in {n} rows"
+        return f"{FREE}: {distinct} different values in {n} rows"
     return "always the same" if gaps and distinct == 1 and not empty and n > 1 else ""
 
 
