@@ -374,3 +374,18 @@ def test_a_unit_that_few_numbers_have_is_not_guessed_at(name: str, odd: str) -> 
     found = read_numbers(column, "")
     assert found is not None
     assert found.odd.iloc[0] == odd
+
+
+def test_what_may_be_an_id_is_pointed_out(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"size": [1.5, 3.25] * 30, "pos": 1 + np.random.default_rng(0).permutation(60)})
+    found = loaded(tmp_path, frame.to_csv(index=False).split())
+    assert kinds(found)["pos"] == "number"
+    assert "if they name the rows, give --id-column pos, else --numeric pos." in found.notes[0]
+    assert loaded(tmp_path, frame.to_csv(index=False).split(), numeric=("pos",)).notes == ()
+    assert loaded(tmp_path, frame.to_csv(index=False).split(), id_column="pos").notes == ()
+
+
+def test_a_word_in_a_column_of_ids_makes_no_number_of_it(tmp_path: Path) -> None:
+    rows = [f"{4000 + 7 * i if i != 17 else 'neu'},{i / 4}" for i in range(40)]
+    found = loaded(tmp_path, ["Kunden-Nr.,x", *rows])
+    assert (kinds(found)["Kunden-Nr."], found.names[17], found.notes) == ("id", "neu", ())

@@ -23,7 +23,7 @@ from softecm.readers.base import (
     existing,
     short,
 )
-from softecm.readers.columns import FREE, Context, expected_column, missing_in, shown, understood_column, words
+from softecm.readers.columns import Context, expected_column, missing_in, shown, understood_column, words
 from softecm.readers.steps import step_hint
 from softecm.readers.totals import without_total
 
@@ -151,6 +151,8 @@ def _filled(path: Path, found: _Found) -> NDArray[np.bool_]:
 
 def _words_away(columns: Sequence[Column]) -> str:
     """Which columns of text were left out, and how to keep them."""
+    from softecm.spaces.roles import FREE
+
     away = [c for c in columns if c.kind == "left out" and c.detail.startswith(FREE)]
     if not away:
         return ""
