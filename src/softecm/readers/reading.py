@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import fields, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v1 as nw
 
 from softecm._text import meant
-from softecm._warnings import ReadingWarning
+from softecm._warnings import ReadingWarning, warn
 from softecm.readers import objects_of, read
 from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
 from softecm.readers.columns import is_text
@@ -76,7 +75,7 @@ def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Lo
         raise ReadError(in_python(str(error))) from error.__cause__
     notes = tuple(in_python(note) for note in loaded.notes)
     for note in notes:
-        warnings.warn(note, ReadingWarning, stacklevel=2)
+        warn(note, ReadingWarning)
     return replace(loaded, notes=notes, said=chosen)
 
 
