@@ -23,6 +23,8 @@ import numpy as np
 import pandas as pd
 
 from softecm import ECM, RECM, CatECM, ECMdd, SoftECM
+from softecm.distances.base import SemiMetric
+from softecm.distances.precomputed import Precomputed
 from softecm.fit import stages
 from softecm.scores import adjusted_rand_index
 
@@ -178,9 +180,19 @@ def measured(kind, draw, n, c, with_outliers):
     }
 
 
-def before(median, mad, deviations):
+def before(median, mad, deviations, power=0.5):
     """Delta as it was: deviations may be none."""
     return median + deviations * stages.MAD * mad
+
+
+@contextlib.contextmanager
+def as_it_was():
+    """Deviations of roots, also of a matrix of dissimilarities."""
+    with (
+        mock.patch.object(stages, "beyond", before),
+        mock.patch.object(Precomputed, "scale_power", SemiMetric.scale_power),
+    ):
+        yield
 
 
 def rows_of(draws, path):
@@ -192,7 +204,7 @@ def rows_of(draws, path):
     wanted = [key for key in (*few, *many) if key not in known]
     with path.open("a") as file:
         for number, key in enumerate(wanted):
-            with mock.patch.object(stages, "beyond", before) if key[-1] == "before" else contextlib.nullcontext():
+            with as_it_was() if key[-1] == "before" else contextlib.nullcontext():
                 rows.append(dict(zip(KEYS, key, strict=True)) | measured(*key[:-1]))
             file.write(json.dumps(rows[-1]) + "\n")
             file.flush()
@@ -225,7 +237,7 @@ def main():
     few, many = ([row for row in rows if (row["n"] == MANY) == large] for large in (False, True))
     title = f"`python benchmarks/few_objects.py --draws {' '.join(map(str, asked.draws))} --write`"
     parts = [
-        f'Before and after "twice the median where most objects are equally far from their clusters": {title}.',
+        f"Before, and with deviations of dissimilarities themselves and twice the median where there are none: {title}.",
         f"## {min(SIZES)} to {max(SIZES)} objects, {len(few) // len(RULES)} fits each",
         "\n".join(lines_of(few)),
         f"## {MANY} objects, {len(many) // len(RULES)} fits each",

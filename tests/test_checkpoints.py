@@ -198,7 +198,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
     fit(SoftECM(3, random_state=0, n_init=1), X).save(file)
     with pytest.raises(ValueError, match="is not a softecm checkpoint"):
         SoftECM(3, random_state=0, n_init=1).fit(X, resume=file)
-    tensor_file(file, json.dumps({"format": "softecm.checkpoint", "format_version": 9}), {})
+    tensor_file(file, json.dumps({"format": "softecm.checkpoint", "format_version": 9}), {"runs": np.ones(1)})
     with pytest.raises(ValueError, match="checkpoint format 9"):
         SoftECM(3, random_state=0, n_init=1).fit(X, resume=file)
 

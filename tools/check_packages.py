@@ -21,6 +21,8 @@ NEEDED_IN_SDIST = {
     "CITATION.cff",
     "docs/api.md",
     "tests/conftest.py",
+    "conda-forge/recipe.yaml",
+    "paper/joss/paper.md",
 }
 KINDS_IN_WHEEL = {".py", ".typed", ".css", ".js", ".cu", ".cuh"}
 STRAY = {"__pycache__", ".venv", ".git", ".github", ".ci", ".mypy_cache", ".ruff_cache", ".hypothesis"}

@@ -1,4 +1,4 @@
-"""Frames out: whichever data-frame library is installed."""
+"""Frames out: whichever data-frame library is installed, or what to install."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from importlib.util import find_spec
 from typing import Any
 
 BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+def check_pandas(maker: str) -> None:
+    """Refuse in a sentence that says what to install."""
+    if not find_spec("pandas"):
+        raise ImportError(f"{maker} needs pandas: pip install 'softecm[data]'.")
 
 
 def make_frame(columns: Mapping[str, object], backend: str | None = None) -> Any:

@@ -177,3 +177,30 @@ def test_links_are_refused():
     d = pairwise_distances(load_diamond().data)
     with pytest.raises(ValueError, match=r"must_link and cannot_link must be left out with metric='precomputed'"):
         SoftECM(2, metric="precomputed").fit(d, must_link=[(0, 1)])
+
+
+def test_a_set_is_as_far_as_the_middle_of_its_clusters_medoids():
+    x = np.random.default_rng(0).normal(size=(30, 3)) + 6.0 * (np.arange(30) % 3)[:, None]
+    d = cdist(x, x)
+    model = SoftECM(3, metric="precomputed", focal_sets="full", random_state=0).fit(d)
+    medoids = x[model.prototypes_[:3]]
+    middles = [medoids[list(members)].mean(0) for members in model.focal_sets_.sets]
+    np.testing.assert_allclose(model.transform(d), cdist(x, middles), atol=1e-6)
+    np.testing.assert_array_equal(model.prototypes_[3:], model.transform(d)[:, 3:].argmin(0))
+    assert -model.score(d) * len(d) == pytest.approx(model.objective_)
+
+
+def test_objects_half_way_are_between_and_no_others():
+    rng = np.random.default_rng(1)
+    left, right = rng.normal(size=(2, 20, 2))
+    x = np.vstack([left, right + np.array([12.0, 0.0]), [[6.0, 0.5], [6.2, -0.4]]])
+    model = SoftECM(2, metric="precomputed", random_state=0).fit(cdist(x, x))
+    assert [i for i, members in enumerate(model.partition_.sets()) if len(members) == 2] == [40, 41]
+    apart = SoftECM(2, metric="precomputed", random_state=0).fit(cdist(x[:40], x[:40]))
+    assert not any(len(members) == 2 for members in apart.partition_.sets())
+
+
+def test_a_far_object_of_a_matrix_is_found():
+    x = np.vstack([make_blobs(60, n_clusters=3, distance=8, random_state=0).data, [[30.0, 30.0]]])
+    model = SoftECM(3, metric="precomputed", random_state=0).fit(cdist(x, x))
+    assert model.partition_.outliers().tolist() == [60]

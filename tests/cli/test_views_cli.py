@@ -152,8 +152,13 @@ def test_files_that_do_not_match_are_refused(files, run, change, said):
 
 
 def test_series_need_ids_and_views_their_own_metrics(files, run):
-    code, _, err = run("cluster", "patients.csv", "--series", "vitals.csv", "-c", "2")
+    code, out, err = run("cluster", "patients.csv", "--series", "vitals.csv", "--dry-run")
+    assert code == 0, err
+    assert "vitals.csv is matched with patients.csv by patient" in " ".join(out.split())
+    pd.read_csv("patients.csv").drop(columns="patient").to_csv("nameless.csv", index=False)
+    code, _, err = run("cluster", "nameless.csv", "--series", "vitals.csv", "-c", "2")
     assert code == 2
+    assert "name the column that both have with --id" in " ".join(err.split())
     code, _, err = run(*ASKED, "--metric", "mixed")
     assert code == 2
     assert "each view gets what suits it" in " ".join(err.split())

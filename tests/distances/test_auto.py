@@ -12,11 +12,11 @@ import torch
 from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
 
-from softecm import SoftECM, load_model
+from softecm import SoftECM, load_model, read_table
 from softecm.datasets import load_diamond, make_cbf
 from softecm.distances import Mixed, SoftDTW, SquaredEuclidean
 from softecm.distances.auto import ALIKE, ASKED, CATEGORIES, GAPS, SERIES, UNITS, Look, choose
-from softecm.spaces.roles import left_out
+from softecm.spaces.roles import BY_LOOK, BY_NAME, left_out
 
 FAST = {"n_init": 2, "random_state": 0, "max_cardinality": 1, "max_iter": 60, "tol": 1e-3}
 RNG = np.random.default_rng(0)
@@ -186,12 +186,46 @@ def test_columns_that_name_rows_are_left_out():
     }
 
 
+DRAW = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (pd.Series(5001 + DRAW.permutation(60), name="nr_x"), BY_LOOK),
+        (pd.Series(5001 + DRAW.permutation(110)[:60], name="v1"), BY_LOOK),
+        (pd.Series(5001 + DRAW.permutation(60), name="Respondent"), BY_NAME),
+        (pd.Series(10**6 * DRAW.permutation(60), name="customer"), BY_NAME),
+    ],
+)
+def test_whole_numbers_that_no_measurement_gives_are_ids(column, reason):
+    data = pd.DataFrame({column.name: column, "y": [1.0, 2.5] * 30})
+    assert left_out(data) == {column.name: reason}
+    assert {c.name: c.detail for c in read_table(data).columns if c.kind == "id"} == {column.name: reason}
+
+
+def test_free_text_alone_is_refused_as_the_command_does():
+    words = pd.DataFrame(
+        {"sku": [f"P{i}" for i in range(60)], "text": [f"a bicycle with {i} lamps" for i in range(60)]}
+    )
+    with pytest.raises(
+        ValueError, match=r"a column to cluster by; got 'sku' \(an id.*'text' \(free text: 60 different"
+    ):
+        SoftECM(2).fit(words)
+    assert choose(words.assign(size=range(0, 120, 2))).left_out.keys() == {"sku", "text"}
+
+
 @pytest.mark.parametrize(
     "data",
     [
         pd.DataFrame({"x": range(20)}),  # nothing would be left
         pd.DataFrame({"x": range(9), "y": range(9, 0, -1)}),  # too few rows to tell
         pd.DataFrame({"x": range(5, 25), "y": [1, 2] * 10}),  # does not count from the first row
+        pd.DataFrame({"rank": DRAW.permutation(40) + 1, "y": [1, 2] * 20}),
+        pd.DataFrame({"year": DRAW.permutation(40) + 1970, "y": [1, 2] * 20}),
+        pd.DataFrame({"y": [1, 2] * 20, "x": DRAW.permutation(40) + 500}),  # not the first
+        pd.DataFrame({"x": 500 + 3 * DRAW.permutation(40), "y": [1, 2] * 20}),  # with gaps between
+        pd.DataFrame({"orders": 500 + DRAW.permutation(40) // 2, "y": [1, 2] * 20}),
         pd.DataFrame({"x": np.arange(20.0), "y": [1, 2] * 10}),  # no whole numbers by their type
         np.c_[np.arange(20), [1, 2] * 10],  # an array's columns have no names to be left out by
         "nothing of the kind",

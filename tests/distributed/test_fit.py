@@ -11,6 +11,7 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 from softecm import ECM, FCM, RECM, ECMPlus, SoftECM, load_model  # noqa: E402
+from softecm.algorithms.base import in_blocks  # noqa: E402
 from softecm.datasets import make_blobs  # noqa: E402
 from softecm.distances import DTW, Learner, Mixed, SemiMetric, SoftDTW  # noqa: E402
 from softecm.distributed import ParquetBlocks  # noqa: E402
@@ -293,3 +294,9 @@ def test_a_parquet_file_gives_the_fit_of_its_rows(tmp_path):
     assert not hasattr(model, "labels_")
     with pytest.raises(AttributeError, match="to_parquet"):
         _ = model.partition_.masses
+
+
+def test_a_frame_of_the_package_that_dask_had_for_frames_is_in_blocks():
+    """Until 2025 the frames of ``dask.dataframe`` came from ``dask_expr``."""
+    assert in_blocks(type("DataFrame", (), {"__module__": "dask_expr._collection"})())
+    assert not in_blocks(pd.DataFrame())

@@ -10,7 +10,8 @@ import pytest
 from softecm import ECM, ECMdd, MECMdd, NowhereWarning, SoftECM
 from softecm.algorithms.base import EvidentialClusterer
 from softecm.datasets import make_blobs
-from softecm.distances import Hamming, Mixed
+from softecm.distances import Cosine, Hamming, Mixed, SquaredEuclidean
+from softecm.fit.stages import outlying
 
 
 def groups(n: int = 60, differ: int = 15) -> pd.DataFrame:
@@ -54,6 +55,35 @@ def test_delta_stays_when_a_batch_of_the_same_follows() -> None:
     before = model.delta_
     model.partial_fit(table)
     assert model.delta_ == pytest.approx(before, rel=0.1)
+
+
+def counted_words(lonely: int) -> np.ndarray:
+    """Texts on three topics of twenty words, then some that share nothing with any but a word or two that all use."""
+    rng = np.random.default_rng(3)
+    own = rng.poisson(1.5, (150, 20))
+    rows = np.zeros((150 + lonely, 100))
+    for i, counts in enumerate(own):
+        rows[i, 20 * (i % 3) : 20 * (i % 3) + 20] = counts
+    rows[150:, 60:90] = rng.poisson(1.0, (lonely, 30))
+    rows[:, 90:] = rng.poisson(0.3, (150 + lonely, 10))
+    return rows
+
+
+def test_texts_that_share_nothing_with_a_topic_belong_nowhere() -> None:
+    model = SoftECM(3, metric="cosine", random_state=0).fit(counted_words(6))
+    words = np.array(model.partition_.decisions().words)
+    assert np.flatnonzero(words == "nowhere").tolist() == [*range(150, 156)]
+    assert model.delta_ < 1.0  # the root of the distance of what has nothing in common
+
+
+def test_delta_lies_midway_between_the_end_of_the_clusters_and_nothing_in_common() -> None:
+    space = SoftECM(2, random_state=0).fit(make_blobs(20, n_clusters=2, random_state=0).data).model_.space
+    wide, narrow, beyond_all = (outlying(median, 0.1, Cosine(), space) for median in (0.5, 0.1, 0.9))
+    assert wide == pytest.approx(math.sqrt(((0.5 + 2 * 0.14826) ** 2 + 1) / 2))
+    assert narrow == pytest.approx(math.sqrt(((0.1 + 2 * 0.14826) ** 2 + 1) / 2))
+    assert outlying(0.1, 0.01, Cosine(), space) == pytest.approx(0.1 + 5 * 0.014826)
+    assert beyond_all == pytest.approx(0.9 + 5 * 0.14826)
+    assert outlying(0.5, 0.1, SquaredEuclidean(), space) == pytest.approx(0.5 + 5 * 0.14826)
 
 
 def letters(words: list[str]) -> np.ndarray:
@@ -102,7 +132,7 @@ def test_most_objects_nowhere_is_said_with_what_to_change(
     monkeypatch.setattr("softecm.algorithms.mecmdd.FAR", 0.1)
     with pytest.warns(NowhereWarning, match=r"most objects belong nowhere \(\d+%\)") as caught:
         model.fit(ALONE)
-    found = re.search(r"than delta=(\S+), .* such as delta=(\S+), or delta=None", str(caught[0].message))
+    found = re.search(r"square of delta=(\S+), .* such as delta=(\S+), or delta=None", str(caught[0].message))
     assert found is not None
     assert float(found[2]) == pytest.approx(2.0 * float(found[1]))
 

@@ -102,6 +102,22 @@ def test_one_word_for_a_gap_may_come_often(tmp_path: Path) -> None:
     assert (found.columns[0].kind, found.columns[0].gaps) == ("number", 15)
 
 
+@pytest.mark.parametrize("when", ["{}", "2024-03-{:02d}"], ids=["number", "date"])
+@pytest.mark.parametrize("who", ["p{}", "{}"], ids=["word", "number"])
+def test_rows_that_look_like_steps_of_series_are_asked_about(tmp_path: Path, who: str, when: str) -> None:
+    rng = np.random.default_rng(0)
+    cells = [f"{who.format(7 * i)},{when.format(k + 1)},{rng.normal():.3f}" for i in range(6) for k in range(4 + i % 2)]
+    said = (
+        "rows of one name follow each other with rising day: if each row is one time of a series, say --id-column name"
+    )
+    found = loaded(tmp_path, ["name,day,pulse", *cells])
+    assert f"{said} --time day --value pulse." in found.notes
+    assert not any("series" in note for note in loaded(tmp_path, ["name,day,pulse", *cells[::-1]]).notes)
+    assert loaded(tmp_path, ["name,day,pulse", *cells], id_column="name", time="day", value=("pulse",)).names[
+        1
+    ] == who.format(7)
+
+
 @pytest.mark.parametrize("mark", ["k.A.", "keine Angabe", "Unknown", "-", "n.a.", "???", "not stated"])
 def test_a_word_for_no_answer_is_no_category(tmp_path: Path, mark: str) -> None:
     lines = ["town,size", *(f"{mark if i % 4 == 0 else ('Ulm', 'Bonn', 'Kiel')[i % 3]},{i / 7:.2f}" for i in range(24))]
@@ -358,3 +374,18 @@ def test_a_unit_that_few_numbers_have_is_not_guessed_at(name: str, odd: str) -> 
     found = read_numbers(column, "")
     assert found is not None
     assert found.odd.iloc[0] == odd
+
+
+def test_what_may_be_an_id_is_pointed_out(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"size": [1.5, 3.25] * 30, "pos": 1 + np.random.default_rng(0).permutation(60)})
+    found = loaded(tmp_path, frame.to_csv(index=False).split())
+    assert kinds(found)["pos"] == "number"
+    assert "if they name the rows, give --id-column pos, else --numeric pos." in found.notes[0]
+    assert loaded(tmp_path, frame.to_csv(index=False).split(), numeric=("pos",)).notes == ()
+    assert loaded(tmp_path, frame.to_csv(index=False).split(), id_column="pos").notes == ()
+
+
+def test_a_word_in_a_column_of_ids_makes_no_number_of_it(tmp_path: Path) -> None:
+    rows = [f"{4000 + 7 * i if i != 17 else 'neu'},{i / 4}" for i in range(40)]
+    found = loaded(tmp_path, ["Kunden-Nr.,x", *rows])
+    assert (kinds(found)["Kunden-Nr."], found.names[17], found.notes) == ("id", "neu", ())

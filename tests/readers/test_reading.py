@@ -122,3 +122,15 @@ def test_rows_without_a_value_name_the_columns_of_text_that_were_left_out(tmp_pa
         table = read_table(tmp_path / "t.csv")
     assert len(table) == 38
     assert len(read_table(tmp_path / "t.csv", categorical="note")) == 40
+
+
+def test_what_marked_a_gap_in_the_first_table_does_in_the_next() -> None:
+    rows = pd.DataFrame(
+        {"kind": ["pump", "fan", "nix", "mill"] * 10, "size": [1.5, 2.5, -77.0, 4.25] * 10, "on": [0.5, 1.5] * 20}
+    )
+    first = read_table(rows, missing=["nix", "-77"])
+    again = read_table(rows[:4], like=first)
+    assert again.data["kind"].tolist() == ["pump", "fan", None, "mill"]
+    assert again.data["size"].isna().tolist() == [False, False, True, False]
+    assert read_table(rows[:4], like=again).data["kind"].isna().sum() == 1
+    assert read_table(rows[:4], like=first, missing="fan").data["kind"].tolist() == ["pump", None, "nix", "mill"]

@@ -162,9 +162,9 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         nowhere = len(self.partition_.outliers()) / len(self.partition_) if nowhere is None else nowhere
         if auto and delta is not None and nowhere > MOST:
             warnings.warn(
-                f"most objects belong nowhere ({nowhere:.0%}): they are farther from every cluster than delta={delta:.3g}, "
-                f"which 'auto' has found. Give a larger one, such as delta={2 * delta:.3g}, or delta=None to do without "
-                "outliers; or another number of clusters.",
+                f"most objects belong nowhere ({nowhere:.0%}): their distances to all clusters exceed the square of "
+                f"delta={delta:.3g}, which 'auto' has found. Give a larger one, such as delta={2 * delta:.3g}, "
+                "or delta=None to do without outliers; or another number of clusters.",
                 NowhereWarning,
                 stacklevel=5,
             )
@@ -486,4 +486,5 @@ def refuse_blocks(X: Any, owner: str) -> None:
 def in_blocks(X: Any) -> bool:
     """Whether ``X`` is a Dask value, a list of them, or a source of blocks; looks at types only, loads nothing."""
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
-    return type(first).__module__.startswith(("dask.", "distributed.", "softecm.distributed."))
+    homes = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: frames until Dask 2025
+    return type(first).__module__.startswith(homes)

@@ -274,8 +274,9 @@ class ECMdd(PrototypeFamily):
     beta : float, default=1.2
         Greater than 1. Larger spreads mass over more sets.
     delta : "auto", float or None, default="auto"
-        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
-        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
+        Distance to the empty set; the objective has its square, which is what dissimilarities are compared with. "auto":
+        median plus five deviations of the root distances (in a matrix, of its values) to the nearest cluster, after a first
+        stage (found value in ``delta_``). None: no outliers.
     gamma : float, default=0.5
         At least 0: how much the clusters' medoids count beside the set's own.
     eta : float, default=1.0

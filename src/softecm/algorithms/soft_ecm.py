@@ -181,8 +181,9 @@ class SoftECM(LinkableFamily):
     beta : float, default=1.2
         Greater than 1. Larger spreads mass over more sets; above 1.5 prototypes may merge in many dimensions.
     delta : "auto", float or None, default="auto"
-        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
-        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
+        Distance to the empty set; the objective has its square, which is what plain distances (as in a matrix) are
+        compared with. "auto": median plus five deviations of the root distances (in a matrix, of its values) to the
+        nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
     lam : "auto" or float, default="auto"
         At least 0: the price of the constraint between a set's prototype and its clusters'. "auto": in proportion to the
         objects' weight W, 0.2 W / c^2 for the penalty and W for the gap. A number has the paper's absolute meaning.

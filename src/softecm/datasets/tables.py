@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 from sklearn.utils import Bunch
 
+from softecm._frames import check_pandas
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -161,12 +163,10 @@ SOURCES: dict[str, Source] = {
 
 def _read(name: str) -> pd.DataFrame:
     """The file as a frame of text, missing cells empty; from the folder, else from UCI."""
+    import pandas as pd
+
     source = SOURCES[name]
     loader = f"load_{name}"
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(f"{loader} needs pandas: pip install 'softecm[data]'.") from error
     folder = os.environ.get(VARIABLE)
     if folder:
         path = Path(folder) / source.file
@@ -198,6 +198,7 @@ def _download(source: Source, loader: str) -> pd.DataFrame:
 
 
 def _bunch(name: str) -> Bunch:
+    check_pandas(f"load_{name}")
     import pandas as pd
 
     frame, source = _read(name), SOURCES[name]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from softecm._text import place
 from softecm._warnings import ReadingWarning
 from softecm.distances.series_auto import Tried, choose_series
-from softecm.spaces.raw import refuse_columns
-from softecm.spaces.roles import emptied, left_out, without
+from softecm.spaces.raw import numbers_of, refuse_columns
+from softecm.spaces.roles import DIFFERENT, FREE, emptied, grounds, left_out, without
 from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import filled, present_rows
 
@@ -144,11 +144,23 @@ def choose(X: Any) -> Choice:
         return choose_views(X)
     if is_sparse(X):
         return Choice("sqeuclidean", SPARSE)
-    away = left_out(X)
+    found = grounds(X)
+    _refuse_text_alone(found)
+    away = left_out(X, found)
     _refuse_emptied(X, away)
     _warn_of_text(X, away)
-    found = Look.of(without(X, away)).choice()
-    return Choice(found.metric, found.reason, away)
+    choice = Look.of(without(X, away)).choice()
+    return Choice(choice.metric, choice.reason, away)
+
+
+def _refuse_text_alone(found: Mapping[str, str]) -> None:
+    """Refuse a data frame of free text, of which no column groups the rows."""
+    if found and all(found.values()) and any(reason.startswith((FREE, DIFFERENT)) for reason in found.values()):
+        listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(found.items())[:SHOWN])
+        raise ValueError(
+            f"X must have a column to cluster by; got {listed}. Give numbers made from the text (TF-IDF, embeddings), or "
+            "say metric='mixed', which takes every column."
+        )
 
 
 def _refuse_emptied(X: Any, away: Mapping[str, str]) -> None:
@@ -255,21 +267,6 @@ def refuse_channels_first(shape: tuple[int, ...], asked: str = AUTO) -> None:
         f"aeon's (n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}. Give "
         f"X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
     )
-
-
-def numbers_of(X: Any) -> list[NDArray[Any]] | None:
-    """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return [np.asarray(c.cast(nw.Float64).to_numpy(), dtype=np.float64) for c in frame.iter_columns()]
-    if hasattr(X, "toarray"):  # sparse: refused elsewhere
-        return None
-    try:
-        rows = np.asarray(X)
-        rows = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
-    except (TypeError, ValueError):
-        return None
-    return list(rows.T) if rows.ndim == 2 and rows.dtype.kind in "fiu" else None
 
 
 def _is_ragged(X: Sequence[Any]) -> bool:

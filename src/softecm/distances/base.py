@@ -46,6 +46,8 @@ class SemiMetric(ABC):
     gpu: ClassVar[bool] = True
     #: The power of a length that ``d`` grows like: 2 where it is a square, 1 for a true metric.
     degree: ClassVar[float] = 2.0
+    #: The distance of two objects that have nothing in common, where there is such a thing.
+    unrelated: ClassVar[float] = math.inf
     #: Whether objects may also be sparse rows (``softecm.spaces.sparse.SparseRows``), which are never written out.
     sparse: ClassVar[bool] = False
     #: Whether fits may go most of their way in single precision: it has kernels for that, which lose little.
@@ -106,6 +108,10 @@ class SemiMetric(ABC):
     def cost_of_distance(self, shape: Sequence[int]) -> float:
         """Roughly how many multiplications one distance to a prototype of this shape costs."""
         return float(math.prod(shape))
+
+    def scale_power(self, x: Any) -> float:
+        """The power of these objects' distances at which deviations from what is usual are meant: roots."""
+        return 0.5
 
     def step(self, space: Space) -> float:
         """What differing in one attribute of a space adds where it adds all or nothing; 0 where all differ by degrees."""

@@ -53,6 +53,7 @@ class Cosine(SemiMetric):
 
     name = "cosine"
     sparse = True
+    unrelated = 1.0
 
     @property
     def closed_form(self) -> MeanDirections:

@@ -10,11 +10,10 @@ from typing import Any
 import narwhals.stable.v1 as nw
 from numpy.typing import NDArray
 
-from softecm.distances.auto import numbers_of
 from softecm.distances.mixed import Mixed
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.spaces.codes import codes_in
-from softecm.spaces.raw import read_table
+from softecm.spaces.raw import numbers_of, read_table
 from softecm.spaces.sparse import is_sparse
 from softecm.spaces.stretched import Stretched, stretched, told
 

@@ -54,5 +54,6 @@ class MedoidMiddles(SemiMetric):
 
 
 def _shares(focal: FocalSets, like: Tensor) -> Tensor:
+    """Of the clusters in the sets of several (sets, c)."""
     c = focal.n_clusters
-    return torch.as_tensor(focal.membership[c:] / focal.cardinalities[c:, None], dtype=like.dtype)
+    return torch.as_tensor(focal.shares[c:].copy(), dtype=like.dtype)

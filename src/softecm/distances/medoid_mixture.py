@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,6 +34,10 @@ class MedoidMixture(SemiMetric):
     def discrete(self) -> bool:  # type: ignore[override]
         """As the dissimilarity it mixes."""
         return self.base.discrete
+
+    def scale_power(self, x: Any) -> float:
+        """That of the dissimilarity it mixes."""
+        return self.base.scale_power(x)
 
     def make_space(self) -> Space:
         """The space of the dissimilarity it mixes."""

@@ -12,6 +12,10 @@ from softecm.distances.blocks import distances_of
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.dissimilarities import Dissimilarities
 
+COMPARED = 50  # objects that are looked at
+BROKEN = 0.01  # part of the pairs with a shorter way over a third that is overlooked
+ROUNDING = 1e-6
+
 
 @dataclass(frozen=True)
 class Precomputed(SemiMetric):
@@ -25,6 +29,26 @@ class Precomputed(SemiMetric):
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Columns of the dissimilarities: (n, n_objects), (k,) -> (n, k)."""
         return x[:, v.long()]
+
+    def scale_power(self, x: Tensor) -> float:
+        """As they are where they are lengths, which keep the triangle inequality; else, as of squares, their roots."""
+        return 1.0 if x.shape[0] == x.shape[1] and keeps_triangles(x) else 0.5
+
+
+def keeps_triangles(d: Tensor) -> bool:
+    """Whether a way over a third object is hardly ever shorter, among some objects of a matrix (n, n).
+
+    Examples
+    --------
+    >>> points = torch.arange(4.0)
+    >>> lengths = (points[:, None] - points).abs()
+    >>> keeps_triangles(lengths), keeps_triangles(lengths.square())
+    (True, False)
+    """
+    rows = torch.linspace(0, len(d) - 1, min(len(d), COMPARED), dtype=torch.float64).long()
+    part = d[rows][:, rows].double()
+    over = (part[:, :, None] + part).amin(1)
+    return float((part > (1.0 + ROUNDING) * over).double().mean()) <= BROKEN
 
 
 def medoid(d: Tensor, weights: Tensor | None = None) -> Tensor:

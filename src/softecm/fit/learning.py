@@ -210,7 +210,7 @@ def _clusters_first(
     median, mad = objects.nearest_spread(here)
     share = objects.weight / (past.weight + objects.weight)
     both = (1.0 - share) * past.median + share * median, (1.0 - share) * past.mad + share * mad
-    delta = (outlying(*both, here.metric.step(objects.space)) or last.delta) if auto else chosen.delta
+    delta = (outlying(*both, here.metric, objects.space) or last.delta) if auto else chosen.delta
     focal = chosen.focal
     if chosen.finds_sets:
         held = past.held.numpy() + objects.second_nearest(here)

@@ -123,7 +123,7 @@ class Objects(ABC, Generic[X]):
 
     @abstractmethod
     def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
-        """Weighted median of the roots of the distances to the nearest prototype, and of their deviations from it."""
+        """Weighted median of the distances to the nearest prototype (``scale_power``), and of their deviations from it."""
 
     @abstractmethod
     def second_nearest(self, model: PrototypeModel) -> NDArray[np.float64]:
@@ -189,7 +189,11 @@ class InMemory(Objects[E]):
 
     def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
         """From the distances of all objects."""
-        distances = np.sqrt(nearest_of(model.metric, self.x.cpu(), model.prototypes)[0].numpy())
+        found, power = (
+            nearest_of(model.metric, self.x.cpu(), model.prototypes)[0].numpy(),
+            model.metric.scale_power(self.x),
+        )
+        distances = np.sqrt(found) if power == 0.5 else found**power
         median = weighted_quantile(distances, 0.5, self.counts)
         return median, weighted_quantile(np.abs(distances - median), 0.5, self.counts)
 

@@ -37,6 +37,7 @@ from torch import Tensor
 
 from softecm._warnings import BetaWarning
 from softecm.belief import FocalSets
+from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import nearest_of
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm
@@ -50,6 +51,7 @@ from softecm.fit.seeding import Draw
 from softecm.fit.settings import GAIN, Settings
 from softecm.fit.swaps import swapped
 from softecm.optim import Accelerated, Descent, Solver
+from softecm.spaces import Space
 
 BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
 SOFTER = (1.05, 1.02, 1.01)  # tried where that pulls clusters together
@@ -60,6 +62,7 @@ GREEDY = 3  # candidates for each cluster of a start
 MAD = 1.4826  # of a normal distribution, in deviations: its median absolute deviation is one over this
 # Deviations beyond the median: of outliers, of what starts are compared by, and of what decides where the clusters are.
 OUTLYING, COMPARED, CLOSE = 5.0, 7.0, 3.0
+ENDING = 2.0  # the same: nearly all objects of a cluster lie nearer
 SHRINKS, PASSES = 0.9, 5  # starts are drawn again while delta shrinks below this part of itself, at most so often
 ENOUGH = 20  # weight for each cluster from which the closer delta is to be trusted
 LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
@@ -146,7 +149,7 @@ def refined(
         close = last.close
         if close is None:
             median, mad = objects.nearest_spread(before)
-            close = beyond(median, mad, CLOSE) or last.delta
+            close = beyond(median, mad, CLOSE, before.metric.scale_power(objects.x)) or last.delta
     alone = replace(chosen, focal=simple, beta=BETA, lam=0.0, relaxation="exact", pairs=None, delta=close)
     start = before.prototypes.to(chosen.dtype)[None]
     (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback)
@@ -359,36 +362,47 @@ def robust_delta(
     first: float,
     deviations: float,
 ) -> float:
-    """Median plus so many deviations of the distances (roots) to the nearest cluster; the first where that is next to 0."""
+    """Median plus so many deviations of distances to the nearest cluster, as a root; the first where that is next to 0."""
     model = pipeline.model_of(algorithm, among, single)
     median, mad = objects.nearest_spread(model)
-    found = beyond(median, mad, deviations)
+    power = model.metric.scale_power(objects.x)
+    found = beyond(median, mad, deviations, power)
     if found < LEAST * first:
         return first
-    return outlying(median, mad, model.metric.step(objects.space)) if deviations == OUTLYING else found
+    return outlying(median, mad, model.metric, objects.space, power) if deviations == OUTLYING else found
 
 
-def beyond(median: float, mad: float, deviations: float) -> float:
+def beyond(median: float, mad: float, deviations: float, power: float = 0.5) -> float:
     """So many deviations beyond the median; twice the median where most objects are equally far from their clusters.
 
     Words by edit distance, for instance, are mostly one letter from the word in their middle: then no deviation says what
-    is far, and most objects would lie exactly at delta.
+    is far, and most objects would lie exactly at delta. Median and deviation are those of distances to this power, delta
+    is a root of a distance.
 
     Examples
     --------
-    >>> round(beyond(1.0, 0.2, 5.0), 4), beyond(1.0, 0.0, 5.0)
-    (2.4826, 2.0)
+    >>> round(beyond(1.0, 0.2, 5.0), 4), beyond(1.0, 0.0, 5.0), beyond(1.0, 0.0, 5.0, power=1.0)
+    (2.4826, 2.0, 2.0)
     """
-    return median + (deviations * MAD * mad if mad > TIED * median else median)
+    found = median + deviations * MAD * mad if mad > TIED * median else 4.0**power * median
+    return _root(found, power)
 
 
-def outlying(median: float, mad: float, step: float) -> float:
+def _root(distance: float, power: float) -> float:
+    """The root of a distance that was raised to a power."""
+    return distance if power == 0.5 else float(distance ** (0.5 / power))
+
+
+def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power: float = 0.5) -> float:
     """From where an object may as well belong nowhere: five deviations beyond the median, and no nearer than one category.
 
     Where most objects have all categories of their group, deviations are next to 0, and one that differs in a single
-    category would be an outlier.
+    category would be an outlier. Where objects can have nothing in common, as directions can, five deviations may lie beyond
+    that: then it is midway between that and where nearly all objects end.
     """
-    return max(beyond(median, mad, OUTLYING), median + math.sqrt(step))
+    found = max(beyond(median, mad, OUTLYING, power), _root(median, power) + math.sqrt(metric.step(space)))
+    end = _root(median + ENDING * MAD * mad, power) ** 2
+    return min(found, math.sqrt((end + metric.unrelated) / 2.0)) if end < metric.unrelated else found
 
 
 def neighbours(algorithm: Algorithm[Any], objects: Objects[Any], single: Outcome) -> tuple[FocalSets, int]:

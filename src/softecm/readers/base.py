@@ -145,6 +145,7 @@ class Loaded:
     notes: tuple[str, ...] = ()
     code: tuple[str, ...] = ()  # how to read it in Python, giving X
     table: pd.DataFrame | None = None  # every column as the file has it
+    said: ReadOptions = field(default_factory=ReadOptions)  # by the user, about the file
 
     def __repr__(self) -> str:
         """What was taken as what, a line a column."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm._precision import Precision, span_of
 from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, short
@@ -23,7 +24,7 @@ from softecm.readers.dates import (
     whole_numbers_as_dates,
 )
 from softecm.readers.no_answer import no_answers, told_missing
-from softecm.readers.numbers import Ambiguous, Numbers, are_codes, are_few, how_written, read_numbers, signs, told
+from softecm.readers.numbers import FEW, Ambiguous, Numbers, are_codes, are_few, how_written, read_numbers, signs, told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from softecm.spaces.base import ColumnKind
 
 
-FREE = "free text"  # how the reason begins for which such columns are left out
 EXACT = 2.0**53  # floats below are whole numbers to the last digit
 
 
@@ -51,6 +51,7 @@ class Context:
     path: Path
     options: ReadOptions  # with every column by its name
     text: bool  # whether cells are as people wrote them
+    first: str = ""  # the name of the first column
     decimal: str = ""  # the decimal sign that the file or the user shows
     dates: Asked = field(default_factory=lambda: Asked({}))
     order: str = ""  # of day and month, as another column proves it
@@ -60,7 +61,8 @@ class Context:
         """Of a table."""
         frame = sheet.frame
         asked = Asked.of(options.dates, [str(name) for name in frame.columns])
-        found = Context(path, options, sheet.text, signs(options.decimal, options.thousands)[0] or sheet.decimal, asked)
+        decimal = signs(options.decimal, options.thousands)[0] or sheet.decimal
+        found = Context(path, options, sheet.text, str(frame.columns[0]), decimal, asked)
         if sheet.text and not asked.off:
             found.order = found._proved_order(frame)
         return found
@@ -152,7 +154,7 @@ def understood_column(column: pd.Series, context: Context, *, may_be_id: bool) -
         return _category(name, column, asked=name in options.categorical, may_be_id=may_be_id, fold=context.text)
     if types.is_complex_dtype(column.dtype):
         return Understood(None, Column(name, "left out", "complex numbers", gaps))
-    return _number(context.path, column, Column(name, "number", "", gaps, "numbers"), may_be_id=may_be_id)
+    return _number(context, column, Column(name, "number", "", gaps, "numbers"), may_be_id=may_be_id)
 
 
 def _recognised(name: str, column: pd.Series, context: Context, *, may_be_id: bool) -> Understood | None:
@@ -169,23 +171,35 @@ def _recognised(name: str, column: pd.Series, context: Context, *, may_be_id: bo
         return None
     gaps = missing_in(numbers.values)
     described = Column(name, "number", "", gaps, how_written(numbers), numbers.written)
-    found = _number(context.path, numbers.values, described, may_be_id=may_be_id)
-    return found if found.values is None else replace(found, remarks=tuple(numbers.remarks(name)))
+    found = _number(context, numbers.values, described, may_be_id=may_be_id)
+    return found if found.values is None else replace(found, remarks=(*numbers.remarks(name), *found.remarks))
 
 
-def _number(path: Path, column: pd.Series, described: Column, *, may_be_id: bool) -> Understood:
+def _number(context: Context, column: pd.Series, described: Column, *, may_be_id: bool) -> Understood:
     """A column of numbers, unless it is always the same or names the rows."""
-    from softecm.spaces.roles import BY_NAME, number_names_rows
+    from softecm.spaces.roles import BY_NAME, is_dense, number_names_rows
 
-    name, values = described.name, column.to_numpy()
-    if len(column) > 1 and described.gaps == 0 and (values == column.iloc[0]).all():
+    name, values, gaps = described.name, column.to_numpy(), described.gaps
+    if len(column) > 1 and gaps == 0 and (values == column.iloc[0]).all():
         return Understood(None, Column(name, "left out", f"always {short(column.iloc[0])}"))
-    reason = number_names_rows(name, values) if described.gaps == 0 else ""
-    if reason and (may_be_id or reason == BY_NAME):
+    filled = values if not gaps else _whole_numbers(values) if gaps <= FEW else values[:0]
+    reason = number_names_rows(name, filled, first=name == context.first)
+    if reason and (reason == BY_NAME or (may_be_id and not gaps)):
         kind: Kind = "id" if may_be_id else "left out"
-        return Understood(None, Column(name, kind, reason))
-    check_finite(path, name, column)
-    return Understood(column, replace(described, detail=shown(column)))
+        return Understood(None, Column(name, kind, reason, gaps))
+    check_finite(context.path, name, column)
+    found = Understood(column, replace(described, detail=shown(column)))
+    if not (may_be_id and is_dense(values)):
+        return found
+    mind = "whole numbers, all different, with hardly a gap between them, are clustered by"
+    remark = f"column {short(name)}: {mind}; if they name the rows, give --id-column {name}, else --numeric {name}."
+    return replace(found, remarks=(remark,))
+
+
+def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """The numbers of a column with a few gaps, where all of them are whole; else none."""
+    numbers = values[~np.isnan(values)] if values.dtype.kind == "f" else values[:0]
+    return numbers.astype(np.int64) if (numbers % 1 == 0).all() and (np.abs(numbers) < EXACT).all() else values[:0]
 
 
 def _date(name: str, dates: Dates) -> Understood:
@@ -311,7 +325,7 @@ def _like(written: Written) -> str:
 
 
 def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fold: bool) -> Understood:
-    from softecm.spaces.roles import is_free_text, names_rows
+    from softecm.spaces.roles import FREE, is_free_text, names_rows
 
     words = stripped(column)
     empty = no_answers(words) if fold and not asked else words[:0]

@@ -40,7 +40,8 @@ def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Lo
     ----------
     source : path, or data frame of any kind narwhals knows
     like : Loaded, optional
-        What another file was read as: the same columns are then taken, each as it was there.
+        What another file was read as: the same columns are then taken, each as it was there, with the same ``missing`` and
+        ``names`` unless others are given.
     **options
         As the command line's, with their names: ``decimal``, ``thousands``, ``dates``, ``missing``, ``numeric``,
         ``categorical``, ``drop``, ``id_column``, ``label_column``; for files also ``delimiter``, ``encoding``, ``header``,
@@ -68,7 +69,7 @@ def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Lo
     1   980.0      5
     2  1100.2      8
     """
-    chosen = replace(_options(options), expected=None if like is None else _as_before(like))
+    chosen = _options(options) if like is None else _as_before(like, _options(options))
     try:
         loaded = _file(Path(fspath(source)), chosen) if isinstance(source, str | PathLike) else _frame(source, chosen)
     except ReadError as error:
@@ -76,7 +77,7 @@ def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Lo
     notes = tuple(in_python(note) for note in loaded.notes)
     for note in notes:
         warnings.warn(note, ReadingWarning, stacklevel=2)
-    return replace(loaded, notes=notes)
+    return replace(loaded, notes=notes, said=chosen)
 
 
 def _file(path: Path, options: ReadOptions) -> Loaded:
@@ -105,14 +106,16 @@ def _options(given: dict[str, Any]) -> ReadOptions:
     return ReadOptions(**{**given, **listed})
 
 
-def _as_before(like: Loaded) -> Expected:
-    """The columns of an earlier reading, each as it was."""
+def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
+    """What the user says now, with the columns of an earlier reading and what was said of their file."""
     taken = [c for c in like.columns if c.kind in ATTRIBUTES]
     kinds: dict[str, ColumnKind] = {c.name: c.kind for c in taken}  # type: ignore[misc]
     kinds |= {name: "duration" for name in kinds if like.data[name].dtype.kind == "m"}
     ids = next((c.name for c in like.columns if c.kind == "id"), None)
     written = {c.name: c.written or Written() for c in taken}
-    return Expected(tuple(kinds.values()), tuple(kinds), ids, written)
+    expected = Expected(tuple(kinds.values()), tuple(kinds), ids, written)
+    missing, names = options.missing or like.said.missing, options.names or like.said.names
+    return replace(options, missing=missing, names=names, expected=expected)
 
 
 def _frame(source: Any, options: ReadOptions) -> Loaded:

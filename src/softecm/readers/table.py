@@ -23,7 +23,8 @@ from softecm.readers.base import (
     existing,
     short,
 )
-from softecm.readers.columns import FREE, Context, expected_column, missing_in, shown, understood_column, words
+from softecm.readers.columns import Context, expected_column, missing_in, shown, understood_column, words
+from softecm.readers.steps import step_hint
 from softecm.readers.totals import without_total
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     if options.expected is None:
         for name in frame.columns:
             found.take(frame[name], context)
+        hint = step_hint(found.columns, found.kept) if found.ids is None else ""
+        found.notes += [hint] if hint else []
     else:
         found.take_expected(frame, context, options.expected)
     if not found.kept:
@@ -148,6 +151,8 @@ def _filled(path: Path, found: _Found) -> NDArray[np.bool_]:
 
 def _words_away(columns: Sequence[Column]) -> str:
     """Which columns of text were left out, and how to keep them."""
+    from softecm.spaces.roles import FREE
+
     away = [c for c in columns if c.kind == "left out" and c.detail.startswith(FREE)]
     if not away:
         return ""

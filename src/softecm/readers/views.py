@@ -71,8 +71,11 @@ def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) 
     views: dict[str, Any] = {path.stem: main.data}
     notes = list(main.notes)
     if beside.series is not None:
+        own = key or next((c.name for c in main.columns if c.kind == "id"), None)
+        if own != key:
+            notes.append(f"{beside.series} is matched with {path} by {own}; --id-column says otherwise.")
         views[beside.series.stem] = _series(
-            path, beside.series, ids, replace(options, id_column=None), key, read, notes
+            path, beside.series, ids, replace(options, id_column=None), own, read, notes
         )
     for file in beside.embeddings:
         views[file.stem] = _embedding(path, file, len(main.data), ids, key, read, notes)

@@ -45,7 +45,8 @@ TERMS: dict[str, str] = {
     "n_clusters": "How many groups were looked for.",
     "alpha": "Larger keeps mass off sets of many groups.",
     "beta": "Above 1: larger spreads an object’s mass over more sets.",
-    "delta": "The distance at which an object may as well belong nowhere.",
+    "delta": "Its square is the distance at which an object may as well belong nowhere; where the metric squares distances, "
+    "it is that distance itself.",
     "lam": "How strongly a set’s prototype is tied to those of its groups.",
     "relaxation": "How the prototypes of sets are tied to those of their groups.",
     "focal_sets": "Which sets of groups may hold mass; auto: each group, and pairs of neighbouring ones.",

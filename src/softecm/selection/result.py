@@ -129,7 +129,7 @@ class Sweep:
 
         Parameters
         ----------
-        x, y : names of grid parameters
+        x, y : str, grid parameters
         value : name of a column of numbers
         ax : Matplotlib axes, optional
 

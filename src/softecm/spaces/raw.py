@@ -178,3 +178,18 @@ def _to_array(X: object) -> NDArray[np.generic]:
 
 def _holds_text(array: NDArray[np.generic]) -> bool:
     return any(isinstance(v, str | bool) for v in array.ravel())
+
+
+def numbers_of(X: Any) -> list[NDArray[Any]] | None:
+    """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return [np.asarray(c.cast(nw.Float64).to_numpy(), dtype=np.float64) for c in frame.iter_columns()]
+    if hasattr(X, "toarray"):  # sparse: refused elsewhere
+        return None
+    try:
+        rows = np.asarray(X)
+        rows = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
+    except (TypeError, ValueError):
+        return None
+    return list(rows.T) if rows.ndim == 2 and rows.dtype.kind in "fiu" else None

@@ -12,12 +12,22 @@ from numpy.typing import NDArray
 
 from softecm.spaces.columns import Cells
 
+FREE, DIFFERENT = "free text", "an id: it is different in every row"
 COUNTS, BY_NAME = "counts the rows", "an id by its name, different in every row"
+BY_LOOK = "an id by its look: whole numbers without order, all different, hardly a gap between them"
 #: Names of columns that hold ids: id, customer_id, CustomerID, order no., pandas' nameless index.
 NAMED_ID = re.compile(
     r"(?:.*[\s_./-])?(?:[iI][dD]|(?i:uid|uuid|guid|key|nr|no|num|number|nummer)\.?)|.*[a-z](?:ID|Id)|"
     r"(?i:unnamed: 0|index|row_?names?|)"
 )
+#: What objects are called: whole numbers there name them, where they are all different and something else says so, too.
+OBJECT = re.compile(
+    r"respondent|participant|subject|patient|case|customer|client|user|member|employee|person|student|pupil|order|invoice|"
+    r"ticket|sample|specimen|record|contract|kunde|teilnehmer(?:in)?|proband|befragter?|fall|mitglied|mitarbeiter|nutzer|"
+    r"auftrag|rechnung|beleg|vertrag|probe|schüler",
+    re.IGNORECASE,
+)
+SURE_ROWS = 20  # so many measured numbers are not all different by chance where their range is hardly larger
 FEW_ROWS = 9  # so few different words may be groups, so few counts a coincidence
 FEW_LEVELS = 30  # categories that nobody wonders at
 FREE_TEXT = 0.5  # text with more different values than this part of the rows names objects, it does not group them
@@ -30,8 +40,8 @@ def counts_rows(values: NDArray[Any]) -> bool:
     return bool(int(values[-1]) - int(values[0]) == len(values) - 1 and (np.diff(values) == 1).all())
 
 
-def number_names_rows(name: str, values: NDArray[Any]) -> str:
-    """Why numbers name the rows instead of measuring them; empty where they don't.
+def number_names_rows(name: str, values: NDArray[Any], *, first: bool = False) -> str:
+    """Why numbers name the rows instead of measuring them; empty where they don't. ``first``: the first column of all.
 
     Examples
     --------
@@ -40,9 +50,31 @@ def number_names_rows(name: str, values: NDArray[Any]) -> str:
     """
     if counts_rows(values):
         return COUNTS
-    if values.dtype.kind not in "iu" or len(values) <= FEW_ROWS or not NAMED_ID.fullmatch(name.strip()):
+    if values.dtype.kind not in "iu" or len(values) <= FEW_ROWS:
         return ""
-    return BY_NAME if len(np.unique(values)) == len(values) else ""
+    named, called = NAMED_ID.fullmatch(name.strip()), OBJECT.fullmatch(name.strip())
+    if (named or (called and first)) and _all_different(values):
+        return BY_NAME
+    if not is_dense(values):
+        return ""
+    if called:
+        return BY_NAME
+    steps = np.diff(values)
+    by_look = first and values.min() > 1 and not ((steps > 0).all() or (steps < 0).all())
+    return BY_LOOK if by_look else ""  # from 1 on they may be ranks, in order times
+
+
+def is_dense(values: NDArray[Any]) -> bool:
+    """Whether whole numbers, all different, leave hardly a gap between them, as no measurement does; years may."""
+    if values.dtype.kind not in "iu" or len(values) < SURE_ROWS:
+        return False
+    low, high = int(values.min()), int(values.max())
+    years = 1800 <= low < high <= 2100
+    return len(values) <= high - low + 1 < 2 * len(values) and not years and _all_different(values)
+
+
+def _all_different(values: NDArray[Any]) -> bool:
+    return len(np.unique(values)) == len(values)
 
 
 def names_rows(distinct: int, n: int) -> bool:
@@ -55,11 +87,12 @@ def is_free_text(distinct: int, n: int) -> bool:
     return distinct > max(FEW_LEVELS, FREE_TEXT * n)
 
 
-def left_out(X: Any) -> dict[str, str]:
-    """The columns of a data frame that can't group its rows, each with the reason; none for arrays.
+def left_out(X: Any, found: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The columns of a data frame that can't group its rows, each with the reason; ``found`` are its grounds, if known.
 
-    An id counts the rows or is text that is different in every row; the first such column is taken for it. Free text and
-    empty columns go, too; one that is always the same goes where there are gaps, since it would count for them.
+    An id counts the rows, is called or looks like one, or is text that is different in every row; the first such column
+    is taken for it. Free text and empty columns go, too; one that is always the same goes where there are gaps, since it
+    would count for them.
     Everything stays where nothing else would be left.
 
     Examples
@@ -68,17 +101,23 @@ def left_out(X: Any) -> dict[str, str]:
     >>> left_out(pd.DataFrame({"number": range(1, 11), "size": [1.0, 5.0] * 5}))
     {'number': 'an id: it counts the rows'}
     """
+    found = grounds(X) if found is None else found
+    away = {name: reason for name, reason in found.items() if reason}
+    return away if len(away) < len(found) else {}
+
+
+def grounds(X: Any) -> dict[str, str]:
+    """Why each column of a data frame can't group its rows, empty where it can; nothing for arrays."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or not len(frame):
         return {}
     found: dict[str, str] = {}
     gaps = any(_gaps(column) for column in frame.iter_columns())
-    for column in frame.iter_columns():
+    for j, column in enumerate(frame.iter_columns()):
         may_be_id = not any(reason.startswith("an id") for reason in found.values())
-        reason = _reason(column, may_be_id=may_be_id, gaps=gaps)
-        if reason:
-            found[column.name] = reason
-    return found if len(found) < len(frame.columns) else {}
+        reason = _reason(column, may_be_id=may_be_id, gaps=gaps, first=j == 0)
+        found[column.name] = reason
+    return found
 
 
 def ids_of(X: Any, left_out: Any = None) -> NDArray[np.object_] | None:
@@ -128,13 +167,14 @@ def emptied(X: Any, names: Collection[str]) -> NDArray[np.int64]:
     return np.flatnonzero(empty)
 
 
-def _reason(column: Any, *, may_be_id: bool, gaps: bool) -> str:
+def _reason(column: Any, *, may_be_id: bool, gaps: bool, first: bool) -> str:
     n = len(column)
     empty = _gaps(column)
     if empty == n:
         return "empty"
     if column.dtype.is_numeric():
-        named = not empty and column.dtype.is_integer() and number_names_rows(str(column.name), column.to_numpy())
+        whole = not empty and column.dtype.is_integer()
+        named = whole and number_names_rows(str(column.name), column.to_numpy(), first=first)
         if named and (may_be_id or named == BY_NAME):
             return "an id: it counts the rows" if named == COUNTS else named
         distinct = column.n_unique() if gaps and not empty and n > 1 else n
@@ -143,9 +183,9 @@ def _reason(column: Any, *, may_be_id: bool, gaps: bool) -> str:
         return ""  # dates
     distinct = column.drop_nulls().n_unique()
     if may_be_id and names_rows(distinct, n):
-        return "an id: it is different in every row"
+        return DIFFERENT
     if is_free_text(distinct, n):
-        return f"free text: {distinct} different values in {n} rows"
+        return f"{FREE}: {distinct} different values in {n} rows"
     return "always the same" if gaps and distinct == 1 and not empty and n > 1 else ""
 
 
