@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 import softecm.algorithms as algorithms
 from softecm._version import __version__
 from softecm.algorithms.base import EvidentialClusterer
@@ -86,4 +88,9 @@ def _build(description: Mapping[str, Any], tensors: Tensors, metric: object) -> 
         if key in known:
             raise Misfit(f"state.{key} does not belong there")
         setattr(estimator, key, reader.value(node))
+    ids = getattr(estimator, "_ids", None)
+    if ids is not None and hasattr(estimator, "partition_"):
+        if not isinstance(ids, np.ndarray) or ids.shape != (len(estimator.partition_),):
+            raise Misfit("state._ids does not name its objects")
+        estimator.partition_ = estimator.partition_._called(ids)
     return estimator

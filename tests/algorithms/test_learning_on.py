@@ -137,14 +137,19 @@ def test_batches_of_tables_keep_the_first_ones_columns():
     assert model.partial_fit(table[100:]).prototypes_.columns.tolist() == ["a", "b", "kind"]
 
 
-def test_names_of_clusters_and_of_objects_stay():
+def test_names_of_clusters_and_of_objects_stay(tmp_path):
     pd = pytest.importorskip("pandas")
     X, _ = blobs(120, 9)
     table = pd.DataFrame(X, columns=["a", "b"], index=[f"N-{i}" for i in range(120)])
     model = SoftECM(3, random_state=0).fit(table[:80]).rename(["low", "right", "top"])
     at = model.decisions()["N-3"]
     assert model.partial_fit(table[70:]).focal_sets_.cluster_names == ("low", "right", "top")
-    assert set(model.partition_.to_frame("pandas").label) == {"low", "right", "top"}
+    frame = model.partition_.to_frame("pandas")
+    assert set(frame.label) == {"low", "right", "top"}
+    assert frame.id.tolist() == table.index[70:].tolist()
+    assert model.partition_[3:5].decisions().to_frame("pandas").id.tolist() == ["N-73", "N-74"]
+    model.save(tmp_path / "m.safetensors")
+    assert load_model(tmp_path / "m.safetensors").partition_.to_frame("pandas").id[0] == "N-70"
     assert model.decisions()["N-71"].word
     assert at.set in model.predict_partition(table).focal_sets.labels()
     new = SoftECM(3, random_state=0).fit(table[80:], prior=model)

@@ -1,8 +1,11 @@
 """``softecm explain``: rules of a result folder."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -53,6 +56,7 @@ def test_one_object_is_explained(run: Run, two_groups: Path) -> None:
     assert code == 0, err
     assert "far" in out.splitlines()[0]
     assert "weight" in out
+    assert len(re.findall(r"to ω[12], not ω[12]", out)) == 1  # the pull to the other is its negative
     code, out, _ = run("explain", "found", "--object", "far", "--json")
     told = json.loads(out)
     assert (code, told["object"]) == (0, "far")
@@ -80,3 +84,30 @@ def test_a_row_is_that_of_the_file_and_an_id_comes_first(run: Run, tmp_path: Pat
     told = {name: run("explain", "found", "--object", name, "--json")[1] for name in ("7", "row 7", "4")}
     assert {name: json.loads(out)["object"] for name, out in told.items()} == {"7": "7", "row 7": "103", "4": "100"}
     assert run("explain", "found", "--object", "row 3")[0] == 2
+
+
+def test_a_matrix_of_words_that_repeat_keeps_its_words(run: Run, rng: np.random.Generator) -> None:
+    words = ["saw", "saws", "saw", "drill", *(f"drill{i}" for i in range(9)), *(f"saw{i}" for i in range(9))]
+    places = np.array([[9.0 * word.startswith("saw"), 0.0] for word in words]) + rng.random((len(words), 2))
+    apart = np.sqrt(((places[:, None] - places) ** 2).sum(-1))
+    rows = [",".join([word, *(f"{d:.6f}" for d in row)]) for word, row in zip(words, apart, strict=True)]
+    Path("words.csv").write_text("\n".join([",".join(["", *words]), *rows]) + "\n", encoding="utf-8")
+    options = ("-c", 2, "-o", "found", "--n-init", 1, "--metric", "precomputed", "--json")
+    code, out, err = run("cluster", "words.csv", *options)
+    assert code == 0, err
+    assert "feature names" not in err
+    assert json.loads(out)["understood"]["columns"][0]["kind"] == "id"
+    code, out, err = run("explain", "found", "--object", "saw (2)")
+    assert code == 0, err
+    assert out.startswith("saw (2) ")
+
+
+def test_stretches_of_a_series_have_no_empty_column(run: Run, rng: np.random.Generator) -> None:
+    series = np.sin(np.linspace(0, 6, 20) + 2.0 * (np.arange(12) % 2)[:, None]) + 0.1 * rng.normal(size=(12, 20))
+    np.save("s.npy", series[..., None])
+    assert run("cluster", "s.npy", "-c", 2, "-o", "found", "--n-init", 1, "-q", "--metric", "series-euclidean")[0] == 0
+    code, out, err = run("explain", "found", "--object", "3")
+    assert code == 0, err
+    assert "steps" in out
+    assert "value" not in out
+    assert "how much nearer the stretch puts it" in " ".join(out.split())

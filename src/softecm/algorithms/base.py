@@ -116,7 +116,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     _ids: NDArray[np.object_] | None  # what the objects of the fit are called
 
     def _store(self, partition: CredalPartition) -> None:
-        self.partition_ = partition
+        self.partition_ = partition._called(getattr(self, "_ids", None))
         self.focal_sets_ = partition.focal_sets
         self.labels_ = partition.labels()
         self.outlier_scores_ = partition.masses[:, 0].copy()

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Self, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from softecm.belief import combination, transforms
 from softecm.belief.combination import CombinationRule, Sourced
@@ -21,15 +22,21 @@ class Combining:
 
     masses: FloatArray
     focal_sets: FocalSets
+    ids: NDArray[np.object_] | None = None  # what the objects are called, where a fit was told
 
     @classmethod
-    def _trusted(cls, masses: FloatArray, focal_sets: FocalSets) -> Self:
+    def _trusted(cls, masses: FloatArray, focal_sets: FocalSets, ids: NDArray[np.object_] | None = None) -> Self:
         """From an array that is valid and ours to keep."""
         masses.flags.writeable = False
         partition = object.__new__(cls)
         object.__setattr__(partition, "masses", masses)
         object.__setattr__(partition, "focal_sets", focal_sets)
+        object.__setattr__(partition, "ids", ids)
         return partition
+
+    def _called(self, ids: NDArray[np.object_] | None) -> Self:
+        """The same with what the objects are called."""
+        return self._trusted(self.masses, self.focal_sets, ids)
 
     def combine(self, *others: Self, rule: CombinationRule = "dempster") -> Self:
         r"""One partition from several about the same objects and clusters: two experts, two views, ten runs.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -157,8 +157,8 @@ class CredalPartition(RoughSets, Combining):
                     f"objects must be chosen by a number, a slice, a list of numbers or a mask; got "
                     f"{index!r}. Columns are in .masses."
                 )
-            return self._trusted(self.masses[np.atleast_1d(chosen)], self.focal_sets)
-        return self._trusted(self.masses[index], self.focal_sets)
+            index = np.atleast_1d(chosen)
+        return self._trusted(self.masses[index], self.focal_sets, None if self.ids is None else self.ids[index])
 
     def rename(self, names: Names) -> CredalPartition:
         """The same partition with names for its clusters, which tables, figures, reports and files then show.
@@ -175,7 +175,7 @@ class CredalPartition(RoughSets, Combining):
         >>> p.to_frame("pandas")["label"].tolist()
         ['calm', 'busy', 'busy']
         """
-        return self._trusted(self.masses, self.focal_sets.renamed(names))
+        return self._trusted(self.masses, self.focal_sets.renamed(names), self.ids)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CredalPartition):
@@ -185,7 +185,7 @@ class CredalPartition(RoughSets, Combining):
     __hash__ = None  # type: ignore[assignment]  # hashing would read every mass
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.masses, self.focal_sets)
+        return _restored, (self.masses, self.focal_sets, self.ids)
 
     def __repr__(self) -> str:
         return (
@@ -381,7 +381,7 @@ class CredalPartition(RoughSets, Combining):
         >>> said[3]
         Decision(word='between', set='Ω', confidence=1.0)
         """
-        return decided.decide(self.masses, self.focal_sets, clear)
+        return replace(decided.decide(self.masses, self.focal_sets, clear), ids=self.ids)
 
     def set_indicators(self, rule: SetRule = "mass") -> NDArray[np.bool_]:
         """The set of clusters of each object as a row of booleans, (n, c); :meth:`sets` has them as tuples.
@@ -521,7 +521,7 @@ class CredalPartition(RoughSets, Combining):
         backend : {"pandas", "polars", None}, default None
             None takes whichever is installed, pandas first.
         ids : array-like of shape (n,), optional
-            Names of the objects.
+            Names of the objects; by default, without ``X``, those of a fit's data frame.
         X : data frame with n rows, optional
             The objects themselves, whose columns are put beside; a pandas index is kept. A column that has the name of
             one of ours gets " (data)" behind it.
@@ -591,9 +591,9 @@ class CredalPartition(RoughSets, Combining):
         return show.html_table(self)
 
 
-def _restored(masses: FloatArray, focal_sets: FocalSets) -> CredalPartition:
+def _restored(masses: FloatArray, focal_sets: FocalSets, ids: Any = None) -> CredalPartition:
     """Unpickle: arrays come back writable, and are ours alone."""
-    return CredalPartition._trusted(masses, focal_sets)
+    return CredalPartition._trusted(masses, focal_sets, ids)
 
 
 def _count(number: int, noun: str) -> str:

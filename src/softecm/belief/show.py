@@ -23,6 +23,7 @@ def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None
     library = _frame_library(backend)
     sets, clusters = partition.focal_sets.labels(), partition.focal_sets.cluster_names
     own: dict[str, NDArray[np.generic]] = {}
+    ids = partition.ids if ids is None and X is None else ids
     if ids is not None:
         own["id"] = np.asarray(ids)
         if own["id"].shape != (len(partition),):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from softecm.cli.screen import consoles, print_json
 from softecm.explain import ExplanationTree
 from softecm.files import check_file, to_file
 from softecm.readers import Loaded, ReadOptions, read
+from softecm.report.asked import of_series
 from softecm.report.one import explain_object
 
 SHOWN = 12
@@ -75,16 +76,26 @@ def run_object(folder: Path, name: str, *, quiet: bool, machine: bool) -> None:
     out.print(Text(told.sentence))
     rows = told.to_frame("pandas")
     if len(rows) > 1:
-        table = Table(*rows.columns, box=None, pad_edge=False, header_style="dim")
+        shown = _once(rows, told.candidates)
+        table = Table(*shown.columns, box=None, pad_edge=False, header_style="dim")
         places = _decimals(max(abs(pull) for one in told.pulls for pull in one.towards))
-        for row in rows.head(SHOWN).itertuples(index=False):
+        for row in shown.head(SHOWN).itertuples(index=False):
             table.add_row(*(f"{cell:z.{places}f}" if isinstance(cell, float) else str(cell) for cell in row))
         out.print(table)
         at = "; at: what the group has there" if any(name.startswith("at ") for name in rows.columns) else ""
-        more = f"; {len(rows) - SHOWN} more columns: --json" if len(rows) > SHOWN else ""
-        out.print(Text(f"to: how much nearer the column puts it to that group{at}{more}", style="dim"))
+        more = f"; {len(rows) - SHOWN} more: --json" if len(rows) > SHOWN else ""
+        what = "stretch" if of_series(model) else "column"
+        out.print(Text(f"to: how much nearer the {what} puts it to that group{at}{more}", style="dim"))
     if machine:
         print_json({"object": told.name, "sentence": told.sentence, "columns": rows.to_dict("records")})
+
+
+def _once(rows: Any, candidates: Sequence[str]) -> Any:
+    """Of two candidates one column of pulls: the other is its negative."""
+    if len(candidates) != 2:
+        return rows
+    one, other = candidates
+    return rows.drop(columns=f"to {other}").rename(columns={f"to {one}": f"to {one}, not {other}"})
 
 
 def _decimals(largest: float) -> int:

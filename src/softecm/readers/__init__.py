@@ -23,6 +23,7 @@ from softecm.readers.feather import read_feather
 from softecm.readers.long import from_long, read_long
 from softecm.readers.parquet import read_parquet
 from softecm.readers.rows import without_rows
+from softecm.readers.square import named_as_columns
 from softecm.readers.states import read_states
 from softecm.readers.table import understood
 from softecm.readers.ts import read_ts
@@ -104,7 +105,7 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     sheet = without_rows(path, _renamed(path, sheet, options.names), options.drop_rows)
     if options.states:
         return read_states(path, sheet, options)
-    return read_long(path, sheet, options) if options.long else understood(path, sheet, options)
+    return read_long(path, sheet, options) if options.long else understood(path, named_as_columns(sheet), options)
 
 
 def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:

@@ -64,11 +64,13 @@ class ObjectExplanation:
         return self.sentence
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame, a row a column: ``column``, ``value``, ``to ω1`` … (pulls) and ``at ω1`` … (prototypes)."""
-        rows: dict[str, list[object]] = {
-            "column": [one.column for one in self.pulls],
-            "value": [one.value for one in self.pulls],
-        }
+        """A data frame, a row a column: ``column``, ``value``, ``to ω1`` … (pulls) and ``at ω1`` … (prototypes).
+
+        Stretches of a series have neither a value nor a prototype's.
+        """
+        rows: dict[str, list[object]] = {"column": [one.column for one in self.pulls]}
+        if any(one.value for one in self.pulls):
+            rows["value"] = [one.value for one in self.pulls]
         for k, name in enumerate(self.candidates):
             rows[f"to {name}"] = [one.towards[k] for one in self.pulls]
         for k, name in enumerate(self.candidates):

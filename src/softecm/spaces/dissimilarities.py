@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -43,14 +43,18 @@ class Dissimilarities(Space):
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> NDArray[np.floating]:
         """A square matrix of dissimilarities to fit; afterwards one column for each training object."""
-        from sklearn.utils.validation import validate_data
+        from sklearn.utils.validation import check_array, validate_data
 
         refuse_no_table(X)
         if not reset:
             refuse_other_width(estimator, X)
-        d: NDArray[np.floating] = validate_data(
-            estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False, ensure_all_finite=False
-        )
+        kinds: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": False, "ensure_all_finite": False}
+        d: NDArray[np.floating]
+        if reset or hasattr(X, "columns"):
+            d = validate_data(estimator, X, reset=reset, **kinds)
+        else:  # columns stand for the training objects in their order, and need no names
+            d = check_array(X, estimator=estimator, **kinds)
+            refuse_other_width(estimator, d)
         if reset:
             refuse_not_square(d)
         refuse_not_finite(d)
