@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -538,3 +539,8 @@ def reproduce(
         quiet=quiet,
         machine=machine,
     )
+
+
+for _command in app.registered_commands:  # a paragraph is as wide as the terminal, not as the source
+    _paragraphs = inspect.cleandoc(_command.callback.__doc__ or "").split("\n\n")
+    _command.help = "\n\n".join(" ".join(part.split()) for part in _paragraphs)
