@@ -63,6 +63,12 @@ def check_semimetric(
     """
     chosen = resolve_metric(metric, None)
     name = chosen.name if chosen.name not in ("", "function") else getattr(metric, "__name__", type(metric).__name__)
+    if isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.dtype.kind not in "biufc"):
+        raise TypeError(
+            f"x must be a tensor or an array of numbers, which prototypes can move among; got {type(x).__name__} of "
+            f"{type(x[0]).__name__ if len(x) else 'nothing'}. Words and other things without means are compared by a "
+            "matrix of their distances: SoftECM(metric='precomputed').fit(D)."
+        )
     objects = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
     return SemiMetricReport(name, tuple(_checks(_trial(chosen, objects, prototypes, n, seed, tol))))
 
