@@ -6,9 +6,14 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import softecm
+from softecm import ECM, SoftECM
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,6 +37,14 @@ def test_importing_loads_no_more_than_is_needed():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]"] * 4
+
+
+def test_a_warning_names_the_line_that_called_the_library():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    for model in (SoftECM(2, max_iter=1), make_pipeline(StandardScaler(), ECM(3, max_iter=1))):
+        with pytest.warns(ConvergenceWarning) as said:
+            model.fit(X)
+        assert {warning.filename for warning in said} == {__file__}
 
 
 def test_the_wheel_is_built_and_imported(tmp_path):

@@ -10,11 +10,12 @@ import hashlib
 import inspect
 import sys
 import sysconfig
-import warnings
 from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
 
 import numpy as np
+
+from softecm._warnings import warn
 
 INSTALLED = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))
 
@@ -178,8 +179,7 @@ def warn_unseen(metric: object, where: str) -> None:
     """Say where a metric can be told from others by its name alone."""
     found = code_of(metric)
     if found is not None and found.unseen:
-        warnings.warn(
+        warn(
             f"metric can't be told from another of the same name in {where}: there is no Python code of "
-            f"{', '.join(sorted(set(found.unseen)))} to look at. Give another file when it changes.",
-            stacklevel=4,
+            f"{', '.join(sorted(set(found.unseen)))} to look at. Give another file when it changes."
         )

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+
+BETWEEN = ("softecm", "contextlib", "sklearn")  # frames of these are not the user's
+
+
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called the library, however deep in it, or in a pipeline, we are."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in BETWEEN:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)
+
 
 class BetaWarning(UserWarning):
     """Beta is so large that clusters of these objects are pulled together: masses leave open what a smaller one settles."""

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from softecm import ReadingWarning, read_table
 from softecm.files.errors import ReadError
 from softecm.readers import Expected, Loaded, ReadOptions, Written, read
 from softecm.readers.numbers import read_numbers
@@ -254,7 +255,7 @@ def test_a_total_in_the_last_row_is_no_object(tmp_path: Path) -> None:
     assert found.notes == ("the last row (row 21) is called Total and adds up the others: it is left out.",)
     kept = loaded(tmp_path, ["name,sales", *rows, "Total,77"])
     assert len(kept) == 21
-    assert "if it is no object, leave it out" in kept.notes[0]
+    assert "if it is no object, give --drop-rows 21" in kept.notes[0]
 
 
 def test_two_columns_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
@@ -389,3 +390,39 @@ def test_a_word_in_a_column_of_ids_makes_no_number_of_it(tmp_path: Path) -> None
     rows = [f"{4000 + 7 * i if i != 17 else 'neu'},{i / 4}" for i in range(40)]
     found = loaded(tmp_path, ["Kunden-Nr.,x", *rows])
     assert (kinds(found)["Kunden-Nr."], found.names[17], found.notes) == ("id", "neu", ())
+
+
+@pytest.mark.parametrize("name", ["Summe", "Mittelwert", "Durchschnitt:", "average", "Mean"])
+def test_a_last_row_that_is_no_object_can_be_left_out(tmp_path: Path, name: str) -> None:
+    lines = ["nr,town,size", *(f"{400 + 3 * i},{('Ulm', 'Bonn')[i % 2]},{i * 7 % 60}" for i in range(60)), f"{name},,2"]
+    told = f"the last row (row 61) is called {name}: if it is no object, give --drop-rows 61."
+    assert loaded(tmp_path, lines).notes[0] == told
+    found = loaded(tmp_path, lines, drop_rows=("61", "2-3"))
+    assert (len(found), kinds(found)["nr"], found.data["size"].dtype.kind) == (58, "id", "i")
+    assert found.names[:2] == ["400", "409"]
+    assert found.notes == ("3 rows are left out, as asked.",)
+
+
+def test_rows_keep_their_numbers_when_some_are_left_out(tmp_path: Path) -> None:
+    lines = [
+        "size,wide",
+        *(f"{'oops' if i == 17 else i / 4},{'' if i == 30 else i % 7}" for i in range(40)),
+        ",",
+        "9,9",
+    ]
+    found = loaded(tmp_path, lines, drop_rows=("1", "-1"))
+    assert found.names[:3] == ["2", "3", "4"]
+    assert found.notes[1].endswith("as missing: oops (row 18).")
+    assert found.notes[2].endswith("is left out: row 41.")
+    frame = pd.DataFrame({"size": np.arange(40) / 4, "wide": np.arange(40) % 7})
+    with pytest.warns(ReadingWarning, match="1 row is left out"):
+        assert read_table(frame, drop_rows=1).data.index.tolist() == list(range(1, 40))
+    frame.loc[20, "size"] = np.inf
+    with pytest.raises(ReadError, match="inf in row 21"):
+        read_table(frame, drop_rows=[3])
+
+
+@pytest.mark.parametrize("rows", ["0", "7", "x", "3-2", "-9", "-3-2", "1-6", "6-7"])
+def test_rows_that_are_none_are_refused(tmp_path: Path, rows: str) -> None:
+    with pytest.raises(ReadError, match="--drop-rows"):
+        loaded(tmp_path, ["a,b", *(f"{i},{i % 2}" for i in range(6))], drop_rows=(rows,))

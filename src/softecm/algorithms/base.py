@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm._frames import make_frame
 from softecm._text import meant
-from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning
+from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.decided import CLEAR, Decisions
 from softecm.belief.focal import Names
@@ -138,11 +137,10 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
     def _warn_if_unconverged(self) -> None:
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} has not converged after {self.n_iter_} rounds: masses still move by more than "
                 f"tol={self.tol:g}. Raise max_iter, or tol if a rougher answer will do.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _warn_of_masses(self, held: NDArray[np.float64] | None = None, nowhere: float | None = None) -> None:
@@ -152,21 +150,19 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         empty = np.flatnonzero(held < 1e-6 * len(self.partition_) / len(held))
         if len(empty):
             named = ", ".join(self.focal_sets_.cluster_names[k] for k in empty)
-            warnings.warn(
+            warn(
                 f"clusters {named} hold no mass: fewer groups were found than n_clusters={len(held)}. "
                 "Use fewer clusters, a larger delta, or more restarts (n_init).",
                 EmptyClusterWarning,
-                stacklevel=5,
             )
         delta, auto = getattr(self, "delta_", None), isinstance(getattr(self, "delta", None), str)
         nowhere = len(self.partition_.outliers()) / len(self.partition_) if nowhere is None else nowhere
         if auto and delta is not None and nowhere > MOST:
-            warnings.warn(
+            warn(
                 f"most objects belong nowhere ({nowhere:.0%}): their distances to all clusters exceed the square of "
                 f"delta={delta:.3g}, which 'auto' has found. Give a larger one, such as delta={2 * delta:.3g}, "
                 "or delta=None to do without outliers; or another number of clusters.",
                 NowhereWarning,
-                stacklevel=5,
             )
 
     def decisions(self, X: Any = None, *, clear: float = CLEAR) -> Decisions:
@@ -446,11 +442,10 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
     def _warn_if_merged(self, remedy: str) -> None:
         if self.collapsed_:
-            warnings.warn(
+            warn(
                 f"prototypes of different clusters have merged (separation_ {self.separation_:.2g}, below {MERGED:g}): the "
                 f"partition does not tell them apart. {remedy}",
                 CollapseWarning,
-                stacklevel=5,
             )
 
 
@@ -466,11 +461,10 @@ def sets_asked_for(c: int, max_cardinality: Any, focal_sets: Any) -> FocalSets:
     """The sets where ``max_cardinality=None`` means all of them; many are warned of, for the time and memory they take."""
     focal = FocalSets.make(c, max_cardinality, focal_sets)
     if focal_sets is None and max_cardinality is None and len(focal) > MANY_SETS:
-        warnings.warn(
+        warn(
             f"max_cardinality=None makes all {len(focal)} sets of {c} clusters; max_cardinality=2 would make "
             f"{c * (c + 1) // 2}. Say focal_sets='full' if you mean all of them.",
             UserWarning,
-            stacklevel=4,
         )
     return focal
 

@@ -5,7 +5,6 @@ The stress of a batch of runs is a ``Problem`` for the one loop: a round is a sw
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from softecm._batch import Batch, from_tensors, named_tensors
 from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
+from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
@@ -335,11 +335,10 @@ class ConflictClusterer(EvidentialClusterer):
         self._store_runs(runs, best)
         say_broken(self.partition_, links, "xi", X)
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"{name} has not converged after {self.n_iter_} sweeps: the stress still falls by more than tol={tol:g} of "
                 "itself. Raise max_iter, or tol if a rougher answer will do.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         self._warn_of_masses()
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import threads
 from softecm._interrupts import interruptible, look
+from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -383,11 +383,10 @@ class EGMM(EvidentialClusterer):
 
     def _warn_if_unclimbed(self) -> None:
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"EGMM has not converged after {self.n_iter_} rounds: the log-likelihood still rises by more than "
                 f"tol={self.tol:g} an object. Raise max_iter, or tol if a rougher answer will do.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -20,6 +19,7 @@ from softecm import _memory
 from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
+from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks
 from softecm.algorithms.neighbours import nearest_in_matrix, nearest_others, pieces
 from softecm.belief import CredalPartition, FocalSets
@@ -401,10 +401,9 @@ class EKNNClus(EvidentialClusterer):
 
     def _warn_if_unsettled(self) -> None:
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"EKNNClus has not converged after {self.n_iter_} sweeps: labels still change. Raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def predict_partition(self, X: Any) -> CredalPartition:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import Any, Self
 
 from softecm._engine import threads
 from softecm._interrupts import interruptible
-from softecm._warnings import ViewWarning
+from softecm._warnings import ViewWarning, warn
 from softecm.algorithms.base import PrototypeClusterer, in_blocks
 from softecm.distances.auto import Choice, choose_for
 from softecm.distances.base import SemiMetric
@@ -113,7 +112,7 @@ class PrototypeFamily(PrototypeClusterer):
         """What the metric has to say about the clusters, from some of the objects."""
         few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT and not self.metric_.discrete else objects
         for doubt in self.metric_.doubts(few.x.cpu(), self.model_.prototypes[: self.focal_sets_.n_clusters]):
-            warnings.warn(doubt, ViewWarning, stacklevel=5)
+            warn(doubt, ViewWarning)
 
     def _fit_blocks(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
         from softecm.distributed import choose_for_blocks, opened, source_of

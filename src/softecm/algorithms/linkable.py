@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from softecm._checks import check_number
 from softecm._engine import threads
 from softecm._interrupts import interruptible
-from softecm._warnings import DriftWarning
+from softecm._warnings import DriftWarning, warn
 from softecm.algorithms.base import in_blocks
 from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import CredalPartition
@@ -241,4 +240,4 @@ class LinkableFamily(PrototypeFamily):
                 f"where the cluster was, in {column}: see whether they are still the same group."
             )
         if told:
-            warnings.warn(" ".join(told), DriftWarning, stacklevel=5)
+            warn(" ".join(told), DriftWarning)

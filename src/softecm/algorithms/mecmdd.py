@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
+from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.algorithms.ecmdd import apart
 from softecm.algorithms.view_medoids import (
@@ -266,11 +266,10 @@ class MECMdd(EvidentialClusterer):
         self._adopt(problem, runs[best].state, names)
         self._runs = {**self._runs, "objective": ends}
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"MECMdd has not converged after {self.n_iter_} rounds: medoids or weights still move. Raise max_iter, or "
                 "tol if a rougher answer will do.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self._warn_of_masses()
         return self

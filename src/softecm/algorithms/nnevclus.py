@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,6 +18,7 @@ from torch import Tensor
 from softecm._checks import HOW_MANY, check_choice, check_count, check_flag, check_number
 from softecm._engine import choose_device, threads
 from softecm._interrupts import interruptible, look
+from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
 from softecm.belief import CredalPartition, FocalSets
@@ -553,18 +553,16 @@ class NNEVCLUS(EvidentialClusterer):
 
     def _warn_if_untrained(self) -> None:
         if self.diverged_:
-            warnings.warn(
+            warn(
                 "the network has diverged: a step led to a loss that is no number. The best network before that is kept; "
                 f"lower learning_rate={self.learning_rate:g}.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         elif not self.converged_:
-            warnings.warn(
+            warn(
                 f"NNEVCLUS has not converged after {self.n_iter_} steps: the loss still falls by more than "
                 f"tol={self.tol:g} of itself. Raise max_iter, or tol if a rougher answer will do.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _partition(self, x: Floats) -> CredalPartition:

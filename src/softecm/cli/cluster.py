@@ -261,10 +261,11 @@ def _check_streamed(asked: Request) -> None:
     if asked.links is not None:
         raise Problem(f"{asked.file} does not fit in memory, and --links need all of it: allow more with --memory.")
     options = asked.options
-    if options.long or options.label_column or options.missing or options.dates or options.names or asked.beside:
+    named = options.dates or options.names or options.drop_rows
+    if options.long or options.label_column or options.missing or named or asked.beside:
         raise Problem(
-            f"{asked.file} does not fit in memory, and --id, --time, --label-column, --missing, --dates, --names and "
-            "--with-columns need all of it: leave them out, or allow more with --memory."
+            f"{asked.file} does not fit in memory, and --id, --time, --label-column, --missing, --dates, --names, "
+            "--drop-rows and --with-columns need all of it: leave them out, or allow more with --memory."
         )
 
 

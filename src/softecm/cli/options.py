@@ -54,6 +54,10 @@ Missing = Annotated[
 Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file.", rich_help_panel=FILE)]
 Array = Annotated[str | None, typer.Option(help="Array of an .npz file.", rich_help_panel=FILE)]
 Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out, comma between.", rich_help_panel=FILE)]
+DropRows = Annotated[
+    list[str] | None,
+    typer.Option(help="Rows to leave out, by number: 352, 1-3, -1 for the last; comma between.", rich_help_panel=FILE),
+]
 Categorical = Annotated[
     list[str] | None, typer.Option(help="Columns to take as categories, or all.", rich_help_panel=FILE)
 ]
@@ -152,6 +156,7 @@ InputFile = Annotated[
 READING: dict[str, Any] = {
     "id_column": IdColumn,
     "drop": Drop,
+    "drop_rows": DropRows,
     "categorical": Categorical,
     "numeric": Numeric,
     "dates": Dates,
@@ -211,7 +216,7 @@ def read_options(said: dict[str, Any]) -> Any:
     """What was said about a file, as ``ReadOptions``."""
     from softecm.readers import ReadOptions
 
-    listed = [name for name in ("drop", "categorical", "numeric", "names") if name in said]
+    listed = [name for name in ("drop", "drop_rows", "categorical", "numeric", "names") if name in said]
     lists: dict[str, Any] = {name: several(said[name]) for name in listed}
     lists["dates"] = tuple(
         one for entry in said["dates"] or () for one in ([entry] if "%" in entry else several([entry]))

@@ -136,8 +136,8 @@ def make_bananas(
     Examples
     --------
     >>> bananas = make_bananas(100, random_state=0)
-    >>> bananas.data.shape, bananas.target.sum()
-    ((100, 2), np.int64(50))
+    >>> bananas.data.shape, int(bananas.target.sum())
+    ((100, 2), 50)
 
     References
     ----------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -14,7 +13,7 @@ from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
 
 from softecm._text import place
-from softecm._warnings import ReadingWarning
+from softecm._warnings import ReadingWarning, warn
 from softecm.distances.series_auto import Tried, choose_series
 from softecm.spaces.raw import numbers_of, refuse_columns
 from softecm.spaces.roles import DIFFERENT, FREE, emptied, grounds, left_out, without
@@ -186,11 +185,10 @@ def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
     more = [f"{len(found) - SHOWN} more"] if len(found) > SHOWN else []
     lost = sum(name in away for name in found)
     taken = "left out" if lost == len(found) else "left out or taken as categories" if lost else "taken as categories"
-    warnings.warn(
+    warn(
         f"numbers or dates are text in {', '.join([*shown, *more])}: such columns are {taken}. "
         "softecm.read_table(X).data has them as numbers and dates; a column of type 'category' is taken as it is.",
         ReadingWarning,
-        stacklevel=2,
     )
 
 
@@ -198,7 +196,7 @@ def _warn_of_far_values(X: Any, choice: Choice) -> None:
     from softecm.distances.far_values import far_values
 
     for mind in far_values(choice.metric, choice.kept(X), lambda row: place("row", row)):
-        warnings.warn(mind, ReadingWarning, stacklevel=2)
+        warn(mind, ReadingWarning)
 
 
 def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, Choice] | None = None) -> Choice:

@@ -6,13 +6,13 @@ DeprecationWarning says what to move where. This is the only module that knows t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from torch import Tensor
 
+from softecm._warnings import warn
 from softecm.distances.optional import ClosedForm, CompiledPasses, FusedRound, Learner, RoundCost, RunCost, Sums
 
 if TYPE_CHECKING:
@@ -90,10 +90,9 @@ def _listed(names: Sequence[str]) -> str:
 
 def _warn(cls: type, remedy: str) -> None:
     # adapt, its helper, __init_subclass__ and ABCMeta.__new__ lie between here and the class statement.
-    warnings.warn(
+    warn(
         f"{cls.__name__} is a semi-metric as softecm 0.1 knew it and will stop working in a later version: {remedy}",
         DeprecationWarning,
-        stacklevel=6,
     )
 
 

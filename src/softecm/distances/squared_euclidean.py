@@ -16,12 +16,15 @@ from softecm.distances.optional import RoundCost, RunCost
 from softecm.spaces.sparse import SparseRows
 
 Rows = Tensor | SparseRows
+WIDE = 1 << 19  # numbers of all points together, from which differences are not taken all at once
 ROUNDING = 1e-14  # of the squared lengths: what is less than this is 0
 
 
 def squared_differences(x: Rows, v: Tensor) -> Tensor:
     """``||x_i - v_k||^2`` (n, p), (k, p) -> (n, k): from differences, so that nothing cancels, unless rows are sparse."""
     if not isinstance(x, SparseRows):
+        if v.numel() > WIDE:  # a point at a time, which stays in the cache
+            return torch.stack([(x - point).square().sum(-1) for point in v], 1)
         return (x[:, None] - v).square().sum(-1)
     lengths = x.squares.to(v.dtype)[:, None] + v.square().sum(-1)
     apart = lengths - 2.0 * x.products(v)

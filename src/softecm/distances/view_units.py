@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._warnings import ViewWarning
+from softecm._warnings import ViewWarning, warn
 from softecm.distances.agreement import agreement
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
@@ -90,11 +89,10 @@ def without_constant(
     total = math.fsum(left)
     if not useless or not total > 0:  # nothing differs in any view that counts: all is the same
         return list(shares)
-    warnings.warn(
+    warn(
         f"every object is the same in {', '.join(map(repr, useless))}: such a {part} can't group them and gets no weight. "
         "Leave it out.",
         ViewWarning,
-        stacklevel=2,
     )
     return [share / total for share in left]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import check_choice, check_number
-from softecm._warnings import ViewWarning
+from softecm._warnings import ViewWarning, warn
 from softecm.distances.base import SemiMetric, Sums
 from softecm.distances.weighing import ALL, CLUSTER, ENTROPY, PRODUCT, SET, SUM, Weighing
 
@@ -203,4 +202,4 @@ def middle_of(sizes: Sequence[float]) -> float:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, ViewWarning, stacklevel=2)
+    warn(text, ViewWarning)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from softecm._warnings import warn
 from softecm.files.atomic import write_bytes
 from softecm.files.errors import ReadError
 from softecm.files.lock import locked
@@ -102,10 +102,9 @@ class Journal:
             self.done.update(found or {})
             (damaged.append(number) if found is None else kept.append(line))
         if damaged:
-            warnings.warn(
+            warn(
                 f"journal {self.path} is damaged in line{'s' if len(damaged) > 1 else ''} "
-                f"{', '.join(map(str, damaged[:20]))}{', ...' if len(damaged) > 20 else ''}: what was there is done again.",
-                stacklevel=4,
+                f"{', '.join(map(str, damaged[:20]))}{', ...' if len(damaged) > 20 else ''}: what was there is done again."
             )
         if damaged or not whole:
             self._begin(kept)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from softecm._warnings import warn
 from softecm.files.errors import WriteError
 
 
@@ -56,9 +56,7 @@ def _held(target: Path, beside: Path) -> int:
                 f"{target} is being written by another fit or sweep. Wait until that has ended, or give another name."
             ) from None
         except (OSError, ImportError) as error:
-            warnings.warn(
-                f"{target} can't be locked here ({error}): see to it that nothing else writes it.", stacklevel=5
-            )
+            warn(f"{target} can't be locked here ({error}): see to it that nothing else writes it.")
             return handle
         with suppress(OSError):
             if os.path.samestat(os.fstat(handle), os.stat(beside)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._fingerprint import code_of
-from softecm._warnings import CheckpointWarning
+from softecm._warnings import CheckpointWarning, warn
 from softecm.distances.base import SemiMetric
 from softecm.files.errors import ReadError, reason, shown
 from softecm.files.expected import Misfit
@@ -169,11 +168,10 @@ class Checkpoints:
         try:
             tensor_file(self.plan.path, json.dumps(description), _arrays(rounds))
         except OSError as error:
-            warnings.warn(
+            warn(
                 f"checkpoint {self.plan.path} can't be written: {reason(error)}. The fit goes on; what the file held "
                 "before is as it was.",
                 CheckpointWarning,
-                stacklevel=2,
             )
 
 

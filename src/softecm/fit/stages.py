@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import logging
 import math
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -35,7 +34,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor
 
-from softecm._warnings import BetaWarning
+from softecm._warnings import BetaWarning, warn
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import nearest_of
@@ -113,11 +112,10 @@ def discover(
         runs = runs_table(starts.solution, starts.best, starts.apart)
         alone = replace(alone, beta=beta)
     if alone.beta < BETA <= chosen.beta:
-        warnings.warn(
+        warn(
             f"beta={chosen.beta:g} pulls clusters of these objects together, as it does in many columns of noise, so they "
             f"were looked for with beta={alone.beta:g}. Give beta={alone.beta:g} for masses that leave less open.",
             BetaWarning,
-            stacklevel=2,
         )
     if stopped(callback):
         checkpoints = None  # its file says how to go on from where the fit was stopped

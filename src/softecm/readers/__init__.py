@@ -22,6 +22,7 @@ from softecm.readers.excel import read_excel
 from softecm.readers.feather import read_feather
 from softecm.readers.long import from_long, read_long
 from softecm.readers.parquet import read_parquet
+from softecm.readers.rows import without_rows
 from softecm.readers.square import named_as_columns
 from softecm.readers.states import read_states
 from softecm.readers.table import understood
@@ -101,7 +102,7 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """The objects of a table; ``path`` is what messages call it."""
     if not len(sheet.frame):
         raise ReadError(f"{path} has names of columns and no rows below them: there is nothing to cluster.")
-    sheet = _renamed(path, sheet, options.names)
+    sheet = without_rows(path, _renamed(path, sheet, options.names), options.drop_rows)
     if options.states:
         return read_states(path, sheet, options)
     return read_long(path, sheet, options) if options.long else understood(path, named_as_columns(sheet), options)

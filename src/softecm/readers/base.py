@@ -95,6 +95,7 @@ class ReadOptions:
     id_column: str | None = None
     label_column: str | None = None
     drop: tuple[str, ...] = ()
+    drop_rows: tuple[str, ...] = ()  # numbers from 1, ranges such as 1-3, -1 for the last
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()  # columns, formats, or both as column=format

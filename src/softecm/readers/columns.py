@@ -429,10 +429,10 @@ def check_finite(path: Path, name: str, column: pd.Series) -> None:
         return
     infinite = np.isinf(column.to_numpy())
     if infinite.any():
-        row = int(infinite.argmax())
+        value, row = column[infinite].iloc[0], int(column.index[infinite][0]) + 1
         raise ReadError(
-            f"column {short(name)} of {path} holds {column.iloc[row]:g} in row {row + 1}: mend that cell, or leave it empty "
-            "to mark it as missing."
+            f"column {short(name)} of {path} holds {value:g} in row {row}: mend that cell, or leave it empty to mark it as "
+            "missing."
         )
 
 

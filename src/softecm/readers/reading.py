@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import fields, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v1 as nw
 
 from softecm._text import meant
-from softecm._warnings import ReadingWarning
+from softecm._warnings import ReadingWarning, warn
 from softecm.readers import objects_of, read
 from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
 from softecm.readers.columns import is_text
@@ -44,8 +43,9 @@ def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Lo
         ``names`` unless others are given.
     **options
         As the command line's, with their names: ``decimal``, ``thousands``, ``dates``, ``missing``, ``numeric``,
-        ``categorical``, ``drop``, ``id_column``, ``label_column``; for files also ``delimiter``, ``encoding``, ``header``,
-        ``names``, ``sheet``, ``array``; for tables with a step of a series a row ``series_id``, ``time``, ``value``. Where
+        ``categorical``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``; for files also ``delimiter``,
+        ``encoding``, ``header``, ``names``, ``sheet``, ``array``;
+        for tables with a step of a series a row ``series_id``, ``time``, ``value``. Where
         several columns or words may be given, a list.
 
     Returns
@@ -76,7 +76,7 @@ def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Lo
         raise ReadError(in_python(str(error))) from error.__cause__
     notes = tuple(in_python(note) for note in loaded.notes)
     for note in notes:
-        warnings.warn(note, ReadingWarning, stacklevel=2)
+        warn(note, ReadingWarning)
     return replace(loaded, notes=notes, said=chosen)
 
 
@@ -99,7 +99,7 @@ def _options(given: dict[str, Any]) -> ReadOptions:
         )
     several = {name for name, kind in OPTIONS.items() if kind.startswith("tuple")}
     listed = {
-        name: (value,) if isinstance(value, str) else tuple(value)
+        name: tuple(map(str, [value] if isinstance(value, str | int) else value))
         for name, value in given.items()
         if name in several and value is not None
     }
@@ -153,7 +153,7 @@ def in_python(text: str) -> str:
         name, value = found[1].replace("-", "_"), found[2]
         return name if value is None else f"{name}={value if value.startswith(chr(39)) else repr(value)}"
 
-    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[,.;](?= |$)|[^\s=]+=%\S*[^\s.,;:]))?", option, text)
+    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[,.;](?= |$)|\d+|[^\s=]+=%\S*[^\s.,;:]))?", option, text)
 
 
 def text_as_values(X: Any) -> dict[str, str]:

@@ -58,9 +58,11 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     ids = None if found.ids is None else _ids(path, found.ids, options.id_column)
     labels = sheet.labels if found.labels is None else words(found.labels)
     filled = _filled(path, found)
+    if ids is None and (options.drop_rows or not filled.all()):
+        ids = _numbered(frame.index)
     if not filled.all():
         kept = np.flatnonzero(filled)
-        ids = np.array([str(i + 1) for i in kept], dtype=object) if ids is None else ids[kept]
+        ids = None if ids is None else ids[kept]
         labels = None if labels is None else labels[kept]
         found.kept = {name: values.iloc[kept] for name, values in found.kept.items()}
         frame = frame.iloc[kept]
@@ -141,9 +143,10 @@ def _filled(path: Path, found: _Found) -> NDArray[np.bool_]:
         )
     if len(empty):
         one = len(empty) == 1
+        first = int(next(iter(found.kept.values())).index[empty[0]])
         rows, more = ("1 row has", "") if one else (f"{len(empty)} rows have", f" and {len(empty) - 1} more")
         found.notes.append(
-            f"{rows} no value to cluster by and {'is' if one else 'are'} left out: row {empty[0] + 1}{more}."
+            f"{rows} no value to cluster by and {'is' if one else 'are'} left out: row {first + 1}{more}."
             f"{_words_away(found.columns)}"
         )
     return filled
@@ -219,11 +222,16 @@ def _by_name(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOp
     )
 
 
+def _numbered(rows: pd.Index) -> Names:
+    """Rows called by their numbers in the file."""
+    return np.array([str(row + 1) for row in rows], dtype=object)
+
+
 def _ids(path: Path, column: pd.Series, asked: str | None) -> Names:
     if column.isna().any():
         if asked is None:
-            return np.array([str(i + 1) for i in range(len(column))], dtype=object)
-        row = int(np.flatnonzero(column.isna())[0]) + 1
+            return _numbered(column.index)
+        row = int(column.index[column.isna()][0]) + 1
         raise ReadError(f"column {asked} of {path} names no object in row {row}: ids must not be missing.")
     repeated = column[column.duplicated()]
     if len(repeated):

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from softecm._checks import check_count
 from softecm._frames import make_frame
-from softecm._warnings import SearchEdgeWarning
+from softecm._warnings import SearchEdgeWarning, warn
 from softecm.distances.auto import choose_for, is_series_auto
 from softecm.selection.batch import Data, geometry_of
 from softecm.selection.grid import digest, make_cells
@@ -162,11 +162,11 @@ def choose_n_clusters(
             break
     choice = search.choice()
     for warning in search.said:
-        warnings.warn(warning.message, stacklevel=2)
+        warn(warning.message)
     if why is not None:
         choice.model.metric_reason_ = why
     if choice.edge:
-        warnings.warn(edge_remark(choice), SearchEdgeWarning, stacklevel=2)
+        warn(edge_remark(choice), SearchEdgeWarning)
     return choice
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from softecm._checks import check_count
 from softecm._fingerprint import warn_unseen
 from softecm._progress import bar as counting
 from softecm._version import __version__
+from softecm._warnings import warn
 from softecm.distances.views import Combined
 from softecm.files.errors import reason
 from softecm.files.journal import Journal
@@ -236,7 +236,7 @@ def _noted(book: Journal, items: Sequence[str], rows: Rows) -> Journal | None:
         return book
     except OSError as error:
         where = elsewhere(lambda folder: book.move_to(folder / wanted.name))
-        warnings.warn(f"journal {wanted} can't be written: {reason(error)}. The sweep goes on. {where}", stacklevel=4)
+        warn(f"journal {wanted} can't be written: {reason(error)}. The sweep goes on. {where}")
         return book if book.path != wanted else None
 
 

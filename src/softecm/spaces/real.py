@@ -113,7 +113,7 @@ class RealVectors(Space):
     def encode(self, X: Any) -> Tensor | SparseRows:
         """Rows as a tensor (n, p), or as they are where they are sparse; shares memory with ``X`` where the type allows."""
         if self.sparse:
-            refuse_large(float(np.max(np.abs(X.data), initial=0.0)), self.dtype)
+            refuse_large(float(max(np.max(X.data, initial=0.0), -np.min(X.data, initial=0.0))), self.dtype)
             return SparseRows.of(X, self.dtype)
         refuse_large(float(np.max(np.abs(X), initial=0.0)), self.dtype)
         return self.tensor(X)

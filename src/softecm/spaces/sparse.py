@@ -72,8 +72,10 @@ class SparseRows:
         return self
 
     def matrix(self) -> Any:
-        """As SciPy has them; shares memory."""
-        return scipy.sparse.csr_array((self.values, self.columns, self.starts), shape=(len(self), self.width))
+        """As SciPy has them; shares memory, for which places of rows must be of the columns' type."""
+        kind = self.columns.dtype if len(self.values) <= np.iinfo(self.columns.dtype).max else self.starts.dtype
+        starts = self.starts.astype(kind, copy=False)
+        return scipy.sparse.csr_array((self.values, self.columns, starts), shape=(len(self), self.width))
 
     def dense(self) -> Tensor:
         """Written out in full (n, p)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from softecm._checks import check_count
 from softecm._text import place
-from softecm._warnings import UnseenCategoryWarning
+from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.spaces.series import SeriesBatch, TimeSeries
 
 if TYPE_CHECKING:
@@ -94,12 +93,11 @@ class States(TimeSeries):
         if off.max(initial=0.0) <= OFF * self._given.max(initial=0.0):
             return
         a, b = np.unravel_index(int(off.argmax()), off.shape)
-        warnings.warn(
+        warn(
             f"no points in space are as far from each other as the substitution costs say; the nearest that are differ by "
             f"up to {off.max():.2g}: {self.states[a]!r} for {self.states[b]!r} costs {used[a, b]:.3g} instead of "
             f"{self._given[a, b]:.3g}. Use metric='precomputed' for the costs as they are.",
             UserWarning,
-            stacklevel=5,
         )
 
     def encode(self, X: list[Steps]) -> SeriesBatch:  # type: ignore[override]
@@ -119,11 +117,10 @@ class States(TimeSeries):
             found.append(rows[codes])
         if unseen:
             shown = ", ".join(repr(state)[:40] for state, _ in unseen.most_common(3))
-            warnings.warn(
+            warn(
                 f"{sum(unseen.values())} steps hold a state that the fit never saw ({shown}): it lies in the middle of all "
                 "that it saw.",
                 UnseenCategoryWarning,
-                stacklevel=5,
             )
         return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._text import column_label, place
-from softecm._warnings import UnseenCategoryWarning
+from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.spaces import carried
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.columns import (
@@ -89,10 +88,9 @@ class Table(Space):
                     "Give the columns of the fit, in their order."
                 )
             if self.backend is not None:
-                warnings.warn(
+                warn(
                     f"X has no column names, but {owner} was fitted with them: columns are taken in the fit's order.",
                     UserWarning,
-                    stacklevel=5,
                 )
             return replace(table, columns=tuple(Cells(n, c.values) for n, c in zip(names, table.columns, strict=True)))
         there = {c.name: c for c in table.columns}
@@ -366,11 +364,10 @@ def warn_unseen(cells: Mapping[Name, Cells], unseen: Mapping[Name, NDArray[np.bo
     more = len(unseen) - len(parts)
     parts += [f"{more} more columns"] if more > 0 else []
     n, k = len(rows), int(rows.sum())
-    warnings.warn(
+    warn(
         f"{k} of {n} object{'s' if n > 1 else ''} {'has' if k == 1 else 'have'} a category that the fit never saw: "
         f"{'; '.join(parts)}. It counts as different from all that it saw.",
         UnseenCategoryWarning,
-        stacklevel=6,
     )
 
 
