@@ -14,14 +14,16 @@ def texts(folder: str) -> dict[str, str]:
     return {name: Path(folder, name).read_text(encoding="utf-8") for name in FILES}
 
 
-@pytest.mark.parametrize("command", ["rename", "report"])
-def test_groups_are_named_afterwards_and_everywhere(run: Run, two_groups: Path, command: str) -> None:
+def test_groups_are_named_afterwards_and_everywhere(run: Run, two_groups: Path) -> None:
+    """As if they had been named in the fit: by ``rename``, and by ``report``, which calls it."""
     pd = pytest.importorskip("pandas")
     found = ("cluster", two_groups, "-c", 2, "--n-init", 1, "-q", "--with-columns", "all", "--parquet")
+    names = '=calm, the "busy" one'
     assert run(*found, "-o", "found")[0] == 0
-    assert run(*found, "-o", "named", "--names-of-clusters", '=calm, the "busy" one')[0] == 0
-    names = ('=calm, the "busy" one',)
-    code, out, err = run(command, "found", *(names if command == "rename" else ("--names-of-clusters", *names)))
+    assert run(*found, "-o", "named", "--names-of-clusters", names)[0] == 0
+    assert run("rename", "found", "first, another", "-q")[0] == 0
+    assert "bel(another)" in texts("found")["partition.csv"]
+    code, out, err = run("report", "found", "--names-of-clusters", names)
     assert code == 0, err
     assert "=calm" in out
     after, wanted = texts("found"), texts("named")

@@ -58,7 +58,8 @@ def test_new_rows_are_read_as_the_first_were(tmp_path: Path) -> None:
     assert first.ids is not None
     assert first.ids[0] == "row 0"
     new = pd.DataFrame({"when": ["05.01.2024"], "id": ["new"], "share": ["3"], "price": ["1 001,5 "], "more": [1]})
-    again = read_table(new, like=first)
+    with pytest.warns(ReadingWarning, match="not used, for the fit did not have them: more"):
+        again = read_table(new, like=first)
     assert again.data.columns.tolist() == ["price", "share", "when"]
     assert again.data.iloc[0].tolist() == [1001.5, 3.0, pd.Timestamp("2024-01-05")]
     assert again.names == ["new"]
@@ -134,3 +135,17 @@ def test_what_marked_a_gap_in_the_first_table_does_in_the_next() -> None:
     assert again.data["size"].isna().tolist() == [False, False, True, False]
     assert read_table(rows[:4], like=again).data["kind"].isna().sum() == 1
     assert read_table(rows[:4], like=first, missing="fan").data["kind"].tolist() == ["pump", None, "nix", "mill"]
+
+
+def test_columns_that_are_missing_or_new_are_told() -> None:
+    rows = pd.DataFrame({"kind": ["pump", "fan", "mill"] * 10, "size": [1.5, 2.5, 4.0, 5.5, 7.0] * 6, "same": "x"})
+    first = read_table(rows)
+    with pytest.raises(ReadError, match=r"size not found.* an empty column of the name will do"):
+        read_table(rows[["kind"]], like=first)
+    empty = read_table(rows.assign(size=None), like=first)
+    assert empty.data["size"].isna().all()
+    with pytest.warns(ReadingWarning, match=r"not used, for the fit did not have them: maker, year\."):
+        read_table(rows.assign(maker="A", year=2020), like=first)
+    numbers = pd.DataFrame({"a": np.arange(12.0) % 5, "b": np.arange(12.0) % 7})
+    with pytest.raises(ReadError, match=r"b not found among its columns\.$"):  # nothing says that a gap will do
+        read_table(numbers[["a"]], like=read_table(numbers))

@@ -24,7 +24,7 @@ from softecm.files import check_file, check_replaced, completed, to_file
 from softecm.readers import Beside, Expected, Loaded, ReadOptions, Written, read
 from softecm.report import three_sentences
 from softecm.report.words import five_counts
-from softecm.spaces import States, TimeSeries
+from softecm.spaces import States, Table, TimeSeries
 from softecm.spaces.views import Views
 
 
@@ -138,10 +138,10 @@ def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOption
     named = None if names is None else tuple(str(name) for name in names)
     if not kinds or (named is not None and len(named) != len(kinds)):
         return options
-    said, id_column, written = _said_before(model)
+    said, before = _said_before(model)
     names_given = options.names or said.names
     options = replace(options, missing=options.missing or said.missing, names=names_given)
-    return replace(options, expected=Expected(kinds, named, id_column, written))
+    return replace(options, expected=replace(before, kinds=kinds, names=named, gaps=isinstance(space, Table)))
 
 
 def _check_views(estimator: Any, model: Path, views: Beside) -> None:
@@ -186,8 +186,8 @@ def as_views(estimator: Any, loaded: Loaded) -> Loaded:
     return replace(loaded, data=data, notes=tuple(notes))
 
 
-def _said_before(model: Path) -> tuple[ReadOptions, str | None, dict[str, Written]]:
-    """Of the training file, where the model lies in its folder: what was said, its id column, how columns are written."""
+def _said_before(model: Path) -> tuple[ReadOptions, Expected]:
+    """Of the training file, where the model lies in its folder: what was said, and its columns, how they are written."""
     try:
         summary = json.loads((model / "summary.json").read_text(encoding="utf-8"))
         columns = summary["understood"]["columns"]
@@ -195,9 +195,11 @@ def _said_before(model: Path) -> tuple[ReadOptions, str | None, dict[str, Writte
         missing = tuple(str(mark) for mark in summary["reading"].get("missing", ()))
         names = tuple(str(name) for name in summary["reading"].get("names", ()))
         written = {str(c["name"]): _written(c["written"]) for c in columns if c.get("written")}
+        known = tuple(str(c["name"]) for c in columns)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return ReadOptions(), None, {}
-    return ReadOptions(missing=missing or None, names=names), ids[0] if ids else None, written
+        return ReadOptions(), Expected(())
+    before = Expected((), id_column=ids[0] if ids else None, written=written, known=known)
+    return ReadOptions(missing=missing or None, names=names), before
 
 
 def _written(said: dict[str, Any]) -> Written:

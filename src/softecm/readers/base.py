@@ -38,6 +38,7 @@ Kind = Literal["number", "category", "date", "id", "label", "left out"]
 ATTRIBUTES = ("number", "category", "date")  # the kinds of columns that are clustered by
 UNPACKED, RATIO = 1 << 30, 200  # an archive beyond both is taken for one that is meant to fill the memory
 Names = NDArray[np.object_]
+EMPTY = " Where that is not known, an empty column of the name will do: rows are then compared in the others."
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,12 @@ class Expected:
     names: tuple[str, ...] | None = None  # None: the file's columns as they come
     id_column: str | None = None  # names the objects, where the file has it
     written: Mapping[str, Written] = field(default_factory=dict)  # how the columns of the first file were, by name
+    gaps: bool = False  # whether cells may be missing
+    known: tuple[str, ...] = ()  # all columns of the first file
+
+    def unused(self, columns: Sequence[str]) -> list[str]:
+        """The columns that neither the model nor its file had."""
+        return [name for name in columns if name not in (*(self.names or columns), *self.known)]
 
     def among(self, path: Path, columns: Sequence[str]) -> dict[str, ColumnKind]:
         """The kinds of the wanted columns by name, in the model's order; refused where the file lacks some."""
@@ -74,7 +81,7 @@ class Expected:
             listed = ", ".join(short(name) for name in absent[:5]) + (" …" if len(absent) > 5 else "")
             raise ReadError(
                 f"{path} must have the columns the model was fitted with; {listed} not found among its columns."
-                f"{renamed(absent, columns)}"
+                f"{renamed(absent, columns)}{EMPTY if self.gaps else ''}"
             )
         return dict(zip(names, self.kinds, strict=True))
 

@@ -113,7 +113,8 @@ def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
     kinds |= {name: "duration" for name in kinds if like.data[name].dtype.kind == "m"}
     ids = next((c.name for c in like.columns if c.kind == "id"), None)
     written = {c.name: c.written or Written() for c in taken}
-    expected = Expected(tuple(kinds.values()), tuple(kinds), ids, written)
+    known, gaps = tuple(c.name for c in like.columns), bool(like.gaps) or like.categories
+    expected = Expected(tuple(kinds.values()), tuple(kinds), ids, written, gaps, known)
     missing, names = options.missing or like.said.missing, options.names or like.said.names
     return replace(options, missing=missing, names=names, expected=expected)
 

@@ -106,6 +106,10 @@ class _Found:
             options = replace(options, id_column=expected.id_column)
         aside = [name for name in (options.label_column, options.id_column) if name is not None]
         wanted = expected.among(path, [name for name in frame.columns if name not in aside])
+        unused = [short(name) for name in expected.unused(list(frame.columns)) if name not in aside]
+        if unused:
+            more = " …" if len(unused) > 5 else ""
+            self.notes.append(f"not used, for the fit did not have them: {', '.join(unused[:5])}{more}.")
         for name in aside:
             self._set_aside(frame[name], options)
         for name, kind in wanted.items():
