@@ -178,5 +178,5 @@ def test_objects_may_be_an_array():
 
 @pytest.mark.parametrize("words", [["ab", "abc"], np.array(["ab", "abc"])])
 def test_things_without_means_are_pointed_to_a_matrix(words):
-    with pytest.raises(TypeError, match=r"x must be a tensor or an array of numbers.* metric='precomputed'"):
+    with pytest.raises(TypeError, match=r"x must be a tensor or an array of numbers.*metric='precomputed'"):
         check_semimetric(lambda a, b: abs(len(a) - len(b)), words)
