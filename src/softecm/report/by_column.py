@@ -38,6 +38,8 @@ def _split(model: Comparing, space: Views, some: Data, whole: Terms) -> Terms:
     views = zip(keys_of_views(space), metric.parts, x.parts, space.split(model.model_.whole()), strict=True)
     for j, (columns, part, own, at) in enumerate(views):
         each = part.terms(own, at) if columns and space.feature_names[j] else None
+        if each is not None and each.shape[-1] != len(columns):  # no object has the view: zeros like its prototypes
+            each = None
         keys += [whole.keys[j]] if each is None else list(columns.values())
         values.append(whole.values[:, :, j : j + 1] * (1.0 if each is None else _shares(each.double().numpy())))
     return Terms(keys, np.concatenate(values, 2))
