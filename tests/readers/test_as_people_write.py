@@ -113,7 +113,7 @@ def test_rows_that_look_like_steps_of_series_are_asked_about(tmp_path: Path, who
     )
     found = loaded(tmp_path, ["name,day,pulse", *cells])
     assert f"{said} --time day --value pulse." in found.notes
-    assert not any("series" in note for note in loaded(tmp_path, ["name,day,pulse", *cells[::-1]]).notes)
+    assert not any("follow each other" in note for note in loaded(tmp_path, ["name,day,pulse", *cells[::-1]]).notes)
     assert loaded(tmp_path, ["name,day,pulse", *cells], id_column="name", time="day", value=("pulse",)).names[
         1
     ] == who.format(7)

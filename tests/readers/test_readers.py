@@ -67,6 +67,18 @@ def test_long_tables_become_series_in_the_order_of_time(tmp_path: Path) -> None:
         read(tmp_path / "long.csv", ReadOptions(series_id="s"))
 
 
+def test_steps_of_series_in_no_order_are_asked_about(tmp_path: Path) -> None:
+    rows = [(f"oven {i}", f"2024-01-01 {6 + t:02d}:00", (i * t) % 7 + 0.5) for i in range(6) for t in range(9)]
+    frame = pd.DataFrame(rows, columns=["oven", "when", "heat"]).sample(frac=1, random_state=0)
+    frame.to_csv(tmp_path / "long.csv", index=False)
+    (told,) = read(tmp_path / "long.csv", ReadOptions()).notes
+    assert told.endswith("if each row is one time of a series, say --id-column oven --time when --value heat.")
+    frame["when"] = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(54)]  # of three shops
+    frame["oven"] = [f"shop {i % 3}" for i in range(54)]
+    frame.to_csv(tmp_path / "long.csv", index=False)
+    assert read(tmp_path / "long.csv", ReadOptions()).notes == ()
+
+
 def test_two_values_at_one_time_are_refused(tmp_path: Path) -> None:
     pd.DataFrame({"s": ["a", "a"], "t": [1, 1], "v": [1.0, 2.0]}).to_csv(tmp_path / "long.csv", index=False)
     with pytest.raises(ReadError, match="two values for series a at time 1"):

@@ -261,11 +261,11 @@ def _check_streamed(asked: Request) -> None:
     if asked.links is not None:
         raise Problem(f"{asked.file} does not fit in memory, and --links need all of it: allow more with --memory.")
     options = asked.options
-    named = options.dates or options.names or options.drop_rows
+    named = options.dates or options.names or options.drop_rows or options.ordinal
     if options.long or options.label_column or options.missing or named or asked.beside:
         raise Problem(
             f"{asked.file} does not fit in memory, and --id, --time, --label-column, --missing, --dates, --names, "
-            "--drop-rows and --with-columns need all of it: leave them out, or allow more with --memory."
+            "--drop-rows, --ordinal and --with-columns need all of it: leave them out, or allow more with --memory."
         )
 
 

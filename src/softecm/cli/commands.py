@@ -249,7 +249,7 @@ def algorithms(machine: Json = False) -> None:
 
 
 @app.command()
-@reads_a_file("drop", "categorical", "numeric")
+@reads_a_file("drop", "categorical", "numeric", "ordinal")
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, or a folder softecm cluster wrote.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New objects, with the columns of the first ones.")],

@@ -62,6 +62,13 @@ Categorical = Annotated[
     list[str] | None, typer.Option(help="Columns to take as categories, or all.", rich_help_panel=FILE)
 ]
 Numeric = Annotated[list[str] | None, typer.Option(help="Columns that must be numbers, or all.", rich_help_panel=FILE)]
+Ordinal = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns of answers in an order, as size=small<middle<large; all for those of a known scale; repeatable.",
+        rich_help_panel=FILE,
+    ),
+]
 MetricName = Annotated[
     str,
     typer.Option(
@@ -159,6 +166,7 @@ READING: dict[str, Any] = {
     "drop_rows": DropRows,
     "categorical": Categorical,
     "numeric": Numeric,
+    "ordinal": Ordinal,
     "dates": Dates,
     "delimiter": Delimiter,
     "decimal": Decimal,
@@ -221,6 +229,7 @@ def read_options(said: dict[str, Any]) -> Any:
     lists["dates"] = tuple(
         one for entry in said["dates"] or () for one in ([entry] if "%" in entry else several([entry]))
     )
+    lists["ordinal"] = tuple(said.get("ordinal") or ())
     lists["value"] = several([said["value"]] if said["value"] else None)
     return ReadOptions(**said | lists | {"missing": tuple(said["missing"] or ()) or None})
 

@@ -105,6 +105,7 @@ class ReadOptions:
     drop_rows: tuple[str, ...] = ()  # numbers from 1, ranges such as 1-3, -1 for the last
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
+    ordinal: tuple[str, ...] = ()  # columns, with their levels as column=low<middle<high; or all of a known scale
     dates: tuple[str, ...] = ()  # columns, formats, or both as column=format
     series_id: str | None = None  # of a long table; id_column will do as well
     time: str | None = None

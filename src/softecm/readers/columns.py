@@ -25,6 +25,7 @@ from softecm.readers.dates import (
 )
 from softecm.readers.no_answer import no_answers, told_missing
 from softecm.readers.numbers import FEW, Ambiguous, Numbers, are_codes, are_few, how_written, read_numbers, signs, told
+from softecm.readers.ordered import in_order, known_order, orders_asked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +56,9 @@ class Context:
     decimal: str = ""  # the decimal sign that the file or the user shows
     dates: Asked = field(default_factory=lambda: Asked({}))
     order: str = ""  # of day and month, as another column proves it
+    levels: dict[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # of columns said to be ordered, empty: a known scale
 
     @staticmethod
     def of(path: Path, sheet: Sheet, options: ReadOptions) -> Context:
@@ -62,7 +66,8 @@ class Context:
         frame = sheet.frame
         asked = Asked.of(options.dates, [str(name) for name in frame.columns])
         decimal = signs(options.decimal, options.thousands)[0] or sheet.decimal
-        found = Context(path, options, sheet.text, str(frame.columns[0]), decimal, asked)
+        levels = orders_asked(path, list(frame.columns), options.ordinal)
+        found = Context(path, options, sheet.text, str(frame.columns[0]), decimal, asked, levels=levels)
         if sheet.text and not asked.off:
             found.order = found._proved_order(frame)
         return found
@@ -142,6 +147,8 @@ def understood_column(column: pd.Series, context: Context, *, may_be_id: bool) -
         return Understood(numbers, Column(name, "number", shown(numbers), gaps, "as asked"))
     if gaps == n:
         return Understood(None, Column(name, "left out", "empty", gaps))
+    if name in context.levels or ("all" in options.ordinal and is_text(column) and known_order(_answers(column))):
+        return _ordered(context, name, column)
     asked = name in options.categorical or "all" in options.categorical
     if not asked:
         recognised = _recognised(name, _typed_dates(column), context, may_be_id=may_be_id)
@@ -351,6 +358,23 @@ def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fol
     written = Written(words=spellings, no_answer=tuple(empty.unique()))
     column_found = Column(name, "category", shown(words), gaps, why, written if written != Written() else None)
     return Understood(words, column_found, tuple(remark for remark in remarks if remark))
+
+
+def _answers(column: pd.Series) -> list[str]:
+    """The different words of a column that are answers."""
+    words = stripped(column)
+    return list(words[~words.isin(no_answers(words))].dropna().unique())
+
+
+def _ordered(context: Context, name: str, column: pd.Series) -> Understood:
+    """A column of answers in an order."""
+    words = stripped(column)
+    empty = no_answers(words) if context.text else words[:0]
+    values = in_order(context.path, words.mask(words.isin(empty), None), context.levels.get(name, ()))
+    levels = tuple(values.cat.categories)
+    written = Written(words=levels, no_answer=tuple(empty.unique()))
+    found = Column(name, "category", " < ".join(map(short, levels)), missing_in(values), "in this order", written)
+    return Understood(values, found, (told_missing(name, empty),) if len(empty) else ())
 
 
 def _spellings(words: pd.Series) -> tuple[str, ...]:

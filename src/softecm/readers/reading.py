@@ -43,7 +43,7 @@ def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Lo
         ``names`` unless others are given.
     **options
         As the command line's, with their names: ``decimal``, ``thousands``, ``dates``, ``missing``, ``numeric``,
-        ``categorical``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``; for files also ``delimiter``,
+        ``categorical``, ``ordinal``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``; for files also ``delimiter``,
         ``encoding``, ``header``, ``names``, ``sheet``, ``array``;
         for tables with a step of a series a row ``series_id``, ``time``, ``value``. Where
         several columns or words may be given, a list.
@@ -154,7 +154,7 @@ def in_python(text: str) -> str:
         name, value = found[1].replace("-", "_"), found[2]
         return name if value is None else f"{name}={value if value.startswith(chr(39)) else repr(value)}"
 
-    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[,.;](?= |$)|\d+|[^\s=]+=%\S*[^\s.,;:]))?", option, text)
+    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[,.;](?= |$)|\d+|all\b|[^\s=]+=%\S*[^\s.,;:]))?", option, text)
 
 
 def text_as_values(X: Any) -> dict[str, str]:

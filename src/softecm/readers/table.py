@@ -24,6 +24,7 @@ from softecm.readers.base import (
     short,
 )
 from softecm.readers.columns import Context, expected_column, missing_in, shown, understood_column, words
+from softecm.readers.ordered import told_orders
 from softecm.readers.steps import step_hint
 from softecm.readers.totals import without_total
 
@@ -51,6 +52,7 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
             found.take(frame[name], context)
         hint = step_hint(found.columns, found.kept) if found.ids is None else ""
         found.notes += [hint] if hint else []
+        found.notes += told_orders(found.kept)
     else:
         found.take_expected(frame, context, options.expected)
     if not found.kept:

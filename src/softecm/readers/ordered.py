@@ -1,0 +1,112 @@
+"""Answers in an order, such as never, rarely, often: what ``--ordinal`` said, and scales that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from softecm.readers.base import ReadError, existing, short
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+#: Lowest first; words that mean the same place in a scale stand together.
+SCALES: tuple[tuple[tuple[str, ...], ...], ...] = (
+    (("never",), ("rarely", "seldom"), ("sometimes",), ("often", "usually"), ("always",)),
+    (
+        ("strongly disagree",),
+        ("disagree", "somewhat disagree"),
+        ("neutral", "neither agree nor disagree", "undecided"),
+        ("agree", "somewhat agree"),
+        ("strongly agree",),
+    ),
+    (("very poor",), ("poor",), ("fair", "average"), ("good",), ("very good",), ("excellent",)),
+    (("very low",), ("low",), ("medium", "middle", "moderate"), ("high",), ("very high",)),
+    (("nie",), ("selten",), ("manchmal", "gelegentlich"), ("oft", "häufig"), ("immer",)),
+    (
+        ("stimme gar nicht zu", "stimme überhaupt nicht zu"),
+        ("stimme eher nicht zu", "stimme nicht zu"),
+        ("teils/teils", "teils, teils", "neutral", "weder noch", "unentschieden"),
+        ("stimme eher zu", "stimme zu"),
+        ("stimme voll zu", "stimme voll und ganz zu"),
+    ),
+    (("sehr schlecht",), ("schlecht",), ("mittel", "mäßig", "befriedigend"), ("gut",), ("sehr gut",)),
+    (("sehr niedrig",), ("niedrig", "gering"), ("mittel",), ("hoch",), ("sehr hoch",)),
+)
+LEAST = 3  # words of a scale: of two the order is no matter
+
+
+def known_order(words: Iterable[str]) -> tuple[str, ...]:
+    """Words in the order of a scale that has them all, each at a place of its own; empty where none has.
+
+    Examples
+    --------
+    >>> known_order(["often", "Never", "always"]), known_order(["red", "green", "blue"])
+    (('Never', 'often', 'always'), ())
+    """
+    plain = {_plain(word): word for word in words}
+    for scale in SCALES:
+        place = {word: i for i, words in enumerate(scale) for word in words}
+        found = {place.get(word, -1): spelled for word, spelled in plain.items()}
+        if len(found) == len(plain) >= LEAST and -1 not in found:
+            return tuple(found[i] for i in sorted(found))
+    return ()
+
+
+def _plain(word: str) -> str:
+    """A word whatever its capitals and blanks."""
+    return " ".join(str(word).casefold().split())
+
+
+def orders_asked(path: Path, columns: Sequence[str], asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Levels by column from entries such as ``size=small<middle<large`` or ``size``: empty where they are to be known."""
+    found: dict[str, tuple[str, ...]] = {}
+    for entry in asked:
+        if entry == "all":
+            continue
+        name, _, order = ("", "", "") if entry in columns else entry.rpartition("=")
+        levels = tuple(" ".join(level.split()) for level in order.split("<")) if name else ()
+        if name and (len(levels) < 2 or len(set(levels)) < len(levels) or "" in levels):
+            raise ReadError(f"--ordinal must say an order such as size=small<middle<large, lowest first; got {entry}.")
+        found[existing(path, columns, name or entry)] = levels
+    return found
+
+
+def told_orders(columns: Mapping[str, pd.Series]) -> tuple[str, ...]:
+    """Which columns of words have a known scale that is not made use of, and how to do so."""
+    words = {
+        name: column.dropna().unique()
+        for name, column in columns.items()
+        if column.dtype.kind == "O" and not hasattr(column, "cat")
+    }
+    found = {name: levels for name, different in words.items() if (levels := known_order(different))}
+    if not found:
+        return ()
+    name, levels = next(iter(found.items()))
+    where = f"column {short(name)}" if len(found) == 1 else f"columns {short(name)} and {len(found) - 1} more"
+    return (f"{where}: the answers have an order ({' < '.join(levels)}), which --ordinal all makes use of.",)
+
+
+def in_order(path: Path, words: pd.Series, levels: tuple[str, ...]) -> pd.Series:
+    """Words as ordered levels, whatever their capitals; refused where one has no place among them."""
+    import pandas as pd
+
+    name, different = str(words.name), list(words.dropna().unique())
+    levels = levels or known_order(different)
+    if not levels:
+        some = "<".join(short(word) for word in different[:5]) + ("<…" if len(different) > 5 else "")
+        raise ReadError(
+            f"the order of column {short(name)} of {path} is not known: give it, lowest first, as in --ordinal "
+            f"'{name}={some}'."
+        )
+    spelled = {_plain(level): level for level in levels}
+    placed = words.map(lambda word: spelled.get(_plain(word)), na_action="ignore")
+    odd = words[words.notna() & placed.isna()]
+    if len(odd):
+        raise ReadError(
+            f"column {short(name)} of {path} has {short(odd.iloc[0])} in row {int(odd.index[0]) + 1}, which is not in the "
+            f"order {' < '.join(levels)}: name it there, or give --missing '{odd.iloc[0]}'."
+        )
+    return pd.Series(pd.Categorical(placed, categories=list(levels), ordered=True), index=words.index, name=words.name)
