@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-BETWEEN = ("softecm", "contextlib", "sklearn")  # frames of these are not the user's
+BETWEEN = ("softecm", "abc", "contextlib", "sklearn")  # frames of these are not the user's
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:

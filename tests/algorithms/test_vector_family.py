@@ -18,6 +18,7 @@ quiet = pytest.mark.filterwarnings(
     "ignore:prototypes of different clusters have merged",
     "ignore:clusters .* hold no mass",
     "ignore:.*has not converged",
+    "ignore:most objects belong nowhere",
 )
 
 

@@ -32,8 +32,8 @@ def far_values(metric: Any, X: Any, who: Callable[[int], str]) -> tuple[str, ...
     Examples
     --------
     >>> X = [[float(i % 7), float(i % 5)] for i in range(40)] + [[700.0, 3.0]]
-    >>> far_values("mixed", X, "row {}".format)[0][:41], far_values(Mixed(scaling="robust"), X, str)
-    ('row 40 has 700 in column 1 (X[:, 0]), 233', ())
+    >>> far_values("mixed", X, "row {}".format)[0][:36], far_values(Mixed(scaling="robust"), X, str)
+    ('row 40 has 700 in column 1 (X[:, 0])', ())
     """
     if isinstance(X, Mapping):
         views = [(name, part, X[name]) for name, part in metric.metrics.items()]

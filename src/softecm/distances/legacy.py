@@ -89,7 +89,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _warn(cls: type, remedy: str) -> None:
-    # adapt, its helper, __init_subclass__ and ABCMeta.__new__ lie between here and the class statement.
     warn(
         f"{cls.__name__} is a semi-metric as softecm 0.1 knew it and will stop working in a later version: {remedy}",
         DeprecationWarning,
