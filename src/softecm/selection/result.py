@@ -91,7 +91,7 @@ class Sweep:
 
         Parameters
         ----------
-        rule : {"nonspecificity", "xie_beni", "silhouette", "stability", "paper"}
+        rule : {"nonspecificity", "valleys", "xie_beni", "silhouette", "stability", "paper"}
             All but "paper" are guarded: runs whose clusters have merged or stand empty, or that have not converged, never
             win, and a combination counts only where more than half of its runs are sound. "stability" needs a sweep
             with ``resamples``.
