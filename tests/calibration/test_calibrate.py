@@ -286,3 +286,13 @@ def test_narrow_masses_are_said_to_be_narrow_and_one_group_is_one():
     first, second, *_ = sentences(found)
     assert first.endswith("1 of 3 groups is found again.")
     assert "to within 0.00 on average; refits, which saw other samples, rarely say just that (0% lie within)" in second
+
+
+def test_objects_between_that_refits_put_into_a_group_are_counted_aloud():
+    blobs = make_blobs(90, n_clusters=3, distance=9, between=5, random_state=0)
+    found = calibrate(SoftECM(3, random_state=0).fit(blobs.data), blobs.data, n_boot=19, random_state=0)
+    before, after = (np.sum(part.decisions().words == "between") for part in (found.before, found.partition))
+    told = [text for text in sentences(found) if "that the model puts between groups" in text]
+    assert len(told) == (before > after)
+    assert before > after
+    assert told[0].startswith(f"{before - after} object")

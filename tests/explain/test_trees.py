@@ -227,3 +227,12 @@ def test_another_table_without_the_columns_is_refused(people):
         tree.predict(frame[["height"]])
     with pytest.raises(ValueError, match="'height' must hold numbers, as in the fit; got categories"):
         tree.predict(frame.assign(height="tall"))
+
+
+def test_outliers_of_whom_rules_say_nothing_are_not_passed_over():
+    X = np.r_[np.arange(10.0), np.arange(100.0, 110.0), 1000.0][:, None]
+    masses = np.zeros((21, 3))
+    masses[:10, 1] = masses[10:20, 2] = masses[20, 0] = 1.0
+    tree = ExplanationTree().fit(CredalPartition(masses, FocalSets.up_to(2, 1)), X)
+    assert tree.nowhere_ == 1
+    assert tree.summary().endswith("no objects wrong, not counting the 1 that belongs nowhere: no rule says so.")

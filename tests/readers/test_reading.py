@@ -149,3 +149,37 @@ def test_columns_that_are_missing_or_new_are_told() -> None:
     numbers = pd.DataFrame({"a": np.arange(12.0) % 5, "b": np.arange(12.0) % 7})
     with pytest.raises(ReadError, match=r"b not found among its columns\.$"):  # nothing says that a gap will do
         read_table(numbers[["a"]], like=read_table(numbers))
+
+
+def test_one_new_row_may_lack_a_number_as_many_did() -> None:
+    rng = np.random.default_rng(0)
+    pressure = [f"{v:.1f}".replace(".", ",") for v in rng.normal(120, 9, 40)]
+    pressure[3] = pressure[9] = "n.d."
+    with pytest.warns(ReadingWarning, match=r"n\.d\. \(row 4\)"):
+        first = read_table(pd.DataFrame({"pressure": pressure, "age": rng.integers(20, 90, 40)}))
+    new = read_table(pd.DataFrame({"pressure": ["n.d.", "131,5"], "age": [40, 50]}), like=first)
+    assert new.data["pressure"].tolist() == pytest.approx([np.nan, 131.5], nan_ok=True)
+    series = pd.DataFrame(
+        {"who": ["a"] * 3 + ["b"] * 3, "day": [1, 2, 3] * 2, "heat": ["1,5", "n.d.", "2", "3", "4", "5"]}
+    )
+    found = read_table(series, series_id="who", time="day", value=["heat"])
+    assert np.isnan(found.data[0][1, 0])
+
+
+def test_what_was_read_is_not_taken_for_the_data() -> None:
+    table = read_table(pd.DataFrame({"a": [1.0, 2.0, 9.0, 8.0]}))
+    with pytest.raises(TypeError, match=r"give its \.data"):
+        SoftECM(2).fit(table)
+
+
+def test_sheets_of_a_workbook_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "book.xlsx"
+    rows = pd.DataFrame({"a": np.arange(9.0), "b": np.arange(9.0) ** 2})
+    with pd.ExcelWriter(path) as book:
+        for name in ("Info", "Data"):
+            rows.to_excel(book, sheet_name=name, index=False)
+    with pytest.warns(ReadingWarning, match="first sheet, Info, is read; for Data give sheet"):
+        read_table(path)
+    assert not any("sheet" in note for note in read_table(path, sheet="Data").notes)
+    with pytest.raises(ReadError, match="no sheet 'Nope': give one of Info, Data"):
+        read_table(path, sheet="Nope")

@@ -296,8 +296,9 @@ class FocalSets:
             k = place.get(old, -1) if isinstance(old, str) else operator.index(old)
             if not 0 <= k < self.n_clusters:
                 raise ValueError(
-                    f"names must be for clusters that are there; got {old!r}. They are 0 to {self.n_clusters - 1}, called "
-                    f"{', '.join(self.cluster_names[:8])}{' …' if self.n_clusters > 8 else ''}."
+                    f"names must be for clusters that are there; got {old!r}. They are called "
+                    f"{', '.join(self.cluster_names[:8])}{' …' if self.n_clusters > 8 else ''}, or go by their numbers, "
+                    f"0 to {self.n_clusters - 1}."
                 )
             shown[k] = new
         return shown

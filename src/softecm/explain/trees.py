@@ -74,7 +74,9 @@ class ExplanationTree(BaseEstimator):
     ceiling_ : dict
         The most that anything could reach that says one set of each object.
     mistakes_ : ndarray of int
-        Objects of whose own set (largest mass) nothing is right in what is said of them.
+        Objects of whose own set (largest mass) nothing is right in what is said of them; outliers are not among them.
+    nowhere_ : int
+        How many outliers there are: no rule says of an object that it belongs nowhere.
     n_features_in_, feature_names_in_, focal_sets_
 
     Examples
@@ -100,6 +102,7 @@ class ExplanationTree(BaseEstimator):
     honest_: dict[float, float]
     ceiling_: dict[float, float]
     mistakes_: IntArray
+    nowhere_: int
 
     def __init__(self, lam: float = 1.0, *, leaves: str = "auto", min_gain: float = 0.005, cv: int = 5) -> None:
         self.lam = lam
@@ -150,6 +153,7 @@ class ExplanationTree(BaseEstimator):
         self.honest_ = self._honest(grower, found, own) if self.cv else {}
         right = utilities(partition.focal_sets, lam)[said - 1, partition.masses[:, 1:].argmax(1)]
         self.mistakes_ = np.flatnonzero((right == 0) & (partition.masses.argmax(1) > 0))
+        self.nowhere_ = int((partition.masses.argmax(1) == 0).sum())
         return self
 
     def _honest(self, grower: _Grower, columns: Sequence[Column], own: FloatArray) -> dict[float, float]:
@@ -226,12 +230,17 @@ class ExplanationTree(BaseEstimator):
         lam, n, m = float(self.lam), len(self.leaves_), len(self.mistakes_)
         rules, they = ("1 rule", "It agrees") if n == 1 else (f"{n} rules", "They agree")
         new = f", to {self.honest_[lam]:.2f} for objects not seen before" if self.honest_ else ""
-        wrong = f"{m or 'no'} object{'' if m == 1 else 's'} wrong"
+        wrong = f"{m or 'no'} object{'' if m == 1 else 's'} wrong" + self._nowhere()
         own, most = self.representativeness_[lam], self.ceiling_[lam]
         return (
             f"{rules}. {they} with the groups to {own:.2f}, where at most {most:.2f} is possible{new}; "
             f"{'it gets' if n == 1 else 'they get'} {wrong}."
         )
+
+    def _nowhere(self) -> str:
+        """That rules say nothing right of objects that belong nowhere, and that these are not counted."""
+        k = self.nowhere_
+        return f", not counting the {k} that belong{'s' if k == 1 else ''} nowhere: no rule says so" if k else ""
 
     def to_dict(self) -> dict[str, Any]:
         """The tree and how good it is, as JSON has it."""

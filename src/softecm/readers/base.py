@@ -162,6 +162,10 @@ class Loaded:
         lines = [f"  {c.name}: {c.kind}, {c.detail}{f' ({c.why})' if c.why else ''}" for c in self.columns]
         return "\n".join([head, *lines, *(f"  {note}" for note in self.notes)])
 
+    def __array__(self, *given: Any, **named: Any) -> Any:
+        """Refuse to be taken for the data."""
+        raise TypeError("this is how a file was read, not its data: give its .data, as in model.fit(table.data).")
+
     def __len__(self) -> int:
         data = next(iter(self.data.values())) if isinstance(self.data, Mapping) else self.data
         return int(data.shape[0]) if hasattr(data, "indptr") else len(data)

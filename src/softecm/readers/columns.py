@@ -23,7 +23,7 @@ from softecm.readers.dates import (
     read_dates,
     whole_numbers_as_dates,
 )
-from softecm.readers.no_answer import no_answers, told_missing
+from softecm.readers.no_answer import no_answers, told_missing, without_gaps
 from softecm.readers.numbers import FEW, Ambiguous, Numbers, are_codes, are_few, how_written, read_numbers, signs, told
 from softecm.readers.ordered import in_order, known_order, orders_asked
 
@@ -267,6 +267,7 @@ def _expected_numbers(
 ) -> tuple[pd.Series, tuple[str, ...]]:
     """Numbers as in the fit; a few cells that are none are missing, too, and said."""
     known = written if written != Written() and context.options.decimal is None else None
+    column = without_gaps(column) if context.text and is_text(column) else column
     numbers = context.numbers_of(name, column, known) if context.text and is_text(column) else None
     if numbers is None:
         return as_numbers(context, name, column), ()
@@ -434,6 +435,7 @@ def as_numbers(context: Context, name: str, column: pd.Series) -> pd.Series:
     if column.dtype.kind in "mMc":  # of dates pandas would count nanoseconds
         numbers, odd = pd.Series(np.nan, column.index), column.dropna()
     else:
+        column = without_gaps(column) if context.text and is_text(column) else column
         spelled = context.numbers_of(name, column) if context.text and is_text(column) else None
         numbers = pd.to_numeric(column, errors="coerce") if spelled is None else spelled.values
         odd = column[numbers.isna() & column.notna()] if spelled is None else spelled.odd

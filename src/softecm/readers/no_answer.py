@@ -15,7 +15,8 @@ DASHES = (*ZERO_WORDS, "---")
 #: In small letters. Not among them: none and not applicable, which are answers; Na, which may be sodium.
 SAID = frozenset(
     (
-        *("??", "???", "n.a.", "n. a.", "unknown", "not known", "not available", "not specified", "not stated"),
+        *("??", "???", "n.a.", "n. a.", "n.d.", "n. d.", "n.c.", "unknown", "not known", "not available"),
+        *("not specified", "not stated"),
         *("not reported", "no answer", "no data", "missing", "(missing)", "(blank)"),
         *("k.a.", "k. a.", "keine angabe", "keine angaben", "o.a.", "o. a.", "ohne angabe", "unbekannt"),
         *("non renseigné", "inconnu", "sin datos", "desconocido", "no disponible"),
@@ -43,6 +44,11 @@ def no_answers(words: pd.Series) -> pd.Series:
     others = {word.casefold() for word in different if not means_a_gap(word)}
     marks = [word for word in different if means_a_gap(word) and not ("+" in others and word in DASHES)]
     return words[words.isin(marks if len(others) > 1 else [])]
+
+
+def without_gaps(column: pd.Series) -> pd.Series:
+    """A column of text that must hold numbers, without the words that say that there is none."""
+    return column.mask([isinstance(cell, str) and means_a_gap(cell.strip()) for cell in column], None)
 
 
 def told_missing(name: str, cells: pd.Series) -> str:

@@ -92,6 +92,13 @@ def sentences(found: Calibrated, noun: str = "object", ids: Sequence[str] | None
         first = [f"{one.name} ({one.group}: from {one.low:.2f} to {one.high:.2f})" for one in far]
         told = f"Of {number_of(wide, noun)} the resamples say quite different things"
         parts.append(f"{told}: {', '.join(first)}." if wide <= NAMED else f"{told}; most of {', '.join(first)}.")
+    settled = int((np.array(found.before.decisions().words) == "between").sum())
+    settled -= int((np.array(found.partition.decisions().words) == "between").sum())
+    if settled > 0:
+        parts.append(
+            f"{number_of(settled, noun).capitalize()} that the model puts between groups {'is' if settled == 1 else 'are'} "
+            "in one of them here: refits know groups only, no place between them, so keep to the model's word on that."
+        )
     return tuple(parts)
 
 
