@@ -14,7 +14,7 @@ from problems import DEEP
 
 HOSTILE = "hostile cases"
 
-hypothesis.settings.register_profile("quick", max_examples=20, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("quick", max_examples=12, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("deep", max_examples=500, deadline=None)
 hypothesis.settings.load_profile("deep" if DEEP else "quick")
 torch.set_num_threads(1)  # the problems are small: waking a second thread costs more than it brings

@@ -48,6 +48,10 @@ class SearchEdgeWarning(UserWarning):
     """The number of clusters chosen is the last that was tried: a larger or smaller one may be better."""
 
 
+class TwinsWarning(UserWarning):
+    """Clusters come in twins that one column alone tells apart: without that column there are fewer groups."""
+
+
 class UnseenCategoryWarning(UserWarning):
     """New objects hold a category that the fit never saw: it counts as different from all that it saw."""
 

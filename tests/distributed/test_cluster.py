@@ -1,4 +1,4 @@
-"""Fits on worker processes: the same numbers, whatever happens to the workers."""
+"""Fits, sweeps and refits on worker processes: the same numbers, whatever happens to the workers."""
 
 import os
 import signal
@@ -12,10 +12,12 @@ dask = pytest.importorskip("dask", reason="needs dask: pip install 'softecm[dask
 da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed", reason="needs dask: pip install 'softecm[dask]'")
 
-from softecm import ECM, SoftECM  # noqa: E402
+from softecm import ECM, SoftECM, calibrate  # noqa: E402
+from softecm.calibration.refitting import Refitting  # noqa: E402
 from softecm.datasets import make_blobs  # noqa: E402
 from softecm.distributed.cluster import Cluster  # noqa: E402
 from softecm.distributed.waiting import ClusterLost  # noqa: E402
+from softecm.selection import batch, sweep  # noqa: E402
 
 X = make_blobs(800, between=20, outliers=10, random_state=0).data
 START = X[[0, 200, 400]]
@@ -130,3 +132,27 @@ def test_a_lost_cluster_leaves_a_checkpoint_to_go_on_from(client, tmp_path, monk
     again = SoftECM(3, init=START, tol=1e-2).fit(few, resume=file)  # without the cluster
     np.testing.assert_array_equal(again.prototypes_, whole.prototypes_)
     np.testing.assert_array_equal(again.history_, whole.history_)
+
+
+def test_a_sweep_on_workers_equals_the_sweep_here(client, monkeypatch, tmp_path):
+    monkeypatch.setattr(batch, "CPU_WORK", 5e4)  # several batches
+    blobs = make_blobs(60, n_clusters=3, distance=8, random_state=0)
+    grid = {"beta": [1.2, 1.6], "lam": [0.5, 2.0]}
+    options = {"estimator": SoftECM(3, n_init=2), "seeds": 2, "y": blobs.target, "resamples": 2}
+    here = sweep(blobs.data, grid, **options)
+    there = sweep(blobs.data, grid, client=client, journal=tmp_path / "sweep.jsonl", **options)
+    assert len((tmp_path / "sweep.jsonl").read_text().splitlines()) > 2
+    for name, column in here.columns.items():
+        if "seconds" not in name:
+            np.testing.assert_array_equal(there[name], column, err_msg=name)
+
+
+def test_refits_on_workers_equal_the_refits_here(client, monkeypatch, tmp_path):
+    X = make_blobs(60, n_clusters=2, distance=4, random_state=0).data
+    model = SoftECM(2, n_init=2, random_state=0).fit(X)
+    here = calibrate(model, X, n_boot=20, pairs="none")
+    monkeypatch.setattr(Refitting, "at_once", 8)
+    journal = tmp_path / "refits.jsonl"
+    there = calibrate(model, X, n_boot=20, pairs="none", client=client, journal=journal)
+    assert len(journal.read_text().splitlines()) == 1 + 3
+    np.testing.assert_array_equal(there.memberships, here.memberships)

@@ -3,12 +3,20 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from softecm import ECM, EVCLUS, SoftECM
 from softecm.datasets import make_blobs
-from softecm.selection import SearchEdgeWarning, choose_n_clusters, default_candidates, guarded_nonspecificity
+from softecm.selection import (
+    SearchEdgeWarning,
+    TwinsWarning,
+    choose_n_clusters,
+    default_candidates,
+    guarded_nonspecificity,
+)
 from softecm.selection.n_clusters import most_clusters
+from softecm.selection.twins import twins
 
 
 @pytest.mark.parametrize("groups", [2, 3, 4])
@@ -93,3 +101,17 @@ def test_estimators_without_prototypes_go_by_what_is_left_open():
     assert found.rule == "nonspecificity"
     with pytest.raises(ValueError, match="'valleys' needs prototypes"):
         choose_n_clusters(D, estimator=base, candidates=[2], rule="valleys")
+
+
+@pytest.mark.parametrize("tossed", [["heads", "tails"] * 45, [0.0, 1.0] * 45], ids=["words", "numbers"])
+def test_a_column_that_makes_twins_of_all_groups_is_named(tossed):
+    X = make_blobs(90, n_clusters=3, distance=14, random_state=0).data
+    table = pd.DataFrame(X, columns=["length", "width"]).assign(coin=tossed)
+    model = SoftECM(n_init=3, random_state=0)
+    with pytest.warns(TwinsWarning, match="a twin from which it differs in coin alone"):
+        choice = choose_n_clusters(table, estimator=model, candidates=range(2, 8))
+    assert choice.n_clusters == 6
+    assert twins(SoftECM(3, random_state=0).fit(table), table) is None
+    corners = np.repeat([[0.0, 0.0], [0.0, 9.0], [9.0, 0.0], [9.0, 9.0]], 20, 0)
+    grid = corners + np.random.default_rng(0).normal(size=(80, 2))
+    assert twins(SoftECM(4, random_state=0).fit(grid), grid) is None

@@ -17,6 +17,7 @@ NAMES = f"alpha|beta|delta|lam|tol|metric|relaxation|init|solver|device|dtype|cl
 AS_OPTIONS = {
     ", a list of tuples or FocalSets": "",
     "Leave it None": "Leave it out",
+    "leave that column out": "leave it out with --drop",
     "metric=Mixed(scaling='robust')": "--scale robust",
     "Mixed(scaling='robust') for that view": "--scale robust",
     "Leave it out, give it a smaller weight, or try weights='agreement'.": "Leave it out if it should not count.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from softecm.cli.fitting import Fitted, Params, watched
+from softecm.cli.fitting import Fitted, Params, told_users, watched
 from softecm.cli.problems import Problem
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def whole_range(text: str) -> range | None:
 def fit_auto(data: Any, params: Params, err: Console, candidates: Sequence[int] | None = None) -> tuple[Fitted, Search]:
     """The best number of clusters and how it was found; a fit that Ctrl-C cut short only counts where it is the first."""
     from softecm import SoftECM
-    from softecm.selection import SearchEdgeWarning, choose_n_clusters
+    from softecm.selection import TwinsWarning, choose_n_clusters
 
     base, tried = SoftECM(**params), dict[int, Fitted]()
 
@@ -70,8 +70,8 @@ def fit_auto(data: Any, params: Params, err: Console, candidates: Sequence[int] 
         return None if cut_short else fitted.model
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SearchEdgeWarning)  # said below, with the others
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
             choice = choose_n_clusters(
                 data,
                 estimator=base,
@@ -92,7 +92,8 @@ def fit_auto(data: Any, params: Params, err: Console, candidates: Sequence[int] 
     remarks = _remarks(
         choice, [c for c, one in tried.items() if one.interrupted and c not in choice.values], candidates
     )
-    return replace(fitted, warnings=(*remarks, *fitted.warnings)), _search(choice)
+    twins = told_users([one for one in said if issubclass(one.category, TwinsWarning)])
+    return replace(fitted, warnings=(*remarks, *twins, *fitted.warnings)), _search(choice)
 
 
 def _search(choice: Choice) -> Search:

@@ -18,13 +18,14 @@ from sklearn.base import clone
 
 from softecm._checks import check_count
 from softecm._frames import make_frame
-from softecm._warnings import SearchEdgeWarning, warn
+from softecm._warnings import SearchEdgeWarning, TwinsWarning, warn
 from softecm.distances.auto import choose_for, is_series_auto
 from softecm.selection.batch import Data, geometry_of
 from softecm.selection.grid import digest, make_cells
 from softecm.selection.measures import measures
 from softecm.selection.rules import RULES, Rule, pick_rule
 from softecm.selection.stability import run_stability
+from softecm.selection.twins import twins, twins_remark
 from softecm.spaces.views import n_objects
 
 FIRST_LOOK, MOST_CLUSTERS = 8, 30
@@ -113,7 +114,8 @@ def choose_n_clusters(
 ) -> Choice:
     """The number of clusters that a rule prefers, merged partitions aside.
 
-    Warns (``SearchEdgeWarning``) where the number chosen is the last that was tried. Of the fits' own warnings those of the
+    Warns (``SearchEdgeWarning``) where the number chosen is the last that was tried, and (``TwinsWarning``) where one column
+    alone makes several clusters of each group. Of the fits' own warnings those of the
     chosen one are passed on.
 
     Parameters
@@ -165,6 +167,9 @@ def choose_n_clusters(
         warn(warning.message)
     if why is not None:
         choice.model.metric_reason_ = why
+    column = twins(choice.model, X)
+    if column is not None:
+        warn(twins_remark(column), TwinsWarning)
     if choice.edge:
         warn(edge_remark(choice), SearchEdgeWarning)
     return choice

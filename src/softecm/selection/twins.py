@@ -1,0 +1,69 @@
+"""Whether clusters come in twins that one column alone tells apart: a sign that the column makes groups of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.fit.model import PrototypeModel
+
+FEWEST = 4  # clusters: of fewer, twins are all there is
+ALONE = 0.8  # part of the difference from its twin that a column makes up
+MOST = 1 << 24  # terms that are looked at
+
+
+def twins(model: Any, X: Any) -> str | None:
+    """The column in which alone every cluster differs from the one it is most like; None where there is no such column.
+
+    A column of coin tosses beside three groups makes six clusters: three pairs of twins.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : the objects it was fitted to
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from softecm import SoftECM
+    >>> from softecm.datasets import make_blobs
+    >>> X = make_blobs(90, n_clusters=3, distance=12, random_state=0).data
+    >>> table = pd.DataFrame(X, columns=["length", "width"]).assign(coin=["heads", "tails"] * 45)
+    >>> twins(SoftECM(6, random_state=0).fit(table), table)
+    'coin'
+    """
+    fitted, labels, c = getattr(model, "model_", None), model.labels_, model.partition_.n_clusters
+    names = [str(name) for name in fitted.space.attributes] if isinstance(fitted, PrototypeModel) else []
+    if c < FEWEST or len(names) < 2 or len(labels) * c * c * len(names) > MOST:
+        return None
+    try:
+        terms = np.asarray(model.explain(X), dtype=np.float64)[:, :c]
+    except (AttributeError, TypeError, ValueError):  # distances don't add up over columns
+        return None
+    if terms.shape[2] != len(names):
+        return None
+    found = {_alone(terms[labels == k], k) for k in range(c)}
+    column = found.pop()
+    return None if found or column is None else names[column]
+
+
+def twins_remark(column: str) -> str:
+    """What that means, and what to do."""
+    return (
+        f"every cluster has a twin from which it differs in {column} alone. If {column} should not tell groups apart, leave "
+        "that column out: then there are fewer."
+    )
+
+
+def _alone(terms: NDArray[np.float64], own: int) -> int | None:
+    """The column that makes up the difference between a cluster, by its objects' terms, and the one most like it."""
+    if not len(terms):
+        return None
+    apart = (terms - terms[:, own : own + 1]).mean(0)  # (c, columns)
+    total = apart.sum(1)
+    total[own] = np.inf
+    twin = int(total.argmin())
+    column = int(apart[twin].argmax())
+    return column if apart[twin, column] >= ALONE * total[twin] > 0 else None
