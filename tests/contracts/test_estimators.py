@@ -23,8 +23,8 @@ NAMES = sorted(kind.__name__ for kind in PUBLIC if isinstance(kind, type) and is
 KINDS = dict.fromkeys(NAMES, "vectors")  # a new estimator takes vectors until it is said here that it does not
 KINDS |= dict.fromkeys(("RECM", "ECMdd", "MECMdd", "EVCLUS", "CEVCLUS"), "dissimilarities") | {"CatECM": "categories"}
 
-# Their data are checked, fitted and predicted by the code that ECM, CECM or EVCLUS goes through: scikit-learn's checks of these
-# take long and are left to make test-deep; what every estimator promises is tried of all below.
+# Their data are checked, fitted and predicted by the code that ECM, CECM or EVCLUS goes through: scikit-learn's checks of
+# these take long and are left to make test-deep; what every estimator promises is tried of all below.
 LIKE_OTHERS = ("BCM", "CCM", "CEVCLUS", "ECMPlus", "FCM", "TECM")
 
 POINTS = make_blobs(60, between=2, random_state=0).data
