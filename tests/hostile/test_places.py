@@ -17,7 +17,7 @@ import pytest
 from problems import DEEP
 from softecm import ECM, CredalPartition, SoftECM, report
 from softecm._warnings import CheckpointWarning
-from softecm.cli import cluster, demo, main, outcome, predict, redraw, reproduce
+from softecm.cli import calibrate, cluster, compare, demo, explain, main, outcome, predict, redraw, rename, reproduce
 from softecm.datasets import load_diamond
 from softecm.files import WriteError, atomic, folders, journal, places, stale, write_bytes
 from softecm.selection import sweep, sweeping
@@ -47,14 +47,15 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
 @pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No command gets as far as its work."""
+    """No command gets as far as its work; all are imported above, so that none keeps what stands in for it here."""
 
     def worked(*a: Any, **k: Any) -> None:
         pytest.fail("the work was done first")
 
     for module, name in (
         (cluster, "_fit"), (sweeping, "run_task"), (demo, "_fit"), (reproduce, "_page"), (predict, "load"),
-        (redraw, "load"), (redraw, "read_partition"),
+        (redraw, "load"), (redraw, "read_partition"), (rename, "load"), (explain, "load"), (calibrate, "load"),
+        (compare, "read_partition"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, worked)
 
