@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 #: Characters that command a terminal (C0 and C1 controls), and those that turn the text after them around.
@@ -48,6 +48,17 @@ def column_label(name: str | int) -> str:
     ("column 'age'", 'column 4 (X[:, 3])')
     """
     return f"column {name!r}" if isinstance(name, str) else f"column {name + 1} (X[:, {name}])"
+
+
+def some_of(names: Sequence[object], most: int = 8) -> str:
+    """The first few of many, for a sentence.
+
+    Examples
+    --------
+    >>> some_of(["a", "b", "c"]), some_of(range(9), 2)
+    ('a, b, c', '0, 1 …')
+    """
+    return ", ".join(map(str, names[:most])) + (" …" if len(names) > most else "")
 
 
 def meant(word: object, known: Iterable[str]) -> str:

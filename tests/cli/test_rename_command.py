@@ -45,10 +45,12 @@ def test_one_of_them_is_named_and_the_names_change_again(run: Run, two_groups: P
     assert run("rename", "found", "ω2=busy", "-q")[:2] == (0, "")
     assert json.loads(texts("found")["summary.json"])["cluster_names"] == ["ω1", "busy"]
     assert "bel(busy)" in texts("found")["partition.csv"]
+    assert run("rename", "found", "1=calm,busy=loud", "-q")[:2] == (0, "")
+    assert json.loads(texts("found")["summary.json"])["cluster_names"] == ["calm", "loud"]
     code, out, _ = run("rename", "found", "ω1,ω2", "--json")
     assert (code, json.loads(out)["cluster_names"]) == (0, ["ω1", "ω2"])
     assert texts("found")["partition.csv"] == before["partition.csv"]
-    for names, message in (("a", "2"), ("a,a", "a"), ("ω3=c", "ω3")):
+    for names, message in (("a", "2"), ("a,a", "a"), ("ω3=c", "They are called ω1, ω2."), ("3=c", "got '3'")):
         code, _, err = run("rename", "found", names)
         assert code == 2
         assert message in err

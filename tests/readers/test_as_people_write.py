@@ -113,7 +113,10 @@ def test_rows_that_look_like_steps_of_series_are_asked_about(tmp_path: Path, who
     )
     found = loaded(tmp_path, ["name,day,pulse", *cells])
     assert f"{said} --time day --value pulse." in found.notes
-    assert not any("follow each other" in note for note in loaded(tmp_path, ["name,day,pulse", *cells[::-1]]).notes)
+    backwards = [note for note in loaded(tmp_path, ["name,day,pulse", *cells[::-1]]).notes if "of a series" in note]
+    scattered = "rows of one name each have another day: if each row is one time of a series, say --id-column name"
+    dated_words = who[0] != "{" and "-" in when  # in any order, only these look like series
+    assert backwards == ([f"{scattered} --time day --value pulse."] if dated_words else [])
     assert loaded(tmp_path, ["name,day,pulse", *cells], id_column="name", time="day", value=("pulse",)).names[
         1
     ] == who.format(7)

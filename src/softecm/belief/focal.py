@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import meant
+from softecm._text import meant, some_of
 
 __all__ = ["FocalSets"]
 
@@ -295,11 +295,10 @@ class FocalSets:
         for old, new in names.items():
             k = place.get(old, -1) if isinstance(old, str) else operator.index(old)
             if not 0 <= k < self.n_clusters:
-                raise ValueError(
-                    f"names must be for clusters that are there; got {old!r}. They are called "
-                    f"{', '.join(self.cluster_names[:8])}{' …' if self.n_clusters > 8 else ''}, or go by their numbers, "
-                    f"0 to {self.n_clusters - 1}."
+                known = (
+                    f"called {some_of(self.cluster_names)}" if isinstance(old, str) else f"0 to {self.n_clusters - 1}"
                 )
+                raise ValueError(f"names must be for clusters that are there; got {old!r}. They are {known}.")
             shown[k] = new
         return shown
 

@@ -197,13 +197,12 @@ def _source(asked: Request, err: Console) -> Source:
 def _check_settings(asked: Request) -> None:
     """Refuse settings that the estimator would."""
     from softecm import SoftECM
-    from softecm.fit.settings import settings
 
     if asked.algorithm != algorithms.DEFAULT:
         algorithms.parameters(asked.algorithm, asked.clusters, asked.given, asked.said)
         return
     with mendable(ValueError, TypeError):
-        settings(**SoftECM(**{**asked.given, "n_clusters": asked.count or 2}).get_params(deep=False))
+        SoftECM(**{**asked.given, "n_clusters": asked.count or 2})._settings()
 
 
 def _blocks(file: Path, options: ReadOptions, memory: str | None, err: Console) -> Source:

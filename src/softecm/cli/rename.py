@@ -38,7 +38,7 @@ def run(folder: Path, names: Sequence[str], *, values: bool = True, quiet: bool,
     partition, ids = read_partition(folder, summary)
     old, model = partition.focal_sets, load(folder)
     with mendable(ValueError):
-        model.rename(_asked(names))
+        model.rename(_asked(names, old.cluster_names))
         partition = partition.rename(list(model.focal_sets_.names))
     new = partition.focal_sets
     loaded = source_of(summary, len(partition))
@@ -68,12 +68,14 @@ def run(folder: Path, names: Sequence[str], *, values: bool = True, quiet: bool,
         print_json({**facts, "report": str(folder / "report.html"), "source_read": loaded is not None})
 
 
-def _asked(names: Sequence[str]) -> Names:
-    """Names in order; or old=new for some of them."""
+def _asked(names: Sequence[str], old: Sequence[str]) -> Names:
+    """Names in order; or old=new for some of them, which also go by their numbers from 1."""
     pairs = [name.partition("=") for name in names]
-    if all(sign and old.strip() for old, sign, _ in pairs):
-        return {old.strip(): new.strip() for old, _, new in pairs}
-    return names
+    if not all(sign and was.strip() for was, sign, _ in pairs):
+        return names
+    numbers = {str(k + 1): name for k, name in enumerate(old)}
+    given = {was.strip(): new.strip() for was, _, new in pairs}
+    return {was if was in old else numbers.get(was, was): new for was, new in given.items()}
 
 
 def _summary(summary: Mapping[str, Any], old: FocalSets, new: FocalSets) -> dict[str, Any]:
@@ -117,7 +119,10 @@ def _harmless(words: Words) -> Words:
 
 
 def _renamed(text: str, columns: Words, cells: Mapping[str, Words]) -> Iterator[str]:
-    """The lines of a CSV file with other names for some columns, and other words in some; the rest as it is written."""
+    """The lines of a CSV file with other names for some columns, and other words in some; the rest as it is written.
+
+    A CSV reader would lose which cells were quoted: numbers from words such as 007.
+    """
     lines = _lines(text)
     head, end = next(lines)
     words = [cells.get(_plain(name), {}) for name in head]

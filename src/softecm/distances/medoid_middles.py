@@ -38,7 +38,7 @@ class MedoidMiddles(SemiMetric):
     def of(d: Tensor, focal: FocalSets, clusters: Tensor) -> MedoidMiddles:
         """For dissimilarities (n, n) and the places of the clusters' medoids (c,)."""
         apart = d[clusters][:, clusters].double().square()
-        shares = _shares(focal, apart)
+        shares = torch.tensor(focal.shares[focal.n_clusters :])
         return MedoidMiddles(focal, tuple((0.5 * ((shares @ apart) * shares).sum(1)).tolist()))
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
@@ -49,11 +49,6 @@ class MedoidMiddles(SemiMetric):
 
     def to_sets(self, clusters: Tensor) -> Tensor:
         """From the dissimilarities to the clusters' medoids (n, c)."""
-        squares = clusters.square() @ _shares(self.focal, clusters).T - clusters.new_tensor(self.spreads)
+        shares = torch.tensor(self.focal.shares[self.focal.n_clusters :], dtype=clusters.dtype)
+        squares = clusters.square() @ shares.T - clusters.new_tensor(self.spreads)
         return squares.clamp_min(0.0).sqrt()
-
-
-def _shares(focal: FocalSets, like: Tensor) -> Tensor:
-    """Of the clusters in the sets of several (sets, c)."""
-    c = focal.n_clusters
-    return torch.as_tensor(focal.shares[c:].copy(), dtype=like.dtype)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from softecm._fingerprint import warn_unseen
+from softecm._text import some_of
 from softecm.belief import FocalSets
 from softecm.files.lock import locked
 from softecm.fit import pipeline
@@ -214,7 +215,7 @@ def _check_prior(objects: Objects[Any], prior: PrototypeModel, c: int) -> None:
         before, now = prior.space.prototype_shape(prior.prototypes), objects.space.prototype_shape(like)
         theirs, ours = type(prior.space).__name__, type(objects.space).__name__
         named = [str(name) for name in objects.space.attributes] if objects.space.kinds else []
-        columns = f" ({', '.join(named[:8])}{' …' if len(named) > 8 else ''})" if named else ""
+        columns = f" ({some_of(named)})" if named else ""
         raise ValueError(
             f"prior must be a model of objects like these, with prototypes of shape {now} in {ours}; got one with "
             f"prototypes of shape {before} in {theirs}. Give a model of the same columns{columns}, or leave prior out."

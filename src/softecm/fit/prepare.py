@@ -189,10 +189,8 @@ class InMemory(Objects[E]):
 
     def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
         """From the distances of all objects."""
-        found, power = (
-            nearest_of(model.metric, self.x.cpu(), model.prototypes)[0].numpy(),
-            model.metric.scale_power(self.x),
-        )
+        power = model.metric.scale_power(self.x)
+        found = nearest_of(model.metric, self.x.cpu(), model.prototypes)[0].numpy()
         distances = np.sqrt(found) if power == 0.5 else found**power
         median = weighted_quantile(distances, 0.5, self.counts)
         return median, weighted_quantile(np.abs(distances - median), 0.5, self.counts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import closest, meant
+from softecm._text import closest, meant, some_of
 from softecm.files.errors import ReadError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Expected:
         names = columns if self.names is None else self.names
         absent = sorted(set(names) - set(columns), key=names.index)
         if absent:
-            listed = ", ".join(short(name) for name in absent[:5]) + (" …" if len(absent) > 5 else "")
+            listed = some_of([short(name) for name in absent], 5)
             raise ReadError(
                 f"{path} must have the columns the model was fitted with; {listed} not found among its columns."
                 f"{renamed(absent, columns)}{EMPTY if self.gaps else ''}"
@@ -239,6 +239,11 @@ def check_unpacked(path: Path) -> None:
         )
 
 
+def folded(word: str) -> str:
+    """A word whatever its capitals and blanks."""
+    return " ".join(str(word).casefold().split())
+
+
 def short(value: object, most: int = 24) -> str:
     """A value in a sentence."""
     text = " ".join(str(value).split())
@@ -288,6 +293,5 @@ def existing(path: Path, columns: Sequence[str], name: str) -> str:
     if name not in columns and name.isdecimal() and 1 <= int(name) <= len(columns):
         return columns[int(name) - 1]
     if name not in columns:
-        some = ", ".join(columns[:12]) + (" …" if len(columns) > 12 else "")
-        raise ReadError(f"{path} has no column {name}: its columns are {some}.{meant(name, columns)}")
+        raise ReadError(f"{path} has no column {name}: its columns are {some_of(columns, 12)}.{meant(name, columns)}")
     return name

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from softecm._text import some_of
 from softecm.readers.base import ReadError
 from softecm.readers.numbers import are_few, as_text, values_among
 
@@ -80,10 +81,9 @@ class Asked:
             elif entry == "none":
                 off = True
             else:
-                some = ", ".join(columns[:8]) + (" …" if len(columns) > 8 else "")
                 raise ReadError(
-                    f"--dates must name a column ({some}), a format (dmy, mdy, ymd, %d.%m.%Y), both as column=format, or be "
-                    f"none; got {entry}."
+                    f"--dates must name a column ({some_of(columns)}), a format (dmy, mdy, ymd, %d.%m.%Y), both as "
+                    f"column=format, or be none; got {entry}."
                 )
         return Asked(formats, order, off)
 

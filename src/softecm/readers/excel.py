@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from softecm._text import some_of
 from softecm.readers.base import ReadError, ReadOptions, Sheet, check_unpacked, own_names, short
 from softecm.readers.frames import pandas, sheet
 from softecm.readers.sniff import MOST_ABOVE
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MOST_NAMED = 8  # sheets in a sentence
 
 
 def read_excel(path: Path, options: ReadOptions) -> Sheet:
@@ -29,11 +28,11 @@ def _frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataFrame:
     check_unpacked(path)
     wanted: str | int = 0 if options.sheet is None else options.sheet
     with pandas().ExcelFile(path) as book:
-        names = [str(name) for name in book.sheet_names]
+        names = [short(str(name)) for name in book.sheet_names]
         if options.sheet is None and len(names) > 1:
-            notes.append(f"the workbook's first sheet, {names[0]}, is read; for {_listed(names[1:])} give --sheet.")
-        if options.sheet is not None and options.sheet not in names:
-            raise ReadError(f"{path} has no sheet {options.sheet!r}: give one of {_listed(names)} with --sheet.")
+            notes.append(f"the workbook's first sheet, {names[0]}, is read; for {some_of(names[1:])} give --sheet.")
+        if options.sheet is not None and options.sheet not in book.sheet_names:
+            raise ReadError(f"{path} has no sheet {options.sheet!r}: give one of {some_of(names)} with --sheet.")
         if options.header is False:
             return book.parse(wanted, header=None, na_values=["?"])
         first = book.parse(wanted, header=None, nrows=MOST_ABOVE)
@@ -45,10 +44,6 @@ def _frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataFrame:
         notes += told
         notes += [f"the first {above} rows are above the table and left out."] if above else []
     return frame
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(short(name) for name in names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
 
 
 def _rows_above(first: pd.DataFrame) -> int:

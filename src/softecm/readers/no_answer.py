@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softecm.readers.base import short
+from softecm.readers.base import folded, short
 from softecm.readers.numbers import ZERO_WORDS
 from softecm.readers.sniff import MISSING
 
@@ -32,7 +32,7 @@ def means_a_gap(word: str) -> bool:
     >>> [means_a_gap(word) for word in ("k.A.", "Unknown", "-", "none", "Na")]
     [True, True, True, False, False]
     """
-    return word in MISSING or word in DASHES or " ".join(word.casefold().split()) in SAID
+    return word in MISSING or word in DASHES or folded(word) in SAID
 
 
 def no_answers(words: pd.Series) -> pd.Series:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from softecm.readers.base import ReadError, existing, short
+from softecm.readers.base import ReadError, existing, folded, short
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,18 +46,13 @@ def known_order(words: Iterable[str]) -> tuple[str, ...]:
     >>> known_order(["often", "Never", "always"]), known_order(["red", "green", "blue"])
     (('Never', 'often', 'always'), ())
     """
-    plain = {_plain(word): word for word in words}
+    plain = {folded(word): word for word in words}
     for scale in SCALES:
         place = {word: i for i, words in enumerate(scale) for word in words}
         found = {place.get(word, -1): spelled for word, spelled in plain.items()}
         if len(found) == len(plain) >= LEAST and -1 not in found:
             return tuple(found[i] for i in sorted(found))
     return ()
-
-
-def _plain(word: str) -> str:
-    """A word whatever its capitals and blanks."""
-    return " ".join(str(word).casefold().split())
 
 
 def orders_asked(path: Path, columns: Sequence[str], asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -101,8 +96,8 @@ def in_order(path: Path, words: pd.Series, levels: tuple[str, ...]) -> pd.Series
             f"the order of column {short(name)} of {path} is not known: give it, lowest first, as in --ordinal "
             f"'{name}={some}'."
         )
-    spelled = {_plain(level): level for level in levels}
-    placed = words.map(lambda word: spelled.get(_plain(word)), na_action="ignore")
+    spelled = {folded(level): level for level in levels}
+    placed = words.map(lambda word: spelled.get(folded(word)), na_action="ignore")
     odd = words[words.notna() & placed.isna()]
     if len(odd):
         raise ReadError(

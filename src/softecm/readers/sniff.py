@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from softecm._text import some_of
 from softecm.readers.base import ReadError, own_names
 from softecm.readers.numbers import are_codes, signs, spelled
 
@@ -60,7 +61,7 @@ class Dialect:
     def words(self) -> dict[str, str]:
         """What was understood, for people."""
         seen = ", ".join(marker or "empty" for marker in self.missing_seen)
-        skipped = ", ".join(str(line + 1) for line in self.skipped[:5]) + (" …" if len(self.skipped) > 5 else "")
+        skipped = some_of([line + 1 for line in self.skipped], 5)
         return {
             "encoding": self.encoding,
             "delimiter": DELIMITERS.get(self.delimiter, repr(self.delimiter))
@@ -368,8 +369,7 @@ def _names(
     """The names of the columns, given or of the first line, each its own, and what to say about them."""
     if given and len(given) != fields:
         raise ReadError(
-            f"--names must name each of the {fields} columns of {path}; got {len(given)}: {', '.join(given[:8])}"
-            f"{' …' if len(given) > 8 else ''}."
+            f"--names must name each of the {fields} columns of {path}; got {len(given)}: {some_of(given)}."
         )
     if not given and first is None:
         return tuple(f"column {j + 1}" for j in range(fields)), ()

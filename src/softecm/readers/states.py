@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softecm._text import some_of
 from softecm.readers.base import Column, Loaded, Names, ReadError, ReadOptions, Sheet, existing
 from softecm.readers.columns import stripped, words
 from softecm.readers.long import checked_long, cut, in_order
@@ -64,7 +65,7 @@ def _naming(frame: pd.DataFrame) -> str | None:
 
 def _loaded(rows: list[list[Any]], ids: Names | None, labels: Names | None, sheet: Sheet, code: str) -> Loaded:
     states = sorted({state for row in rows for state in row if state is not None})
-    shown = ", ".join(states[:8]) + (" …" if len(states) > 8 else "")
+    shown = some_of(states)
     gaps = sum(state is None for row in rows for state in row)
     column = Column("states", "category", f"{len(rows)} sequences of up to {max(map(len, rows))} steps: {shown}", gaps)
     return Loaded(rows, "series", ids, labels, (column,), sheet.how, sheet.notes, (*sheet.code, code))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import some_of
 from softecm.readers.base import (
     Column,
     Expected,
@@ -110,8 +111,7 @@ class _Found:
         wanted = expected.among(path, [name for name in frame.columns if name not in aside])
         unused = [short(name) for name in expected.unused(list(frame.columns)) if name not in aside]
         if unused:
-            more = " …" if len(unused) > 5 else ""
-            self.notes.append(f"not used, for the fit did not have them: {', '.join(unused[:5])}{more}.")
+            self.notes.append(f"not used, for the fit did not have them: {some_of(unused, 5)}.")
         for name in aside:
             self._set_aside(frame[name], options)
         for name, kind in wanted.items():
@@ -165,7 +165,7 @@ def _words_away(columns: Sequence[Column]) -> str:
     away = [c for c in columns if c.kind == "left out" and c.detail.startswith(FREE)]
     if not away:
         return ""
-    listed = ", ".join(f"{short(c.name)} ({c.detail})" for c in away[:3]) + (" …" if len(away) > 3 else "")
+    listed = some_of([f"{short(c.name)} ({c.detail})" for c in away], 3)
     return f" Left out as well: {listed}; name such a column in --categorical to keep it."
 
 

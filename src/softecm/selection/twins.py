@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.fit.model import PrototypeModel
+from softecm.selection.stability import part_of
 
 FEWEST = 4  # clusters: of fewer, twins are all there is
 ALONE = 0.8  # part of the difference from its twin that a column makes up
-MOST = 1 << 24  # terms that are looked at
+MOST = 1 << 20  # terms that are looked at
 
 
 def twins(model: Any, X: Any) -> str | None:
@@ -36,15 +37,17 @@ def twins(model: Any, X: Any) -> str | None:
     """
     fitted, labels, c = getattr(model, "model_", None), model.labels_, model.partition_.n_clusters
     names = [str(name) for name in fitted.space.attributes] if isinstance(fitted, PrototypeModel) else []
-    if c < FEWEST or len(names) < 2 or len(labels) * c * c * len(names) > MOST:
+    if c < FEWEST or len(names) < 2:
         return None
+    most = max(c, MOST // (len(model.focal_sets_) * len(names)))
+    some = np.linspace(0, len(labels) - 1, min(len(labels), most)).astype(np.int64)
     try:
-        terms = np.asarray(model.explain(X), dtype=np.float64)[:, :c]
+        terms = np.asarray(model.explain(part_of(X, some, None)), dtype=np.float64)[:, :c]
     except (AttributeError, TypeError, ValueError):  # distances don't add up over columns
         return None
     if terms.shape[2] != len(names):
         return None
-    found = {_alone(terms[labels == k], k) for k in range(c)}
+    found = {_alone(terms[labels[some] == k], k) for k in range(c)}
     column = found.pop()
     return None if found or column is None else names[column]
 
