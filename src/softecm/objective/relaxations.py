@@ -78,14 +78,9 @@ class Relaxation(ABC):
         """The same for some of the runs."""
         return type(self)(self.metric, self.focal, self.lam[runs])
 
-    def membership(self) -> Tensor:
-        """Which cluster (column) is in which set (row): (f, c)."""
-        return torch.as_tensor(self.focal.membership.copy(), dtype=self.lam.dtype, device=self.lam.device)
-
     def means(self) -> Tensor:
         """Row A averages the clusters of A: (f, c)."""
-        s = self.membership()
-        return s / s.sum(1, keepdim=True)
+        return torch.tensor(self.focal.shares, dtype=self.lam.dtype, device=self.lam.device)
 
 
 class Penalty(Relaxation):
