@@ -74,6 +74,19 @@ def test_a_wrong_bound_and_wrong_terms_are_caught():
     assert {c.name for c in check_semimetric(Wrong()).failures} == {"paired agrees", "sums is a bound", "terms add up"}
 
 
+class SquaredLike(SemiMetric):
+    def pairwise(self, x, v):
+        return (x[:, None] - v).square().sum(-1)
+
+
+def test_pairwise_alone_is_enough():
+    X = make_blobs(40, random_state=0).data
+    options = {"delta": 3.0, "relaxation": "gap", "random_state": 0, "tol": 1e-8}
+    ours = SoftECM(3, metric=SquaredLike(), **options).fit(X)
+    np.testing.assert_allclose(ours.objective_, SoftECM(3, **options).fit(X).objective_, rtol=1e-5)
+    assert not SquaredLike().is_quadratic
+
+
 @pytest.mark.parametrize("metric", [*VECTORS, rbf], ids=[*VECTORS, "rbf"])
 @pytest.mark.parametrize("relaxation", ["penalty", "gap", "exact"])
 def test_clear_groups_are_found_with_any_metric(metric, relaxation):

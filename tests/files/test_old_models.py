@@ -1,4 +1,4 @@
-"""Models that softecm 0.1 wrote are read by every later version: the same masses, the same answers for new objects."""
+"""Models that an earlier version wrote are read by this one: the same masses, the same answers for new objects."""
 
 import json
 from pathlib import Path
@@ -8,31 +8,27 @@ import pytest
 
 from softecm import load_model
 
-FOLDER = Path(__file__).resolve().parent / "models_0_1"
+FOLDER = Path(__file__).resolve().parent / "models_0_2"
 KEPT = json.loads((FOLDER / "answers.json").read_text(encoding="utf-8"))
 
 
-def objects(name):
+def new_objects(name):
     data = KEPT["data"][name]
-    if isinstance(data, dict):
-        return pytest.importorskip("pandas").DataFrame(data)
-    return np.array(data)
+    if name in ("table", "categories"):
+        return pytest.importorskip("pandas").DataFrame(data)[-5:]
+    if name.endswith("views"):
+        return {view: np.array(values)[-5:] for view, values in data.items()}
+    return data[-5:] if name in ("states", "ragged") else np.array(data)[-5:]
 
 
 @pytest.mark.parametrize("name", KEPT["models"])
-def test_a_model_of_0_1_is_read_and_used(name):
+def test_an_old_model_is_read_used_and_saved_again(name, tmp_path):
     about = KEPT["models"][name]
     model = load_model(FOLDER / f"{name}.safetensors")
     assert type(model).__name__ == about["class"]
     np.testing.assert_array_equal(model.partition_.masses, about["masses"])
-    if "predicted" in about:
-        predicted = model.predict_partition(objects(about["given"])[:3]).masses
-        np.testing.assert_allclose(predicted, about["predicted"], rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["vectors", "table", "series", "precomputed", "recm", "ecmdd", "ccm"])
-def test_it_can_be_saved_again(name, tmp_path):
-    model = load_model(FOLDER / f"{name}.safetensors")
+    predicted = model.predict_partition(new_objects(about["given"])).masses
+    np.testing.assert_allclose(predicted, about["predicted"], rtol=1e-6, atol=1e-9)
     model.save(tmp_path / "model.safetensors")
-    again = load_model(tmp_path / "model.safetensors")
-    assert again.partition_ == model.partition_
+    again = load_model(tmp_path / "model.safetensors").predict_partition(new_objects(about["given"]))
+    np.testing.assert_array_equal(again.masses, predicted)

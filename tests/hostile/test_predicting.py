@@ -221,8 +221,8 @@ def test_a_model_of_an_array_takes_the_columns_as_they_come(tmp_path: Path, host
     hostile_case()
 
 
-def test_models_of_the_first_version_read_files(tmp_path: Path, hostile_case: Count) -> None:
-    folder = Path(__file__).parents[1] / "files" / "models_0_1"
+def test_models_of_an_earlier_version_read_files(tmp_path: Path, hostile_case: Count) -> None:
+    folder = Path(__file__).parents[1] / "files" / "models_0_2"
     (tmp_path / "new.csv").write_text("size,level,colour,shape,a,b\n1,low,red,round,1,2\n2,low,red,round,3,4\n")
     for old in sorted(folder.glob("*.safetensors")):
         shutil.copy(old, tmp_path / "old.safetensors")

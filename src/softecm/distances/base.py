@@ -11,7 +11,6 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor
 
-from softecm.distances.legacy import adapt
 from softecm.distances.moments import Moments
 from softecm.distances.optional import ClosedForm, CompiledPasses, FusedRound, Learner, Sums
 from softecm.distances.weighing import Weighing
@@ -54,10 +53,6 @@ class SemiMetric(ABC):
     single: ClassVar[bool] = False
     #: Whether prototypes are objects themselves, given by their numbers: there is then nothing to differentiate.
     discrete: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **options: object) -> None:
-        super().__init_subclass__(**options)
-        adapt(cls, SemiMetric)
 
     @abstractmethod
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
