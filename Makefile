@@ -5,8 +5,8 @@ STAMP := $(VENV)/.installed
 
 .PHONY: demo test test-deep lint bench docs packages clean
 
-# One environment for every command: made on first use, remade when the requirements change.
-$(STAMP): pyproject.toml constraints.txt
+# One environment for every command: made on first use, remade when the requirements or the kernels' C sources change.
+$(STAMP): pyproject.toml constraints.txt $(wildcard src/softecm/native/*.[ch])
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,report]"
 	touch $(STAMP)

@@ -23,7 +23,7 @@ LAYERS = [
     (
         "ground",
         "_batch _checks _engine _fingerprint _frames _interrupts _memory _precision _progress _text _version _warnings "
-        "constraints files",
+        "constraints files native",
     ),
     ("kernels", "kernels"),
     ("belief, spaces", "belief spaces"),

@@ -12,6 +12,7 @@ NEEDED_IN_WHEEL = {
     "softecm/__init__.py",
     "softecm/report/assets/report.js",
     "softecm/kernels/cuda/soft_dtw.cu",
+    "softecm/native/lib/fingerprint",
 }
 NEEDED_IN_SDIST = {
     "pyproject.toml",
@@ -23,9 +24,12 @@ NEEDED_IN_SDIST = {
     "tests/conftest.py",
     "conda-forge/recipe.yaml",
     "paper/joss/paper.md",
+    "hatch_build.py",
+    "src/softecm/native/common.h",
 }
-KINDS_IN_WHEEL = {".py", ".typed", ".css", ".js", ".cu", ".cuh"}
+KINDS_IN_WHEEL = {".py", ".typed", ".css", ".js", ".cu", ".cuh", ".so", ".dll", ""}
 STRAY = {"__pycache__", ".venv", ".git", ".github", ".ci", ".mypy_cache", ".ruff_cache", ".hypothesis"}
+STRAY |= {"lib-checked"}  # kernels that check every index
 STRAY |= {"_site", "_examples", "_included", "gallery"}  # which make docs writes
 LARGEST = 8_000_000
 
@@ -38,6 +42,8 @@ def faults_of_wheel(path: Path) -> list[str]:
     strange = [
         name for name in ours if PurePosixPath(name).suffix not in KINDS_IN_WHEEL or not name.startswith("softecm/")
     ]
+    if not any(PurePosixPath(name).stem == "kernels" for name in ours):
+        return [f"{path.name}: the compiled kernels are missing"]
     return faults(path, names, NEEDED_IN_WHEEL) + [f"{path.name}: {name} has no place in a wheel" for name in strange]
 
 

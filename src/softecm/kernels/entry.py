@@ -23,6 +23,11 @@ CODE: Kinds = frozenset({np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int
 TRUTH: Kinds = frozenset({np.dtype(np.bool_)})
 
 
+def kind(array: NDArray[np.generic]) -> int:
+    """What an array holds, as C kernels are told (``native/common.h``): its numbers' bytes, negative for whole ones."""
+    return array.itemsize if array.dtype.kind == "f" else -array.itemsize
+
+
 def expect(name: str, array: NDArray[Kind], kinds: Kinds, shape: tuple[int, ...]) -> NDArray[Kind]:
     """The array, contiguous; TypeError or ValueError unless it holds such numbers in such a shape."""
     if array.dtype not in kinds or array.shape != shape:
