@@ -3,16 +3,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-deep lint bench docs packages clean
+.PHONY: demo reproduce test test-deep lint bench docs packages clean
 
 # One environment for every command: made on first use, remade when the requirements or the kernels' C sources change.
-$(STAMP): pyproject.toml constraints.txt $(wildcard src/softecm/native/*.[ch])
+$(STAMP): pyproject.toml paper/pyproject.toml constraints.txt $(wildcard src/softecm/native/*.[ch])
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,report]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,report]" -e ./paper
 	touch $(STAMP)
 
 demo: $(STAMP)
 	$(BIN)/softecm demo
+
+# The paper's tables and figures; what the other methods of its table need (the extra `paper`) is left out.
+reproduce: $(STAMP)
+	$(BIN)/softecm reproduce $(or $(NAME),all)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from softecm.cli import app
+from softecm.cli import application
 
 PAGE = Path(__file__).resolve().parent / "commands.md"
 HEAD = """# Every command and option
@@ -23,7 +23,7 @@ REST = "Other options"
 
 def page() -> str:
     """The whole page as Markdown."""
-    commands: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands: dict[str, Any] = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
     listed = "\n".join(f"- [`softecm {name}`](#softecm-{name}): {first_line(one)}" for name, one in commands.items())
     return "\n".join([HEAD, listed, *(section(name, one) for name, one in commands.items())])
 

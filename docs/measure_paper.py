@@ -17,10 +17,10 @@ from pathlib import Path
 import matplotlib
 from smaller import smaller
 
-from softecm.experiments import EXPERIMENTS
-from softecm.experiments.page import Page
-from softecm.experiments.rows import ROWS
-from softecm.experiments.runs import Options, Runs
+from softecm_paper import EXPERIMENTS
+from softecm_paper.page import Page
+from softecm_paper.rows import ROWS
+from softecm_paper.runs import Options, Runs
 
 HERE = Path(__file__).resolve().parent
 JOURNALS = HERE.parent / "out" / "reproduce" / "journals"

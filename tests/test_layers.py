@@ -46,7 +46,6 @@ LAYERS = [
     ("models read back, contracts", "models testing"),
     ("selection", "selection"),
     ("calibration", "calibration"),
-    ("experiments", "experiments"),
     ("command line", "cli __main__"),
 ]
 

@@ -49,6 +49,8 @@ def config(name: str) -> Any:
 def test_the_version_is_the_next_release_everywhere() -> None:
     coming = re.sub(r"\.dev\d+$", "", __version__)
     assert str(CITATION["version"]) == RECIPE["context"]["version"] == coming
+    paper = tomllib.loads((ROOT / "paper" / "pyproject.toml").read_text(encoding="utf-8"))
+    assert paper["project"]["version"] == __version__
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert newest
     assert newest[1] == coming

@@ -17,10 +17,11 @@ import pytest
 from problems import DEEP
 from softecm import ECM, CredalPartition, SoftECM, report
 from softecm._warnings import CheckpointWarning
-from softecm.cli import calibrate, cluster, compare, demo, explain, main, outcome, predict, redraw, rename, reproduce
+from softecm.cli import calibrate, cluster, compare, demo, explain, main, outcome, predict, redraw, rename
 from softecm.datasets import load_diamond
 from softecm.files import WriteError, atomic, folders, journal, places, stale, write_bytes
 from softecm.selection import sweep, sweeping
+from softecm_paper import reproduce
 
 resource = pytest.importorskip("resource")
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0

@@ -105,9 +105,9 @@ def test_no_ending_belongs_to_two_formats_and_others_are_text() -> None:
 
 @pytest.mark.parametrize("command", ["cluster", "sweep"])
 def test_the_command_line_names_the_formats_of_the_list(command: str) -> None:
-    from softecm.cli import app
+    from softecm.cli import application
 
-    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+    shown = CliRunner().invoke(application(), [command, "--help"], env={"COLUMNS": "200"}).output
     assert formats() in " ".join(shown.split())
 
 
@@ -123,11 +123,11 @@ def test_the_documentation_has_the_formats_of_the_list() -> None:
 def test_a_parquet_file_without_its_library_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from softecm.cli import app
+    from softecm.cli import application
 
     path = tmp_path / "table.parquet"
     path.write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    done = CliRunner().invoke(app, ["cluster", str(path), "-c", "2", "-o", str(tmp_path / "result")])
+    done = CliRunner().invoke(application(), ["cluster", str(path), "-c", "2", "-o", str(tmp_path / "result")])
     assert isinstance(done.exception, ReadError)
     assert "pip install pyarrow" in str(done.exception)

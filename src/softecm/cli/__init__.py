@@ -6,9 +6,9 @@ import os
 import sys
 from typing import NoReturn
 
-from softecm.cli.commands import app
+from softecm.cli.commands import application
 
-__all__ = ["app", "main"]
+__all__ = ["application", "main"]
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):  # a terminal without ω shows ? instead of failing
             stream.reconfigure(errors="replace")
     try:
-        app()
+        application()()
     except Problem as problem:
         _end(2, str(problem))
     except Stopped as stop:

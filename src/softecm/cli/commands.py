@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -491,56 +493,22 @@ def sweep(
     )
 
 
-@app.command()
-def reproduce(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="diamond, cbf, mixture, table, lambda, rules, or all of them.")
-    ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write; out/reproduce/NAME by default.")
-    ] = None,
-    rows: Annotated[
-        list[str] | None,
-        typer.Option(help="Rows of the table: numerical, categorical, series, or names; comma between."),
-    ] = None,
-    grid: Annotated[
-        str, typer.Option(help="full (1000 runs a row), small, or auto: small for Soft-DTW alone.")
-    ] = "auto",
-    seeds: Annotated[int, typer.Option(help="Runs of each combination; 5 at most for Soft-DTW unless full.")] = 10,
-    protocol: Annotated[
-        str,
-        typer.Option(
-            help="Of the table: as-coded, as-written, recommended, or all; as-coded for diamond and cbf, too."
-        ),
-    ] = "all",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    journals: Annotated[
-        Path | None, typer.Option(help="Folder of finished runs, shared by experiments; beside the output by default.")
-    ] = None,
-    quiet: Quiet = False,
-    machine: Json = False,
-) -> None:
-    """The paper's tables and figures, computed anew and laid beside its numbers.
+def reproduce() -> None:
+    """The paper's tables and figures, computed anew; a package of its own: pip install ./paper in a clone of softecm."""
+    from softecm.cli.problems import Problem
 
-    Writes NAME.md, NAME.html and the figures. What is finished is kept in journals: the same command goes on where
-    it was stopped. The data sets are downloaded, or read from the folder that SOFTECM_DATA names.
-    """
-    from softecm.cli.reproduce import run
-
-    run(
-        name,
-        output,
-        rows=several(rows),
-        grid=grid,
-        seeds=seeds,
-        device=device,
-        journals=journals,
-        protocol=protocol,
-        quiet=quiet,
-        machine=machine,
-    )
+    raise Problem("softecm reproduce is a package of its own: run pip install ./paper in a clone of softecm.")
 
 
-for _command in app.registered_commands:  # a paragraph is as wide as the terminal, not as the source
-    _paragraphs = inspect.cleandoc(_command.callback.__doc__ or "").split("\n\n")
-    _command.help = "\n\n".join(" ".join(part.split()) for part in _paragraphs)
+@cache
+def application() -> typer.Typer:
+    """All commands, those of other packages too: functions that are entry points of the group ``softecm.commands``."""
+    attached = {entry.name: entry.load() for entry in entry_points(group="softecm.commands")}
+    for name, function in attached.items():
+        app.command(name)(function)
+    if "reproduce" not in attached:
+        app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(reproduce)
+    for command in app.registered_commands:  # a paragraph is as wide as the terminal, not as the source
+        paragraphs = inspect.cleandoc(command.callback.__doc__ or "").split("\n\n")
+        command.help = "\n\n".join(" ".join(part.split()) for part in paragraphs)
+    return app
