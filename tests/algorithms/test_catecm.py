@@ -11,7 +11,7 @@ from problems import largest_rise
 from pure import catecm
 from softecm import CatECM, FocalSets, load_model
 from softecm.datasets import load_diamond
-from softecm.distances.mismatches import ExpectedMismatches
+from softecm.distances.estimator_metrics import ExpectedMismatches
 from softecm.objective import update_masses
 from softecm.scores import adjusted_rand_index
 

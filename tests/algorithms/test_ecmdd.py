@@ -14,7 +14,7 @@ from softecm import ECMdd, FocalSets, load_model
 from softecm.algorithms.ecmdd import best_objects, set_medoids
 from softecm.algorithms.medoid_ties import Ranking
 from softecm.datasets import load_diamond, make_blobs
-from softecm.distances.medoid_mixture import mixed_with_clusters as mixed
+from softecm.distances.estimator_metrics import mixed_with_clusters as mixed
 from softecm.objective import update_masses
 from softecm.scores import adjusted_rand_index
 

@@ -9,7 +9,7 @@ from golden import load
 from softecm import FocalSets, MECMdd, load_model
 from softecm.algorithms.view_medoids import ViewMedoids
 from softecm.datasets import make_blobs
-from softecm.distances.weighing import ALL, SET, Weighing
+from softecm.distances.weighted_parts import ALL, SET, Weighing
 from softecm.scores import adjusted_rand_index
 
 GOLDEN = load("mecmdd")

@@ -12,7 +12,7 @@ from pure import recm
 from softecm import ECM, RECM, FocalSets
 from softecm.algorithms.recm import additive_constant
 from softecm.datasets import load_diamond, make_blobs
-from softecm.distances.affine import AffineDistance
+from softecm.distances.estimator_metrics import AffineDistance
 from softecm.objective import update_masses
 
 

@@ -10,7 +10,7 @@ import golden
 import problems
 from softecm import ECM, TECM, FocalSets, load_model
 from softecm.algorithms.tecm import Transfer, TransferProblem, source_sets
-from softecm.distances.anchored import twice
+from softecm.distances.estimator_metrics import twice
 from softecm.objective import mass_cost, share
 
 REFERENCE = golden.load("tecm")

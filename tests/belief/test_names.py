@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from softecm import ECM, CredalPartition, FocalSets, load_model
-from softecm.belief.decided import Decision
+from softecm.belief.assignments import Decision
 
 P = CredalPartition([[0, 0.9, 0, 0.1], [0, 0, 0.9, 0.1], [0.1, 0.1, 0.1, 0.7], [1, 0, 0, 0]], FocalSets.full(2))
 NAMED = P.rename(["calm", "busy"])

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from softecm import load_model
-from softecm.belief.decided import WORDS
+from softecm.belief.assignments import WORDS
 from softecm.report import build
 
 CLEAR = 0.9

@@ -7,8 +7,7 @@ from scipy.spatial.distance import cdist
 
 from softecm import SoftECM, ViewWarning
 from softecm.distances import Combined, SquaredEuclidean
-from softecm.distances.agreement import agreement, correlations, weights_by
-from softecm.distances.view_units import sampled
+from softecm.distances.view_statistics import agreement, correlations, sampled, weights_by
 from softecm.spaces import EncodedViews, RealVectors, Views
 
 

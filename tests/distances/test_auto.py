@@ -16,7 +16,7 @@ from softecm import SoftECM, load_model, read_table
 from softecm.datasets import load_diamond, make_cbf
 from softecm.distances import Mixed, SoftDTW, SquaredEuclidean
 from softecm.distances.auto import ALIKE, ASKED, CATEGORIES, GAPS, SERIES, UNITS, Look, choose
-from softecm.spaces.roles import BY_LOOK, BY_NAME, left_out
+from softecm.spaces.column_roles import BY_LOOK, BY_NAME, left_out
 
 FAST = {"n_init": 2, "random_state": 0, "max_cardinality": 1, "max_iter": 60, "tol": 1e-3}
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import problems
 from softecm import ECMdd, SoftECM, ViewWarning, load_model
 from softecm.belief import FocalSets
 from softecm.distances import Combined
-from softecm.distances.weighing import Weighing
+from softecm.distances.weighted_parts import Weighing
 from softecm.fit.loop import iterate
 from softecm.objective import mass_cost
 from softecm.objective.problem import RELAXATIONS

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from softecm import ReadingWarning, read_table
-from softecm.distances.auto import choose_for
-from softecm.distances.far_values import far_values
+from softecm.distances.auto import choose_for, far_values
 
 RNG = np.random.default_rng(0)
 

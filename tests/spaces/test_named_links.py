@@ -7,7 +7,7 @@ import pytest
 
 from softecm import CECM, CEVCLUS, NNEVCLUS, SoftECM
 from softecm.datasets import load_diamond
-from softecm.spaces.named_links import by_row
+from softecm.spaces.column_roles import by_row
 
 X = load_diamond().data
 NAMES = [f"n{i}" for i in range(len(X))]

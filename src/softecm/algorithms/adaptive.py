@@ -24,7 +24,7 @@ from softecm._batch import Batch, from_tensors, named_tensors
 from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.distances.set_quadratic import SetQuadratic
+from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.fit.algorithm import Prices
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects

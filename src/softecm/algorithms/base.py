@@ -19,13 +19,13 @@ from softecm._frames import make_frame
 from softecm._text import meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
 from softecm.belief import CredalPartition, FocalSets
-from softecm.belief.decided import CLEAR, Decisions
+from softecm.belief.assignments import CLEAR, Decisions
 from softecm.belief.focal import Names
 from softecm.distances.base import SemiMetric
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED
 from softecm.fit.prepare import Columns, check_weights
-from softecm.spaces.roles import ids_of, without
+from softecm.spaces.column_roles import ids_of, without
 
 if TYPE_CHECKING:
     from softecm.report.one import ObjectExplanation

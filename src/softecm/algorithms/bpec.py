@@ -15,13 +15,13 @@ from softecm._interrupts import interruptible
 from softecm.algorithms.base import PrototypeClusterer, refuse_blocks, sets_asked_for
 from softecm.algorithms.neighbours import nearest_others
 from softecm.belief import FocalSets
-from softecm.distances.set_quadratic import SetQuadratic
+from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, separation
 from softecm.fit.prepare import fitted_space, weighted_quantile
 from softecm.objective import mass_cost, share
-from softecm.spaces.matrices import check_enough, check_indices, refuse_dissimilarities
+from softecm.spaces.checks import check_enough, check_indices, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]

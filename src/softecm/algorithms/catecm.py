@@ -16,7 +16,7 @@ from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import FocalSets
 from softecm.distances._tables import level_sums
 from softecm.distances.base import SemiMetric
-from softecm.distances.mismatches import ExpectedMismatches
+from softecm.distances.estimator_metrics import ExpectedMismatches
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects

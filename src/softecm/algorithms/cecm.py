@@ -20,7 +20,7 @@ from softecm.distances.base import SemiMetric
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.settings import Plan, Settings, settings
 from softecm.objective.links import Links
-from softecm.spaces.named_links import by_row
+from softecm.spaces.column_roles import by_row
 
 METRICS = ("euclidean", "adaptive")
 VARIANTS = ("article", "evclust")

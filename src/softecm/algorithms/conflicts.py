@@ -33,9 +33,9 @@ from softecm.fit.loop import Checkpointer, iterate
 from softecm.fit.settings import Plan, told
 from softecm.kernels.simplex_qp import RIDGE, Pull, fit_rows, sweep_all, sweep_some
 from softecm.objective.linked import say_broken
+from softecm.spaces.checks import check_enough
+from softecm.spaces.column_roles import by_row
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.matrices import check_enough
-from softecm.spaces.named_links import by_row
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

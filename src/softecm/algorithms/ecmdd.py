@@ -18,7 +18,7 @@ from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.medoid_ties import Ranking
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.distances.medoid_mixture import MedoidMixture, mixed_with_clusters
+from softecm.distances.estimator_metrics import MedoidMixture, mixed_with_clusters
 from softecm.distances.precomputed import Precomputed, all_pairs
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.model import PrototypeModel
@@ -30,8 +30,8 @@ from softecm.fit.settings import RELATIONAL, Settings, settings
 from softecm.objective import MassCost, share
 from softecm.objective.links import Links
 from softecm.spaces.base import Space
+from softecm.spaces.checks import check_enough, check_indices
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.matrices import check_enough, check_indices
 
 Indices = NDArray[np.int64]
 AT_ONCE = 1_000_000_000  # multiplications between two moments at which Ctrl-C is heard

@@ -25,7 +25,7 @@ from softecm.fit.outcome import Progress
 from softecm.fit.prepare import check_weights
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import told
-from softecm.spaces.matrices import check_enough, refuse_dissimilarities
+from softecm.spaces.checks import check_enough, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]

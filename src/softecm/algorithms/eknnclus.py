@@ -26,8 +26,8 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.fit.loop import after_runs
 from softecm.fit.settings import told
 from softecm.kernels.votes import backwards, between, sweep, tally
+from softecm.spaces.checks import refuse_dissimilarities
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.matrices import refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]

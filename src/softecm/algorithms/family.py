@@ -22,7 +22,7 @@ from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, Objects, in_memory
 from softecm.fit.settings import Plan, Settings
 from softecm.objective.linked import say_broken, with_linked
-from softecm.spaces.roles import ids_of
+from softecm.spaces.column_roles import ids_of
 from softecm.spaces.views import IN_BLOCKS
 
 LOOKED_AT = 2000  # objects by which a metric judges the clusters

@@ -22,8 +22,7 @@ from softecm.fit.learning import FAR, Jump, Past
 from softecm.fit.prepare import in_memory
 from softecm.fit.settings import Plan, Prior, Settings
 from softecm.objective.linked import WeightedPairs
-from softecm.spaces.named_links import by_row
-from softecm.spaces.roles import ids_of, without
+from softecm.spaces.column_roles import by_row, ids_of, without
 
 
 class LinkableFamily(PrototypeFamily):

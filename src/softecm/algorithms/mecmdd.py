@@ -31,15 +31,15 @@ from softecm.algorithms.view_medoids import (
     shared,
 )
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.medoid_mixture import mixed_with_clusters
+from softecm.distances.estimator_metrics import mixed_with_clusters
 from softecm.distances.precomputed import Precomputed
-from softecm.distances.weighing import ALL, PRODUCT, SET, SUM, Weighing
+from softecm.distances.weighted_parts import ALL, PRODUCT, SET, SUM, Weighing
 from softecm.fit.loop import after_runs
 from softecm.fit.prepare import check_weights, weighted_quantile
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import told
+from softecm.spaces.checks import check_enough, check_indices
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.matrices import check_enough, check_indices
 from softecm.spaces.sparse import is_sparse
 
 FAR = 0.95  # delta "auto": the square is this quantile of a view's dissimilarities

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from softecm.spaces.checks import BLOCK_ROWS
 from softecm.spaces.dissimilarities import HASHES, Dissimilarities
-from softecm.spaces.matrices import BLOCK_ROWS
 
 Indices = NDArray[np.int64]
 ROUNDS = 8  # of telling objects apart by those around them; two or three are the rule

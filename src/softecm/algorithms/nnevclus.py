@@ -26,8 +26,8 @@ from softecm.constraints import check_constraints
 from softecm.fit.loop import Asked, Callback, stopped
 from softecm.fit.outcome import Progress
 from softecm.fit.settings import told
-from softecm.spaces.matrices import check_enough, refuse_dissimilarities, symmetric
-from softecm.spaces.named_links import by_row
+from softecm.spaces.checks import check_enough, refuse_dissimilarities, symmetric
+from softecm.spaces.column_roles import by_row
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]

@@ -14,7 +14,7 @@ from torch import Tensor
 from softecm._batch import Batch
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.distances.medoid_middles import MedoidMiddles
+from softecm.distances.estimator_metrics import MedoidMiddles
 from softecm.distances.precomputed import medoid
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.outcome import Solution, extended

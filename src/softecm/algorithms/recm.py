@@ -16,8 +16,8 @@ from softecm._batch import Batch, from_tensors, named_tensors
 from softecm._checks import check_choice
 from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.affine import AffineDistance
 from softecm.distances.base import SemiMetric
+from softecm.distances.estimator_metrics import AffineDistance
 from softecm.distances.precomputed import Precomputed
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.model import PrototypeModel
@@ -30,7 +30,7 @@ from softecm.objective import MassCost, mass_cost, share
 from softecm.objective.links import Links
 from softecm.objective.proximal import stationary
 from softecm.spaces.base import Space
-from softecm.spaces.matrices import check_indices
+from softecm.spaces.checks import check_indices
 
 FLOOR = 1e-12  # a squared distance may not fall below this part of the largest dissimilarity
 

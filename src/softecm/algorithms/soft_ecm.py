@@ -12,7 +12,7 @@ from softecm.algorithms.linkable import LinkableFamily
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
-from softecm.distances.weighed import Weighed
+from softecm.distances.weighted_parts import Weighed
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import LoopOptions, Problem
 from softecm.fit.model import ROWS

@@ -24,7 +24,7 @@ from softecm._batch import from_tensors
 from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.distances.set_quadratic import SetQuadratic
+from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.algorithm import Prices
 from softecm.fit.outcome import Solution

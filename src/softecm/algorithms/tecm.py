@@ -22,8 +22,8 @@ from softecm._checks import check_choice, check_number
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
-from softecm.distances.anchored import Anchored, twice
 from softecm.distances.base import SemiMetric
+from softecm.distances.estimator_metrics import Anchored, twice
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.algorithm import Prices
 from softecm.fit.outcome import Solution
@@ -33,7 +33,7 @@ from softecm.objective import MassCost, Previous, evaluate, share
 from softecm.objective.links import Links
 from softecm.objective.problem import solved
 from softecm.optim import State
-from softecm.spaces.ranges import LARGEST
+from softecm.spaces.checks import LARGEST
 
 SETS, MATCHED, CLUSTERS = "sets", "matched", "clusters"
 FORMS = (SETS, MATCHED, CLUSTERS)

@@ -14,8 +14,8 @@ from torch import Tensor
 from softecm.algorithms.ecmdd import best_objects, set_medoids
 from softecm.algorithms.medoid_ties import SAME, Ranking
 from softecm.belief import FocalSets
-from softecm.distances.medoid_mixture import mixed_with_clusters
-from softecm.distances.weighing import SET, Weighing
+from softecm.distances.estimator_metrics import mixed_with_clusters
+from softecm.distances.weighted_parts import SET, Weighing
 from softecm.objective import Shares, mass_cost, share
 
 Floats = NDArray[np.float64]

@@ -24,10 +24,10 @@ from softecm._batch import Batch
 from softecm._checks import check_choice, check_number
 from softecm.algorithms.family import PrototypeFamily
 from softecm.distances.base import SemiMetric
+from softecm.distances.estimator_metrics import WeightedSquares
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distances.views import SCALINGS, Combined
-from softecm.distances.weighing import ENTROPY, PRODUCT, Weighing
-from softecm.distances.weighted_squares import WeightedSquares
+from softecm.distances.weighted_parts import ENTROPY, PRODUCT, Weighing
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects

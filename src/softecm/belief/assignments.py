@@ -1,13 +1,18 @@
-"""The set of clusters each object is assigned to, as tuples, and what rough approximations are made of."""
+"""Which clusters an object is assigned to: as a set, from below and above, and in words."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._frames import make_frame
 from softecm.belief import transforms
 from softecm.belief.focal import ClusterSet, FocalSets
 from softecm.belief.transforms import FloatArray, SetRule
@@ -57,3 +62,243 @@ def _pick(sets: Sequence[ClusterSet], position: IntArray) -> NDArray[np.object_]
         table[row] = members
     chosen: NDArray[np.object_] = table[position]
     return chosen
+
+
+WORDS = ("clearly", "rather", "undecided", "between", "nowhere")
+CLEAR = 0.75  # belief from which an object is said to belong clearly
+LEAD = 0.1  # by which a belief leads the next for "rather"
+ROUNDING = 1e-9  # 0.5 leads 0.4 by 0.1, whatever floating point says
+_CLEARLY, _RATHER, _UNDECIDED, _BETWEEN, _NOWHERE = range(len(WORDS))
+
+
+def checked_clear(clear: Any) -> float:
+    """The belief from which "clearly" is said; refused where another cluster could have as much."""
+    number = isinstance(clear, Real) and not isinstance(clear, bool)
+    if not number or not 0.5 < clear <= 1:
+        raise ValueError(
+            f"clear must be a belief above 0.5 and at most 1; got {clear!r}. With 0.5 or less two clusters could both be "
+            f"clear; {CLEAR} is usual, 1 keeps the word for objects without any doubt."
+        )
+    return float(clear)
+
+
+class Decision(NamedTuple):
+    """What is said of one object."""
+
+    word: str
+    set: str  # the name of the set of largest mass
+    confidence: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decisions:
+    """One word for each object, and what goes with it; made by :meth:`CredalPartition.decisions`.
+
+    Attributes
+    ----------
+    codes : ndarray of int8 of shape (n,), positions in ``WORDS``
+    columns : ndarray of int of shape (n,), columns of the mass matrix: where the largest mass lies (0: the empty set)
+    confidence : ndarray of shape (n,)
+        From 0 to 1: the normalised belief in the cluster said, for "between" in the set said; for "nowhere" the mass
+        on the empty set.
+    focal_sets : FocalSets
+    clear : float, the belief from which "clearly" is said
+    ids : ndarray of shape (n,), what the objects are called; None where they have no names
+    """
+
+    codes: NDArray[np.int8]
+    columns: IntArray
+    confidence: FloatArray
+    focal_sets: FocalSets
+    clear: float = CLEAR
+    ids: NDArray[np.object_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, index: int | str) -> Decision: ...
+
+    @overload
+    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Decisions: ...
+
+    def __getitem__(self, index: int | str | slice | Sequence[int] | NDArray[Any]) -> Decision | Decisions:
+        """What is said of one object, by its number from 0 or its name; of some, by slice, numbers or mask."""
+        if isinstance(index, str):
+            return self[self._called(index)]
+        if not isinstance(index, Integral):
+            some = None if self.ids is None else self.ids[index]
+            return replace(
+                self, codes=self.codes[index], columns=self.columns[index], confidence=self.confidence[index], ids=some
+            )
+        i = int(index)
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"there are {len(self)} objects, numbered from 0; got {i}.")
+        named = self.focal_sets.labels()[int(self.columns[i])]
+        return Decision(WORDS[int(self.codes[i])], named, float(self.confidence[i]))
+
+    def _called(self, name: str) -> int:
+        """The number of the object with this name."""
+        if self.ids is None:
+            raise KeyError(f"these objects have no names; got {name!r}. Give an object's number, counted from 0.")
+        found = np.flatnonzero(self.ids == name)
+        if len(found) != 1:
+            many = "no object is" if not len(found) else f"{len(found)} objects are"
+            raise KeyError(f"{many} called {name!r}. Give a name that one object has, or its number, counted from 0.")
+        return int(found[0])
+
+    def __iter__(self) -> Iterator[Decision]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{count} {word}" for word, count in self.counts().items())
+        return f"Decisions({said}; clearly from a belief of {self.clear:g})"
+
+    @cached_property
+    def words(self) -> NDArray[np.object_]:
+        """The words, (n,)."""
+        chosen: NDArray[np.object_] = np.array(WORDS, dtype=object)[self.codes]
+        return chosen
+
+    @cached_property
+    def clusters(self) -> IntArray:
+        """The cluster of largest belief, numbered from 0; -1 for "between" and "nowhere"."""
+        return np.where(self.codes <= _UNDECIDED, self.columns - 1, -1)
+
+    @cached_property
+    def sets(self) -> NDArray[np.object_]:
+        """The sets of largest mass as tuples, ``()`` for "nowhere"."""
+        return _pick([(), *self.focal_sets.sets], self.columns)
+
+    def counts(self) -> dict[str, int]:
+        """How many objects each word is said of, always in the same order."""
+        return counts_of(self.table())
+
+    def table(self) -> NDArray[np.int64]:
+        """Objects by word and by set, (5, f + 1): adds up over blocks of objects."""
+        width = len(self.focal_sets) + 1
+        flat = np.bincount(self.codes.astype(np.int64) * width + self.columns, minlength=len(WORDS) * width)
+        return flat.reshape(len(WORDS), width).astype(np.int64)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A data frame with the columns ``decision``, ``set`` and ``confidence``, after ``id`` where objects have names.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow", None}, default None
+            None takes whichever is installed, pandas first.
+        """
+        named = np.array(self.focal_sets.labels(), dtype=object)[self.columns]
+        columns = {"decision": self.words.tolist(), "set": named.tolist(), "confidence": self.confidence}
+        leading = {} if self.ids is None else {"id": self.ids.tolist()}
+        return make_frame({**leading, **columns}, backend)
+
+
+def counts_of(table: NDArray[np.int64]) -> dict[str, int]:
+    """How many objects each word is said of, from a table by word and set."""
+    return dict(zip(WORDS, table.sum(1).tolist(), strict=True))
+
+
+def decide(masses: FloatArray, focal: FocalSets, clear: float = CLEAR) -> Decisions:
+    """Words for mass functions (n, f + 1); of equal masses the first set counts, the empty set before all."""
+    clear, columns, c = checked_clear(clear), masses.argmax(1), focal.n_clusters
+    belief = transforms.belief(masses, focal, "dempster")
+    first, second = _two_largest(belief)
+    codes = np.full(len(masses), _UNDECIDED, dtype=np.int8)
+    codes[first - second >= LEAD - ROUNDING] = _RATHER
+    codes[first >= clear - ROUNDING] = _CLEARLY
+    codes[columns > c] = _BETWEEN
+    codes[columns == 0] = _NOWHERE
+    confidence = np.where(codes == _NOWHERE, masses[:, 0], first)
+    _believe_sets(confidence, masses, focal, columns)
+    return Decisions(codes, columns, np.clip(confidence, 0.0, 1.0), focal, clear)
+
+
+def doubt(masses: FloatArray, focal: FocalSets) -> FloatArray:
+    """One minus the largest pignistic probability, (n,)."""
+    left: FloatArray = 1.0 - transforms.pignistic(masses, focal, "dempster").max(1)
+    return np.clip(left, 0.0, 1.0)
+
+
+def _two_largest(belief: FloatArray) -> tuple[FloatArray, FloatArray]:
+    if belief.shape[1] == 1:
+        return belief[:, 0], np.zeros(len(belief))
+    ordered = np.partition(belief, -2, axis=1)
+    return ordered[:, -1], ordered[:, -2]
+
+
+def _believe_sets(confidence: FloatArray, masses: FloatArray, focal: FocalSets, columns: IntArray) -> None:
+    """For objects between clusters: the normalised mass inside the set that is said."""
+    members = focal.with_empty
+    for column in np.unique(columns[columns > focal.n_clusters]):
+        rows = np.flatnonzero(columns == column)
+        inside = members @ (1 - members[column]) == 0  # no cluster outside the set
+        inside[0] = False
+        confidence[rows] = masses[rows][:, inside].sum(1) / masses[rows, 1:].sum(1)
+
+
+class RoughSets:
+    """Lower and upper approximations of clusters, for whoever has masses on focal sets."""
+
+    masses: FloatArray
+    focal_sets: FocalSets
+
+    def lower(self, k: int, rule: SetRule = "mass") -> IntArray:
+        """Objects that belong to cluster k and no other.
+
+        Parameters
+        ----------
+        k : int
+            Cluster, numbered from 0.
+        rule : {"mass", "interval"}, default "mass"
+            As for :meth:`sets`.
+
+        Examples
+        --------
+        >>> from softecm import CredalPartition, FocalSets
+        >>> p = CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
+        >>> p.lower(0), p.upper(0), p.boundary(0)
+        (array([0]), array([0, 1]), array([1]))
+        """
+        inside, alone = self._rough(k, rule)
+        return np.flatnonzero(inside & alone)
+
+    def upper(self, k: int, rule: SetRule = "mass") -> IntArray:
+        """Objects that may belong to cluster k: it is in their set.
+
+        Parameters
+        ----------
+        k : int
+            Cluster, numbered from 0.
+        rule : {"mass", "interval"}, default "mass"
+            As for :meth:`sets`.
+
+        Examples
+        --------
+        >>> from softecm import CredalPartition, FocalSets
+        >>> CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1]], FocalSets.full(2)).upper(1)
+        array([1])
+        """
+        return np.flatnonzero(self._rough(k, rule)[0])
+
+    def boundary(self, k: int, rule: SetRule = "mass") -> IntArray:
+        """Objects that may belong to cluster k and to another: the upper without the lower approximation.
+
+        Parameters
+        ----------
+        k : int
+            Cluster, numbered from 0.
+        rule : {"mass", "interval"}, default "mass"
+            As for :meth:`sets`.
+
+        Examples
+        --------
+        >>> from softecm import CredalPartition, FocalSets
+        >>> CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1]], FocalSets.full(2)).boundary(0)
+        array([1])
+        """
+        inside, alone = self._rough(k, rule)
+        return np.flatnonzero(inside & ~alone)
+
+    def _rough(self, k: int, rule: SetRule) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        return rough(self.masses, self.focal_sets, k, rule)

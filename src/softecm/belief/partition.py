@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm.belief import assignments, decided, files, show, transforms
+from softecm.belief import assignments, files, show, transforms
+from softecm.belief.assignments import CLEAR, Decisions, RoughSets
 from softecm.belief.checks import IntArray, float_array, frozen, hard_labels, valid
 from softecm.belief.combining import Combining
-from softecm.belief.decided import CLEAR, Decisions
 from softecm.belief.focal import FocalSets, Names, _cluster_set
-from softecm.belief.rough import RoughSets
 from softecm.belief.transforms import FloatArray, LabelRule, Normalisation, SetRule
 
 __all__ = ["CredalPartition"]
@@ -381,7 +380,7 @@ class CredalPartition(RoughSets, Combining):
         >>> said[3]
         Decision(word='between', set='Ω', confidence=1.0)
         """
-        return replace(decided.decide(self.masses, self.focal_sets, clear), ids=self.ids)
+        return replace(assignments.decide(self.masses, self.focal_sets, clear), ids=self.ids)
 
     def set_indicators(self, rule: SetRule = "mass") -> NDArray[np.bool_]:
         """The set of clusters of each object as a row of booleans, (n, c); :meth:`sets` has them as tuples.
@@ -502,7 +501,7 @@ class CredalPartition(RoughSets, Combining):
         >>> CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1], [0, 0.5, 0.25, 0.25]], FocalSets.full(2)).doubt()
         array([0.   , 0.5  , 0.375])
         """
-        return decided.doubt(self.masses, self.focal_sets)
+        return assignments.doubt(self.masses, self.focal_sets)
 
     # ------------------------------------------------------------------ tables and files
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from softecm._memory import shown
-from softecm.belief.decided import CLEAR, checked_clear
+from softecm.belief.assignments import CLEAR, checked_clear
 from softecm.cli import algorithms, links, outcome
 from softecm.cli.fitting import Fitted, Measure, Params, fit, fit_kept, metric_for
 from softecm.cli.memory import limit, must_stream

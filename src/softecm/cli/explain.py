@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm._text import meant
-from softecm.belief.decided import CLEAR
+from softecm.belief.assignments import CLEAR
 from softecm.cli.predict import load
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.redraw import objects_of, source_of

@@ -74,7 +74,7 @@ def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int 
 
 def _far_values(metric: Any, loaded: Loaded) -> tuple[str, ...]:
     """What looks like a code for missing cells, and the columns that one far value stretches."""
-    from softecm.distances.far_values import far_values
+    from softecm.distances.auto import far_values
 
     called, names = "row" if loaded.ids is None else "object", loaded.names
     with mendable(ValueError, TypeError):

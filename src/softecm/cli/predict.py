@@ -14,7 +14,7 @@ from typing import Any
 from rich.text import Text
 
 from softecm._text import visible
-from softecm.belief.decided import CLEAR
+from softecm.belief.assignments import CLEAR
 from softecm.cli.fitting import told_users
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import Counted, partition_table, write_csv

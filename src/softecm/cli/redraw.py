@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from softecm.belief import CredalPartition
-from softecm.belief.decided import CLEAR
+from softecm.belief.assignments import CLEAR
 from softecm.cli.predict import load
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.results import read_partition, read_summary

@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from softecm.belief import FocalSets
-from softecm.belief.decided import CLEAR
+from softecm.belief.assignments import CLEAR
 from softecm.belief.focal import Names
 from softecm.cli.predict import load
 from softecm.cli.problems import Problem, mendable

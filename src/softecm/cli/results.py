@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.belief.decided import CLEAR, counts_of
+from softecm.belief.assignments import CLEAR, counts_of
 from softecm.cli.problems import Problem
 from softecm.files import completed, write_text
 

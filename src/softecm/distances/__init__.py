@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from softecm.distances.adtw import ADTW
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums
 from softecm.distances.cosine import Cosine
 from softecm.distances.dtw import DTW
-from softecm.distances.erp import ERP
+from softecm.distances.elastic_metrics import ADTW, ERP, MSM, TWE, WDTW, SoftMSM, SoftTWE
 from softecm.distances.euclidean import Euclidean
 from softecm.distances.functions import series_distances
 from softecm.distances.hamming import Hamming
@@ -14,19 +13,14 @@ from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.manhattan import Manhattan
 from softecm.distances.mixed import Mixed
-from softecm.distances.msm import MSM
 from softecm.distances.precomputed import Precomputed
 from softecm.distances.registry import FunctionMetric, resolve_metric
 from softecm.distances.sbd import SBD
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.distances.soft_dtw import SoftDTW
-from softecm.distances.soft_msm import SoftMSM
-from softecm.distances.soft_twe import SoftTWE
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distances.state_sequences import StateSequences
-from softecm.distances.twe import TWE
 from softecm.distances.views import Combined
-from softecm.distances.wdtw import WDTW
 
 __all__ = [
     "ADTW",

@@ -1,10 +1,11 @@
-"""``metric="auto"``: what suits the look of the data, and why, for the library and the command line alike."""
+"""The metric for data that came without one, what was looked at, and what to mind."""
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v1 as nw
@@ -14,9 +15,12 @@ from numpy.typing import NDArray
 
 from softecm._text import place
 from softecm._warnings import ReadingWarning, warn
+from softecm.distances.mixed import Mixed
 from softecm.distances.series_auto import Tried, choose_series
-from softecm.spaces.raw import numbers_of, refuse_columns
-from softecm.spaces.roles import DIFFERENT, FREE, emptied, grounds, left_out, without
+from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.spaces.column_roles import DIFFERENT, FREE, emptied, grounds, left_out, without
+from softecm.spaces.far_values import Stretched, codes_in, stretched, told
+from softecm.spaces.raw import numbers_of, read_table, refuse_columns
 from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import filled, present_rows
 
@@ -193,8 +197,6 @@ def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
 
 
 def _warn_of_far_values(X: Any, choice: Choice) -> None:
-    from softecm.distances.far_values import far_values
-
     for mind in far_values(choice.metric, choice.kept(X), lambda row: place("row", row)):
         warn(mind, ReadingWarning)
 
@@ -280,3 +282,47 @@ def _has_words(X: Any) -> bool:
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "O":
         return False  # an array of text alone would have made text of its numbers, too: refused elsewhere
     return any(isinstance(cell, str | bool) for cell in X.ravel())
+
+
+def far_values(metric: Any, X: Any, who: Callable[[int], str]) -> tuple[str, ...]:
+    """What looks like a code for missing cells, and the columns that a few values stretch, a sentence each.
+
+    Parameters
+    ----------
+    metric : name or SemiMetric
+        What compares the objects; for a dict of views, a ``Combined`` of theirs.
+    X : table, or dict of views
+    who : callable
+        Says what a row is called.
+
+    Examples
+    --------
+    >>> X = [[float(i % 7), float(i % 5)] for i in range(40)] + [[700.0, 3.0]]
+    >>> far_values("mixed", X, "row {}".format)[0][:36], far_values(Mixed(scaling="robust"), X, str)
+    ('row 40 has 700 in column 1 (X[:, 0])', ())
+    """
+    if isinstance(X, Mapping):
+        views = [(name, part, X[name]) for name, part in metric.metrics.items()]
+    else:
+        views = [("", metric, X)]
+    codes = [code for _, part, data in views for code in codes_in(_numbers(part, data))]
+    known = {(column, code.value) for code in codes for column in code.columns}
+    found = [one for name, part, data in views for one in _stretched(name, part, data)]
+    found = sorted((one for one in found if (one.column, one.value) not in known), key=lambda one: -one.times)
+    return (*(code.told() for code in codes), *([told(found, who)] if found else ()))
+
+
+def _numbers(metric: Any, data: Any) -> dict[str | int, NDArray[Any]]:
+    """The columns of numbers of a table, by name; none of what is no table."""
+    if metric == SquaredEuclidean.name and not is_sparse(data):
+        frame = nw.from_native(data, eager_only=True, pass_through=True)
+        names = frame.columns if isinstance(frame, nw.DataFrame) else itertools.count()
+        return dict(zip(names, numbers_of(data) or (), strict=False))
+    if metric != Mixed.name and not isinstance(metric, Mixed):
+        return {}
+    return {cells.name: cells.numbers("number") for cells in read_table(data).columns if cells.kind == "number"}
+
+
+def _stretched(view: str, metric: Any, data: Any) -> list[Stretched]:
+    by_spread = metric == Mixed.name or (isinstance(metric, Mixed) and metric.scaling == "std")
+    return [replace(one, view=view) for one in stretched(data)] if by_spread else []

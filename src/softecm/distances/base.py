@@ -6,16 +6,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import torch
 from torch import Tensor
 
 from softecm.distances.moments import Moments
 from softecm.distances.optional import ClosedForm, CompiledPasses, FusedRound, Learner, Sums
-from softecm.distances.weighing import Weighing
 from softecm.spaces.base import Space
 from softecm.spaces.real import RealVectors
+
+if TYPE_CHECKING:
+    from softecm.distances.weighted_parts import Weighing
 
 __all__ = ["ClosedForm", "CompiledPasses", "FusedRound", "Learner", "Moments", "SemiMetric", "Sums"]
 

@@ -10,8 +10,7 @@ from torch import Tensor
 from softecm._text import place
 from softecm.distances.base import SemiMetric
 from softecm.spaces.base import Encoded
-from softecm.spaces.combinations import Whole
-from softecm.spaces.sparse import SparseRows
+from softecm.spaces.sparse import SparseRows, Whole
 
 BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
 GPU_CELLS = 1 << 27  # the same on a GPU, where a block must be large enough to fill it

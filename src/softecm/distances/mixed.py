@@ -12,15 +12,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
-from softecm.distances._tables import TableMeans, TablePasses, table_cells, table_pairwise, table_sums, table_terms
-from softecm.distances._weighed_tables import WeighedMeans, WeighedPasses, weighed_table
-from softecm.distances.agreement import relevance_by
+from softecm.distances._tables import (
+    TableMeans,
+    TablePasses,
+    WeighedMeans,
+    WeighedPasses,
+    table_cells,
+    table_pairwise,
+    table_sums,
+    table_terms,
+    weighed_table,
+)
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, SemiMetric, Sums
 from softecm.distances.blocks import check_distances
 from softecm.distances.squared_euclidean import SquaredEuclidean, squared_differences
-from softecm.distances.view_units import sampled_columns, without_constant
-from softecm.distances.weighed import AGREEMENT, EQUAL, Apart, Weighed, say_unheard
-from softecm.distances.weighing import ALL
+from softecm.distances.view_statistics import relevance_by, sampled_columns, without_constant
+from softecm.distances.weighted_parts import AGREEMENT, ALL, EQUAL, Apart, Weighed, say_unheard
 from softecm.spaces.base import Space
 from softecm.spaces.columns import Cell, Name
 from softecm.spaces.encoded import EncodedTable

@@ -25,13 +25,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.distances.adtw import ADTW
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import fitted_metric
+from softecm.distances.elastic_metrics import ADTW, SoftMSM
 from softecm.distances.sbd import SBD
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.distances.soft_dtw import SoftDTW
-from softecm.distances.soft_msm import SoftMSM
 from softecm.spaces.series import SeriesBatch, TimeSeries, in_blocks, to_list
 
 #: What is tried, the first where there is nothing to tell them by. Slopes have no name for ``metric=``.

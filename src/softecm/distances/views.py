@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import check_choice
-from softecm.distances.agreement import weights_by
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums
 from softecm.distances.blocks import check_distances
 from softecm.distances.capabilities import (
@@ -29,9 +28,8 @@ from softecm.distances.capabilities import (
 from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.optional import RoundCost, RunCost
 from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
-from softecm.distances.view_units import WEIGHTS, relative, sampled, without_constant
-from softecm.distances.weighed import AGREEMENT, EQUAL, Apart, Weighed, middle_of, say_unheard
-from softecm.distances.weighing import ALL, Weighing
+from softecm.distances.view_statistics import WEIGHTS, relative, sampled, weights_by, without_constant
+from softecm.distances.weighted_parts import AGREEMENT, ALL, EQUAL, Apart, Weighed, Weighing, middle_of, say_unheard
 from softecm.spaces.base import Space
 from softecm.spaces.views import EncodedViews, Views, joined, split_views
 
@@ -61,7 +59,7 @@ class Combined(Weighed):
         common with the others (the leading eigenvector of the bias-corrected distance correlations between views), so
         that noise, and a column of coin tosses, count for nothing. Two views always count alike; views that copy each
         other outvote the rest. "product" (or "learned"), "sum", "entropy": found with the clusters, for SoftECM, by a
-        step of their own in every round (:mod:`softecm.distances.weighing`). These favour the view that is easiest to
+        step of their own in every round (:mod:`softecm.distances.weighted_parts`). These favour the view that is easiest to
         fit, right or wrong: coin tosses win. A view that takes over is warned of.
     scaling : {"spread", "none"}, default="spread"
         "none" leaves the factors :math:`G / T_l` out: distances count in their own units.

@@ -40,7 +40,7 @@ from softecm.fit.prepare import Columns, InMemory, Objects, barycenter_from, dis
 from softecm.fit.seeding import Draw
 from softecm.fit.settings import Plan, Settings
 from softecm.spaces.base import Described
-from softecm.spaces.matrices import check_enough
+from softecm.spaces.checks import check_enough
 from softecm.spaces.real import RealVectors
 from softecm.spaces.scattered import Scattered
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.belief.decided import CLEAR, WORDS, checked_clear, counts_of
+from softecm.belief.assignments import CLEAR, WORDS, checked_clear, counts_of
 from softecm.belief.focal import Names
 from softecm.belief.transforms import LabelRule, Normalisation
 from softecm.distributed.cluster import Cluster, packed

@@ -16,9 +16,7 @@ import torch
 from softecm.belief.focal import MOST_SETS
 from softecm.distances import Combined, Hamming, Mahalanobis, Mixed, SemiMetric, SoftDTW, StateSequences
 from softecm.distances.elastic import SoftElastic
-from softecm.distances.medoid_middles import MedoidMiddles
-from softecm.distances.medoid_mixture import MedoidMixture
-from softecm.distances.set_quadratic import SetQuadratic
+from softecm.distances.estimator_metrics import MedoidMiddles, MedoidMixture, SetQuadratic
 from softecm.files.expected import (
     NOT_NEGATIVE,
     POSITIVE,
@@ -44,8 +42,8 @@ from softecm.files.values import Node, own_classes
 from softecm.fit.learning import Past
 from softecm.fit.model import PrototypeModel
 from softecm.spaces import States, Table, Views
+from softecm.spaces.checks import LARGEST
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.ranges import LARGEST
 
 if TYPE_CHECKING:
     from softecm.algorithms.base import EvidentialClusterer

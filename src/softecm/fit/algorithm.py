@@ -27,7 +27,7 @@ from softecm.fit.settings import Settings
 from softecm.objective import MassCost, mass_cost
 from softecm.objective.links import Links
 from softecm.spaces.base import Encoded, Space
-from softecm.spaces.ranges import LARGEST
+from softecm.spaces.checks import LARGEST
 
 
 @dataclass(frozen=True)

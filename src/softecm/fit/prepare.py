@@ -26,13 +26,12 @@ from softecm.fit.settings import Settings
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective.relaxations import has_barycenters
 from softecm.spaces.base import Encoded, Space
-from softecm.spaces.combinations import Whole
+from softecm.spaces.checks import check_enough, refuse_dissimilarities
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.matrices import check_enough, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 from softecm.spaces.sampling import systematic
 from softecm.spaces.scattered import Scattered
-from softecm.spaces.sparse import is_sparse
+from softecm.spaces.sparse import Whole, is_sparse
 
 POLISH = 3  # rounds for the barycentre of all that begin where one of coarser objects lies: it decides on no cluster
 ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.distances.weighed import Weighed
+from softecm.distances.weighted_parts import Weighed
 from softecm.fit.loop import Callback, Checkpointer, LoopOptions, Problem, iterate
 from softecm.fit.outcome import Solution
 from softecm.objective import mass_cost
@@ -24,10 +24,9 @@ from softecm.objective.relaxations import Exact, has_barycenters
 from softecm.objective.views import ViewsProblem
 from softecm.optim import Closed, Solver
 from softecm.spaces.base import Encoded
-from softecm.spaces.combinations import Whole
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.scattered import Scattered
-from softecm.spaces.sparse import SparseRows
+from softecm.spaces.sparse import SparseRows, Whole
 from softecm.spaces.views import EncodedViews
 
 Numbers = float | NDArray[np.float64]  # one for all runs, or one a run

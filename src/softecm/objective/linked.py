@@ -29,7 +29,7 @@ from softecm.objective.links import Links
 from softecm.objective.problem import SoftECMProblem, with_sets
 from softecm.optim import State
 from softecm.spaces.base import Encoded
-from softecm.spaces.named_links import names_of
+from softecm.spaces.column_roles import names_of
 
 logger = logging.getLogger("softecm")
 

@@ -23,8 +23,7 @@ from torch import Tensor
 from softecm._batch import Batch, along
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import tensor_of
-from softecm.distances.weighed import Weighed
-from softecm.distances.weighing import CLUSTER, SET, Weighing
+from softecm.distances.weighted_parts import CLUSTER, SET, Weighed, Weighing
 from softecm.objective import MassCost, blocks, set_members, share
 from softecm.objective.problem import single_means, solved, with_sets
 from softecm.objective.relaxations import Gap, Penalty, Relaxation, arms_of, set_barycenters

@@ -184,7 +184,7 @@ def _recognised(name: str, column: pd.Series, context: Context, *, may_be_id: bo
 
 def _number(context: Context, column: pd.Series, described: Column, *, may_be_id: bool) -> Understood:
     """A column of numbers, unless it is always the same or names the rows."""
-    from softecm.spaces.roles import BY_NAME, is_dense, number_names_rows
+    from softecm.spaces.column_roles import BY_NAME, is_dense, number_names_rows
 
     name, values, gaps = described.name, column.to_numpy(), described.gaps
     if len(column) > 1 and gaps == 0 and (values == column.iloc[0]).all():
@@ -333,7 +333,7 @@ def _like(written: Written) -> str:
 
 
 def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fold: bool) -> Understood:
-    from softecm.spaces.roles import FREE, is_free_text, names_rows
+    from softecm.spaces.column_roles import FREE, is_free_text, names_rows
 
     words = stripped(column)
     empty = no_answers(words) if fold and not asked else words[:0]

@@ -160,7 +160,7 @@ def _filled(path: Path, found: _Found) -> NDArray[np.bool_]:
 
 def _words_away(columns: Sequence[Column]) -> str:
     """Which columns of text were left out, and how to keep them."""
-    from softecm.spaces.roles import FREE
+    from softecm.spaces.column_roles import FREE
 
     away = [c for c in columns if c.kind == "left out" and c.detail.startswith(FREE)]
     if not away:

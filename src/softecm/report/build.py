@@ -9,7 +9,7 @@ import numpy as np
 
 from softecm._version import __version__
 from softecm.belief import CredalPartition
-from softecm.belief.decided import CLEAR, checked_clear
+from softecm.belief.assignments import CLEAR, checked_clear
 from softecm.readers.base import Column
 from softecm.report import fit
 from softecm.report.asked import Data, Model, comparing, history, merged, pairwise, restarts
@@ -20,7 +20,7 @@ from softecm.report.sensitive import hidden
 from softecm.report.sure import Calibrated
 from softecm.report.taken import taken
 from softecm.report.view import is_square, look
-from softecm.spaces.roles import ids_of, without
+from softecm.spaces.column_roles import ids_of, without
 from softecm.spaces.views import n_objects
 
 COMPARED = 200  # objects by which those of the fit are told from others

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softecm._precision import Precision, moment
 from softecm.belief import CredalPartition
-from softecm.belief.decided import CLEAR
+from softecm.belief.assignments import CLEAR
 from softecm.explain import ExplanationTree, Profiles
 from softecm.readers.base import Column
 from softecm.report.chosen import FloatArray, IntArray

@@ -16,8 +16,8 @@ from softecm.report.asked import Comparing, Data, FloatArray
 from softecm.report.chosen import IntArray
 from softecm.report.data import Attribute, missing
 from softecm.spaces import TimeSeries
+from softecm.spaces.column_roles import ids_of
 from softecm.spaces.raw import read_table
-from softecm.spaces.roles import ids_of
 from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import Views
 

@@ -12,7 +12,7 @@ import numpy as np
 from softecm._frames import make_frame
 from softecm._text import place
 from softecm.belief import CredalPartition
-from softecm.belief.decided import CLEAR, Decision
+from softecm.belief.assignments import CLEAR, Decision
 from softecm.report.asked import Comparing, Data, FloatArray, of_series, pairwise
 from softecm.report.by_column import terms_of
 from softecm.report.data import Explanation

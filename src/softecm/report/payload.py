@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softecm.belief.decided import Decisions
+from softecm.belief.assignments import Decisions
 from softecm.figures.colours import mix, set_colors
 from softecm.report.chosen import FloatArray, noteworthy
 from softecm.report.terms import TERMS

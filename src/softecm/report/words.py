@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.belief.decided import CLEAR, WORDS, Decision, counts_of
+from softecm.belief.assignments import CLEAR, WORDS, Decision, counts_of
 
 if TYPE_CHECKING:
     from softecm.report.data import Explanation

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._text import column_label, place
-from softecm.spaces.alike import Positions
 from softecm.spaces.base import ColumnKind
-from softecm.spaces.ranges import LARGEST, refuse_range
+from softecm.spaces.category_levels import Positions
+from softecm.spaces.checks import LARGEST, refuse_range
 
 MISSING, UNSEEN = -1, -2  # codes of cells that are empty, or hold a category the fit never saw
 ROWS = 1 << 16  # cells held as Python values at once

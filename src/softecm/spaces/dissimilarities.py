@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.spaces.base import Space
-from softecm.spaces.matrices import (
+from softecm.spaces.checks import (
     BLOCK_ROWS,
     check_indices,
     refuse_negative,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softecm._text import place
 from softecm.spaces.base import ColumnKind, Space
-from softecm.spaces.ranges import refuse_large, refuse_range
+from softecm.spaces.checks import refuse_large, refuse_range
 from softecm.spaces.raw import refuse_no_table, refuse_words
 from softecm.spaces.sparse import SparseRows, canonical, is_sparse
 

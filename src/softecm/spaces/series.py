@@ -15,7 +15,7 @@ from torch import Tensor
 from softecm._checks import check_choice, check_count
 from softecm._text import place
 from softecm.spaces.base import Space, content_keys
-from softecm.spaces.ranges import refuse_large, refuse_range
+from softecm.spaces.checks import refuse_large, refuse_range
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

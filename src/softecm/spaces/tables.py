@@ -15,7 +15,7 @@ from torch import Tensor
 
 from softecm._text import column_label, place
 from softecm._warnings import UnseenCategoryWarning, warn
-from softecm.spaces import carried
+from softecm.spaces import table_prototypes
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.columns import (
     MISSING,
@@ -301,12 +301,12 @@ class Table(Space):
 
     def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
         """Tables of the same columns do, whatever their categories."""
-        return isinstance(other, Table) and carried.pairs(self, other) is not None
+        return isinstance(other, Table) and table_prototypes.pairs(self, other) is not None
 
     def carried(self, other: Space, prototypes: Tensor) -> Tensor:
         """Column by column, in this table's scales and categories."""
         assert isinstance(other, Table)
-        return carried.carried(self, other, prototypes)
+        return table_prototypes.carried(self, other, prototypes)
 
     def starts(self, x: EncodedTable, rows: Tensor) -> Tensor:
         """The chosen objects; a gap is filled with the column's mean or frequencies."""

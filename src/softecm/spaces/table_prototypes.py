@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.spaces.alike import Positions
+from softecm.spaces.category_levels import Positions
 from softecm.spaces.columns import UNSEEN, CategoryColumn, Cells, NumberColumn
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softecm import CredalPartition, FocalSets
-from softecm.belief.decided import WORDS
+from softecm.belief.assignments import WORDS
 
 TWO, THREE = FocalSets.full(2), FocalSets.up_to(3, 2)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +16,66 @@ from torch import Tensor
 from softecm._checks import check_choice, check_number
 from softecm._warnings import ViewWarning, warn
 from softecm.distances.base import SemiMetric, Sums
-from softecm.distances.weighing import ALL, CLUSTER, ENTROPY, PRODUCT, SET, SUM, Weighing
+
+SUM, PRODUCT, ENTROPY = "sum", "product", "entropy"
+ALL, CLUSTER, SET = "all", "cluster", "set"
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """How views are weighed inside the loop.
+
+    Attributes
+    ----------
+    rule : "sum", "product" or "entropy"
+    of : "all" clusters alike, each "cluster", or each "set" for itself
+    exponent : s of the rule "sum"
+    temperature : T of the rule "entropy", as a part of the mean total spread of a view
+    regular : this part of each view's total spread is added to its dispersion, so that a view that is fitted perfectly does
+        not take all the weight
+    """
+
+    rule: str
+    of: str = ALL
+    exponent: float = 2.0
+    temperature: float = 0.1
+    regular: float = 1e-3
+
+    def begin(self, rows: int, views: int, like: Tensor) -> Tensor:
+        """Equal weights (rows, views)."""
+        return like.new_full((rows, views), 1.0 if self.rule == PRODUCT else 1.0 / views)
+
+    def best(self, dispersions: Tensor, temperature: Tensor | float) -> Tensor:
+        """The weights (..., views) that minimise the objective for given dispersions (..., views).
+
+        Examples
+        --------
+        >>> import torch
+        >>> Weighing("product").best(torch.tensor([1.0, 4.0]), 0.0)
+        tensor([2.0000, 0.5000])
+        """
+        if self.rule == ENTROPY:
+            return torch.softmax(-dispersions / temperature, -1)
+        logs = dispersions.clamp_min(torch.finfo(dispersions.dtype).tiny).log()
+        if self.rule == PRODUCT:
+            return (logs.mean(-1, keepdim=True) - logs).exp()
+        free = dispersions == 0  # views without dispersion share all the weight
+        weights = torch.softmax(-logs / (self.exponent - 1.0), -1)
+        shared = free / free.sum(-1, keepdim=True).clamp_min(1)
+        return torch.where(free.any(-1, keepdim=True), shared, weights)
+
+    def effective(self, weights: Tensor) -> Tensor:
+        """What distances are multiplied by."""
+        raised: Tensor = weights**self.exponent
+        return raised if self.rule == SUM else weights
+
+    def price(self, weights: Tensor, temperature: Tensor | float) -> Tensor:
+        """What the weights (..., rows, views) themselves cost (...)."""
+        if self.rule != ENTROPY:
+            return weights.new_zeros(weights.shape[:-2])
+        each: Tensor = temperature * torch.special.xlogy(weights, weights)
+        return each.sum((-2, -1))
+
 
 EQUAL, AGREEMENT = "equal", "agreement"
 LEARNED = {"learned": PRODUCT, SUM: SUM, PRODUCT: PRODUCT, ENTROPY: ENTROPY}

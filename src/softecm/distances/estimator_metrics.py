@@ -1,0 +1,307 @@
+"""What the distances of single estimators come down to once they are fitted: for masses of new objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softecm.belief.focal import FocalSets
+from softecm.distances._tables import LayoutTensors, table_pairwise, table_terms
+from softecm.distances.base import CompiledPasses, SemiMetric
+from softecm.distances.squared_euclidean import fused_vector_masses
+from softecm.spaces.base import Space
+from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.encoded import EncodedTable
+from softecm.spaces.tables import Table, TableOptions
+
+
+@dataclass(frozen=True)
+class SetQuadratic(SemiMetric):
+    r"""Distances to a fixed list of prototypes: :math:`d_A(x) = s_A (x - v_A)^\top S_A (x - v_A) + \sum_l o_{Al}`.
+
+    What CCM, BCM, ECM+ and CECM come down to once fitted. Not a semi-metric between any two points: the number of a
+    prototype decides how it measures.
+
+    Attributes
+    ----------
+    scales : (f,)
+    offsets : (f, p), what a set costs whatever the object, shared out over the attributes
+    matrices : (f, p, p) or None for unit matrices
+    """
+
+    scales: Tensor
+    offsets: Tensor
+    matrices: Tensor | None = None
+
+    name = "set-quadratic"
+
+    @property
+    def compiled(self) -> LiftedPasses | None:
+        """Masses, where matrices don't matter."""
+        return LiftedPasses(self) if self.matrices is None else None
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """Distances (n, f) to all prototypes, in their order."""
+        return self.terms(x, v).sum(-1)
+
+    def terms(self, x: Tensor, v: Tensor) -> Tensor:
+        """What each attribute adds; with matrices, a difference times what the matrix makes of all differences."""
+        difference = x[:, None] - v  # (n, f, p)
+        turned = difference
+        if self.matrices is not None:
+            turned = (difference.transpose(0, 1) @ self.matrices.to(difference)).transpose(0, 1)
+        terms: Tensor = self.scales[:, None].to(difference) * difference * turned + self.offsets.to(difference)
+        return terms
+
+
+@dataclass(frozen=True)
+class LiftedPasses(CompiledPasses):
+    """The vectors' passes with one coordinate more: what a set costs is how high its prototype lies above the objects."""
+
+    metric: SetQuadratic
+
+    def masses(self, x: Tensor, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
+        """On the CPU."""
+        if x.is_cuda:
+            return None
+        scales, offsets = self.metric.scales, self.metric.offsets
+        height = (offsets.sum(1, keepdim=True) / scales[:, None]).sqrt().to(v)
+        lifted = torch.cat([x, x.new_zeros(len(x), 1)], 1)
+        raised = torch.cat([v, height], 1)
+        return fused_vector_masses(lifted, raised, factors=factors * scales, beta=beta, delta2=delta2)
+
+
+@dataclass(frozen=True)
+class Anchored(SemiMetric):
+    r"""Distances to a fixed list of prototypes: :math:`d_A(x) = \|x - v_A\|^2 + w \|x - s_A\|^2`.
+
+    What TECM with matched clusters comes down to once fitted. Not a semi-metric between any two points: the number of a
+    prototype decides which anchor goes with it.
+
+    Attributes
+    ----------
+    anchors : (f, p), the points :math:`s_A`
+    weight : float, at least 0
+    """
+
+    anchors: Tensor
+    weight: float
+
+    name = "anchored"
+
+    @property
+    def compiled(self) -> AnchoredPasses:
+        """Masses: rows are written twice, the second time scaled."""
+        return AnchoredPasses(self)
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """Distances (n, f) to all prototypes, in their order."""
+        return self.terms(x, v).sum(-1)
+
+    def terms(self, x: Tensor, v: Tensor) -> Tensor:
+        """What each attribute adds."""
+        found: Tensor = (x[:, None] - v).square() + self.weight * (x[:, None] - self.anchors.to(v)).square()
+        return found
+
+
+@dataclass(frozen=True)
+class AnchoredPasses(CompiledPasses):
+    """The vectors' passes over rows twice as long."""
+
+    metric: Anchored
+
+    def masses(self, x: Tensor, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
+        """On the CPU."""
+        if x.is_cuda:
+            return None
+        weight = self.metric.weight
+        rows = (twice(x, x, weight), twice(v, self.metric.anchors.to(v), weight))
+        return fused_vector_masses(*rows, factors=factors, beta=beta, delta2=delta2)
+
+
+def twice(rows: Tensor, others: Tensor, weight: float) -> Tensor:
+    """Rows (..., p) beside others, whose squared differences then count ``weight`` times: (..., 2p)."""
+    return torch.cat([rows, weight**0.5 * others], -1).contiguous()
+
+
+@dataclass(frozen=True)
+class WeightedSquares(SemiMetric):
+    r"""Squared differences, each column's times its weight: :math:`d(x, v) = \sum_q w_q u_q (x_q - v_q)^2`.
+
+    What WMVEC with weights of columns comes down to in one view once fitted.
+
+    Attributes
+    ----------
+    weights : (p,), not negative
+    units : (p,), not negative: what a squared difference of each column is multiplied by before
+    """
+
+    weights: Tensor
+    units: Tensor
+
+    name = "weighted-squares"
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """All squared lengths, from differences."""
+        return (x[:, None] - v).square() @ (self.weights * self.units).to(v)
+
+    def terms(self, x: Tensor, v: Tensor) -> Tensor:
+        """What each column adds."""
+        found: Tensor = (x[:, None] - v).square() * (self.weights * self.units).to(v)
+        return found
+
+
+@dataclass(frozen=True)
+class AffineDistance(SemiMetric):
+    r"""Squared distance to a weighted mean of the training objects, from dissimilarities alone (Gower's formula).
+
+    For a point :math:`v = \sum_j a_j x_j` with weights that add up to 1,
+
+    .. math:: \|x - v\|^2 = \sum_j a_j \|x - x_j\|^2 - \tfrac12 \sum_{jl} a_j a_l \|x_j - x_l\|^2.
+
+    Attributes
+    ----------
+    squared : whether the dissimilarities are squares already
+    shift : what was added to every squared dissimilarity between different objects
+    floor : what a squared distance may not fall below; dissimilarities that are no distances between points can make it
+    """
+
+    squared: bool = False
+    shift: float = 0.0
+    floor: float = 0.0
+    name = "affine"
+    space = Dissimilarities
+
+    def squares(self, x: Tensor) -> Tensor:
+        """Squared dissimilarities, shifted. An object at 0 from a training object is that object: no shift there."""
+        squares = x if self.squared else x.square()
+        if self.shift == 0.0:
+            return squares
+        shifted = squares + self.shift
+        first = squares.min(1)
+        same = (first.values == 0).nonzero()[:, 0]
+        shifted[same, first.indices[same]] = 0.0
+        return shifted
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """Squared distances (n, n_objects), (k, n_objects + 1) -> (n, k)."""
+        return (self.squares(x) @ v[:, :-1].T - v[:, -1]).clamp_min(self.floor)
+
+
+@dataclass(frozen=True)
+class ExpectedMismatches(SemiMetric):
+    r"""How many attributes of an object a prototype is expected to miss, :math:`\sum_l (1 - w_l(x_l))`.
+
+    A prototype has a weight for every category of every attribute, adding up to 1. A missing cell is left out and the rest
+    counts for it in proportion; a category the fit never saw is always missed.
+    """
+
+    name = "mismatches"
+    degree = 1.0  # the total variation between a certain category and a distribution
+    space = Table
+
+    def make_space(self) -> Table:
+        """A table in which every column is categorical, weights encoded as they are."""
+        return Table(TableOptions(nominal=True, simplex=True))
+
+    def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
+        """Expected mismatches (n, k) with prototypes (k, categories); of weights where ``x`` is a tensor of them."""
+        if isinstance(x, Tensor):
+            return x.sum(-1, keepdim=True) - x @ v.T  # each attribute's weights add up to 1
+        return table_pairwise(x, v, _missed)
+
+    def terms(self, x: EncodedTable, v: Tensor) -> Tensor:
+        """What each column adds."""
+        return table_terms(x, v, _missed)
+
+
+def _missed(weights: Tensor, at: LayoutTensors) -> Tensor:
+    return 1.0 - weights
+
+
+@dataclass(frozen=True)
+class MedoidMiddles(SemiMetric):
+    r"""Looked up for clusters; for a set, how far an object is from the middle of its clusters' medoids (Huygens).
+
+    .. math:: d_{iA}^2 = \frac{1}{|A|} \sum_{k \in A} D_{ik}^2 - \frac{1}{2 |A|^2} \sum_{k, l \in A} D_{kl}^2
+
+    No object need lie in the middle: one that stands for a set has a distance of 0 to itself, wherever it is, and would
+    be "between" for that alone.
+
+    Parameters
+    ----------
+    focal : the sets
+    spreads : what is taken off for each set of several clusters
+    """
+
+    focal: FocalSets
+    spreads: tuple[float, ...]
+    name = "precomputed"
+    space = Dissimilarities
+    degree = 1.0
+    discrete = True
+
+    @staticmethod
+    def of(d: Tensor, focal: FocalSets, clusters: Tensor) -> MedoidMiddles:
+        """For dissimilarities (n, n) and the places of the clusters' medoids (c,)."""
+        apart = d[clusters][:, clusters].double().square()
+        shares = torch.tensor(focal.shares[focal.n_clusters :])
+        return MedoidMiddles(focal, tuple((0.5 * ((shares @ apart) * shares).sum(1)).tolist()))
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """From each object to each set, ``v`` being the medoids of the clusters, and of all sets or none: (n, f)."""
+        c = self.focal.n_clusters
+        clusters = x[:, v[:c].long()]
+        return clusters if len(v) <= c else torch.cat([clusters, self.to_sets(clusters)], 1)
+
+    def to_sets(self, clusters: Tensor) -> Tensor:
+        """From the dissimilarities to the clusters' medoids (n, c)."""
+        shares = torch.tensor(self.focal.shares[self.focal.n_clusters :], dtype=clusters.dtype)
+        squares = clusters.square() @ shares.T - clusters.new_tensor(self.spreads)
+        return squares.clamp_min(0.0).sqrt()
+
+
+@dataclass(frozen=True)
+class MedoidMixture(SemiMetric):
+    r"""ECMdd's dissimilarity: to a set, that to its own medoid mixed with those to its clusters' medoids.
+
+    .. math:: d_{iA} = \frac{\tau(i, \nu_A) + \frac{\gamma}{|A|} \sum_{k \in A} \tau(i, \nu_k)}{1 + \gamma}
+    """
+
+    base: SemiMetric
+    focal: FocalSets
+    gamma: float
+    name = "ecmdd"
+
+    @property
+    def degree(self) -> float:  # type: ignore[override]
+        """That of the dissimilarity it mixes."""
+        return self.base.degree
+
+    @property
+    def discrete(self) -> bool:  # type: ignore[override]
+        """As the dissimilarity it mixes."""
+        return self.base.discrete
+
+    def scale_power(self, x: Any) -> float:
+        """That of the dissimilarity it mixes."""
+        return self.base.scale_power(x)
+
+    def make_space(self) -> Space:
+        """The space of the dissimilarity it mixes."""
+        return self.base.make_space()
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """From each object to each set, ``v`` being the medoids of all sets: (n), (f, *shape) -> (n, f)."""
+        return mixed_with_clusters(self.base.pairwise(x, v), self.focal, self.gamma)
+
+
+def mixed_with_clusters(to_medoids: Tensor, focal: FocalSets, gamma: float) -> Tensor:
+    """Dissimilarities to sets from those to their medoids, (..., f) -> (..., f)."""
+    c = focal.n_clusters
+    share_of = torch.tensor(focal.shares[c:], dtype=to_medoids.dtype)
+    clusters, sets = to_medoids[..., :c], to_medoids[..., c:]
+    return torch.cat([clusters, (sets + gamma * clusters @ share_of.T) / (1.0 + gamma)], -1)
