@@ -20,7 +20,7 @@ from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, Settings, settings
 from softecm.fit.soft_ecm import Model, soft_ecm, soft_ecm_problem
-from softecm.objective import MassCost, evaluate, share
+from softecm.objective import MassCost, evaluate
 from softecm.objective.links import Links
 from softecm.objective.relaxations import distances_to_sets, set_barycenters
 from softecm.spaces.base import Encoded
@@ -83,8 +83,8 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         totals = []
         for run, own in enumerate(clusters):
             d = distances_to_sets(metric, chosen.focal, own, distances_of(metric, x, own))
-            price = cost.factors[run], cost.beta[run], cost.delta2[run]
-            each = torch.cat([share(d[i : i + ROWS], *price).cost for i in range(0, len(d), ROWS)])
+            price = cost.of_run(run)
+            each = torch.cat([price.shares(d[i : i + ROWS]).cost for i in range(0, len(d), ROWS)])
             totals.append((each if cost.weights is None else each * cost.weights).sum())
         return torch.stack(totals)
 
@@ -136,6 +136,7 @@ def _model(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Pric
         "links": links,
         "pull": chosen.pull,
         "tol": chosen.tol,
+        "rule": prices.rule,
     }
 
 

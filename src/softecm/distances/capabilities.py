@@ -7,12 +7,14 @@ Each function gives the capability's answer, or what stands for "none": None, th
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Unpack
 
 import torch
 from torch import Tensor
 
 from softecm.distances.base import FusedRound, SemiMetric, Sums
 from softecm.distances.blocks import blocks, check_distances
+from softecm.distances.optional import RoundCost, RunCost
 from softecm.spaces.base import Encoded
 
 
@@ -53,30 +55,17 @@ def mixed_of(metric: SemiMetric, distances: Tensor, between: Tensor, weights: Te
 
 
 def compiled_round(
-    metric: SemiMetric,
-    x: Encoded,
-    v: Tensor,
-    previous: Tensor | None,
-    *,
-    factors: Tensor,
-    beta: Tensor,
-    delta2: Tensor,
-    weights: Tensor | None,
-    tol: float,
+    metric: SemiMetric, x: Encoded, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]
 ) -> FusedRound | None:
     """One compiled pass for a batch of runs v (runs, f, *shape); None where there is none for this input."""
     passes = metric.compiled
-    if passes is None:
-        return None
-    return passes.round(x, v, previous, factors=factors, beta=beta, delta2=delta2, weights=weights, tol=tol)
+    return None if passes is None else passes.round(x, v, previous, **cost)
 
 
-def compiled_masses(
-    metric: SemiMetric, x: Encoded, v: Tensor, *, factors: Tensor, beta: float, delta2: float
-) -> Tensor | None:
+def compiled_masses(metric: SemiMetric, x: Encoded, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
     """Masses (n, f + 1) of one run's prototypes v (f, *shape) from a compiled pass; None where there is none."""
     passes = metric.compiled
-    return None if passes is None else passes.masses(x, v, factors=factors, beta=beta, delta2=delta2)
+    return None if passes is None else passes.masses(x, v, **cost)
 
 
 def paired_gradients_of(metric: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:

@@ -52,6 +52,7 @@ MOST_STEPS = 10**6  # of a series: more than any file holds
 ROUNDING = 1e-4  # of a matrix' largest eigenvalue: what single precision makes of 0
 STYLES = ("plain", "categorical", "ordered")
 LAYOUTS = ("tslearn", "aeon")
+MASS_RULES = ("PowerMasses",)  # a rule of masses is a line here, in FIELDS where it has fields, and in OWN
 
 
 def own(*classes: str) -> Check:
@@ -187,6 +188,7 @@ FIELDS: dict[str, dict[str, Check]] = {
         "delta": maybe(number(POSITIVE)),
         "tie": number(),
         "close": maybe(number(POSITIVE)),
+        "rule": own(*MASS_RULES),
     },
     "RealVectors": {"n_features": count(size="p"), "names": listed(text()), "dtype": numeric_type, "sparse": flag},
     "Dissimilarities": {"n_objects": count(size="p"), "names": listed(text()), "dtype": numeric_type},

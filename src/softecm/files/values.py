@@ -45,6 +45,7 @@ OWN: dict[str, tuple[str, ...] | None] = {
         "MedoidMixture",
         "ExpectedMismatches",
     ),
+    "softecm.objective.equations": ("PowerMasses",),
     "softecm.fit.learning": ("Past",),
     "softecm.fit.model": ("PrototypeModel",),
 }

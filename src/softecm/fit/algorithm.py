@@ -24,7 +24,7 @@ from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects, X, barycenter, distances_to
 from softecm.fit.seeding import Draw
 from softecm.fit.settings import Settings
-from softecm.objective import MassCost, mass_cost
+from softecm.objective import POWER_MASSES, MassCost, MassRule, mass_cost
 from softecm.objective.links import Links
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.checks import LARGEST
@@ -38,9 +38,10 @@ class Prices:
     beta: NDArray[np.float64]
     delta: NDArray[np.float64]  # inf where the empty set is switched off
     lam: NDArray[np.float64]
+    rule: MassRule = POWER_MASSES
 
     @staticmethod
-    def of(cells: Sequence[Settings], cell: NDArray[np.int64]) -> Prices:
+    def of(cells: Sequence[Settings], cell: NDArray[np.int64], rule: MassRule = POWER_MASSES) -> Prices:
         """Of the settings of several cells, all numbers; ``cell`` (runs,) says which of them a run belongs to."""
 
         def per_run(values: list[Any]) -> NDArray[np.float64]:
@@ -51,17 +52,19 @@ class Prices:
             per_run([s.beta for s in cells]),
             per_run([np.inf if s.delta is None else s.delta for s in cells]),
             per_run([s.lam for s in cells]),
+            rule,
         )
 
     @staticmethod
     def same(runs: int, *, alpha: float = 1.0, beta: float, delta: float | None = None, lam: float = 1.0) -> Prices:
         """The same for all runs."""
-        values = (alpha, beta, np.inf if delta is None else delta, lam)
-        return Prices(*(np.full(runs, value, dtype=np.float64) for value in values))
+        ones = np.ones(runs)
+        return Prices(alpha * ones, beta * ones, (np.inf if delta is None else delta) * ones, lam * ones)
 
     def cost(self, focal: FocalSets, like: Tensor, weights: Tensor | None) -> MassCost:
         """As the equations take them."""
-        return mass_cost(focal, self.alpha, self.beta, self.delta, like=like, runs=len(self.beta), weights=weights)
+        given = self.alpha, self.beta, self.delta
+        return mass_cost(focal, *given, like=like, runs=len(self.beta), weights=weights, rule=self.rule)
 
 
 class Algorithm(ABC, Generic[X]):
@@ -87,6 +90,11 @@ class Algorithm(ABC, Generic[X]):
     weighs: ClassVar[bool] = False
     #: What can't run on a GPU, for the message; empty where all of it can.
     cpu_only: ClassVar[str] = ""
+
+    @property
+    def masses(self) -> MassRule:
+        """How masses follow from distances, in the fit and in its model: eq. 7."""
+        return POWER_MASSES
 
     @abstractmethod
     def problem(

@@ -295,7 +295,7 @@ def with_sets(
             singles[i] = outcome
     cells = [plan.chosen for plan in plans]
     best = Solution.joined([one.solution.part(slice(one.best, one.best + 1)) for one in singles])
-    prices = Prices.of([replace(c, lam=0.0) for c in cells], np.arange(len(cells)))
+    prices = Prices.of([replace(c, lam=0.0) for c in cells], np.arange(len(cells)), algorithm.masses)
     alone_again = algorithm.with_sets(objects, replace(cells[0], focal=alone[0].focal), prices, best)
     solution = _in_last_terms(algorithm.with_sets(objects, cells[0], prices, best), alone_again)
     outcomes = pipeline.judged(algorithm, objects, cells, [1] * len(cells), solution)

@@ -14,7 +14,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.checks import sound
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
-from softecm.objective import MassCost, mass_cost, masses_of, share
+from softecm.objective import POWER_MASSES, MassCost, MassRule, mass_cost, masses_of
 from softecm.objective.relaxations import distances_to_sets, set_barycenters
 from softecm.spaces.base import Space
 
@@ -34,13 +34,14 @@ class PrototypeModel:
     delta: float | None
     tie: float  # the price of the constraint on the sets' prototypes, per training object
     close: float | None = None  # the delta the clusters were found with, where it is not that of the masses
+    rule: MassRule = POWER_MASSES  # how masses follow from distances
 
     def cost(self) -> MassCost:
         """Prices of a batch of one run."""
-        return mass_cost(self.focal, self.alpha, self.beta, self.delta, like=self.prototypes)
+        return mass_cost(self.focal, self.alpha, self.beta, self.delta, like=self.prototypes, rule=self.rule)
 
     def masses(self, x: Any) -> NDArray[np.float64]:
-        """Masses (n, f + 1) of encoded objects: one mass update (eq. 7)."""
+        """Masses (n, f + 1) of encoded objects: one mass update (eq. 7, or the algorithm's own rule)."""
         if not torch.isfinite(self.prototypes).all():
             raise ValueError("the model's prototypes must be finite numbers; some are not. Fit it again.")
         if self.follows:
@@ -65,9 +66,9 @@ class PrototypeModel:
 
     def measured(self, x: Any) -> tuple[CredalPartition, NDArray[np.float64]]:
         """The partition of encoded objects and their distances (n, f), from one pass where the prototypes are."""
-        cost, d = self.cost(), self._distances(x)
+        cost, d = self.cost().of_run(0), self._distances(x)
         cuts = range(0, max(1, len(x)), ROWS)
-        masses = [share(d[i : i + ROWS], cost.factors[0], cost.beta[0], cost.delta2[0]).masses.cpu() for i in cuts]
+        masses = [cost.shares(d[i : i + ROWS]).masses.cpu() for i in cuts]
         table = torch.cat(masses).double().numpy()
         return CredalPartition._trusted(sound(table), self.focal), d.double().cpu().numpy()
 
@@ -85,9 +86,10 @@ class PrototypeModel:
 
     def mean_cost(self, x: Any, weights: NDArray[np.float64] | None) -> float:
         """The objective per object at these prototypes."""
-        cost = self.cost()
         d = torch.from_numpy(np.asarray(self.distances(x), dtype=np.float64))
-        values = share(d, cost.factors[0].double(), cost.beta[0].double(), cost.delta2[0].double()).cost.numpy()
+        cost = self.cost().of_run(0)
+        cost = replace(cost, factors=cost.factors.double(), beta=cost.beta.double(), delta2=cost.delta2.double())
+        values = cost.shares(d).cost.numpy()
         return float(np.average(values, weights=weights)) + self.tie
 
     def terms(self, x: Any) -> NDArray[np.floating[Any]]:

@@ -58,7 +58,7 @@ def solve(
     start = torch.cat(list(starts)).to(objects.device)
     if checkpointer is not None:
         checkpointer.expect(partial(_any_start, algorithm, objects, cells[0]))
-    solution = algorithm.solve(objects, cells[0], Prices.of(cells, groups), start, links, **how)
+    solution = algorithm.solve(objects, cells[0], Prices.of(cells, groups, algorithm.masses), start, links, **how)
     return judged(algorithm, objects, cells, sizes, solution, links)
 
 
@@ -120,4 +120,5 @@ def model_of(algorithm: Algorithm[X], objects: Objects[X], outcome: Outcome) -> 
         chosen.delta,
         float(solution.constraint[run] / objects.weight),
         outcome.close,
+        algorithm.masses,
     )

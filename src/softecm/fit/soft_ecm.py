@@ -15,7 +15,7 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.weighted_parts import Weighed
 from softecm.fit.loop import Callback, Checkpointer, LoopOptions, Problem, iterate
 from softecm.fit.outcome import Solution
-from softecm.objective import mass_cost
+from softecm.objective import POWER_MASSES, MassRule, mass_cost
 from softecm.objective.linked import LinkedProblem
 from softecm.objective.links import Links
 from softecm.objective.problem import RELAXATIONS, SoftECMProblem, constraint_residual, make_solver
@@ -47,6 +47,7 @@ class Model(TypedDict, total=False):
     links: Links | None
     pull: Pull | None
     tol: float
+    rule: MassRule
 
 
 def soft_ecm_problem(
@@ -65,6 +66,7 @@ def soft_ecm_problem(
     links: Links | None = None,
     pull: Pull | None = None,
     tol: float = 1e-4,
+    rule: MassRule = POWER_MASSES,
 ) -> SoftECMProblem | LinkedProblem | ViewsProblem:
     """The relaxed problem of eq. 6 for as many runs as ``like`` (runs, ...) has, on its device."""
     runs = len(like)
@@ -74,7 +76,7 @@ def soft_ecm_problem(
             f"lam must be a number within the range of {str(strength.dtype).removeprefix('torch.')}; got "
             f"{np.asarray(lam).max():g}. Give a smaller one: beyond 1e6 it changes nothing."
         )
-    cost = mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=weights)
+    cost = mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=weights, rule=rule)
     kept = RELAXATIONS[relaxation](metric, focal, strength)
     if metric.weighing is not None and len(focal) > 1:
         if links is not None or pull is not None:

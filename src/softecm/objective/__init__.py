@@ -5,7 +5,10 @@ solvers, and these need :class:`Evaluation`.
 """
 
 from softecm.objective.equations import (
+    POWER_MASSES,
     MassCost,
+    MassRule,
+    PowerMasses,
     Shares,
     inertia,
     mass_cost,
@@ -31,8 +34,11 @@ __all__ = [
     "BLOCK_CELLS",
     "GPU_CELLS",
     "KEPT_CELLS",
+    "POWER_MASSES",
     "Evaluation",
     "MassCost",
+    "MassRule",
+    "PowerMasses",
     "Previous",
     "Shares",
     "blocks",

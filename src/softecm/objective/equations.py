@@ -6,9 +6,10 @@ one. Distances are (n, runs, f), prototypes (runs, f, *shape), parameters (runs,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -20,9 +21,45 @@ from softecm.distances.base import SemiMetric
 from softecm.spaces.scattered import Block
 
 
+class Shares(NamedTuple):
+    """Masses that minimise an object's cost, with what follows from them."""
+
+    masses: Tensor  # (..., f + 1), the empty set first
+    weights: Tensor  # (..., f): the derivative of the cost in the distances; |A|^alpha m^beta with eq. 7
+    cost: Tensor  # (...)
+
+
+class MassRule(ABC):
+    """How masses follow from distances; an algorithm with masses of its own has a rule of its own.
+
+    A frozen dataclass of numbers: it is saved with the model, which predicts with it.
+    """
+
+    #: Whether compiled passes, which know eq. 7 alone, may take its place.
+    is_power: ClassVar[bool] = False
+
+    @abstractmethod
+    def shares(self, distances: Tensor, cost: MassCost) -> Shares:
+        """The masses that minimise each object's cost, for distances (n, runs, f), or (n, f) and the cost of one run."""
+
+
+@dataclass(frozen=True)
+class PowerMasses(MassRule):
+    """The paper's eq. 7: masses in proportion to powers of the distances."""
+
+    is_power: ClassVar[bool] = True
+
+    def shares(self, distances: Tensor, cost: MassCost) -> Shares:
+        """See :func:`share`."""
+        return share(distances, cost.factors, cost.beta, cost.delta2)
+
+
+POWER_MASSES = PowerMasses()
+
+
 @dataclass(frozen=True)
 class MassCost:
-    """What prices a mass: |A|^alpha, beta and delta^2 of each run, and the objects' weights.
+    """What prices a mass: |A|^alpha, beta and delta^2 of each run, the objects' weights, and the rule that makes masses.
 
     ``delta2`` is inf where the empty set is switched off.
     """
@@ -31,6 +68,15 @@ class MassCost:
     beta: Tensor  # (runs,)
     delta2: Tensor  # (runs,)
     weights: Tensor | None = None  # (n,)
+    rule: MassRule = POWER_MASSES
+
+    def shares(self, distances: Tensor) -> Shares:
+        """Masses for distances (n, runs, f)."""
+        return self.rule.shares(distances, self)
+
+    def of_run(self, run: int) -> MassCost:
+        """That of one run, without its dimension: for distances (n, f)."""
+        return replace(self, factors=self.factors[run], beta=self.beta[run], delta2=self.delta2[run])
 
     def select(self, runs: Tensor) -> MassCost:
         """The same for some of the runs."""
@@ -39,15 +85,7 @@ class MassCost:
     def of_block(self, block: Block) -> MassCost:
         """The same with a block's weights, on its device."""
         to = block.device
-        return MassCost(self.factors.to(to), self.beta.to(to), self.delta2.to(to), block.weights)
-
-
-class Shares(NamedTuple):
-    """Masses that minimise an object's cost, with what follows from them."""
-
-    masses: Tensor  # (..., f + 1), the empty set first
-    weights: Tensor  # (..., f): |A|^alpha m^beta
-    cost: Tensor  # (...)
+        return MassCost(self.factors.to(to), self.beta.to(to), self.delta2.to(to), block.weights, self.rule)
 
 
 def share(distances: Tensor, factors: Tensor, beta: Tensor, delta2: Tensor) -> Shares:
@@ -84,8 +122,7 @@ def update_masses(distances: Tensor, focal: FocalSets, alpha: float, beta: float
     >>> update_masses(torch.tensor([[1.0, 1.0, 0.25]]), FocalSets.full(2), alpha=0.0, beta=2.0, delta=1.0)
     tensor([[0.1429, 0.1429, 0.1429, 0.5714]])
     """
-    cost = mass_cost(focal, alpha, beta, delta, like=distances)
-    return share(distances, cost.factors[0], cost.beta[0], cost.delta2[0]).masses
+    return mass_cost(focal, alpha, beta, delta, like=distances).of_run(0).shares(distances).masses
 
 
 def mass_cost(
@@ -97,6 +134,7 @@ def mass_cost(
     like: Tensor,
     runs: int = 1,
     weights: Tensor | None = None,
+    rule: MassRule = POWER_MASSES,
 ) -> MassCost:
     """Build the prices of a batch of runs from numbers or one number a run."""
 
@@ -112,7 +150,7 @@ def mass_cost(
             f"delta must have a square within the range of {str(delta2.dtype).removeprefix('torch.')}; got "
             f"{float(given[outside][0]):g}. Use 'auto', or a distance beyond which an object of these data is an outlier."
         )
-    return MassCost(sizes ** per_run(alpha)[:, None], per_run(beta), delta2, weights)
+    return MassCost(sizes ** per_run(alpha)[:, None], per_run(beta), delta2, weights, rule)
 
 
 @lru_cache(maxsize=128)

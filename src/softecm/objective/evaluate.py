@@ -13,7 +13,8 @@ from torch import Tensor
 from softecm.distances.base import SemiMetric, Sums
 from softecm.distances.blocks import BLOCK_CELLS, GPU_CELLS, blocks, check_distances
 from softecm.distances.capabilities import compiled_masses, compiled_round, sums_of, tensor_of, with_sums_of
-from softecm.objective.equations import MassCost, Shares, share
+from softecm.distances.optional import RoundCost, RunCost
+from softecm.objective.equations import MassCost, Shares
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Block, Scattered
 
@@ -113,17 +114,17 @@ def evaluate(
             _evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol, sums=sums
         )
         return x.total(of_block, Evaluation.plus)
-    fused = compiled_round(
-        metric,
-        x,
-        prototypes,
-        None if previous is None else previous.prototypes,
-        factors=cost.factors,
-        beta=cost.beta,
-        delta2=cost.delta2,
-        weights=cost.weights,
-        tol=tol,
-    )
+    fused = None
+    if cost.rule.is_power:
+        before = None if previous is None else previous.prototypes
+        prices: RoundCost = {
+            "factors": cost.factors,
+            "beta": cost.beta,
+            "delta2": cost.delta2,
+            "weights": cost.weights,
+            "tol": tol,
+        }
+        fused = compiled_round(metric, x, prototypes, before, **prices)
     if fused is not None:
         gradient = 2.0 * tensor_of(metric, fused.curvature * prototypes - fused.moment)
         return Evaluation(fused.cost, gradient, fused.curvature, fused.moment, fused.change, None)
@@ -161,11 +162,11 @@ def evaluate_in_blocks(
     """``evaluate`` from distances and, where the metric has them, its sums, block by block."""
     runs, f = prototypes.shape[:2]
     flat = prototypes.flatten(0, 1)
-    totals = _Totals.empty(prototypes, previous, slopes)
+    totals = Totals.empty(prototypes, previous, slopes)
     keep = len(x) * runs * (f + 1) <= KEPT_CELLS
     for rows in blocks(x, flat):
         block = x[rows]
-        distances, derivative = _measured(metric, block, flat) if sums else (_values(metric, block, flat), None)
+        distances, derivative = measured(metric, block, flat) if sums else (_values(metric, block, flat), None)
         check_distances(metric, distances, len(block), runs * f, rows.start)
         shares = _shares(distances, prototypes, cost)
         w = None if cost.weights is None else cost.weights[rows, None]
@@ -181,7 +182,7 @@ def evaluate_in_blocks(
     return totals.evaluation(metric, prototypes)
 
 
-def _measured(metric: SemiMetric, block: Encoded, flat: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums | Tensor]]:
+def measured(metric: SemiMetric, block: Encoded, flat: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums | Tensor]]:
     """Distances (n, k), and what follows from weights (n, k): the metric's sums, or else the gradient."""
     both = with_sums_of(metric, block, flat)
     if both is not None:
@@ -222,12 +223,12 @@ def _shares(distances: Tensor, prototypes: Tensor, cost: MassCost) -> Shares:
     runs, f = prototypes.shape[:2]
     size = max(1, SHARED_CELLS // max(1, runs * f))
     if seen.is_cuda or len(seen) <= size:
-        return share(seen.clamp_min(0.0), cost.factors, cost.beta, cost.delta2)
+        return cost.shares(seen.clamp_min(0.0))
     n = len(seen)  # a few objects at a time: what is computed on the way is ten times as large as they are
     found = Shares(seen.new_empty(n, runs, f + 1), seen.new_empty(n, runs, f), seen.new_empty(n, runs))
     for first in range(0, n, size):
         rows = slice(first, first + size)
-        part = share(seen[rows].clamp_min(0.0), cost.factors, cost.beta, cost.delta2)
+        part = cost.shares(seen[rows].clamp_min(0.0))
         for whole, some in zip(found, part, strict=True):
             whole[rows] = some
     return found
@@ -242,7 +243,7 @@ def _masses_before(metric: SemiMetric, block: Encoded, rows: slice, previous: Pr
 
 
 @dataclass
-class _Totals:
+class Totals:
     """What adds up over the blocks of a round."""
 
     cost: Tensor  # (runs,)
@@ -254,12 +255,12 @@ class _Totals:
     masses: list[Tensor] = field(default_factory=list)
 
     @staticmethod
-    def empty(prototypes: Tensor, previous: Previous | None, slopes: bool) -> _Totals:
+    def empty(prototypes: Tensor, previous: Previous | None, slopes: bool) -> Totals:
         """Before the first block."""
         runs = len(prototypes)
         change = prototypes.new_full((runs,), torch.inf if previous is None else 0.0)
         like = prototypes if slopes else prototypes[:, :0]
-        return _Totals(prototypes.new_zeros(runs), torch.zeros_like(like.flatten(0, 1)), change)
+        return Totals(prototypes.new_zeros(runs), torch.zeros_like(like.flatten(0, 1)), change)
 
     def add(self, part: Sums | Tensor) -> None:
         """One block's sums, or its gradient."""
@@ -288,17 +289,18 @@ class _Totals:
 
 def masses_of(metric: SemiMetric, x: Encoded, prototypes: Tensor, cost: MassCost) -> Tensor:
     """The masses (n, f + 1) of one run's prototypes (f, *shape), block by block."""
-    fused = compiled_masses(
-        metric, x, prototypes, factors=cost.factors[0], beta=float(cost.beta[0]), delta2=float(cost.delta2[0])
-    )
-    if fused is not None:
-        return fused
+    one = cost.of_run(0)
+    if cost.rule.is_power:
+        prices: RunCost = {"factors": one.factors, "beta": float(one.beta), "delta2": float(one.delta2)}
+        fused = compiled_masses(metric, x, prototypes, **prices)
+        if fused is not None:
+            return fused
     out = prototypes.new_empty((len(x), prototypes.shape[0] + 1), device="cpu")
     for rows in blocks(x, prototypes):
         block = x[rows]
         d = metric.pairwise(block, prototypes).detach()
         check_distances(metric, d, len(block), len(prototypes), rows.start)
-        out[rows] = share(d.clamp_min(0.0), cost.factors[0], cost.beta[0], cost.delta2[0]).masses.cpu()
+        out[rows] = one.shares(d.clamp_min(0.0)).masses.cpu()
     return out
 
 
@@ -311,7 +313,7 @@ def with_masses(
     weights = []
     for rows in blocks(x, flat):
         d = metric.pairwise(x[rows], flat).detach().clamp_min(0.0).reshape(-1, runs, f)
-        w = share(d, cost.factors, cost.beta, cost.delta2).weights
+        w = cost.shares(d).weights
         if cost.weights is not None:
             w = w * cost.weights[rows, None, None]
         weights.append(w.reshape(-1, runs * f))

@@ -23,8 +23,8 @@ from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
 from softecm.distances.base import SemiMetric
-from softecm.distances.capabilities import sums_of, tensor_of
-from softecm.objective import Evaluation, MassCost, blocks, check_distances, share
+from softecm.objective import Evaluation, MassCost, blocks, check_distances
+from softecm.objective.evaluate import Totals, measured
 from softecm.objective.links import Links
 from softecm.objective.problem import SoftECMProblem, with_sets
 from softecm.optim import State
@@ -51,7 +51,7 @@ def linked_masses(
     if cost.weights is not None:
         # A weight of 0 leaves the object out of the fit; it still needs masses, and the links alone must not decide.
         a = a * cost.weights[:, None, None].clamp_min(1e-12)
-    closed = share(distances, cost.factors, cost.beta, cost.delta2).masses
+    closed = cost.shares(distances).masses
     masses = links.descend(a, cost.beta, closed, last, max(1e-3 * tol, 1e-13))
     raised = masses ** cost.beta[:, None]
     weights = cost.factors * raised[..., 1:]
@@ -166,36 +166,18 @@ class LinkedProblem:
         runs, f = prototypes.shape[:2]
         flat = prototypes.flatten(0, 1)
         cuts = blocks(self.x, flat)
-        with torch.no_grad():
-            parts = [self.metric.pairwise(self.x[rows], flat) for rows in cuts]
-        for rows, d in zip(cuts, parts, strict=True):
+        parts = [measured(self.metric, self.x[rows], flat) for rows in cuts]
+        for rows, (d, _) in zip(cuts, parts, strict=True):
             check_distances(self.metric, d, rows.stop - rows.start, runs * f, rows.start)
-        d = torch.cat(parts).clamp_min(0.0).reshape(-1, runs, f)
-        masses, weights, cost = linked_masses(d, self.cost, self.links, last, self.tol)
-        gradient = torch.zeros_like(flat)
-        curvature: Tensor | None = None
-        moment: Tensor | None = None
-        touches = True  # the quadratic has the cost's own derivative
-        for rows in cuts:
-            w = weights[rows].reshape(-1, runs * f)
-            sums = sums_of(self.metric, self.x[rows], flat, w)
-            if sums is None:
-                gradient += _gradient(self.metric, self.x[rows], flat, w)[1]
-            else:
-                curvature = sums.curvature if curvature is None else curvature + sums.curvature
-                moment = sums.moment if moment is None else moment + sums.moment
-                if sums.gradient is not None:
-                    gradient += sums.gradient
-                    touches = False
-        change = cost.new_full((runs,), torch.inf) if last is None else (masses - last).abs().amax((0, 2))
-        kept = masses.transpose(0, 1)
-        if curvature is None or moment is None:
-            return Evaluation(cost, gradient.reshape(prototypes.shape), None, None, change, kept)
-        curvature = curvature.reshape(runs, f, *curvature.shape[1:])
-        moment = moment.reshape(prototypes.shape)
-        if touches:
-            gradient = 2.0 * tensor_of(self.metric, curvature * prototypes - moment)
-        return Evaluation(cost, gradient.reshape(prototypes.shape), curvature, moment, change, kept)
+        distances = torch.cat([d.detach() for d, _ in parts]).clamp_min(0.0).reshape(-1, runs, f)
+        masses, weights, cost = linked_masses(distances, self.cost, self.links, last, self.tol)
+        totals = Totals.empty(prototypes, None, slopes=True)
+        totals.cost, totals.masses = cost, [masses.transpose(0, 1)]
+        for rows, (_, derivative) in zip(cuts, parts, strict=True):
+            totals.add(derivative(weights[rows].flatten(1)))
+        if last is not None:
+            totals.change = (masses - last).abs().amax((0, 2))
+        return totals.evaluation(self.metric, prototypes)
 
     def solve(self, state: State) -> Tensor:
         """Eq. 8 solved from the sums over all objects."""

@@ -24,7 +24,7 @@ from softecm._batch import Batch, along
 from softecm.distances.base import SemiMetric
 from softecm.distances.capabilities import tensor_of
 from softecm.distances.weighted_parts import CLUSTER, SET, Weighed, Weighing
-from softecm.objective import MassCost, blocks, set_members, share
+from softecm.objective import MassCost, blocks, set_members
 from softecm.objective.problem import single_means, solved, with_sets
 from softecm.objective.relaxations import Gap, Penalty, Relaxation, arms_of, set_barycenters
 from softecm.spaces.encoded import EncodedTable
@@ -247,7 +247,7 @@ class ViewsProblem:
         each = each.reshape(len(block), runs, f, -1)
         there = each.new_ones(len(block), each.shape[-1]) if present is None else present
         price = self.cost.delta2 if self.deltas is None else self._empty_price(there, inside)
-        found = share((each * shares).sum(-1), self.cost.factors, self.cost.beta, price)
+        found = replace(self.cost, delta2=price).shares((each * shares).sum(-1))
         held = found.weights * counts[:, None, None]
         empty = counts[:, None] * found.masses[..., 0] ** self.cost.beta
         curvature, moment, _ = sums(held.flatten(1))
