@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import softecm.algorithms as algorithms
+from softecm._errors import NotThere, ReadError, shown
 from softecm._version import __version__
 from softecm.algorithms.base import EvidentialClusterer
-from softecm.files.errors import NotThere, ReadError, shown
 from softecm.files.expected import Misfit
 from softecm.files.fitted import check_agreement, check_description
 from softecm.files.models import FORMAT, FORMAT_VERSION, save_model

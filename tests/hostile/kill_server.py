@@ -11,8 +11,9 @@ import sys
 import traceback
 from pathlib import Path
 
+from softecm import _atomic
 from softecm.cli import main
-from softecm.files import points, to_folder, write_text
+from softecm.files import to_folder, write_text
 
 COMMANDS = (
     "matplotlib.pyplot", "pandas", "pyarrow.csv", "sklearn", "torch", "numba",
@@ -53,7 +54,7 @@ def run(folder: str, arguments: list[str], at: str) -> None:
         traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()
-    Path(".seen").write_text(json.dumps(points._seen))
+    Path(".seen").write_text(json.dumps(_atomic._seen))
     os._exit(code)
 
 

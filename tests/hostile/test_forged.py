@@ -14,8 +14,8 @@ from hostile.forge import Parts, forged
 from hostile.outcomes import assert_sound
 from problems import DEEP
 from softecm import load_model
+from softecm._errors import ReadError
 from softecm.distances import Hamming
-from softecm.files.errors import ReadError
 
 RNG = np.random.default_rng(0)
 POINTS = np.concatenate([RNG.normal(size=(9, 2)), RNG.normal(size=(9, 2)) + 6.0, [[3.0, 3.0], [20.0, -9.0]]])

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from problems import DEEP
-from softecm import SoftECM
-from softecm.files import atomic, journal
-from softecm.files.points import KILLED, POINTS
+from softecm import SoftECM, _atomic
+from softecm._atomic import KILLED, POINTS
+from softecm.files import journal
 from softecm.selection import batch, sweep
 
 X = np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 5.0]
@@ -103,7 +103,7 @@ def test_a_journal_is_gone_on_with_wherever_its_writer_stopped(
         path = tmp_path / f"{count}.jsonl"
         hostile_case()
         with monkeypatch.context() as patch:
-            for module in (atomic, journal):
+            for module in (_atomic, journal):
                 patch.setattr(module, "reached", dying(point, count))
             with pytest.raises(Dead):
                 swept(path)
@@ -120,7 +120,7 @@ def test_a_checkpoint_is_gone_on_from_wherever_its_writer_stopped(
         path = tmp_path / f"{count}.checkpoint"
         hostile_case()
         with monkeypatch.context() as patch:
-            patch.setattr(atomic, "reached", dying(point, count))
+            patch.setattr(_atomic, "reached", dying(point, count))
             with pytest.raises(Dead):
                 fitted(checkpoint=path)
         same_fit(path, whole)

@@ -17,10 +17,10 @@ import pytest
 from safetensors import safe_open
 
 from problems import DEEP
+from softecm import _atomic
+from softecm._atomic import KILLED, is_unfinished
 from softecm.cli import main
-from softecm.files import completed, points
-from softecm.files.points import KILLED
-from softecm.files.stale import is_unfinished
+from softecm.files import completed
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked, to load the libraries once")
 
@@ -80,7 +80,7 @@ class Here(Server):
         self.patch.chdir(self.folder)
         self.patch.setattr(sys, "argv", ["softecm", *arguments])
         self.patch.setenv("SOFTECM_KILL_AT", at)
-        points._seen.clear()
+        _atomic._seen.clear()
         code = 0
         try:
             main()
@@ -88,7 +88,7 @@ class Here(Server):
             code = int(end.code or 0)
         except Died:
             code = KILLED
-        (self.folder / ".seen").write_text(json.dumps(points._seen))
+        (self.folder / ".seen").write_text(json.dumps(_atomic._seen))
         return code
 
 

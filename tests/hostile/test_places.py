@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from problems import DEEP
-from softecm import ECM, CredalPartition, SoftECM, report
+from softecm import ECM, CredalPartition, SoftECM, _atomic, report
 from softecm._warnings import CheckpointWarning
 from softecm.cli import calibrate, cluster, compare, demo, explain, main, outcome, predict, redraw, rename
 from softecm.datasets import load_diamond
-from softecm.files import WriteError, atomic, folders, journal, places, stale, write_bytes
+from softecm.files import WriteError, folders, journal, places, write_bytes
 from softecm.selection import sweep, sweeping
 from softecm_paper import reproduce
 
@@ -252,7 +252,7 @@ def test_results_that_can_no_longer_be_written_are_elsewhere(
         (("report", "out"), "report.html"),
     ):
         with monkeypatch.context() as full:
-            full.setattr(atomic, "file_to_disk", no_space)
+            full.setattr(_atomic, "file_to_disk", no_space)
             code, err = run(*command)
         assert code == 2
         (folder,) = spare.iterdir()
@@ -336,7 +336,7 @@ def test_a_fit_survives_a_checkpoint_that_can_not_be_written(tmp_path: Path, mon
     plain = SoftECM(2, n_init=1, random_state=0).fit(X)
     file = tmp_path / "fit.checkpoint"
     with monkeypatch.context() as full:
-        full.setattr(atomic, "file_to_disk", no_space)
+        full.setattr(_atomic, "file_to_disk", no_space)
         with pytest.warns(CheckpointWarning, match=r"no space left on device\. The fit goes on"):
             model = SoftECM(2, n_init=1, random_state=0).fit(X, checkpoint=file, checkpoint_every=1)
     np.testing.assert_array_equal(model.partition_.masses, plain.partition_.masses)
@@ -378,12 +378,12 @@ def test_what_a_killed_program_left_is_removed_after_a_day(tmp_path: Path) -> No
     (young / "deep").mkdir(parents=True)
     os.utime(left, (0, 0))
     os.utime(others, (0, 0))
-    stale.tidied.cache_clear()
+    _atomic.tidied.cache_clear()
     write_bytes(tmp_path / "file", b"content")
     assert {p.name for p in tmp_path.iterdir()} == {"file", young.name, others.name}
     os.utime(young, (0, 0))
     os.utime(young / "deep", (0, 0))
-    stale.tidied.cache_clear()
+    _atomic.tidied.cache_clear()
     write_bytes(tmp_path / "file", b"content")
     assert {p.name for p in tmp_path.iterdir()} == {"file", others.name}
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from softecm import ReadingWarning, read_table
-from softecm.files.errors import ReadError
+from softecm._errors import ReadError
 from softecm.readers import Expected, Loaded, ReadOptions, Written, read
 from softecm.readers.numbers import read_numbers
 

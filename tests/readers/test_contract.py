@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from softecm.files.errors import Mendable
+from softecm._errors import Mendable
 from softecm.readers import DELIMITED, READERS, Format, Loaded, ReadError, ReadOptions, Sheet, format_of, formats, read
 
 N = 12

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softecm.files.errors import ReadError
+from softecm._errors import ReadError
 from softecm.readers import Expected, ReadOptions, from_long, read
 
 DATA = Path(os.environ.get("SOFTECM_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))

@@ -30,9 +30,9 @@ def test_no_reader_or_writer_knows_the_command_line(room: str) -> None:
 
 
 def test_the_safe_writer_knows_nothing_of_ours_but_its_errors() -> None:
-    for name in ("atomic", "errors", "folders"):
-        ours = {one for one in imported(ROOT / "files" / f"{name}.py") if one.startswith("softecm")}
-        assert ours <= {f"softecm.files.{one}" for one in ("atomic", "errors", "places", "points", "stale")}
+    for name in ("_atomic", "_errors", "files/folders"):
+        ours = {one for one in imported(ROOT / f"{name}.py") if one.startswith("softecm")}
+        assert ours <= {"softecm._atomic", "softecm._errors", "softecm.files.places"}
 
 
 def test_importing_the_readers_loads_no_data_frame_library_and_no_torch() -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from softecm.files.errors import ReadError
+from softecm._errors import ReadError
 from softecm.readers.sniff import BLANKS, check_rows, sniff
 
 

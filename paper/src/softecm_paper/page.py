@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from softecm.files import write_bytes, write_text
-from softecm.files.ours import SIGNED
+from softecm.files.places import SIGNED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as DrawnFigure

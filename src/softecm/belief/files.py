@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._atomic import write_bytes
+from softecm._errors import ReadError, shown
 from softecm.belief.focal import MOST_SETS, FocalSets
-from softecm.files.atomic import write_bytes
-from softecm.files.errors import ReadError, shown
 
 if TYPE_CHECKING:
     from softecm.belief.partition import CredalPartition

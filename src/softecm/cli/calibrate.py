@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
+from softecm._errors import disk
 from softecm.calibration import Calibration, CalibrationInterrupted, calibrate
 from softecm.cli.predict import load
 from softecm.cli.problems import Problem, mendable
@@ -17,7 +18,6 @@ from softecm.cli.redraw import objects_of, page_of
 from softecm.cli.results import harmless, partition_table, read_partition, read_summary, write_csv, write_json
 from softecm.cli.screen import consoles, counts_table, lines, print_json
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
-from softecm.files.errors import disk
 from softecm.readers import Loaded
 from softecm.report.sure import facts_of, sentences
 

@@ -23,7 +23,7 @@ from softecm.cli.search import Search, fit_auto, whole_range
 from softecm.cli.source import Source, Whole, whole
 from softecm.constraints import Constraints
 from softecm.files import check_file, check_free, check_replaced, to_folder
-from softecm.files.ours import RESULTS
+from softecm.files.places import RESULTS
 from softecm.readers import Beside, ReadOptions
 
 NO_VIEWS = Beside()

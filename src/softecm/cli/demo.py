@@ -18,7 +18,7 @@ from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.cli.screen import consoles, legend, lines, mass_bar, print_json, set_style
 from softecm.files import check_folder, check_free, check_replaced, to_folder
-from softecm.files.ours import SIGNED
+from softecm.files.places import SIGNED
 from softecm.report.words import in_words, three_sentences
 
 IDS = tuple(str(i) for i in range(1, 13))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from softecm.files.errors import check_there
+from softecm._errors import check_there
 
 Command = Callable[..., None]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from softecm.files.errors import Mendable as Problem
-from softecm.files.errors import disk
+from softecm._errors import Mendable as Problem
+from softecm._errors import disk
 
 __all__ = ["Problem", "Stopped", "defect", "disk", "mendable"]
 

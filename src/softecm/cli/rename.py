@@ -18,7 +18,7 @@ from softecm.cli.redraw import GONE, page_of, source_of
 from softecm.cli.results import harmless, read_partition, read_summary, write_json
 from softecm.cli.screen import consoles, print_json
 from softecm.files import check_replaced, to_folder, write_text
-from softecm.files.ours import RESULTS
+from softecm.files.places import RESULTS
 from softecm.report.asked import of_series
 from softecm.report.words import three_sentences
 

@@ -22,7 +22,7 @@ from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.screen import consoles, counted, print_json
 from softecm.cli.search import whole_range
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text, written_text
-from softecm.files.ours import SIGNED
+from softecm.files.places import SIGNED
 from softecm.readers import Loaded, ReadOptions, read
 
 if TYPE_CHECKING:

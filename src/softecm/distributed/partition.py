@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from softecm._atomic import replaced
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, WORDS, checked_clear, counts_of
 from softecm.belief.focal import Names
@@ -24,7 +25,6 @@ from softecm.distributed.engines import Engine, Streaming, Tree, ahead
 from softecm.distributed.parquet import parquet_library
 from softecm.distributed.sources import Data, Raw, Source
 from softecm.distributed.waiting import current_client, value_of
-from softecm.files.atomic import replaced
 from softecm.fit.model import PrototypeModel
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.files.errors import shown
+from softecm._errors import shown
 
 LARGEST = 1e300  # numbers beyond leave the range of a float with the first product
 SIZES = {  # what the names stand for, as messages say it

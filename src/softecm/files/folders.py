@@ -1,19 +1,19 @@
-"""A folder of results that appears whole or not at all."""
+"""A folder of results that appears whole or not at all; where it can't be written, it is written elsewhere."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
-from softecm.files.atomic import file_to_disk, folder_to_disk
-from softecm.files.errors import WriteError, disk, reason
+from softecm._atomic import beside, file_to_disk, folder_to_disk, is_unfinished, reached, replaced, tidied
+from softecm._errors import Mendable, WriteError, disk, reason
 from softecm.files.places import check_folder, check_replaced, real_folder
-from softecm.files.points import reached
-from softecm.files.stale import beside, is_unfinished, tidied
 
 WHOLE = ".softecm-whole-"
 GONE = ".gone"  # ends the name of an empty file that stands for the removal of one
@@ -95,3 +95,80 @@ def _put(file: Path, folder: Path) -> None:
         file.unlink()
     else:
         os.replace(file, folder / file.name)
+
+
+T = TypeVar("T")
+
+
+def orelsewhere(target: str | os.PathLike[str], put: Callable[[], T], again: Callable[[Path], object]) -> T:
+    """What ``put`` gives; where it fails, ``again`` writes the same into a fresh folder, and the error names it.
+
+    The folder is made in the user's home folder, and where that can't be written in the system's temporary one.
+
+    Parameters
+    ----------
+    target : str or path
+        Where the results were wanted, for the error.
+    put : callable
+        Writes them there.
+    again : callable
+        Writes them into the folder that it is given, what matters most first.
+    """
+    try:
+        return put()
+    except Mendable as error:
+        raise WriteError(f"{error} {elsewhere(again)}") from error
+    except OSError as error:
+        what = f"writing {target} failed: {reason(error)}. Nothing was left half-written."
+        raise WriteError(f"{what} {elsewhere(again)}") from error
+    except Exception as error:  # a fault of ours: what is finished is kept all the same
+        error.add_note(elsewhere(again))
+        raise
+
+
+def elsewhere(again: Callable[[Path], object]) -> str:
+    """Write to the first place that takes all of it: the home folder, the temporary one; the sentence that says where."""
+    parts = list[Path]()
+    for place in (Path.home, lambda: Path(tempfile.gettempdir())):
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="softecm-results-", dir=place()))
+        except (OSError, RuntimeError):  # no such folder, none that can be written, no home
+            continue
+        try:
+            again(folder)
+        except Exception:  # said below; what led here is told by the caller
+            parts.append(folder)
+        else:
+            _remove_empty(parts)
+            return f"The results are in {folder} instead."
+    left = [str(folder) for folder in parts if any(folder.iterdir())]
+    _remove_empty(parts)
+    if left:
+        return f"What could be written of the results is in {' and in '.join(left)}."
+    return "Nor could the results be written to the home folder or the temporary one."
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    for folder in folders:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def to_folder(target: Path, fill: Callable[[Path], T], *, force: bool, instead_of: Iterable[str] = ()) -> T:
+    """Write a whole folder, as ``whole_folder`` does; one that can't be written is written elsewhere."""
+
+    def put() -> T:
+        with whole_folder(target, force=force, instead_of=instead_of) as work:
+            return fill(work)
+
+    return orelsewhere(target, put, fill)
+
+
+def to_file(target: Path, write: Callable[[Path], object]) -> None:
+    """Write a whole file; one that can't be written is written elsewhere, under the same name."""
+
+    def put() -> None:
+        with replaced(target) as temporary:
+            write(temporary)
+
+    orelsewhere(target, put, lambda folder: write(folder / target.name))

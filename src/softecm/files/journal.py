@@ -10,11 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from softecm._atomic import reached, write_bytes
+from softecm._errors import ReadError
 from softecm._warnings import warn
-from softecm.files.atomic import write_bytes
-from softecm.files.errors import ReadError
 from softecm.files.lock import locked
-from softecm.files.points import reached
 
 VERSION = 2
 FORMAT = "softecm_sweep"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from softecm._errors import WriteError
 from softecm._warnings import warn
-from softecm.files.errors import WriteError
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     ...         pass
     Traceback (most recent call last):
     ...
-    softecm.files.errors.WriteError: ...journal is being written by another fit or sweep. Wait until that has ended, ...
+    softecm._errors.WriteError: ...journal is being written by another fit or sweep. Wait until that has ended, ...
     """
     target = Path(path).absolute()
     beside = target.with_name(f".softecm-{hashlib.sha256(target.name.encode()).hexdigest()[:12]}.lock")

@@ -1,51 +1,24 @@
-"""Whether a place can be written, found out before the work: links, missing folders, devices, names that are too long."""
+"""Whether a place can be written, found out before the work, and which files there are ours to replace."""
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from softecm.files.errors import WriteError, reason
-from softecm.files.ours import is_ours, kind_of
-from softecm.files.stale import beside
-
-
-def real_place(path: str | os.PathLike[str]) -> Path:
-    """Where a file of this name is written: links are followed, so that they stay links.
-
-    A link that leads nowhere, a folder and a device are refused; so is, by the system, a name that is too long.
-    """
-    _refuse_loose_link(Path(path))
-    try:
-        kind = os.stat(path).st_mode
-    except FileNotFoundError:
-        return Path(os.path.realpath(path))
-    if stat.S_ISDIR(kind):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(kind):
-        raise WriteError(f"{path} is a device, a pipe or a socket, which no file can replace: give the name of a file.")
-    return Path(os.path.realpath(path))
+from softecm._atomic import beside, real_place, refuse_loose_link
+from softecm._errors import WriteError, reason
 
 
 def real_folder(path: str | os.PathLike[str]) -> Path:
     """The same for a folder, which may have to be made with all above it."""
     target = Path(path)
     for part in (target, *target.parents):
-        _refuse_loose_link(part)
+        refuse_loose_link(part)
     if target.exists() and not target.is_dir():
         raise WriteError(f"{target} is a file, not a folder: give another folder with -o.")
     return Path(os.path.realpath(target))
-
-
-def _refuse_loose_link(path: Path) -> None:
-    if path.is_symlink() and not path.exists():
-        raise WriteError(
-            f"{path} is a link that leads nowhere, to {os.readlink(path)}: mend it, or give another place."
-        )
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
@@ -112,3 +85,59 @@ def _made(folder: Path) -> Iterator[Path]:
         for part in reversed(made):
             with suppress(OSError):  # somebody else has put something there
                 part.rmdir()
+
+
+ENDS = 1 << 20  # bytes at either end that are looked at
+
+#: What a file of each kind holds near its beginning or its end.
+MARKS: dict[str, tuple[str, ...]] = {
+    "partition": ("label", "m(∅)"),
+    "model": ("softecm.model",),
+    "checkpoint": ("softecm.checkpoint",),
+    "journal": ('{"softecm_sweep"',),
+    "report": ('name="generator" content="softecm',),
+    "summary": ('"softecm": "',),
+    "table of runs": ("random_state", "collapsed"),
+    "picture": ("PNG", "Software\0softecm"),
+    "page": ("Made by ", "softecm reproduce"),
+}
+
+#: What a picture of ours says of itself.
+SIGNED = {"Software": "softecm"}
+
+#: What ``softecm cluster`` writes into a folder, and what each file is.
+RESULTS = {
+    "partition.csv": "partition",
+    "partition.parquet": "partition",
+    "summary.json": "summary",
+    "model.safetensors": "model",
+    "report.html": "report",
+}
+OTHERS = {"sweep.csv": "table of runs", "journal.jsonl": "journal"}
+ENDINGS = {".json": "summary", ".png": "picture", ".html": "page", ".md": "page"}
+
+
+def kind_of(path: Path) -> str | None:
+    """What a file of this name is in a folder that we write; None for other names."""
+    return (RESULTS | OTHERS).get(path.name) or ENDINGS.get(path.suffix)
+
+
+def is_ours(path: Path, kind: str) -> bool:
+    """Whether a file holds what we write as this kind; an empty one holds nothing that could be lost.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "journal"
+    ...     _ = file.write_text("my diary")
+    ...     is_ours(file, "journal")
+    False
+    """
+    with open(path, "rb") as file:
+        size = file.seek(0, 2)
+        file.seek(0)
+        content = file.read(ENDS)
+        file.seek(max(size - ENDS, 0))
+        content += file.read()
+    return not content or all(mark.encode() in content for mark in MARKS[kind])

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._atomic import write_bytes
+from softecm._errors import NotThere, ReadError, shown
 from softecm._version import __version__
-from softecm.files.atomic import write_bytes
-from softecm.files.errors import NotThere, ReadError, shown
 
 Tensors = Mapping[str, NDArray[np.generic]]  # of any type that safetensors knows
 WRITERS = {

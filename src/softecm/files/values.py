@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from softecm.files.errors import ReadError
+from softecm._errors import ReadError
 
 Node = dict[str, Any]  # one key, the kind of the value, and what JSON keeps of it
 Plain = bool | int | float | str | None

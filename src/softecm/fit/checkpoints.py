@@ -20,10 +20,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._errors import ReadError, reason, shown
 from softecm._fingerprint import code_of
 from softecm._warnings import CheckpointWarning, warn
 from softecm.distances.base import SemiMetric
-from softecm.files.errors import ReadError, reason, shown
 from softecm.files.expected import Misfit
 from softecm.files.tensors import read_description, tensor_file
 from softecm.fit.kept import check_kept, check_state

@@ -18,7 +18,7 @@ from types import ModuleType
 
 import torch
 
-from softecm.files.atomic import write_bytes
+from softecm._atomic import write_bytes
 from softecm.kernels.compiling import cache_folder
 
 __all__ = ["Card", "Kernel", "available", "cache_folder", "card", "kernel", "on", "source"]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from softecm.files.errors import ReadError, check_there
+from softecm._errors import ReadError, check_there
 from softecm.readers.arff import read_arff
 from softecm.readers.arrays import read_arrays
 from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet, Written

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._errors import ReadError
 from softecm._text import closest, meant, some_of
-from softecm.files.errors import ReadError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from softecm.files.errors import ReadError
+from softecm._errors import ReadError
 from softecm.readers.base import Loaded, ReadOptions, short
 
 Reading = Callable[[Path, ReadOptions], Loaded]

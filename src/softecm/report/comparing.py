@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from softecm._atomic import write_text
 from softecm._frames import make_frame
 from softecm._text import visible
 from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.belief.combination import renumbered
 from softecm.figures.colours import set_colors
-from softecm.files.atomic import write_text
 from softecm.report.chosen import FloatArray, IntArray
 from softecm.report.markup import bare_page, section, table
 from softecm.report.words import _group, _listed, _share

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softecm._atomic import write_text
 from softecm._text import visible
-from softecm.files.atomic import write_text
 from softecm.plots import set_colors
 from softecm.report.chosen import IntArray
 from softecm.report.groups import groups, union

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from softecm._checks import check_count
+from softecm._errors import reason
 from softecm._fingerprint import warn_unseen
 from softecm._progress import bar as counting
 from softecm._version import __version__
 from softecm._warnings import warn
 from softecm.distances.views import Combined
-from softecm.files.errors import reason
+from softecm.files.folders import elsewhere
 from softecm.files.journal import Journal
-from softecm.files.rescue import elsewhere
 from softecm.fit.outcome import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
 from softecm.selection.grid import Cell, Task, describe, digest, make_cells, make_tasks

@@ -1,4 +1,4 @@
-"""What a user can mend about files: one sentence each, worded for whoever gave the file."""
+"""What a user can fix about files: one sentence each, worded for whoever gave the file."""
 
 from __future__ import annotations
 

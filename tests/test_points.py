@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import softecm
-from softecm.files.points import KILLED, POINTS
+from softecm._atomic import KILLED, POINTS
 
 
 def test_the_list_names_what_is_in_the_code() -> None:
@@ -21,7 +21,7 @@ def test_the_list_names_what_is_in_the_code() -> None:
 @pytest.mark.parametrize(("asked", "content"), [("#2", b"one"), ("", None)])
 def test_a_process_dies_where_it_is_asked_to(tmp_path: Path, asked: str, content: bytes | None) -> None:
     program = (
-        "import sys; from softecm.files.atomic import write_bytes; "
+        "import sys; from softecm._atomic import write_bytes; "
         "write_bytes(sys.argv[1], b'one'); write_bytes(sys.argv[1], b'two')"
     )
     path = tmp_path / "file"

@@ -1,20 +1,29 @@
 """The one way to write a file: beside its place, down to the disk, then renamed into it.
 
 Whoever reads the path sees the old file or the whole new one, never a part, whenever the program or the machine stops.
-A link is written through: it stays a link, and the file it leads to is replaced.
+A link is written through: it stays a link, and the file it leads to is replaced. A temporary file or folder lies beside its
+target, or in it; what a killed program left is removed a day later, when something is next written there. At named points
+(``POINTS``) a test may have the process die: the variable ``SOFTECM_KILL_AT`` names one, with ``#k`` for the k-th
+time it is reached, and the process ends there as if killed from outside. Without the variable nothing happens.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import secrets
+import shutil
+import stat
+import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from softecm.files.places import real_place
-from softecm.files.points import reached
-from softecm.files.stale import beside, tidied
+from softecm._errors import WriteError
 
 
 @contextmanager
@@ -123,3 +132,100 @@ def folder_to_disk(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def real_place(path: str | os.PathLike[str]) -> Path:
+    """Where a file of this name is written: links are followed, so that they stay links.
+
+    A link that leads nowhere, a folder and a device are refused; so is, by the system, a name that is too long.
+    """
+    refuse_loose_link(Path(path))
+    try:
+        kind = os.stat(path).st_mode
+    except FileNotFoundError:
+        return Path(os.path.realpath(path))
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(kind):
+        raise WriteError(f"{path} is a device, a pipe or a socket, which no file can replace: give the name of a file.")
+    return Path(os.path.realpath(path))
+
+
+def refuse_loose_link(path: Path) -> None:
+    """A link must lead somewhere."""
+    if path.is_symlink() and not path.exists():
+        raise WriteError(
+            f"{path} is a link that leads nowhere, to {os.readlink(path)}: mend it, or give another place."
+        )
+
+
+DAY = 24 * 3600.0
+UNFINISHED = re.compile(r"\.softecm-[0-9a-f]{12}(\.[^.]*)?")
+
+
+def beside(target: Path) -> Path:
+    """A name in the same folder, hence on the same disk, that nothing has; with the ending, which some look at."""
+    return target.with_name(f".softecm-{secrets.token_hex(6)}{target.suffix}")
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a name is one that ``beside`` gives.
+
+    Examples
+    --------
+    >>> is_unfinished(beside(Path("a.csv"))), is_unfinished(Path(".softecm-settings"))
+    (True, False)
+    """
+    return UNFINISHED.fullmatch(path.name) is not None
+
+
+@cache
+def tidied(folder: Path) -> None:
+    """Remove what was left unfinished in a folder a day ago or earlier; looked for once in a program's life."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if is_unfinished(path) and path.suffix != ".lock" and _last_touched(path) < time.time() - DAY:
+                _remove(path)
+
+
+def _last_touched(path: Path) -> float:
+    below = path.rglob("*") if path.is_dir() else ()
+    return max(os.lstat(part).st_mtime for part in (path, *below))
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+POINTS = (
+    "atomic: temporary made",
+    "atomic: content written",
+    "atomic: before replace",
+    "atomic: after replace",
+    "folder: temporary made",
+    "folder: content written",
+    "folder: before replace",
+    "folder: file replaced",
+    "folder: after replace",
+    "journal: before line",
+    "journal: line half written",
+    "journal: line written",
+    "journal: before truncate",
+)
+
+KILLED = 137  # the exit status of a process ended by SIGKILL, as a shell tells it
+_seen: Counter[str] = Counter()
+
+
+def reached(point: str) -> None:
+    """Die here if ``SOFTECM_KILL_AT`` asks for it."""
+    asked = os.environ.get("SOFTECM_KILL_AT")
+    if asked is None:
+        return
+    name, _, count = asked.partition("#")
+    _seen[point] += 1
+    if point == name and _seen[point] == int(count or 1):
+        os._exit(KILLED)
