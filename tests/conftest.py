@@ -4,13 +4,13 @@ import os
 from collections.abc import Callable
 
 import hypothesis
-import numba
 import numpy as np
 import pytest
 import torch
 from threadpoolctl import threadpool_limits
 
 from problems import DEEP
+from softecm.native.threads import set_threads
 
 HOSTILE = "hostile cases"
 
@@ -20,7 +20,7 @@ hypothesis.settings.load_profile("deep" if DEEP else "quick")
 torch.set_num_threads(1)  # the problems are small: waking a second thread costs more than it brings
 if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each process: more threads would fight for it
     threadpool_limits(1)
-    numba.set_num_threads(1)  # a test that asks for more (n_jobs=2) still gets them
+    set_threads(1)  # a test that asks for more (n_jobs=2) still gets them
 
 
 @pytest.fixture

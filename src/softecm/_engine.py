@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from softecm._checks import check_choice
+from softecm.native.threads import get_threads, set_threads
 
 Found = TypeVar("Found")
 LARGE_WORK = 2e8  # multiplications a round; below it a GPU's start-up costs more than it saves
@@ -63,20 +64,17 @@ def threads(n_jobs: int | None) -> Iterator[None]:
         return
     import os
 
-    import numba
-
     if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or a whole number other than 0; got {n_jobs!r}. -1 uses all cores.")
     available = os.cpu_count() or 1
     wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
-    before = torch.get_num_threads(), numba.get_num_threads()
+    before = torch.get_num_threads(), set_threads(wanted)
     torch.set_num_threads(wanted)
-    numba.set_num_threads(min(wanted, numba.config.NUMBA_NUM_THREADS))
     try:
         yield
     finally:
         torch.set_num_threads(before[0])
-        numba.set_num_threads(before[1])
+        set_threads(before[1])
 
 
 def in_threads(
@@ -86,10 +84,8 @@ def in_threads(
 
     ``ask`` is called with what there is after every run, in their order; a true answer leaves out the others.
     """
-    import numba
-
     stop = np.zeros(1, dtype=np.bool_)
-    with ThreadPoolExecutor(int(numba.get_num_threads())) as pool:
+    with ThreadPoolExecutor(get_threads()) as pool:
         try:
             found: list[Found] = []
             for one in pool.map(partial(run, stop=stop), starts):

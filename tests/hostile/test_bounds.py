@@ -1,46 +1,59 @@
-"""The switch that checks every index of compiled code does so."""
+"""The kernels that check every access to memory do so."""
 
 import os
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from problems import DEEP
-from softecm.kernels import quadratic
 
-PROGRAM = """
+ROOT = Path(__file__).resolve().parents[2]
+BUILDER = runpy.run_path(str(ROOT / "src" / "softecm" / "native" / "build.py"))
+
+NARROW = """
+import ctypes, numpy as np
+from softecm.native.library import Array, Int, Tasks, function
+nearest = function("nearest", Tasks, Array, Int, Int, Int, Array, Int, Array, Array)
+rows = 200
+nearest(ctypes.c_int64(0), np.zeros((5, 3)), 8, ROWS, 3, np.zeros((2, 3)), 2, np.empty(rows), np.empty(rows, dtype=np.int64))
+print("came back")
+"""
+CRAMPED = """
 import numpy as np
-from softecm.kernels import quadratic
 from softecm.kernels.soft_dtw import soft
-
-def index_error(call):
-    try:
-        call()
-    except IndexError:
-        return True
-    return False
-
-narrow = lambda: quadratic._masses(1, np.zeros((5, 3)), np.zeros((2, 2)), np.ones(2), 2.0, 1.0, np.empty((5, 3)))
 one, none = np.zeros(1, dtype=np.int64), np.zeros((0, 0, 0))
 series = np.zeros((1, 9, 1))
-cramped = lambda: soft.soft_dtw(
-    series, series, one + 9, one + 9, one, one, one, np.zeros(0), np.array([0, 1]), 1.0, -1, np.zeros(64), 10, False,
-    np.zeros(1), none,
-)
-print(index_error(narrow), index_error(cramped))
+try:
+    soft.soft_dtw(
+        series, series, one + 9, one + 9, one, one, one, np.zeros(0), np.array([0, 1]), 1.0, -1, np.zeros(64), 10, False,
+        np.zeros(1), none,
+    )
+except IndexError:
+    print("refused")
 """
 
 
-@pytest.mark.skipif(not DEEP, reason="compiles kernels anew, half a minute: run by make test-deep")
+def run_checked(program: str, **more: str) -> subprocess.CompletedProcess[str]:
+    BUILDER["build"](BUILDER["CHECKED"])
+    env = {
+        **os.environ,
+        "SOFTECM_BOUNDS": "1",
+        "LD_PRELOAD": BUILDER["sanitizer"](),
+        "ASAN_OPTIONS": "detect_leaks=0",
+        **more,
+    }
+    return subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
+
+
+@pytest.mark.skipif(not DEEP or sys.platform != "linux", reason="compiles kernels anew: run by make test-deep on Linux")
 def test_an_access_outside_an_array_is_an_error(tmp_path, hostile_case):
     hostile_case()
-    env = {**os.environ, "SOFTECM_BOUNDS": "1", "SOFTECM_CACHE": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "True"]
-
-
-@pytest.mark.skipif(os.environ.get("SOFTECM_BOUNDS") == "1", reason="the switch is on")
-def test_without_the_switch_indices_are_not_checked():
-    """Or the fast path would have been slowed down for all."""
-    assert quadratic._masses.targetoptions["boundscheck"] is False
+    sound = run_checked(NARROW.replace("ROWS", "5"))
+    assert sound.stdout.strip() == "came back", sound.stderr
+    done = run_checked(NARROW.replace("ROWS", "100"))
+    assert "AddressSanitizer" in done.stderr
+    assert "came back" not in done.stdout
+    assert run_checked(CRAMPED, SOFTECM_CACHE=str(tmp_path)).stdout.strip() == "refused"

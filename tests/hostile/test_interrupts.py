@@ -44,7 +44,7 @@ def test_evclus_ends_in_the_sweep_in_which_it_is_asked_to(monkeypatch, hostile_c
         return real(phi, conflict, masses, stop, *rest)
 
     monkeypatch.setattr(module, "sweep_all", watched)
-    monkeypatch.setattr("numba.get_num_threads", lambda: 1)
+    monkeypatch.setattr("softecm._engine.get_threads", lambda: 1)
     with pytest.raises(KeyboardInterrupt):
         EVCLUS(2, max_iter=10**6, tol=0.0, random_state=0).fit(cdist(X, X))
     assert len(sweeps) == 3

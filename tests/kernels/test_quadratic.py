@@ -1,6 +1,5 @@
 """The compiled round against its plain-torch reference."""
 
-import numba
 import numpy as np
 import pytest
 import torch
@@ -8,6 +7,7 @@ import torch
 from softecm.belief import FocalSets
 from softecm.distances import SquaredEuclidean
 from softecm.kernels import quadratic
+from softecm.native.threads import set_threads
 from softecm.objective import Previous, evaluate, evaluate_in_blocks, mass_cost, masses_of, share
 
 
@@ -53,13 +53,13 @@ def test_masses_equal_the_reference(rng):
 
 
 def test_the_sums_do_not_depend_on_the_number_of_threads(rng):
-    _, x, v, cost = batch(rng, n=5000)
+    _, x, v, cost = batch(rng, n=20000)
     results = []
-    before = numba.get_num_threads()
-    for wanted in (1, before):
-        numba.set_num_threads(wanted)
+    before = set_threads(1)
+    for wanted in (1, 3):
+        set_threads(wanted)
         results.append(evaluate(SquaredEuclidean(), x, v, cost))
-    numba.set_num_threads(before)
+    set_threads(before)
     assert torch.equal(results[0].cost, results[1].cost)
     assert torch.equal(results[0].moment, results[1].moment)
 
@@ -83,7 +83,7 @@ def test_float32_objects_are_summed_in_float64(rng):
 
 
 def test_single_and_double_precision_take_turns(rng):
-    """Numba 0.60 mixed up kernels whose arguments are a long tuple: hence the lower bound."""
+    """A kernel is told with every call what its arrays hold."""
     v, ones = rng.normal(size=(2, 3, 2)), np.ones(2)
     for n in range(1, 41):
         x = rng.normal(size=(n, 2)).astype(np.float32)

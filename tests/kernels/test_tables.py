@@ -1,6 +1,5 @@
 """The compiled round on tables against the plain one."""
 
-import numba
 import numpy as np
 import pytest
 import torch
@@ -8,6 +7,7 @@ import torch
 from softecm.belief import FocalSets
 from softecm.distances import Mixed
 from softecm.distances._tables import fused_table, table_pairwise
+from softecm.native.threads import set_threads
 from softecm.objective import Previous, evaluate, evaluate_in_blocks, mass_cost, masses_of, share
 from softecm.spaces.encoded import EncodedTable, Layout
 
@@ -70,16 +70,17 @@ def test_compiled_masses_and_distances_agree_with_the_plain_ones(p, levels, gaps
 
 
 def test_the_same_bits_on_any_number_of_threads():
-    x, v = random_table(2, 5000, 2, (3, 4), 0.1)
+    x, v = random_table(2, 60_000, 2, (3, 4), 0.1)
     cost = mass_cost(FocalSets.up_to(3, 2), 1.0, 1.2, 2.0, like=v)
     prices = {"factors": cost.factors, "beta": cost.beta, "delta2": cost.delta2, "weights": None, "tol": 1e-4}
-    before = numba.get_num_threads()
+    before = set_threads(1)
     try:
-        numba.set_num_threads(1)
         alone = fused_table(x, v[None], None, **prices)
+        set_threads(3)
+        together = fused_table(x, v[None], None, **prices)
     finally:
-        numba.set_num_threads(before)
-    for a, b in zip(alone, fused_table(x, v[None], None, **prices), strict=True):
+        set_threads(before)
+    for a, b in zip(alone, together, strict=True):
         assert torch.equal(a, b)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from softecm.distributed.engines import FAN_IN, INLINE, SHARE, Engine, Placement, Tree, firsts, named
 from softecm.distributed.sources import Data, Raw, Source, Weights
 from softecm.distributed.waiting import Client, ClusterLost, Delayed, WorkerGone, answer, some_workers, started, workers
+from softecm.native.threads import set_threads
 from softecm.spaces.scattered import Block, Scattered
 
 if TYPE_CHECKING:
@@ -203,7 +204,6 @@ def _merge(payload: bytes, parts: list[object]) -> object:
 
 def with_threads(n_jobs: int | None) -> None:
     """A task has one thread unless told otherwise: Dask counts on that when it runs several at once."""
-    import numba
     import torch
 
     wanted = 1 if n_jobs is None else max(1, n_jobs)
@@ -212,4 +212,4 @@ def with_threads(n_jobs: int | None) -> None:
     )  # torch's threads are the whole process's: leave the user's alone
     if own and torch.get_num_threads() != wanted:
         torch.set_num_threads(wanted)
-    numba.set_num_threads(min(wanted, numba.config.NUMBA_NUM_THREADS))
+    set_threads(wanted)

@@ -33,9 +33,11 @@ def get_threads() -> int:
     return available() if chosen is None else chosen
 
 
-def set_threads(count: int | None) -> None:
-    """Choose that number; None for all that are available."""
+def set_threads(count: int | None) -> int | None:
+    """Choose that number, None for all that are available; returns the choice before."""
+    before: int | None = getattr(_own, "count", None)
     _own.count = None if count is None else max(1, min(count, MOST))
+    return before
 
 
 def share_out(kernel: Callable[..., Any], large: bool, *arguments: Any) -> None:
