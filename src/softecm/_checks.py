@@ -20,15 +20,18 @@ def check_number(
     *,
     above: float | None = None,
     least: float | None = None,
+    below: float | None = None,
     most: float | None = None,
     hint: str,
 ) -> float:
-    """A finite number greater than ``above`` or at least ``least``, and at most ``most``."""
+    """A finite number greater than ``above`` or at least ``least``, and less than ``below`` or at most ``most``."""
     low = f"greater than {above:g}" if above is not None else f"at least {least:g}" if least is not None else ""
-    rule = " and ".join(filter(None, (low, "" if most is None else f"at most {most:g}")))
+    high = f"less than {below:g}" if below is not None else f"at most {most:g}" if most is not None else ""
+    rule = " and ".join(filter(None, (low, high)))
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     outside = (
         (most is not None and number > most)
+        or (below is not None and not number < below)
         or (above is not None and not number > above)
         or (least is not None and not number >= least)
     )

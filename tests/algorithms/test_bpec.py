@@ -103,7 +103,7 @@ def test_manners_of_scikit_learn(estimator, check):
     ("parameters", "message"),
     [
         ({"n_clusters": 0}, r"n_clusters must be a whole number of at least 1; got 0"),
-        ({"q": 1.5}, r"q must lie between 0 and 1; got 1\.5"),
+        ({"q": 1.5}, r"q must be greater than 0 and at most 1; got 1\.5"),
         ({"metric": "mahalanobis"}, r"metric must be one of 'euclidean', 'adaptive'; got 'mahalanobis'"),
         ({"peaks": [0, 40]}, r"peaks must hold different numbers of objects, from 0 to 11"),
         ({"peaks": [0, 4], "n_clusters": 3}, r"peaks must hold different numbers of objects, from 0 to 11, 3 of them"),

@@ -100,7 +100,7 @@ def test_a_callback_ends_the_fit(cls, blobs):
         (BCM(gamma="a"), "gamma must be a number at least 0; got 'a'"),
         (FCM(beta=1.0), "beta must be greater than 1; got 1.0"),
         (ECMPlus(centers="median"), "centers must be one of 'corrected', 'mean'; got 'median'"),
-        (CECM(xi=1.0), "xi must be less than 1; got 1. 0.5 is usual"),
+        (CECM(xi=1.0), "xi must be at least 0 and less than 1; got 1.0. 0.5 is usual"),
         (CECM(metric="manhattan"), "metric must be one of 'euclidean', 'adaptive'; got 'manhattan'"),
         (CECM(variant="r"), "variant must be one of 'article', 'evclust'"),
         (CCM(7), "n_clusters must be at most the number of objects; got n_clusters=7 for n_samples=6"),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import threads
 from softecm._interrupts import interruptible
 from softecm.algorithms.base import PrototypeClusterer, refuse_blocks, sets_asked_for
 from softecm.algorithms.neighbours import nearest_others
+from softecm.algorithms.parameters import FocalParameters, Iteration, Masses, checked, choice, count, number, parameters
 from softecm.belief import FocalSets
 from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -166,7 +167,8 @@ def _shapes(scatter: Tensor) -> Tensor:
     return shapes
 
 
-class BPEC(PrototypeClusterer):
+@parameters
+class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
     r"""Belief-peak evidential clustering: the centres are found first, by density, and so is their number.
 
     An object is a likely centre if its neighbours are near (large Bel) and everything with a larger Bel is far (large
@@ -224,41 +226,14 @@ class BPEC(PrototypeClusterer):
     Z.-G. Su and T. Denœux, "BPEC: belief-peaks evidential clustering", IEEE Transactions on Fuzzy Systems 27, 2019.
     """
 
-    n_clusters_: int
-    peaks_: NDArray[np.intp]
-
-    def __init__(
-        self,
-        n_clusters: int | None = None,
-        *,
-        peaks: Any = None,
-        n_neighbors: int | None = None,
-        q: float = 0.9,
-        metric: str = "euclidean",
-        alpha: float = 1.0,
-        beta: float = 2.0,
-        delta: float | str | None = "auto",
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        max_clusters: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.peaks = peaks
-        self.n_neighbors = n_neighbors
-        self.q = q
-        self.metric = metric
-        self.alpha = alpha
-        self.beta = beta
-        self.delta = delta
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.max_clusters = max_clusters
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
+    n_clusters: int | None = field(
+        default=None, kw_only=False, metadata=count(None, "None finds the number of groups.", optional=True).metadata
+    )
+    peaks: ArrayLike | None = None
+    n_neighbors: int | None = count(None, "None takes twice the root of the number of objects.", optional=True)
+    q: float = number(0.9, "0.9 is usual.", above=0, most=1)
+    metric: str = choice("euclidean", ("euclidean", "adaptive"), "'adaptive' follows elongated clusters.")
+    max_clusters: int = count(10, "10 is usual.", least=2)
 
     @property
     def delta_bel_(self) -> DeltaBel:
@@ -278,7 +253,7 @@ class BPEC(PrototypeClusterer):
         -------
         self
         """
-        self._check_parameters()
+        checked(self)
         refuse_blocks(X, "BPEC")
         space = RealVectors()
         rows = space.check(self, X, reset=True)
@@ -295,26 +270,6 @@ class BPEC(PrototypeClusterer):
         if not self.collapsed_:
             self._warn_of_masses()
         return self
-
-    def _check_parameters(self) -> None:
-        if self.n_clusters is not None:
-            check_count("n_clusters", self.n_clusters, hint="None finds the number of groups.")
-        if self.n_neighbors is not None:
-            check_count("n_neighbors", self.n_neighbors, hint="None takes twice the root of the number of objects.")
-        if not 0 < check_number("q", self.q, above=0, hint="0.9 is usual.") <= 1:
-            raise ValueError(f"q must lie between 0 and 1; got {self.q!r}. 0.9 is usual.")
-        check_choice("metric", self.metric, ("euclidean", "adaptive"), "'adaptive' follows elongated clusters.")
-        check_number("alpha", self.alpha, least=0, hint="1 is usual: larger keeps mass off large sets.")
-        check_number("beta", self.beta, above=1, hint="Values from 1.1 to 2 are usual.")
-        if isinstance(self.delta, str):
-            check_choice("delta", self.delta, ("auto",), "Or give a positive number, or None to do without outliers.")
-        elif self.delta is not None:
-            check_number(
-                "delta", self.delta, above=0, hint="'auto' takes it from the data; None switches outliers off."
-            )
-        check_count("max_clusters", self.max_clusters, least=2, hint="10 is usual.")
-        check_count("max_iter", self.max_iter, hint="200 is usual.")
-        check_number("tol", self.tol, least=0, hint="1e-4 is usual.")
 
     def _place(self, x: Tensor) -> None:
         """The delta-Bel graph and its peaks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from softecm._batch import Batch
 from softecm.algorithms.family import PrototypeFamily
+from softecm.algorithms.parameters import checked, parameters
 from softecm.belief import FocalSets
 from softecm.distances._tables import level_sums
 from softecm.distances.base import SemiMetric
@@ -20,7 +21,7 @@ from softecm.distances.estimator_metrics import ExpectedMismatches
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects
-from softecm.fit.settings import RELATIONAL, Settings, settings
+from softecm.fit.settings import Settings, settings
 from softecm.objective import MassCost, share
 from softecm.objective.links import Links
 from softecm.spaces.base import Space
@@ -145,6 +146,7 @@ class CategoricalECM(Algorithm[EncodedTable]):
         return [(len(objects.x.layout.levels) - s).clamp_min(0.0).numpy() for s in shared]
 
 
+@parameters
 class CatECM(PrototypeFamily):
     r"""Evidential c-means for categories: a cluster's centre is the mode of every attribute.
 
@@ -160,34 +162,14 @@ class CatECM(PrototypeFamily):
     Parameters
     ----------
     n_clusters : int, default=2
-    alpha : float, default=1.0
-        At least 0. Larger keeps mass off large sets.
     beta : float, default=1.2
         Greater than 1. Larger spreads mass over more sets.
-    delta : "auto", float or None, default="auto"
-        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
-        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
-    max_cardinality : int, optional
-        All sets of up to so many clusters.
-    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
-        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
-        2^c. Not together with ``max_cardinality``.
     init : "auto", "k-means++", "random" or a table of c rows, default="auto"
         "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
     n_init : int, default=20
         Number of starts, computed as one batch; the lowest objective is kept. Local minima are frequent with categories.
-    max_iter : int, default=200
-    tol : float, default=1e-4
-        A run has converged when no mass moves by more than this.
-    n_jobs : int, optional
-        Threads.
-    warm_start : bool, default=False
-        Start from the last fit's modes.
-    callback : callable, optional
-        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
-    random_state : int, RandomState or None
-    verbose : int, default=0
-        Log every round (logger ``softecm``) when positive.
+    alpha, delta, max_cardinality, focal_sets, max_iter, tol, n_jobs, warm_start, callback, random_state,
+    verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -216,40 +198,10 @@ class CatECM(PrototypeFamily):
     FUZZ-IEEE 2019.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        alpha: float = 1.0,
-        beta: float = 1.2,
-        delta: float | str | None = "auto",
-        max_cardinality: int | None = None,
-        focal_sets: Any = "auto",
-        init: Any = "auto",
-        n_init: int = 20,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.beta = beta
-        self.delta = delta
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    beta: float = 1.2
+    n_init: int = 20
+    device: str = field(default="auto", init=False)
+    dtype: str = field(default="float64", init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -259,8 +211,7 @@ class CatECM(PrototypeFamily):
         return tags
 
     def _settings(self) -> Settings:
-        given = self.get_params(deep=False)
-        return settings(**given, **RELATIONAL, metric=ExpectedMismatches(), relaxation="exact")
+        return settings(checked(self), metric=ExpectedMismatches())
 
     def _algorithm(self, metric: SemiMetric) -> CategoricalECM:
         return CategoricalECM()

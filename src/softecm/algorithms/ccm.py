@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import torch
 
-from softecm._checks import check_number
 from softecm.algorithms.family import PrototypeFamily
+from softecm.algorithms.parameters import number, parameters
 from softecm.algorithms.spread_means import SetPrices, SpreadMeans
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.fit.settings import Settings, settings
 
 
 def ccm_prices(focal: FocalSets, gamma: float) -> SetPrices:
@@ -30,6 +28,7 @@ class CCMAlgorithm(SpreadMeans):
         return ccm_prices(focal, self.gamma)
 
 
+@parameters
 class CCM(PrototypeFamily):
     r"""Credal c-means: an object goes to a set when it is close to all its clusters and near their middle.
 
@@ -51,32 +50,8 @@ class CCM(PrototypeFamily):
     beta : float, default=2.0
         Greater than 1. Larger spreads mass over more sets. In many dimensions 2 may pull all centres together: prefer 1.2
         there.
-    delta : "auto", float or None, default="auto"
-        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
-        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
-    max_cardinality : int, optional
-        All sets of up to so many clusters.
-    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
-        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
-        2^c. Not together with ``max_cardinality``.
-    init : "auto", "k-means++", "random" or array of shape (c, p), default="auto"
-        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
-    n_init : int, default=10
-        Number of starts; the lowest objective is kept.
-    max_iter : int, default=200
-    tol : float, default=1e-4
-        A run has converged when no mass moves by more than this.
-    device : str, default="auto"
-    dtype : "float64" or "float32", default="float64"
-    n_jobs : int, optional
-        Threads.
-    warm_start : bool, default=False
-        Start from the last fit's centres.
-    callback : callable, optional
-        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
-    random_state : int, RandomState or None
-    verbose : int, default=0
-        Log every round (logger ``softecm``) when positive.
+    delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device, dtype, n_jobs, warm_start, callback,
+    random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -99,51 +74,8 @@ class CCM(PrototypeFamily):
     Systems 74, 2015.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        gamma: float = 1.0,
-        beta: float = 2.0,
-        delta: float | str | None = "auto",
-        max_cardinality: int | None = None,
-        focal_sets: Any = "auto",
-        init: Any = "auto",
-        n_init: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        device: str = "auto",
-        dtype: str = "float64",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.gamma = gamma
-        self.beta = beta
-        self.delta = delta
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _settings(self) -> Settings:
-        given = self.get_params(deep=False)
-        check_number(
-            "gamma", given.pop("gamma"), least=0, hint="1 is usual; 0 looks at the clusters' own distances only."
-        )
-        return settings(**given, alpha=0.0, relaxation="exact")
+    gamma: float = number(1.0, "1 is usual; 0 looks at the clusters' own distances only.", least=0)
+    alpha: float = field(default=0.0, init=False)
 
     def _algorithm(self, metric: SemiMetric) -> CCMAlgorithm:
         return CCMAlgorithm(float(self.gamma))

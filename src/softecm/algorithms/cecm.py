@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from softecm._checks import check_choice, check_number
 from softecm.algorithms.adaptive import AdaptiveECM
 from softecm.algorithms.ecm_plus import fitted_matrices
 from softecm.algorithms.family import PrototypeFamily
+from softecm.algorithms.parameters import checked, choice, number, parameters
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.constraints import Constraints, check_constraints
@@ -69,6 +69,7 @@ def cecm_links(
     return Links.make(constraints, focal, price, price, dtype=dtype)
 
 
+@parameters
 class CECM(PrototypeFamily):
     r"""Evidential c-means that heeds what is known about pairs of objects.
 
@@ -95,39 +96,13 @@ class CECM(PrototypeFamily):
     xi : float, default=0.5
         From 0 to below 1: how much the links count against the data. What a broken link costs is measured against squared
         distances, so that ``xi`` depends on the unit of ``X``: standardise the columns, or compare values.
-    alpha : float, default=1.0
-        At least 0. Larger keeps mass off large sets.
-    delta : "auto", float or None, default="auto"
-        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
-        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
     metric : {"euclidean", "adaptive"}, default="euclidean"
         "adaptive": every cluster learns a matrix of determinant 1 (Gustafson and Kessel).
     variant : {"article", "evclust"}, default="article"
         "evclust" follows R evclust's code where it departs from the article: must-links and cannot-links are averaged
         apart, and must-linked objects are kept off the empty set.
-    max_cardinality : int, optional
-        All sets of up to so many clusters.
-    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
-        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
-        2^c. Not together with ``max_cardinality``.
-    init : "auto", "k-means++", "random" or array of shape (c, p), default="auto"
-        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
-    n_init : int, default=10
-        Number of starts; the lowest objective is kept.
-    max_iter : int, default=200
-    tol : float, default=1e-4
-        A run has converged when no mass moves by more than this.
-    device : str, default="auto"
-    dtype : "float64" or "float32", default="float64"
-    n_jobs : int, optional
-        Threads.
-    warm_start : bool, default=False
-        Start from the last fit's centres.
-    callback : callable, optional
-        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
-    random_state : int, RandomState or None
-    verbose : int, default=0
-        Log every round (logger ``softecm``) when positive.
+    alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device, dtype, n_jobs, warm_start,
+    callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -163,48 +138,10 @@ class CECM(PrototypeFamily):
 
     weight_of_links = "xi"
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        xi: float = 0.5,
-        alpha: float = 1.0,
-        delta: float | str | None = "auto",
-        metric: str = "euclidean",
-        variant: str = "article",
-        max_cardinality: int | None = None,
-        focal_sets: Any = "auto",
-        init: Any = "auto",
-        n_init: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        device: str = "auto",
-        dtype: str = "float64",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.xi = xi
-        self.alpha = alpha
-        self.delta = delta
-        self.metric = metric
-        self.variant = variant
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    xi: float = number(0.5, "0.5 is usual: 0 ignores the links, values near 1 obey them.", least=0, below=1)
+    metric: str = choice("euclidean", METRICS, "For other metrics give links to SoftECM.")
+    variant: str = choice("article", VARIANTS, "'article' is the published formula.")
+    beta: float = field(default=2.0, init=False)
 
     def fit(
         self,
@@ -241,14 +178,7 @@ class CECM(PrototypeFamily):
         return self._fit_to(replace(chosen, pairs=pairs, plan=plan), X, sample_weight)
 
     def _settings(self) -> Settings:
-        given = self.get_params(deep=False)
-        hint = "0.5 is usual: 0 ignores the links, values near 1 obey them."
-        xi = check_number("xi", given.pop("xi"), least=0, hint=hint)
-        if xi >= 1:
-            raise ValueError(f"xi must be less than 1; got {xi:g}. {hint}")
-        check_choice("metric", given.pop("metric"), METRICS, "For other metrics give links to SoftECM.")
-        check_choice("variant", given.pop("variant"), VARIANTS, "'article' is the published formula.")
-        return settings(**given, beta=2.0, lam=0.0, relaxation="exact")
+        return settings(checked(self), metric="sqeuclidean")
 
     def _algorithm(self, metric: SemiMetric) -> Algorithm[Any]:
         return AdaptiveECM(corrected=False) if self.metric == "adaptive" else SoftECMAlgorithm()

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from softecm._checks import check_choice, check_number
 from softecm.algorithms.conflicts import ConflictClusterer, Linked
+from softecm.algorithms.parameters import choice, number, parameters
 from softecm.constraints import Constraints
 from softecm.fit.settings import Plan
 
@@ -15,6 +15,7 @@ from softecm.fit.settings import Plan
 VARIANTS = {"article": 0.5, "evclust": 2.0}
 
 
+@parameters
 class CEVCLUS(ConflictClusterer):
     r"""EVCLUS that heeds what is known about pairs of objects: dissimilarities, and links.
 
@@ -59,9 +60,9 @@ class CEVCLUS(ConflictClusterer):
     callback : callable, optional
         Called with a ``Progress`` after every sweep; a true answer ends the fit with what there is. Its ``change`` is the
         relative gain of a sweep, smoothed.
-    random_state : int, RandomState or None
     verbose : int, default=0
         Log every sweep (logger ``softecm``) when positive.
+    random_state : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -98,40 +99,8 @@ class CEVCLUS(ConflictClusterer):
     Knowledge-Based Systems 142, 2018.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        xi: float = 0.5,
-        variant: str = "article",
-        d0: float | str = "auto",
-        n_neighbors: int | None = None,
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        init: Any = "random",
-        n_init: int = 5,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.xi = xi
-        self.variant = variant
-        self.d0 = d0
-        self.n_neighbors = n_neighbors
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    xi: float = number(0.5, "0.5 is usual: 0 ignores the links, larger obeys more of them.", least=0)
+    variant: str = choice("article", tuple(VARIANTS), "'article' is the published formula.")
 
     def fit(
         self,
@@ -159,8 +128,6 @@ class CEVCLUS(ConflictClusterer):
         -------
         self
         """
-        check_number("xi", self.xi, least=0, hint="0.5 is usual: 0 ignores the links, larger obeys more of them.")
-        check_choice("variant", self.variant, tuple(VARIANTS), "'article' is the published formula.")
         return self._fit_to(X, Plan.of(checkpoint, checkpoint_every, resume), must_link, cannot_link)
 
     def _linked(self, links: Constraints) -> Linked:

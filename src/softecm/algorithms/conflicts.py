@@ -20,11 +20,20 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._batch import Batch, from_tensors, named_tensors
-from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
 from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
+from softecm.algorithms.parameters import (
+    Clusters,
+    FocalParameters,
+    Restarts,
+    checked,
+    choice,
+    count,
+    number,
+    parameters,
+)
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
 from softecm.files.lock import locked
@@ -280,26 +289,24 @@ class Shepard(NamedTuple):
     kappa: Floats
 
 
-class ConflictClusterer(EvidentialClusterer):
+@parameters
+class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer):
     """An estimator whose masses' conflicts mirror the dissimilarities.
 
     A subclass provides its parameters and ``fit``, which calls ``_fit_to``.
     """
 
-    n_clusters: int
-    d0: float | str
-    n_neighbors: int | None
-    max_cardinality: int | None
-    focal_sets: Any
-    init: Any
-    n_init: int
-    max_iter: int
-    tol: float
-    n_jobs: int | None
-    callback: Any
-    random_state: Any
-    verbose: int
-    d0_: float
+    d0: float | str = number(
+        "auto",
+        "'auto' takes the 0.9 quantile of the dissimilarities.",
+        auto="Or give a positive number.",
+        above=0,
+    )
+    n_neighbors: int | None = count(None, "100 is plenty; None compares all pairs.", optional=True)
+    init: Any = choice("random", ("random",), "Or give a CredalPartition.", or_other=True)
+    n_init: int = 5
+    max_iter: int = 500
+    tol: float = 1e-5
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -312,24 +319,22 @@ class ConflictClusterer(EvidentialClusterer):
 
     @interruptible()
     def _fit_to(self, X: Any, plan: Plan | None, must_link: Any = None, cannot_link: Any = None) -> Self:
-        name, c = type(self).__name__, check_count("n_clusters", self.n_clusters, hint=HOW_MANY)
+        checked(self)
+        name, c, tol = type(self).__name__, int(self.n_clusters), float(self.tol)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
-        n_init = check_count("n_init", self.n_init, hint="5 is usual: the best of several starts is kept.")
-        max_iter = check_count("max_iter", self.max_iter, hint="500 is usual.")
-        tol = check_number("tol", self.tol, least=0, hint="1e-5 is usual.")
         callback = told(self.callback, self.verbose)
         refuse_blocks(X, name)
         d = np.asarray(Dissimilarities().check(self, X, reset=True), dtype=np.float64)
         check_enough(c, len(d))
         links = check_constraints(*by_row(X, must_link, cannot_link), len(d))
         linked = self._linked(links) if any(map(len, links)) else None
-        self.d0_ = self._reference(d)
+        self.d0_: float = self._reference(d)
         rng = check_random_state(self.random_state)
         pairs = self._pairs(len(d), rng)
-        starts = self._starts(len(d), len(focal), n_init, rng)
+        starts = self._starts(len(d), len(focal), rng)
         problem = ConflictProblem(degree_of_conflict(d, self.d0_), focal, pairs, linked, tol)
         with threads(self.n_jobs), self._checkpoints(plan, focal, d, links, starts) as checkpointer:
-            runs = solved(problem, starts, max_iter, callback=callback, checkpointer=checkpointer)
+            runs = solved(problem, starts, int(self.max_iter), callback=callback, checkpointer=checkpointer)
         best = int(np.argmin([run.history[-1] for run in runs]))
         self._store(CredalPartition(runs[best].masses, focal))
         self._store_runs(runs, best)
@@ -376,22 +381,18 @@ class ConflictClusterer(EvidentialClusterer):
 
     def _reference(self, d: Floats) -> float:
         if not isinstance(self.d0, str):
-            return check_number("d0", self.d0, above=0, hint="'auto' takes the 0.9 quantile of the dissimilarities.")
-        check_choice("d0", self.d0, ("auto",), "Or give a positive number.")
+            return float(self.d0)
         found = float(np.quantile(d[~np.eye(len(d), dtype=bool)], 0.9)) if len(d) > 1 else 0.0
         return found if found > 0 else float(d.max()) or 1.0
 
     def _pairs(self, n: int, rng: np.random.RandomState) -> Pairs | None:
-        if self.n_neighbors is None:
-            return None
-        k = check_count("n_neighbors", self.n_neighbors, hint="100 is plenty; None compares all pairs.")
-        return Pairs.random(n, k, rng) if k < n - 1 else None
+        k = self.n_neighbors
+        return None if k is None or k >= n - 1 else Pairs.random(n, int(k), rng)
 
-    def _starts(self, n: int, f: int, n_init: int, rng: np.random.RandomState) -> Floats:
+    def _starts(self, n: int, f: int, rng: np.random.RandomState) -> Floats:
         """Starting masses (runs, n, f + 1)."""
         if isinstance(self.init, str):
-            check_choice("init", self.init, ("random",), "Or give a CredalPartition.")
-            return rng.dirichlet(np.ones(f + 1), size=(n_init, n))
+            return rng.dirichlet(np.ones(f + 1), size=(int(self.n_init), n))
         masses = np.asarray(self.init.masses if isinstance(self.init, CredalPartition) else self.init, dtype=np.float64)
         if masses.shape != (n, f + 1) or (masses < 0).any() or not np.allclose(masses.sum(1), 1.0):
             raise ValueError(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from softecm._checks import check_choice
 from softecm.algorithms.adaptive import AdaptiveECM
 from softecm.algorithms.family import PrototypeFamily
+from softecm.algorithms.parameters import choice, parameters
 from softecm.distances.base import SemiMetric
-from softecm.fit.settings import Settings, settings
 
 CENTERS = ("corrected", "mean")
 
 
+@parameters
 class ECMPlus(PrototypeFamily):
     r"""Evidential c-means for groups of different shapes: each cluster learns its own metric.
 
@@ -38,40 +36,16 @@ class ECMPlus(PrototypeFamily):
     Parameters
     ----------
     n_clusters : int, default=2
-    alpha : float, default=1.0
-        At least 0. Larger keeps mass off large sets.
     beta : float, default=2.0
         Greater than 1. Larger spreads mass over more sets.
-    delta : "auto", float or None, default="auto"
-        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
-        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
     centers : {"corrected", "mean"}, default="corrected"
         "mean": a set's centre is the plain mean of its clusters' (the adaptive metric as CECM and BPEC have it).
     adaptive : bool, default=True
         False keeps unit matrices.
-    max_cardinality : int, optional
-        All sets of up to so many clusters.
-    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
-        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
-        2^c. Not together with ``max_cardinality``.
-    init : "auto", "k-means++", "random" or array of shape (c, p), default="auto"
-        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
-    n_init : int, default=10
-        Number of starts; the lowest objective is kept.
-    max_iter : int, default=200
-    tol : float, default=1e-4
-        A run has converged when no mass moves by more than this.
-    device : str, default="auto"
-    dtype : "float64" or "float32", default="float64"
-    n_jobs : int, optional
-        Threads.
     warm_start : bool, default=False
         Start from the last fit's centres; matrices start anew.
-    callback : callable, optional
-        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
-    random_state : int, RandomState or None
-    verbose : int, default=0
-        Log every round (logger ``softecm``) when positive.
+    alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device, dtype, n_jobs, callback,
+    random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -105,54 +79,8 @@ class ECMPlus(PrototypeFamily):
     D. E. Gustafson and W. C. Kessel, "Fuzzy clustering with a fuzzy covariance matrix", IEEE CDC, 1979.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        alpha: float = 1.0,
-        beta: float = 2.0,
-        delta: float | str | None = "auto",
-        centers: str = "corrected",
-        adaptive: bool = True,
-        max_cardinality: int | None = None,
-        focal_sets: Any = "auto",
-        init: Any = "auto",
-        n_init: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        device: str = "auto",
-        dtype: str = "float64",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.beta = beta
-        self.delta = delta
-        self.centers = centers
-        self.adaptive = adaptive
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _settings(self) -> Settings:
-        given = self.get_params(deep=False)
-        check_choice("centers", given.pop("centers"), CENTERS, "'corrected' is ECM+'s, 'mean' the plain one.")
-        del given["adaptive"]
-        return settings(**given, relaxation="exact")
+    centers: str = choice("corrected", CENTERS, "'corrected' is ECM+'s, 'mean' the plain one.")
+    adaptive: bool = True
 
     def _algorithm(self, metric: SemiMetric) -> AdaptiveECM:
         return AdaptiveECM(self.centers == "corrected", bool(self.adaptive))

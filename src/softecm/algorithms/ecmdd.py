@@ -13,9 +13,9 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from softecm._batch import Batch, from_tensors, named_tensors
-from softecm._checks import check_number
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.medoid_ties import Ranking
+from softecm.algorithms.parameters import Metric, number, parameters
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import MedoidMixture, mixed_with_clusters
@@ -26,7 +26,7 @@ from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Objects
 from softecm.fit.seeding import Draw, seed
-from softecm.fit.settings import RELATIONAL, Settings, settings
+from softecm.fit.settings import Settings
 from softecm.objective import MassCost, share
 from softecm.objective.links import Links
 from softecm.spaces.base import Space
@@ -253,6 +253,7 @@ def _present(objects: Objects[Any]) -> Tensor:
     return torch.from_numpy(np.flatnonzero(objects.counts > 0))
 
 
+@parameters
 class ECMdd(PrototypeFamily):
     r"""Evidential c-medoids: prototypes are objects, for any dissimilarity.
 
@@ -269,8 +270,6 @@ class ECMdd(PrototypeFamily):
     metric : "precomputed", or what :class:`SoftECM` takes, default="precomputed"
         "precomputed": ``X`` is an n x n matrix of dissimilarities, used as they are (not squared). Otherwise ``X`` holds
         the objects, and the n x n dissimilarities are computed with the metric.
-    alpha : float, default=1.0
-        At least 0. Larger keeps mass off large sets.
     beta : float, default=1.2
         Greater than 1. Larger spreads mass over more sets.
     delta : "auto", float or None, default="auto"
@@ -282,25 +281,12 @@ class ECMdd(PrototypeFamily):
     eta : float, default=1.0
         At least 0. A set's medoid should be equally far from its clusters' medoids (small variance) and near to them;
         ``eta`` is the weight of the second.
-    max_cardinality : int, optional
-        All sets of up to so many clusters.
-    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
-        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
-        2^c. Not together with ``max_cardinality``.
     init : "auto", "k-means++", "random" or the numbers of c objects, default="auto"
         "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
-    n_init : int, default=10
-        Number of starts; the lowest objective is kept.
-    max_iter : int, default=200
-    n_jobs : int, optional
-        Threads.
     warm_start : bool, default=False
         Start from the objects nearest to the last fit's medoids.
-    callback : callable, optional
-        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
-    random_state : int, RandomState or None
-    verbose : int, default=0
-        Log every round (logger ``softecm``) when positive.
+    alpha, max_cardinality, focal_sets, n_init, max_iter, n_jobs, callback, random_state, verbose : as for
+    :class:`SoftECM`
 
     Attributes
     ----------
@@ -335,53 +321,13 @@ class ECMdd(PrototypeFamily):
     Recognition 60, 2016.
     """
 
-    medoids_: Indices
-    tol = 0.0  # the medoids stand still, or they don't
-
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        metric: Any = "precomputed",
-        alpha: float = 1.0,
-        beta: float = 1.2,
-        delta: float | str | None = "auto",
-        gamma: float = 0.5,
-        eta: float = 1.0,
-        max_cardinality: int | None = None,
-        focal_sets: Any = "auto",
-        init: Any = "auto",
-        n_init: int = 10,
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.alpha = alpha
-        self.beta = beta
-        self.delta = delta
-        self.gamma = gamma
-        self.eta = eta
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _settings(self) -> Settings:
-        given = self.get_params(deep=False)
-        check_number("gamma", given.pop("gamma"), least=0, hint="0.5 is usual; 0 leaves a set's own medoid alone.")
-        check_number("eta", given.pop("eta"), least=0, hint="1 is usual.")
-        return settings(**given, **RELATIONAL, tol=0.0, relaxation="exact")
+    metric: Metric = "precomputed"
+    beta: float = 1.2
+    gamma: float = number(0.5, "0.5 is usual; 0 leaves a set's own medoid alone.", least=0)
+    eta: float = number(1.0, "1 is usual.", least=0)
+    tol: float = field(default=0.0, init=False)  # the medoids stand still, or they don't
+    device: str = field(default="auto", init=False)
+    dtype: str = field(default="float64", init=False)
 
     def _algorithm(self, metric: SemiMetric) -> EvidentialMedoids:
         return EvidentialMedoids(float(self.gamma), float(self.eta))
@@ -389,4 +335,4 @@ class ECMdd(PrototypeFamily):
     def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
         super()._adopt(objects, model, outcome)
         medoids = outcome.solution.prototypes[outcome.best].long()
-        self.medoids_ = _present(objects)[medoids].numpy()
+        self.medoids_: Indices = _present(objects)[medoids].numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,11 +14,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from softecm._checks import HOW_MANY, check_choice, check_count, check_number
+from softecm._checks import HOW_MANY
 from softecm._engine import threads
 from softecm._interrupts import interruptible, look
 from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
+from softecm.algorithms.parameters import FocalParameters, Restarts, checked, choice, count, number, parameters
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.loop import Asked, Callback, stopped
@@ -146,7 +148,8 @@ def ebic(likelihood: float, n: float, focal: FocalSets, p: int) -> float:
     return likelihood - 0.5 * float(np.log(n)) * (len(focal) - 1 + focal.n_clusters * p + p * (p + 1) / 2)
 
 
-class EGMM(EvidentialClusterer):
+@parameters
+class EGMM(Restarts, FocalParameters, EvidentialClusterer):
     r"""A Gaussian mixture in which sets of clusters have components of their own: where groups overlap, it says so.
 
     Objects come from one Gaussian a set A of clusters, all of one covariance, centred at the mean
@@ -181,9 +184,7 @@ class EGMM(EvidentialClusterer):
     callback : callable, optional
         Called with a ``Progress`` after every round; a true answer ends the fit with what there is. Its ``change``
         is what the round added to an object's log-likelihood.
-    random_state : int, RandomState or None
-    verbose : int, default=0
-        Log every round (logger ``softecm``) when positive.
+    random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -222,44 +223,14 @@ class EGMM(EvidentialClusterer):
     Applied Soft Computing 129, 2022.
     """
 
-    n_clusters_: int
-    cluster_centers_: Floats
-    covariance_: Floats
-    weights_: Floats
-    loglik_: float
-    ebic_: float
-    criteria_: dict[str, float]
-
-    def __init__(
-        self,
-        n_clusters: int | str = 2,
-        *,
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        regularisation: float = 1e-6,
-        init: Any = "k-means++",
-        n_init: int = 10,
-        max_clusters: int = 10,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.regularisation = regularisation
-        self.init = init
-        self.n_init = n_init
-        self.max_clusters = max_clusters
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    n_clusters: int | str = field(
+        default=2, kw_only=False, metadata=count(2, HOW_MANY, auto="Or give a number.").metadata
+    )
+    regularisation: float = number(1e-6, "1e-6 is usual; 0 is plain EM.", least=0)
+    init: Any = choice("k-means++", ("k-means++",), "Or give the starting centres, one row a cluster.", or_other=True)
+    max_clusters: int = count(10, "10 is usual.")
+    max_iter: int = 1000
+    tol: float = 1e-6
 
     @interruptible()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -302,27 +273,20 @@ class EGMM(EvidentialClusterer):
 
     def _counts(self) -> list[int]:
         """Check the parameters; the numbers of clusters to try."""
-        check_number("regularisation", self.regularisation, least=0, hint="1e-6 is usual; 0 is plain EM.")
-        check_count("n_init", self.n_init, hint="10 is usual: the best of several starts is kept.")
-        check_count("max_iter", self.max_iter, hint="1000 is usual.")
-        check_number("tol", self.tol, least=0, hint="1e-6 is usual.")
-        most = check_count("max_clusters", self.max_clusters, hint="10 is usual.")
-        if isinstance(self.init, str):
-            check_choice("init", self.init, ("k-means++",), "Or give the starting centres, one row a cluster.")
+        checked(self)
         if not isinstance(self.n_clusters, str):
-            return [check_count("n_clusters", self.n_clusters, hint=HOW_MANY)]
-        check_choice("n_clusters", self.n_clusters, ("auto",), "Or give a number.")
+            return [int(self.n_clusters)]
         if not isinstance(self.init, str):
             raise ValueError(
                 "init must be 'k-means++' with n_clusters='auto'; got centres. Give n_clusters as a number."
             )
-        return list(range(1, most + 1))
+        return list(range(1, int(self.max_clusters) + 1))
 
     def _search(
         self, counts: list[int], sample: Sample, rng: np.random.RandomState, callback: Callback | None
     ) -> tuple[FocalSets, list[MixtureRun], int]:
         """Fit each number of clusters and keep the best by its criterion."""
-        found, self.criteria_ = None, {}
+        found, self.criteria_ = None, dict[str, float]()
         for c in counts:
             focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
             runs, best = self._climb(focal, sample, rng, callback)

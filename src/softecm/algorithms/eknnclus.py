@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import field
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -16,12 +17,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm import _memory
-from softecm._checks import check_choice, check_count, check_number
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
 from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks
 from softecm.algorithms.neighbours import nearest_in_matrix, nearest_others, pieces
+from softecm.algorithms.parameters import Restarts, checked, choice, count, number, parameters
 from softecm.belief import CredalPartition, FocalSets
 from softecm.fit.loop import after_runs
 from softecm.fit.settings import told
@@ -179,7 +180,8 @@ def _peaks(labels: Ints, density: Floats, c: int) -> Floats:
     return found
 
 
-class EKNNClus(EvidentialClusterer):
+@parameters
+class EKNNClus(Restarts, EvidentialClusterer):
     r"""Labels spread from neighbour to neighbour until they settle: the number of clusters is found, any shape is fine.
 
     Each of an object's K nearest neighbours says "it belongs to my cluster" with mass
@@ -252,38 +254,14 @@ class EKNNClus(EvidentialClusterer):
     K-nearest neighbor rule", Knowledge-Based Systems 88, 2015.
     """
 
-    n_clusters_: int
-    n_neighbors_: int
-    gamma_: float
-
-    def __init__(
-        self,
-        *,
-        n_neighbors: int | None = None,
-        q: float = 0.5,
-        power: float = 1.0,
-        valley: float | None = 0.7,
-        metric: str = "euclidean",
-        init: Any = "objects",
-        n_init: int = 10,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.q = q
-        self.power = power
-        self.valley = valley
-        self.metric = metric
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    n_neighbors: int | None = count(None, "None takes twice the root of the number of objects.", optional=True)
+    q: float = number(0.5, "0.5 is usual: larger lets far neighbours speak.", above=0, most=1)
+    power: float = number(1.0, "1 and 2 are usual.", above=0)
+    valley: float | None = number(0.7, "0.7 is usual; None joins nothing.", optional=True, above=0, most=1)
+    metric: str = choice("euclidean", ("euclidean", "precomputed"), "For another, compute the dissimilarities.")
+    init: Any = choice("objects", ("objects",), "Or give a label for each object.", or_other=True)
+    max_iter: int = 100
+    tol: float = field(default=0.0, init=False)  # labels change, or they don't
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -303,7 +281,7 @@ class EKNNClus(EvidentialClusterer):
         -------
         self
         """
-        self._check_parameters()
+        checked(self)
         callback = told(self.callback, self.verbose)
         refuse_blocks(X, "EKNNClus")
         x = self._checked(X, reset=True)
@@ -345,17 +323,6 @@ class EKNNClus(EvidentialClusterer):
         again = propagate(votes, labels, _orders(len(start), rng, stop), int(self.max_iter))
         return Propagation(again.labels, np.r_[found.history, again.history[1:]], found.converged and again.converged)
 
-    def _check_parameters(self) -> None:
-        check_choice("metric", self.metric, ("euclidean", "precomputed"), "For another, compute the dissimilarities.")
-        if self.n_neighbors is not None:
-            check_count("n_neighbors", self.n_neighbors, hint="None takes twice the root of the number of objects.")
-        check_number("q", self.q, above=0, most=1, hint="0.5 is usual: larger lets far neighbours speak.")
-        check_number("power", self.power, above=0, hint="1 and 2 are usual.")
-        if self.valley is not None:
-            check_number("valley", self.valley, above=0, most=1, hint="0.7 is usual; None joins nothing.")
-        check_count("n_init", self.n_init, hint="10 is usual: the best of several runs is kept.")
-        check_count("max_iter", self.max_iter, hint="100 is usual.")
-
     def _checked(self, X: Any, *, reset: bool) -> Floats:
         if self.metric == "precomputed":
             return np.asarray(Dissimilarities().check(self, X, reset=reset), dtype=np.float64)
@@ -380,7 +347,6 @@ class EKNNClus(EvidentialClusterer):
 
     def _start(self, n: int) -> Ints:
         if isinstance(self.init, str):
-            check_choice("init", self.init, ("objects",), "Or give a label for each object.")
             return np.arange(n)
         labels = np.asarray(self.init)
         if labels.shape != (n,):

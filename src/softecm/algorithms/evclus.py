@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 from softecm.algorithms.conflicts import ConflictClusterer
+from softecm.algorithms.parameters import parameters
 from softecm.fit.settings import Plan
 
 
+@parameters
 class EVCLUS(ConflictClusterer):
     r"""Masses whose conflicts mirror the dissimilarities: no prototypes, no shape of clusters assumed.
 
@@ -40,9 +42,9 @@ class EVCLUS(ConflictClusterer):
     callback : callable, optional
         Called with a ``Progress`` after every sweep; a true answer ends the fit with what there is. Its ``change`` is the
         relative gain of a sweep, smoothed.
-    random_state : int, RandomState or None
     verbose : int, default=0
         Log every sweep (logger ``softecm``) when positive.
+    random_state : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -79,37 +81,6 @@ class EVCLUS(ConflictClusterer):
     T. Denœux, S. Sriboonchitta and O. Kanjanatarakul, "Evidential clustering of large dissimilarity data",
     Knowledge-Based Systems 106, 2016.
     """
-
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        d0: float | str = "auto",
-        n_neighbors: int | None = None,
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        init: Any = "random",
-        n_init: int = 5,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.d0 = d0
-        self.n_neighbors = n_neighbors
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self, X: Any, y: Any = None, *, checkpoint: Any = None, checkpoint_every: int = 10, resume: Any = None

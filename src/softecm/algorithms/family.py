@@ -11,6 +11,7 @@ from softecm._engine import threads
 from softecm._interrupts import interruptible
 from softecm._warnings import ViewWarning, warn
 from softecm.algorithms.base import PrototypeClusterer, in_blocks
+from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.distances.auto import Choice, choose_for
 from softecm.distances.base import SemiMetric
 from softecm.distances.registry import resolve_metric
@@ -20,7 +21,7 @@ from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, runs_table
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import InMemory, Objects, in_memory
-from softecm.fit.settings import Plan, Settings
+from softecm.fit.settings import Plan, Settings, settings
 from softecm.objective.linked import say_broken, with_linked
 from softecm.spaces.column_roles import ids_of
 from softecm.spaces.views import IN_BLOCKS
@@ -28,7 +29,7 @@ from softecm.spaces.views import IN_BLOCKS
 LOOKED_AT = 2000  # objects by which a metric judges the clusters
 
 
-class PrototypeFamily(PrototypeClusterer):
+class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     """Estimators of the common way: a subclass checks its parameters and names its algorithm."""
 
     #: Whether ``X`` may be a sparse matrix, where the metric takes it.
@@ -37,9 +38,9 @@ class PrototypeFamily(PrototypeClusterer):
     #: Fits that differ in alpha, beta, delta, lam or seed alone can be solved as one batch.
     batches = True
 
-    @abstractmethod
     def _settings(self) -> Settings:
         """The checked parameters."""
+        return settings(checked(self))
 
     @abstractmethod
     def _algorithm(self, metric: SemiMetric) -> Algorithm[Any]:

@@ -12,12 +12,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from softecm._checks import HOW_MANY, check_choice, check_count, check_number
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
 from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.algorithms.ecmdd import apart
+from softecm.algorithms.parameters import (
+    Clusters,
+    FocalParameters,
+    Masses,
+    Restarts,
+    checked,
+    choice,
+    number,
+    parameters,
+)
 from softecm.algorithms.view_medoids import (
     FREE,
     MONOTONE,
@@ -45,7 +54,8 @@ from softecm.spaces.sparse import is_sparse
 FAR = 0.95  # delta "auto": the square is this quantile of a view's dissimilarities
 
 
-class MECMdd(EvidentialClusterer):
+@parameters
+class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
     r"""Evidential c-medoids over several dissimilarities of the same objects, each of which counts as it deserves.
 
     The same objects are often compared in several ways: by their series, by their tables, by what experts say. Here each
@@ -76,8 +86,6 @@ class MECMdd(EvidentialClusterer):
         dissimilarity to it, and ``lam`` times the weighted dissimilarities between sets' and clusters' medoids is added;
         the objective never rises, either.
         "published": as the authors' programs have it (MECMdd-RWG and -RWL), see the notes.
-    alpha : float, default=1.0
-        At least 0. Larger keeps mass off large sets.
     beta : float, default=1.5
         Greater than 1. Larger spreads mass over more sets.
     delta : "auto", float or None, default="auto"
@@ -97,8 +105,6 @@ class MECMdd(EvidentialClusterer):
     focal_sets : "simple", "full", list of tuples or FocalSets, optional
         The sets themselves; overrides ``max_cardinality``.
     init : "k-means++", "random" or the numbers of c objects, default="k-means++"
-    n_init : int, default=10
-        Number of starts; the lowest objective is kept.
     max_iter : int, default=200
         Most rounds of a run.
     tol : float, default=1e-8
@@ -109,9 +115,9 @@ class MECMdd(EvidentialClusterer):
     callback : callable, optional
         Called with a ``Progress`` after every run; a true answer ends the fit with what there is. It
         counts runs for rounds.
-    random_state : int, RandomState or None
     verbose : int, default=0
         Log every run (logger ``softecm``) when positive.
+    alpha, n_init, random_state : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -160,60 +166,16 @@ class MECMdd(EvidentialClusterer):
     Soubeiga, Antoine and Moreno, IEEE DSAA, 2024 (MECMdd-RWG and -RWL).
     """
 
-    medoids_: Indices
-    view_names_: tuple[str, ...]
-    delta_: float | None
-    n_rises_: int
-    _weights: Floats  # (rows, views), as found
-    _shares: Floats  # (f, views), what dissimilarities are multiplied by
-    _prices: Floats  # alpha, beta, gamma of the fit
-
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        weights: str = "global",
-        constraint: str = "sum",
-        s: float = 2.0,
-        form: str = "monotone",
-        alpha: float = 1.0,
-        beta: float = 1.5,
-        delta: float | str | None = "auto",
-        gamma: float = 0.5,
-        eta: float = 1.0,
-        lam: float = 0.0,
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        init: Any = "k-means++",
-        n_init: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.weights = weights
-        self.constraint = constraint
-        self.s = s
-        self.form = form
-        self.alpha = alpha
-        self.beta = beta
-        self.delta = delta
-        self.gamma = gamma
-        self.eta = eta
-        self.lam = lam
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    weights: str = choice("global", ("global", "local"), "'local' has weights for each set of clusters.")
+    constraint: str = choice("sum", (SUM, PRODUCT), "'product' does not mind the views' units.")
+    s: float = number(2.0, "2 is usual.", above=1)
+    form: str = choice("monotone", (MONOTONE, FREE, PUBLISHED), "'monotone' never raises its objective.")
+    beta: float = 1.5
+    gamma: float = number(0.5, "0.5 is usual; 0 leaves a set's own medoid alone.", least=0)
+    eta: float = number(1.0, "1 is usual.", least=0)
+    lam: float = number(0.0, "0 leaves the sets' medoids free.", least=0)
+    init: Any = choice("k-means++", ("k-means++", "random"), "Or give the numbers of objects.", or_other=True)
+    tol: float = 1e-8
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -244,11 +206,9 @@ class MECMdd(EvidentialClusterer):
         -------
         self
         """
-        c = check_count("n_clusters", self.n_clusters, hint=HOW_MANY)
+        checked(self)
+        c = int(self.n_clusters)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
-        n_init = check_count("n_init", self.n_init, hint="10 is usual: the best of several starts is kept.")
-        max_iter = check_count("max_iter", self.max_iter, hint="200 is usual.")
-        tol = check_number("tol", self.tol, least=0, hint="1e-8 is usual.")
         callback = told(self.callback, self.verbose)
         refuse_blocks(X, "MECMdd")
         names, given = named_views(X)
@@ -256,9 +216,9 @@ class MECMdd(EvidentialClusterer):
         check_enough(c, views.shape[1])
         counts = None if sample_weight is None else check_weights(sample_weight, views[0])
         problem = self._problem(views, focal, counts)
-        starts = self._starts(views, c, n_init, counts)
+        starts = self._starts(views, c, counts)
         with threads(self.n_jobs):
-            run = partial(mecmdd, problem, max_iter=max_iter, tol=tol)
+            run = partial(mecmdd, problem, max_iter=int(self.max_iter), tol=float(self.tol))
             runs = in_threads(run, starts, after_runs(callback, len(starts)))
         ends = np.array([run.state.objective for run in runs])
         best = int(ends.argmin())
@@ -275,21 +235,17 @@ class MECMdd(EvidentialClusterer):
         return self
 
     def _problem(self, views: Floats, focal: FocalSets, counts: Floats | None) -> ViewMedoids:
-        of = check_choice("weights", self.weights, ("global", "local"), "'local' has weights for each set of clusters.")
-        form = check_choice("form", self.form, (MONOTONE, FREE, PUBLISHED), "'monotone' never raises its objective.")
-        gamma = check_number("gamma", self.gamma, least=0, hint="0.5 is usual; 0 leaves a set's own medoid alone.")
-        rule = check_choice("constraint", self.constraint, (SUM, PRODUCT), "'product' does not mind the views' units.")
         return ViewMedoids(
             views,
             focal,
-            Weighing(rule, SET if of == "local" else ALL, check_number("s", self.s, above=1, hint="2 is usual.")),
-            check_number("alpha", self.alpha, least=0, hint="1 is usual."),
-            check_number("beta", self.beta, above=1, hint="1.5 is usual."),
+            Weighing(self.constraint, SET if self.weights == "local" else ALL, float(self.s)),
+            float(self.alpha),
+            float(self.beta),
             self._squares(views, counts),
-            form,
-            0.0 if form == FREE else gamma,
-            check_number("eta", self.eta, least=0, hint="1 is usual."),
-            check_number("lam", self.lam, least=0, hint="0 leaves the sets' medoids free."),
+            self.form,
+            0.0 if self.form == FREE else float(self.gamma),
+            float(self.eta),
+            float(self.lam),
             counts,
         )
 
@@ -298,35 +254,38 @@ class MECMdd(EvidentialClusterer):
         if self.delta is None:
             return np.full(len(views), np.inf)
         if not isinstance(self.delta, str):
-            hint = "'auto' takes it from the dissimilarities."
-            return np.full(len(views), check_number("delta", self.delta, above=0, hint=hint) ** 2)
-        check_choice("delta", self.delta, ("auto",), "Or give a positive number, or None for no outliers.")
+            return np.full(len(views), float(self.delta) ** 2)
         found = [far_apart(view, counts) for view in views]
         return np.array([q if q > 0 else float(view.max()) or 1.0 for q, view in zip(found, views, strict=True)])
 
-    def _starts(self, views: Floats, c: int, n_init: int, counts: Floats | None) -> Indices:
+    def _starts(self, views: Floats, c: int, counts: Floats | None) -> Indices:
         """Objects to start from (runs, c)."""
         n = views.shape[1]
         if not isinstance(self.init, str):
             return check_indices("init", self.init, n, c)[None]
-        kind = check_choice("init", self.init, ("k-means++", "random"), "Or give the numbers of objects.")
         d, rng = torch.from_numpy(alike(views)), check_random_state(self.random_state)
         drawn = seed(
-            Draw(kind, n_init), Precomputed(), Dissimilarities(n), d, np.ones(n) if counts is None else counts, c, rng
+            Draw(self.init, int(self.n_init)),
+            Precomputed(),
+            Dissimilarities(n),
+            d,
+            np.ones(n) if counts is None else counts,
+            c,
+            rng,
         )
         return apart(drawn.numpy().astype(np.int64), n)
 
     def _adopt(self, problem: ViewMedoids, state: State, names: tuple[str, ...]) -> None:
         price = problem.price(state.weights)
         self._store(CredalPartition(state.masses.numpy(), problem.focal))
-        self.medoids_ = state.medoids
+        self.medoids_: Indices = state.medoids
         self.view_names_ = names
         self.objective_ = state.objective
         self.n_rises_ = int((np.diff(self.history_) > 1e-12 * np.abs(self.history_[1:])).sum())
         self.delta_ = None if np.isinf(price) else float(np.sqrt(price))
-        self._weights = state.weights.numpy()
-        self._shares = np.ascontiguousarray(problem.shares(state.weights).numpy())
-        self._prices = np.array([problem.alpha, problem.beta, problem.gamma])
+        self._weights: Floats = state.weights.numpy()
+        self._shares: Floats = np.ascontiguousarray(problem.shares(state.weights).numpy())
+        self._prices: Floats = np.array([problem.alpha, problem.beta, problem.gamma])
 
     def as_shown(self, X: Any) -> Any:
         """The matrices as a report draws them: their sum, each over its largest dissimilarity."""

@@ -15,12 +15,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from softecm._checks import HOW_MANY, check_choice, check_count, check_flag, check_number
+from softecm._checks import check_count
 from softecm._engine import choose_device, threads
 from softecm._interrupts import interruptible, look
 from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
+from softecm.algorithms.parameters import (
+    Clusters,
+    FocalParameters,
+    Restarts,
+    checked,
+    count,
+    flag,
+    number,
+    parameters,
+    rule,
+)
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints
 from softecm.fit.loop import Asked, Callback, stopped
@@ -284,7 +295,15 @@ class Detector(NamedTuple):
         return found / self.scale
 
 
-class NNEVCLUS(EvidentialClusterer):
+def check_hidden(name: str, value: object, usual: object) -> object:
+    """How many units each hidden layer has, or the only one."""
+    for size in (value or (None,)) if isinstance(value, list | tuple) else (value,):
+        check_count(name, size, hint="Give the units of each hidden layer, such as (20,).")
+    return value
+
+
+@parameters
+class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
     r"""A small neural network from attributes to masses: EVCLUS that predicts new objects at once.
 
     As in :class:`EVCLUS`, two objects that differ much should have conflicting masses,
@@ -325,9 +344,9 @@ class NNEVCLUS(EvidentialClusterer):
     callback : callable, optional
         Called with a ``Progress`` after every step; a true answer ends the fit with what there is. Its ``change``
         is the smoothed gain of a step as a part of the loss.
-    random_state : int, RandomState or None
     verbose : int, default=0
         Log every step (logger ``softecm``) when positive.
+    random_state : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -360,52 +379,20 @@ class NNEVCLUS(EvidentialClusterer):
     T. Denœux, "NN-EVCLUS: neural network-based evidential clustering", Information Sciences 572, 2021.
     """
 
-    d0_: float
-    diverged_: bool
-    _detector: Any  # the fields of a Detector, or None
-
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        hidden: Any = (20,),
-        d0: float | str = "auto",
-        group_size: int | None = None,
-        novelty: bool = False,
-        decay: float = 0.0,
-        link_weight: float = 0.5,
-        max_cardinality: int | None = 2,
-        focal_sets: Any = None,
-        learning_rate: float = 0.1,
-        n_init: int = 5,
-        max_iter: int = 1000,
-        tol: float = 5e-4,
-        device: str = "auto",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.hidden = hidden
-        self.d0 = d0
-        self.group_size = group_size
-        self.novelty = novelty
-        self.decay = decay
-        self.link_weight = link_weight
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.learning_rate = learning_rate
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    hidden: int | Sequence[int] = field(default=(20,), metadata=rule(check_hidden))
+    d0: float | str = number(
+        "auto", "'auto' takes the 0.9 quantile of the distances.", auto="Or give a positive number.", above=0
+    )
+    group_size: int | None = count(None, "128 is usual; None takes all pairs of few objects.", least=2, optional=True)
+    novelty: bool = flag(False, "True lets a detector send far objects to the empty set.")
+    decay: float = number(0.0, "0 is usual: no price on large weights.", least=0)
+    link_weight: float = number(0.5, "0.5 is usual: larger obeys more links.", least=0)
+    learning_rate: float = number(0.1, "0.1 is usual.", above=0)
+    n_init: int = 5
+    max_iter: int = 1000
+    tol: float = 5e-4
+    device: str = "auto"
+    warm_start: bool = flag(False, "True goes on from the last network.")
 
     @interruptible()
     def fit(
@@ -433,7 +420,8 @@ class NNEVCLUS(EvidentialClusterer):
         -------
         self
         """
-        c = self._check_parameters()
+        checked(self)
+        c = int(self.n_clusters)
         callback = told(self.callback, self.verbose)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
         refuse_blocks(X, "NNEVCLUS")
@@ -443,7 +431,8 @@ class NNEVCLUS(EvidentialClusterer):
         links = check_constraints(*by_row(X, must_link, cannot_link), n)
         rng = check_random_state(self.random_state)
         size = n if self.group_size is None and n <= ALL else min(n, self.group_size or 128)
-        pairs, d0 = compared(n, size, self._distances(x, dissimilarities), self._asked_d0(), rng)
+        d0 = None if isinstance(self.d0, str) else float(self.d0)
+        pairs, d0 = compared(n, size, self._distances(x, dissimilarities), d0, rng)
         inputs = (x - center) / scale
         detector = Detector.of(inputs, rng) if self.novelty else None
         device = choose_device(self.device, float(pairs.phi.numel()) * (len(focal) + 1))
@@ -461,7 +450,8 @@ class NNEVCLUS(EvidentialClusterer):
         with threads(self.n_jobs):
             runs, best = self._train(loss, len(focal) + 1, rng, device, None if callback is None else Asked(callback))
         self.d0_, self.diverged_ = d0, any(run.wild for run in runs)
-        self._input, self._detector = (center, scale), None if detector is None else tuple(detector)
+        self._input = (center, scale)
+        self._detector: tuple[Any, ...] | None = None if detector is None else tuple(detector)
         self._beta = runs[best].network.beta.cpu().numpy()
         self.network_ = [w.cpu().numpy() for w in runs[best].network.layers]
         self.focal_sets_ = focal
@@ -470,31 +460,6 @@ class NNEVCLUS(EvidentialClusterer):
         self._warn_if_untrained()
         self._warn_of_masses()
         return self
-
-    def _check_parameters(self) -> int:
-        sizes = self.hidden if isinstance(self.hidden, list | tuple) else (self.hidden,)
-        for size in sizes or (None,):
-            check_count("hidden", size, hint="Give the units of each hidden layer, such as (20,).")
-        if self.group_size is not None:
-            check_count(
-                "group_size", self.group_size, least=2, hint="128 is usual; None takes all pairs of few objects."
-            )
-        check_flag("novelty", self.novelty, "True lets a detector send far objects to the empty set.")
-        check_flag("warm_start", self.warm_start, "True goes on from the last network.")
-        check_number("decay", self.decay, least=0, hint="0 is usual: no price on large weights.")
-        check_number("link_weight", self.link_weight, least=0, hint="0.5 is usual: larger obeys more links.")
-        check_number("learning_rate", self.learning_rate, above=0, hint="0.1 is usual.")
-        check_count("n_init", self.n_init, hint="5 is usual: the best of several starts is kept.")
-        check_count("max_iter", self.max_iter, hint="1000 is usual.")
-        check_number("tol", self.tol, least=0, hint="5e-4 is usual.")
-        self._asked_d0()
-        return check_count("n_clusters", self.n_clusters, hint=HOW_MANY)
-
-    def _asked_d0(self) -> float | None:
-        if not isinstance(self.d0, str):
-            return check_number("d0", self.d0, above=0, hint="'auto' takes the 0.9 quantile of the distances.")
-        check_choice("d0", self.d0, ("auto",), "Or give a positive number.")
-        return None
 
     def _rows(self, X: Any) -> tuple[Floats, Floats, Floats]:
         """Checked rows, and what standardises their columns."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._batch import Batch, from_tensors, named_tensors
-from softecm._checks import check_choice
 from softecm.algorithms.family import PrototypeFamily
+from softecm.algorithms.parameters import checked, choice, parameters
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import AffineDistance
@@ -25,7 +25,7 @@ from softecm.fit.outcome import Solution
 from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Objects
 from softecm.fit.seeding import Draw, seed
-from softecm.fit.settings import RELATIONAL, Settings, settings
+from softecm.fit.settings import Settings, settings
 from softecm.objective import MassCost, mass_cost, share
 from softecm.objective.links import Links
 from softecm.objective.proximal import stationary
@@ -258,6 +258,7 @@ def _squares(metric: SemiMetric, x: Tensor) -> Tensor:
     return squared
 
 
+@parameters
 class RECM(PrototypeFamily):
     r"""Evidential c-means for objects known only by their dissimilarities.
 
@@ -280,35 +281,13 @@ class RECM(PrototypeFamily):
         dissimilarities between different objects the least constant that makes them Euclidean (found value in
         ``shift_``; costs one eigenvalue of an n x n matrix): the objective then falls in every round, and groups stand
         out less.
-    alpha : float, default=1.0
-        At least 0. Larger keeps mass off large sets.
     beta : float, default=1.5
         Greater than 1. Larger spreads mass over more sets.
-    delta : "auto", float or None, default="auto"
-        Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
-        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
-    max_cardinality : int, optional
-        All sets of up to so many clusters.
-    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
-        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
-        2^c. Not together with ``max_cardinality``.
     init : "auto", "k-means++", "random", c numbers of objects, or a CredalPartition, default="auto"
         "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
         Objects to start from, or starting masses.
-    n_init : int, default=10
-        Number of starts, computed as one batch; the lowest objective is kept.
-    max_iter : int, default=200
-    tol : float, default=1e-4
-        A run has converged when no mass moves by more than this.
-    n_jobs : int, optional
-        Threads.
-    warm_start : bool, default=False
-        Start from the last fit's centres.
-    callback : callable, optional
-        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
-    random_state : int, RandomState or None
-    verbose : int, default=0
-        Log every round (logger ``softecm``) when positive.
+    alpha, delta, max_cardinality, focal_sets, n_init, max_iter, tol, n_jobs, warm_start, callback, random_state,
+    verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -341,46 +320,11 @@ class RECM(PrototypeFamily):
     M.-H. Masson and T. Denœux, "RECM: relational evidential c-means algorithm", Pattern Recognition Letters 30, 2009.
     """
 
-    shift_: float
-
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        dissimilarity: str = "distance",
-        non_euclidean: str = "floor",
-        alpha: float = 1.0,
-        beta: float = 1.5,
-        delta: float | str | None = "auto",
-        max_cardinality: int | None = None,
-        focal_sets: Any = "auto",
-        init: Any = "auto",
-        n_init: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.dissimilarity = dissimilarity
-        self.non_euclidean = non_euclidean
-        self.alpha = alpha
-        self.beta = beta
-        self.delta = delta
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    beta: float = 1.5
+    dissimilarity: str = choice("distance", ("distance", "squared"))
+    non_euclidean: str = choice("floor", ("floor", "shift"), "'floor' is R's way.")
+    device: str = field(default="auto", init=False)
+    dtype: str = field(default="float64", init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -388,20 +332,19 @@ class RECM(PrototypeFamily):
         return tags
 
     def _settings(self) -> Settings:
-        given = self.get_params(deep=False)
-        kind = check_choice("dissimilarity", given.pop("dissimilarity"), ("distance", "squared"))
-        check_choice("non_euclidean", given.pop("non_euclidean"), ("floor", "shift"), "'floor' is R's way.")
+        given = checked(self)
         if given["focal_sets"] == "auto" and given["max_cardinality"] is None and not isinstance(given["init"], str):
             # Given starts are masses on sets, or their clusters have no neighbours yet.
             partition = given["init"] if isinstance(given["init"], CredalPartition) else None
             given["focal_sets"], given["max_cardinality"] = (
                 (None, 2) if partition is None else (partition.focal_sets, None)
             )
-        return settings(**given, **RELATIONAL, metric=AffineDistance(squared=kind == "squared"), relaxation="exact")
+        metric = AffineDistance(squared=self.dissimilarity == "squared")
+        return settings(given, metric=metric)
 
     def _algorithm(self, metric: SemiMetric) -> RelationalECM:
         return RelationalECM(shift=self.non_euclidean == "shift")
 
     def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
         super()._adopt(objects, model, outcome)
-        self.shift_ = _affine(model.metric).shift
+        self.shift_: float = _affine(model.metric).shift

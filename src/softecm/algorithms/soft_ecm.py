@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Unpack, cast
 
 import torch
 from torch import Tensor
 
+from softecm._checks import check_choice
 from softecm.algorithms.linkable import LinkableFamily
+from softecm.algorithms.parameters import Metric, choice, number, parameters, rule
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
@@ -18,11 +20,13 @@ from softecm.fit.loop import LoopOptions, Problem
 from softecm.fit.model import ROWS
 from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects
-from softecm.fit.settings import GAIN, Settings, settings
+from softecm.fit.settings import GAIN, Settings
 from softecm.fit.soft_ecm import Model, soft_ecm, soft_ecm_problem
 from softecm.objective import MassCost, evaluate
 from softecm.objective.links import Links
+from softecm.objective.problem import RELAXATIONS
 from softecm.objective.relaxations import distances_to_sets, set_barycenters
+from softecm.optim import Accelerated, Closed, Descent, GradientDescent, Solver
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
 
@@ -151,6 +155,16 @@ PAPER: dict[str, Any] = {
 }
 
 
+def check_solver(name: str, value: object, usual: object) -> object:
+    """A solver, or the name of one."""
+    if isinstance(value, str):
+        return check_choice(name, value, ("auto", "gradient", "descent"), "Or give a GradientDescent(...).")
+    if not isinstance(value, GradientDescent | Descent | Closed | Accelerated):
+        raise ValueError(f"{name} must be 'auto', 'gradient', 'descent' or a GradientDescent; got {value!r}.")
+    return value
+
+
+@parameters
 class SoftECM(LinkableFamily):
     r"""Evidential c-means with free prototypes for the sets: needs only a semi-metric.
 
@@ -273,52 +287,17 @@ class SoftECM(LinkableFamily):
     A. Soubeiga, T. Guyet and V. Antoine, "Soft-ECM: an extension of Evidential C-Means for complex data", FUZZ-IEEE 2025.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        metric: Any = "auto",
-        alpha: float = 1.0,
-        beta: float = 1.2,
-        delta: float | str | None = "auto",
-        lam: float | str = "auto",
-        relaxation: str = "auto",
-        max_cardinality: int | None = None,
-        focal_sets: Any = "auto",
-        init: Any = "auto",
-        n_init: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        solver: Any = "auto",
-        device: str = "auto",
-        dtype: str = "float64",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.alpha = alpha
-        self.beta = beta
-        self.delta = delta
-        self.lam = lam
-        self.relaxation = relaxation
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver = solver
-        self.device = device
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    metric: Metric = "auto"
+    beta: float = 1.2
+    lam: float | str = number(
+        "auto",
+        "'auto' suits the data; 0 lets the sets' prototypes go where they like.",
+        auto="Or give a number of at least 0.",
+        least=0,
+        most=1e200,
+    )
+    relaxation: str = choice("auto", ("auto", *RELAXATIONS), "'auto' suits the metric.")
+    solver: str | Solver = field(default="auto", metadata=rule(check_solver))
 
     @classmethod
     def as_in_paper(cls, n_clusters: int = 2, **changed: Any) -> SoftECM:
@@ -332,9 +311,6 @@ class SoftECM(LinkableFamily):
         'penalty'
         """
         return cls(n_clusters, **{**PAPER, **changed})
-
-    def _settings(self) -> Settings:
-        return settings(**self.get_params(deep=False))
 
     def _algorithm(self, metric: SemiMetric) -> Algorithm[Any]:
         return SoftECMdd() if metric.discrete else SoftECMAlgorithm()

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._batch import from_tensors
-from softecm._checks import check_choice, check_number
 from softecm.algorithms.family import PrototypeFamily
+from softecm.algorithms.parameters import checked, choice, number, parameters
 from softecm.algorithms.vectors import VectorAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
@@ -181,6 +181,7 @@ def source_sets(focal: FocalSets, n_clusters: int) -> FocalSets:
     return FocalSets.up_to(n_clusters, min(int(focal.cardinalities.max()), n_clusters))
 
 
+@parameters
 class TECM(PrototypeFamily):
     r"""Transfer evidential c-means: few or noisy objects lean on the centres of an earlier, similar data set.
 
@@ -212,8 +213,6 @@ class TECM(PrototypeFamily):
         those to the centres here (the article's :math:`\beta_1`). 0: the ``prior`` of :meth:`ECM.fit`.
     eta : float, default=2.0
         Greater than 1: the exponent of the shares with "clusters".
-    alpha : float, default=1.0
-        At least 0. Larger keeps mass off large sets: a more precise partition.
     beta : float, default=2.0
         Greater than 1. Larger spreads mass over more sets. In many dimensions 2 may pull all prototypes together:
         prefer 1.2 there.
@@ -221,8 +220,6 @@ class TECM(PrototypeFamily):
         Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
         to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers. With "matched" it is that
         of both distances together: for two of them, :math:`\delta^2 = \delta_1^2 + \beta_1 \delta_s^2`.
-    max_cardinality : int, optional
-        All sets of up to so many clusters.
     focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
         The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
         2^c, as in the article. Not together with ``max_cardinality``.
@@ -231,20 +228,8 @@ class TECM(PrototypeFamily):
         robustly (:mod:`softecm.fit.stages`).
     n_init : int, default=10
         Number of starts where they are drawn; the lowest objective is kept.
-    max_iter : int, default=200
-    tol : float, default=1e-4
-        A run has converged when no mass moves by more than this.
-    device : str, default="auto"
-    dtype : "float64" or "float32", default="float64"
-    n_jobs : int, optional
-        Threads.
-    warm_start : bool, default=False
-        Start from the last fit's centres.
-    callback : callable, optional
-        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
-    random_state : int, RandomState or None
-    verbose : int, default=0
-        Log every round (logger ``softecm``) when positive.
+    alpha, max_cardinality, max_iter, tol, device, dtype, n_jobs, warm_start, callback, random_state, verbose : as
+    for :class:`SoftECM`
 
     Attributes
     ----------
@@ -286,60 +271,18 @@ class TECM(PrototypeFamily):
     Systems 257, 2022. K. Zhou and others, International Journal of Approximate Reasoning, 2022 (TECM and ETECM).
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        source: Any = None,
-        transfer: float = 0.2,
-        form: str = "sets",
-        beside: float = 1.0,
-        eta: float = 2.0,
-        alpha: float = 1.0,
-        beta: float = 2.0,
-        delta: float | str | None = "auto",
-        max_cardinality: int | None = None,
-        focal_sets: Any = "auto",
-        init: Any = "auto",
-        n_init: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        device: str = "auto",
-        dtype: str = "float64",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.source = source
-        self.transfer = transfer
-        self.form = form
-        self.beside = beside
-        self.eta = eta
-        self.alpha = alpha
-        self.beta = beta
-        self.delta = delta
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    source: ArrayLike | None = None
+    transfer: float = number(
+        0.2,
+        "0.2 counts a centre of the source as much as a fifth of an average cluster's objects; 0 ignores it.",
+        least=0,
+    )
+    form: str = choice("sets", FORMS, "'sets' finds out which sets belong together.")
+    beside: float = number(1.0, "1 counts both distances alike; 0 the new one only.", least=0)
+    eta: float = number(2.0, "2 is usual.", above=1)
 
     def _settings(self) -> Settings:
-        given = self.get_params(deep=False)
-        for own in ("source", "transfer", "form", "beside", "eta"):
-            del given[own]
-        chosen = settings(**given, relaxation="exact")
+        chosen = settings(checked(self))
         algorithm = self._algorithm(SquaredEuclidean())
         many = len(algorithm.source)
         if many and algorithm.form == MATCHED and many != chosen.n_clusters:
@@ -351,12 +294,8 @@ class TECM(PrototypeFamily):
         return replace(chosen, init=np.array(algorithm.source)) if at_source else chosen
 
     def _algorithm(self, metric: SemiMetric) -> TECMAlgorithm:
-        form = check_choice("form", self.form, FORMS, "'sets' finds out which sets belong together.")
-        hint = "0.2 counts a centre of the source as much as a fifth of an average cluster's objects; 0 ignores it."
-        transfer = check_number("transfer", self.transfer, least=0, hint=hint)
-        beside = check_number("beside", self.beside, least=0, hint="1 counts both distances alike; 0 the new one only.")
-        eta = check_number("eta", self.eta, above=1, hint="2 is usual.")
-        return TECMAlgorithm(centers_of(self.source), transfer, form, eta, beside if form == MATCHED else 0.0)
+        beside = float(self.beside) if self.form == MATCHED else 0.0
+        return TECMAlgorithm(centers_of(self.source), float(self.transfer), self.form, float(self.eta), beside)
 
     @property
     def shares_(self) -> NDArray[np.float64]:

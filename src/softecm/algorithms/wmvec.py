@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._batch import Batch
-from softecm._checks import check_choice, check_number
 from softecm.algorithms.family import PrototypeFamily
+from softecm.algorithms.parameters import choice, number, parameters
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import WeightedSquares
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -31,7 +31,7 @@ from softecm.distances.weighted_parts import ENTROPY, PRODUCT, Weighing
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects
-from softecm.fit.settings import Settings, settings
+from softecm.fit.settings import Settings
 from softecm.objective import MassCost, blocks, share
 from softecm.objective.links import Links
 from softecm.objective.problem import solved
@@ -304,6 +304,7 @@ def rows_of(x: Any) -> tuple[Tensor, tuple[int, ...]]:
     return joined(parts), tuple(int(part.shape[1]) for part in parts)
 
 
+@parameters
 class WMVEC(PrototypeFamily):
     r"""Weighted multi-view evidential clustering: which view counts how much is found with the clusters.
 
@@ -337,37 +338,16 @@ class WMVEC(PrototypeFamily):
         alike; so are the columns of a view where they are weighed (starts are drawn with the columns as they are: bring
         those of one view to one unit). "none": all count in their own units, as in the article, whose authors bring columns
         to the range from 0 to 1.
-    alpha : float, default=1.0
-        At least 0. Larger keeps mass off large sets.
     beta : float, default=1.2
         Greater than 1. Larger spreads mass over more sets.
     delta : "auto", float or None, default="auto"
         Distance to the empty set in each view, in the unit of the weighted mean of the views; the objective has its square.
         "auto": median plus five deviations of the root distances to the nearest cluster, after a first stage (found value
         in ``delta_``). None: no outliers.
-    max_cardinality : int, optional
-        All sets of up to so many clusters.
-    focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
-        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
-        2^c. Not together with ``max_cardinality``.
     init : "auto", "k-means++", "random", or a dict of arrays of shape (c, columns of the view), default="auto"
         "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). For one table an array.
-    n_init : int, default=10
-        Number of starts; the lowest objective is kept.
-    max_iter : int, default=200
-    tol : float, default=1e-4
-        A run has converged when no mass moves by more than this.
-    device : str, default="auto"
-    dtype : "float64" or "float32", default="float64"
-    n_jobs : int, optional
-        Threads.
-    warm_start : bool, default=False
-        Start from the last fit's centres.
-    callback : callable, optional
-        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
-    random_state : int, RandomState or None
-    verbose : int, default=0
-        Log every round (logger ``softecm``) when positive.
+    alpha, max_cardinality, focal_sets, n_init, max_iter, tol, device, dtype, n_jobs, warm_start, callback,
+    random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -416,71 +396,16 @@ class WMVEC(PrototypeFamily):
 
     batches = False  # how the views are compared is known with the data only
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        rule: str = "entropy",
-        features: bool = False,
-        temperature: float = 0.5,
-        feature_temperature: float = 0.5,
-        scaling: str = "spread",
-        alpha: float = 1.0,
-        beta: float = 1.2,
-        delta: float | str | None = "auto",
-        max_cardinality: int | None = None,
-        focal_sets: Any = "auto",
-        init: Any = "auto",
-        n_init: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        device: str = "auto",
-        dtype: str = "float64",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.rule = rule
-        self.features = features
-        self.temperature = temperature
-        self.feature_temperature = feature_temperature
-        self.scaling = scaling
-        self.alpha = alpha
-        self.beta = beta
-        self.delta = delta
-        self.max_cardinality = max_cardinality
-        self.focal_sets = focal_sets
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _settings(self) -> Settings:
-        given = self.get_params(deep=False)
-        for own in ("rule", "features", "temperature", "feature_temperature", "scaling"):
-            del given[own]
-        check_choice("scaling", self.scaling, SCALINGS, "'spread' makes views of different units count alike.")
-        return settings(**given, relaxation="exact")
+    beta: float = 1.2
+    rule: str = choice("entropy", (ENTROPY, PRODUCT), "'entropy' is WMVEC's, 'product' MVECM-VFL's.")
+    features: bool = False
+    temperature: float = number(0.5, "0.5 is usual: smaller, one takes all.", above=0)
+    feature_temperature: float = number(0.5, "0.5 is usual: smaller, one takes all.", above=0)
+    scaling: str = choice("spread", SCALINGS, "'spread' makes views of different units count alike.")
 
     def _algorithm(self, metric: SemiMetric) -> WMVECAlgorithm:
-        hint = "0.5 is usual: smaller, one takes all."
-        return WMVECAlgorithm(
-            check_choice("rule", self.rule, (ENTROPY, PRODUCT), "'entropy' is WMVEC's, 'product' MVECM-VFL's."),
-            bool(self.features),
-            check_number("temperature", self.temperature, above=0, hint=hint),
-            check_number("feature_temperature", self.feature_temperature, above=0, hint=hint),
-            str(self.scaling) == "spread",
-        )
+        heats = float(self.temperature), float(self.feature_temperature)
+        return WMVECAlgorithm(self.rule, bool(self.features), *heats, self.scaling == "spread")
 
     def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
         if isinstance(X, Mapping) and not is_sparse(X):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from softecm._checks import HOW_MANY, check_choice, check_count, check_number
+from softecm._checks import check_count, check_number
 from softecm._engine import choose_dtype
 from softecm.belief import FocalSets
 from softecm.files import check_file, check_replaced
@@ -20,14 +21,10 @@ from softecm.fit.loop import Callback
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Progress
 from softecm.objective.linked import Pairs
-from softecm.objective.problem import RELAXATIONS
 from softecm.objective.pull import Pull
-from softecm.optim import Accelerated, Closed, Descent, GradientDescent
 
 logger = logging.getLogger("softecm")
 INITS = ("auto", "k-means++", "random")
-#: What algorithms on dissimilarities and modes leave no choice of.
-RELATIONAL: dict[str, Any] = {"device": "auto", "dtype": "float64"}
 
 GAIN = 10.0  # times tol: where steps are not exact, a run ends when a round gains less than this part of its objective
 
@@ -146,80 +143,22 @@ class Settings:
         return 4 * self.n_clusters if self.finds_sets else len(self.focal)
 
 
-def settings(
-    *,
-    n_clusters: Any,
-    metric: Any = "sqeuclidean",
-    alpha: Any,
-    beta: Any,
-    delta: Any,
-    lam: Any = 0.0,
-    relaxation: Any,
-    max_cardinality: Any,
-    focal_sets: Any,
-    init: Any,
-    n_init: Any,
-    max_iter: Any,
-    tol: Any,
-    solver: Any = "auto",
-    device: Any,
-    dtype: Any,
-    n_jobs: Any,
-    warm_start: Any,
-    callback: Any,
-    random_state: Any,
-    verbose: Any = 0,
-) -> Settings:
-    """Check every parameter; each message says what to change."""
-    c = check_count("n_clusters", n_clusters, hint=HOW_MANY)
-    if isinstance(delta, str):
-        check_choice("delta", delta, ("auto",), "Or give a positive number, or None to do without outliers.")
-    elif delta is not None:
-        delta = check_number("delta", delta, above=0, hint="'auto' takes it from the data; None switches outliers off.")
-    if isinstance(lam, str):
-        check_choice("lam", lam, ("auto",), "Or give a number of at least 0.")
-    else:
-        lam = check_number(
-            "lam",
-            lam,
-            least=0,
-            most=1e200,
-            hint="'auto' suits the data; 0 lets the sets' prototypes go where they like.",
-        )
-    finds = _finds_sets(init, max_cardinality, focal_sets)
-    if isinstance(init, str):
-        check_choice("init", init, INITS, "Or give the starting prototypes, one row a cluster.")
-    if isinstance(solver, str):
-        check_choice("solver", solver, ("auto", "gradient", "descent"), "Or give a GradientDescent(...).")
-    elif not isinstance(solver, GradientDescent | Descent | Closed | Accelerated):
-        raise ValueError(f"solver must be 'auto', 'gradient', 'descent' or a GradientDescent; got {solver!r}.")
-    return Settings(
-        n_clusters=c,
-        metric=metric,
-        alpha=check_number("alpha", alpha, least=0, hint="1 is usual: larger keeps mass off large sets."),
-        beta=check_number(
-            "beta", beta, above=1, hint="Values from 1.1 to 2 are usual: larger spreads mass over more sets."
-        ),
-        delta=delta,
-        lam=lam,
-        relaxation=check_choice("relaxation", relaxation, ("auto", *RELAXATIONS), "'auto' suits the metric."),
-        focal=_sets(c, finds, max_cardinality, focal_sets),
-        finds_sets=finds,
-        init=init,
-        n_init=check_count("n_init", n_init, hint="10 is usual: the best of several starts is kept."),
-        max_iter=check_count("max_iter", max_iter, hint="200 is usual."),
-        tol=check_number("tol", tol, least=0, hint="1e-4 is usual: masses that move less stand still."),
-        solver=solver,
-        device=device,
-        dtype=choose_dtype(dtype),
-        n_jobs=n_jobs,
-        warm_start=bool(warm_start),
-        callback=told(callback, verbose),
-        random_state=random_state,
-    )
+def settings(checked: Mapping[str, Any], **choices: Any) -> Settings:
+    """From an estimator's checked parameters and what its algorithm leaves no choice of."""
+    values = {"metric": "sqeuclidean", "lam": 0.0, "solver": "auto", **checked, **choices}
+    c, largest, sets = values["n_clusters"], values.pop("max_cardinality"), values.pop("focal_sets")
+    finds = _finds_sets(largest, sets)
+    values |= {
+        "focal": _sets(c, finds, largest, sets),
+        "dtype": choose_dtype(values["dtype"]),
+        "warm_start": bool(values["warm_start"]),
+        "callback": told(values["callback"], values.pop("verbose")),
+    }
+    own = {one.name for one in fields(Settings)}
+    return Settings(**{name: value for name, value in values.items() if name in own}, finds_sets=finds)
 
 
-def _finds_sets(init: Any, max_cardinality: Any, focal_sets: Any) -> bool:
+def _finds_sets(max_cardinality: Any, focal_sets: Any) -> bool:
     """Whether the sets are to be found; giving them in two ways is refused."""
     auto = focal_sets is None or (isinstance(focal_sets, str) and focal_sets == "auto")
     if not auto and max_cardinality is not None:

@@ -1,0 +1,158 @@
+"""The parameters of estimators: each is declared once, with its default, the values it may have and a hint.
+
+An estimator is a class under ``@parameters`` whose annotated attributes are its parameters, like the fields of a dataclass;
+``__init__``, ``get_params`` and the checks before a fit follow from them. It takes over the parameters of its bases,
+changes a default by naming it again (``beta: float = 2.0``), and has one the less by fixing it
+(``alpha: float = field(default=0.0, init=False)``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
+
+import numpy as np
+from torch import Tensor
+
+from softecm._checks import HOW_MANY, check_choice, check_count, check_flag, check_number
+from softecm.belief import FocalSets
+from softecm.distances.base import SemiMetric
+from softecm.fit.loop import Callback
+from softecm.fit.settings import INITS
+
+T = TypeVar("T")
+RandomState: TypeAlias = int | np.random.RandomState | None
+Metric: TypeAlias = str | SemiMetric | Callable[[Tensor, Tensor], Tensor]
+Sets: TypeAlias = str | Sequence[tuple[int, ...]] | FocalSets | None
+Check: TypeAlias = Callable[[str, object, object], object]  # of name, value and the usual value, for the hint
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def parameters(cls: type[T]) -> type[T]:
+    """Make the annotated attributes of a class the parameters of its ``__init__``, which only stores them."""
+    return dataclass(eq=False, repr=False, match_args=False, kw_only=True)(cls)
+
+
+def checked(estimator: object) -> dict[str, Any]:
+    """All parameters of an estimator by name, each checked by its rule."""
+    found = {}
+    for name, own in type(estimator).__dataclass_fields__.items():  # type: ignore[attr-defined]
+        declared = (vars(base).get("__dataclass_fields__", {}).get(name) for base in type(estimator).__mro__)
+        rules = [one.metadata["check"] for one in declared if one is not None and "check" in one.metadata]
+        value = getattr(estimator, name)
+        found[name] = rules[0](name, value, own.default) if rules and own.init else value
+    return found
+
+
+def rule(check: Check) -> dict[str, Check]:
+    """A check as the metadata of a field."""
+    return {"check": check}
+
+
+def number(default: object, hint: str, *, auto: str = "", optional: bool = False, **bounds: float) -> Any:
+    """A number within bounds (``above``, ``least``, ``below``, ``most``); ``auto`` is the hint where "auto" is one, too."""
+
+    def check(name: str, value: object, usual: object) -> object:
+        if value is None and optional:
+            return None
+        if auto and isinstance(value, str):
+            return check_choice(name, value, ("auto",), auto)
+        return check_number(name, value, hint=hint.format(usual=usual), **bounds)
+
+    return field(default=default, metadata=rule(check))
+
+
+def count(default: object, hint: str, *, least: int = 1, auto: str = "", optional: bool = False) -> Any:
+    """A whole number of at least ``least``."""
+
+    def check(name: str, value: object, usual: object) -> object:
+        if value is None and optional:
+            return None
+        if auto and isinstance(value, str):
+            return check_choice(name, value, ("auto",), auto)
+        return check_count(name, value, least=least, hint=hint.format(usual=usual))
+
+    return field(default=default, metadata=rule(check))
+
+
+def choice(default: object, words: Collection[str], hint: str = "", *, or_other: bool = False) -> Any:
+    """One of some words; with ``or_other`` also anything that is no word, which the fit then looks at."""
+
+    def check(name: str, value: object, usual: object) -> object:
+        return value if or_other and not isinstance(value, str) else check_choice(name, value, words, hint)
+
+    return field(default=default, metadata=rule(check))
+
+
+def flag(default: bool, hint: str) -> Any:
+    """True or False."""
+    return field(default=default, metadata=rule(lambda name, value, usual: check_flag(name, value, hint)))
+
+
+def _n_clusters(name: str, value: object, usual: object) -> int:
+    return check_count(name, value, hint=HOW_MANY)
+
+
+@parameters
+class Clusters:
+    """How many clusters are looked for; the one parameter that may go without its name."""
+
+    n_clusters: int = field(default=2, kw_only=False, metadata=rule(_n_clusters))
+
+
+@parameters
+class Masses:
+    """What a mass costs."""
+
+    alpha: float = number(1.0, "{usual:g} is usual: larger keeps mass off large sets.", least=0)
+    beta: float = number(2.0, "Values from 1.1 to 2 are usual: larger spreads mass over more sets.", above=1)
+    delta: float | str | None = number(
+        "auto",
+        "'auto' takes it from the data; None switches outliers off.",
+        auto="Or give a positive number, or None to do without outliers.",
+        optional=True,
+        above=0,
+    )
+
+
+@parameters
+class FocalParameters:
+    """Which sets may hold mass."""
+
+    max_cardinality: int | None = 2
+    focal_sets: Sets = None
+
+
+@parameters
+class Iteration:
+    """How long a run takes."""
+
+    max_iter: int = count(200, "{usual} is usual.")
+    tol: float = number(1e-4, "{usual:g} is usual: what moves less stands still.", least=0)
+    n_jobs: int | None = None
+
+
+@parameters
+class Restarts(Iteration):
+    """How many runs there are, from where, and who hears of them."""
+
+    n_init: int = count(10, "{usual} is usual: the best of several starts is kept.")
+    callback: Callback | None = None
+    random_state: RandomState = None
+    verbose: int = 0
+
+
+@parameters
+class FamilyParameters(Restarts, FocalParameters, Masses, Clusters):
+    """Those of Soft-ECM and its relatives."""
+
+    max_cardinality: int | None = None
+    focal_sets: Sets = "auto"
+    init: Any = choice("auto", INITS, "Or give the starting prototypes, one row a cluster.", or_other=True)
+    device: str = "auto"
+    dtype: str = "float64"
+    warm_start: bool = False
+    relaxation: str = field(
+        default="exact", init=False
+    )  # of the constraint between a set's prototype and its clusters'
