@@ -29,7 +29,6 @@ from softecm._engine import choose_device
 from softecm.belief import CredalPartition, FocalSets
 from softecm.datasets import load_series, make_cbf
 from softecm.distances import DTW, SoftDTW
-from softecm.distances.capabilities import fitted_metric
 from softecm.fit.outcome import MERGED, separation
 from softecm.fit.prepare import barycenter, distances_to, weighted_quantile
 from softecm.fit.seeding import Draw, seed
@@ -65,7 +64,7 @@ class Encoded:
         rows = space.check(self, X, reset=True)
         self.space = space.fit(rows, dtype=dtype)
         self.on_cpu = self.space.encode(rows)
-        self.metric = fitted_metric(metric, self.on_cpu, None)
+        self.metric = metric.fitted(self.on_cpu, None)
         self.x, self.device = self.on_cpu.to(device), device
         from_center = distances_to(self.metric, self.x, barycenter(self.metric, self.space, self.x, None, device))
         self.spread = float(from_center.mean())

@@ -166,13 +166,11 @@ def evaluated(metrics, data, n, focal, mass_cost):
     """One evaluation of a batch of ten runs."""
     import torch
 
-    from softecm.distances.capabilities import fitted_metric
-
     space = Combined(metrics).make_space()
     raw = space.check(SoftECM(), data, reset=True)
     space = space.fit(raw, dtype=torch.float64)
     x = space.encode(raw)
-    metric = fitted_metric(Combined(metrics), x, None)
+    metric = Combined(metrics).fitted(x, None)
     starts = space.starts(x, torch.arange(30) * (n // 30))
     v = starts.reshape(10, 3, *starts.shape[1:])
     prices = mass_cost(focal, 1.0, 1.2, 5.0, like=v, runs=10)

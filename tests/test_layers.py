@@ -32,12 +32,8 @@ LAYERS = [
     ("readers", "readers"),
     ("data", "barycenters datasets series"),
     ("distances", "distances losses"),
-    ("objective, in equations", "objective objective.equations objective.evaluate objective.pull"),
     ("solvers", "optim"),
-    (
-        "objective, as problems",
-        "objective.links objective.linked objective.problem objective.relaxations objective.views",
-    ),
+    ("objective", "objective"),
     ("report, explanations", "report explain"),
     ("fit", "fit"),
     ("models as files", "files.fitted files.models files.values"),

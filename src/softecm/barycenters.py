@@ -156,11 +156,10 @@ def barycenter(
     if not isinstance(space, TimeSeries):
         raise ValueError(f"metric must be one between series; got {metric!r}. SoftDTW() and SoftMSM() are.")
     batch, w, start = _prepared(X, weights, init, space.length, space.layout, max_iter)
-    fitted = metric if metric.learner is None else metric.learner.fitted(batch, None)
-    form = fitted.closed_form
+    fitted = metric.fitted(batch, None)
 
     def bounded(u: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-        sums = None if form is None else form.sums(batch, u, w[:, None])
+        sums = fitted.closed_form.sums(batch, u, w[:, None])
         if sums is None or sums.gradient is not None:
             return None
         return fitted.pairwise(batch, u)[:, 0] @ w, sums.curvature, sums.moment

@@ -16,8 +16,6 @@ import torch
 from torch import Tensor
 
 from softecm._batch import along, mixed, named_tensors, selected
-from softecm.objective import Evaluation
-from softecm.objective.proximal import over_stiffness
 
 Scaling = Callable[
     [Tensor, Tensor | float], Tensor
@@ -66,6 +64,56 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Evaluation:
+    """The minimised cost of a batch of runs at given prototypes, and its derivative there.
+
+    The masses are optimal, so the derivative with the masses held fixed is the derivative of the whole (envelope
+    theorem).
+    """
+
+    cost: Tensor  # (runs,)
+    gradient: Tensor  # (runs, f, *shape); (runs, 0, *shape) where nobody asks for it
+    curvature: Tensor | None  # (runs, f, *shape) or broadcastable: of a quadratic bound, where the metric has one
+    moment: Tensor | None  # (runs, f, *shape)
+    change: Tensor  # (runs,), largest change of a mass since the previous evaluation
+    masses: Tensor | None  # (runs, n, f + 1), where few enough to keep
+
+    def select(self, runs: Tensor) -> Evaluation:
+        """The same for some of the runs."""
+        return Evaluation(*(None if v is None else v[runs] for v in vars(self).values()))  # type: ignore[arg-type]
+
+    def merged(self, other: Evaluation, take: Tensor) -> Evaluation:
+        """This, with the runs ``take`` (a mask) replaced by the other's."""
+
+        def pick(old: Tensor | None, new: Tensor | None) -> Tensor | None:
+            if old is None or new is None:
+                return None
+            return torch.where(take.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
+
+        return Evaluation(*map(pick, vars(self).values(), vars(other).values()))  # type: ignore[arg-type]
+
+    def plus(self, other: Evaluation) -> Evaluation:
+        """The evaluation of two blocks of objects together; their masses are not kept."""
+
+        def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+            return None if a is None or b is None else a + b
+
+        return Evaluation(
+            self.cost + other.cost,
+            self.gradient + other.gradient,
+            both(self.curvature, other.curvature),
+            both(self.moment, other.moment),
+            torch.maximum(self.change, other.change),
+            None,
+        )
+
+    def cpu(self) -> Evaluation:
+        """The same in main memory, without masses."""
+        parts = {name: None if v is None else v.cpu() for name, v in vars(replace(self, masses=None)).items()}
+        return Evaluation(**parts)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
 class State:
     """A batch of runs between two rounds."""
 
@@ -98,7 +146,10 @@ class State:
     def scaled(self, u: Tensor, times: Tensor | float = 1.0) -> Tensor:
         """``u`` over what is known of the curvature in the free prototypes, times a factor."""
         if self.factor is not None:
-            return over_stiffness(u, self.factor) * times
+            solved: Tensor = 0.5 * torch.cholesky_solve(
+                u.reshape(*u.shape[:3], -1), self.factor
+            )  # over twice the matrices
+            return solved.reshape(u.shape) * times
         return u * (times if self.scale is None else self.scale * times)
 
     def select(self, runs: Tensor) -> State:

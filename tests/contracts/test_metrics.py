@@ -10,7 +10,6 @@ from softecm import SoftECM
 from softecm.belief import FocalSets
 from softecm.datasets import make_blobs
 from softecm.distances import SEMI_METRICS, ClosedForm, Mahalanobis, SemiMetric, Sums
-from softecm.distances.capabilities import fitted_metric
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.optim import GradientDescent
 from softecm.testing import check_semimetric
@@ -107,7 +106,7 @@ def test_the_objective_never_rises(name, relaxation, solver, many):
     for seed in range(many):
         rng = np.random.default_rng(seed)
         x = torch.from_numpy(rng.normal(size=(int(rng.integers(8, 30)), 3)) + rng.integers(1, 4, (1, 3)))
-        metric = fitted_metric(SEMI_METRICS[name](), x, None)
+        metric = SEMI_METRICS[name]().fitted(x, None)
         focal = FocalSets.up_to(int(rng.integers(2, 4)), int(rng.integers(1, 4)))
         run = soft_ecm(
             x, metric, focal, x[None, : focal.n_clusters].clone(), relaxation=relaxation, max_iter=8,

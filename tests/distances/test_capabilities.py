@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from softecm.distances import SEMI_METRICS, FunctionMetric, Hamming, Mahalanobis, Precomputed, SquaredEuclidean
-from softecm.distances.capabilities import fitted_metric, nearest_of, sums_of, tensor_of, with_sums_of
+from softecm.distances.blocks import nearest_of
 from softecm.distances.registry import resolve_metric
 
 
@@ -19,10 +19,10 @@ def plain(x, v):
 def test_a_metric_without_capabilities_answers_none_or_the_plain_thing(rng):
     metric = FunctionMetric(plain)
     x, v = (torch.from_numpy(rng.normal(size=(n, 3))) for n in (20, 4))
-    assert sums_of(metric, x, v, torch.ones(20, 4)) is None
-    assert with_sums_of(metric, x, v) is None
-    assert tensor_of(metric, v) is v
-    assert fitted_metric(metric, x, None) is metric
+    assert metric.closed_form.sums(x, v, torch.ones(20, 4)) is None
+    assert metric.closed_form.with_sums(x, v) is None
+    assert metric.closed_form.tensor(v) is v
+    assert metric.fitted(x, None) is metric
 
 
 def test_nearest_is_the_same_compiled_and_in_blocks(rng, monkeypatch):
@@ -46,7 +46,7 @@ def test_degrees_are_those_of_squares_and_of_metrics():
 @pytest.mark.parametrize("name", ["sqeuclidean", "euclidean", "mahalanobis"])
 def test_a_distance_grows_with_lengths_to_the_power_of_its_degree(name, rng):
     x = torch.from_numpy(rng.normal(size=(6, 3)))
-    metric = fitted_metric(SEMI_METRICS[name](), x, None)
+    metric = SEMI_METRICS[name]().fitted(x, None)
     torch.testing.assert_close(
         metric.pairwise(3 * x, 3 * x), 3**metric.degree * metric.pairwise(x, x), rtol=1e-5, atol=1e-9
     )

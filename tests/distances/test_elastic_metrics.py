@@ -12,7 +12,6 @@ from problems import largest_rise
 from softecm import SoftECM, load_model
 from softecm.barycenters import barycenter
 from softecm.distances import ADTW, DTW, ERP, MSM, TWE, WDTW, SoftMSM, SoftTWE, SquaredEuclidean
-from softecm.distances.capabilities import sums_of
 from softecm.kernels.elastic import reference
 from softecm.spaces.series import SeriesBatch
 from softecm.testing import check_semimetric
@@ -58,7 +57,7 @@ def test_raw_values_lie_below_the_quadratic_that_touches_them(metric):
     assert not bound.skipped
     x = torch.randn(3, 9, 2, dtype=torch.float64)
     assert (
-        sums_of(raw, x, x[:2] + 0.1, torch.ones(3, 2, dtype=torch.float64)).gradient is None
+        raw.closed_form.sums(x, x[:2] + 0.1, torch.ones(3, 2, dtype=torch.float64)).gradient is None
     )  # it is tried as a bound
 
 

@@ -9,7 +9,6 @@ from problems import largest_rise
 from softecm import SoftECM, load_model
 from softecm.datasets import make_bell_funnel_mixture, make_cbf
 from softecm.distances import DTW, SeriesEuclidean, SoftDTW, SquaredEuclidean
-from softecm.distances.capabilities import sums_of, with_sums_of
 from softecm.kernels.soft_dtw import reference
 
 
@@ -104,7 +103,7 @@ def test_short_series_of_many_channels_are_evaluated_alike(length, channels, met
     rng = np.random.default_rng(0)
     x, v = (torch.from_numpy(rng.normal(size=(n, length, channels))) for n in (6, 3))
     weights = torch.from_numpy(rng.random((6, 3)))
-    kept, sums = with_sums_of(metric, x, v), sums_of(metric, x, v, weights)
+    kept, sums = metric.closed_form.with_sums(x, v), metric.closed_form.sums(x, v, weights)
     assert (kept is None) == (length < 2 * channels)  # then two passes are cheaper than keeping every pair's sums
     leaf = v.clone().requires_grad_()
     (gradient,) = torch.autograd.grad((metric.pairwise(x, leaf) * weights).sum(), leaf)

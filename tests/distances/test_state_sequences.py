@@ -11,7 +11,6 @@ import torch
 
 from softecm import SoftECM, UnseenCategoryWarning, load_model
 from softecm.distances import StateSequences
-from softecm.distances.capabilities import fitted_metric
 from softecm.spaces import States
 from softecm.spaces.states import to_sequences
 from softecm.testing import check_semimetric
@@ -170,7 +169,7 @@ def test_gradients_are_those_of_finite_differences(rng):
     metric = StateSequences(gamma=0.3)
     space = States().fit(to_sequences([list("abca"), list("ccb")]), dtype=torch.float64)
     x = space.encode(to_sequences([list("abca"), list("ccb")]))
-    metric = fitted_metric(metric, x, None)
+    metric = metric.fitted(x, None)
     v = torch.from_numpy(rng.normal(size=(2, 4, 3))).requires_grad_()
     torch.autograd.gradcheck(lambda u: metric.pairwise(x, u), (v,))
 

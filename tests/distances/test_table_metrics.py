@@ -14,7 +14,6 @@ from softecm import SoftECM, datasets, scores
 from softecm.belief import FocalSets
 from softecm.datasets import make_mixed_blobs
 from softecm.distances import Hamming, Mixed
-from softecm.distances.capabilities import fitted_metric, sums_of
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective import check_distances
 from softecm.testing import check_semimetric
@@ -27,7 +26,7 @@ def encoded(metric, X):
     raw = space.check(SoftECM(), X, reset=True)
     space = space.fit(raw, dtype=torch.float64)
     x = space.encode(raw)
-    return space, x, fitted_metric(metric, x, None)
+    return space, x, metric.fitted(x, None)
 
 
 def blobs(missing: float, seed: int = 0, n: int = 60) -> pd.DataFrame:
@@ -125,7 +124,7 @@ def test_gradient_and_sums_agree_with_differences_where_there_are_gaps(metric, r
         h = 1e-6
         numeric = (cost(v + h * direction) - cost(v - h * direction)) / (2 * h)
         torch.testing.assert_close((gradient * direction).sum(), numeric, rtol=1e-5, atol=1e-5)
-    sums = sums_of(metric, x, v, w)
+    sums = metric.closed_form.sums(x, v, w)
     if metric.is_quadratic:
         torch.testing.assert_close(2 * (sums.curvature * v - sums.moment), gradient)
         u = v + 0.1 * torch.from_numpy(rng.normal(size=v.shape))

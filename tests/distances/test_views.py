@@ -13,7 +13,6 @@ from problems import largest_rise
 from softecm import ECMdd, ReadingWarning, SoftECM, ViewWarning, calibrate, load_model
 from softecm.distances import SEMI_METRICS, Combined, Mahalanobis, Mixed, SoftDTW, SquaredEuclidean, resolve_metric
 from softecm.distances.auto import choose_for
-from softecm.distances.capabilities import fitted_metric
 from softecm.selection import choose_n_clusters, sweep
 from softecm.selection.grid import digest
 from softecm.testing import check_semimetric
@@ -70,7 +69,7 @@ def test_one_view_is_the_plain_metric(name):
 def test_a_combination_keeps_the_contract(metrics, gaps):
     data = with_gaps(views()) if gaps else views()
     x, space = encoded(Combined(metrics), data)
-    metric = fitted_metric(Combined(metrics, weights=[3, 2, 1]), x, None)
+    metric = Combined(metrics, weights=[3, 2, 1]).fitted(x, None)
     some = torch.arange(30 if gaps else 2, 45, 2)[:8]
     report = check_semimetric(metric, x[some], prototypes=space.starts(x[some], torch.arange(len(some))))
     left = {"symmetric", "zero at equality", "paired agrees"} if gaps else set()  # an object with a gap is no prototype
@@ -95,7 +94,7 @@ def test_units_are_half_the_mean_distance_between_two_objects():
     x, _ = encoded(
         Combined({"table": "sqeuclidean", "numbers": "sqeuclidean"}), {k: data[k] for k in ("table", "numbers")}
     )
-    metric = fitted_metric(Combined({"table": "sqeuclidean", "numbers": "sqeuclidean"}), x, None)
+    metric = Combined({"table": "sqeuclidean", "numbers": "sqeuclidean"}).fitted(x, None)
     spreads = np.array([((data[k] - data[k].mean(0)) ** 2).sum(1).mean() for k in ("table", "numbers")])
     np.testing.assert_allclose(metric.units, spreads / np.sqrt(spreads.prod()), rtol=1e-12)
 
@@ -103,9 +102,9 @@ def test_units_are_half_the_mean_distance_between_two_objects():
 def test_one_absurd_object_among_few_does_not_silence_its_view():
     data = {name: views()[name].copy() for name in ("table", "numbers")}
     pair = Combined({"table": "sqeuclidean", "numbers": "sqeuclidean"})
-    before = fitted_metric(pair, encoded(pair, data)[0], None)
+    before = pair.fitted(encoded(pair, data)[0], None)
     data["table"][7, 0] = 1e5
-    after = fitted_metric(pair, encoded(pair, data)[0], None)
+    after = pair.fitted(encoded(pair, data)[0], None)
     np.testing.assert_allclose(after.spreads, before.spreads, rtol=0.2)
     np.testing.assert_allclose(after.common, before.common, atol=0.1)
 

@@ -8,7 +8,7 @@ from hostile.outcomes import assert_sound, ends_well
 from softecm import BCM, BPEC, CCM, CECM, ECM, EVCLUS, FCM, RECM, ECMdd, ECMPlus, SoftECM
 from softecm.belief.checks import sound
 from softecm.datasets import make_blobs
-from softecm.objective.proximal import stationary
+from softecm.objective.problem import stationary
 from softecm.selection import sweep
 
 X = make_blobs(60, n_clusters=3, n_features=2, distance=8, random_state=0).data

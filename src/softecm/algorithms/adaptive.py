@@ -32,7 +32,7 @@ from softecm.fit.settings import Settings
 from softecm.objective import KEPT_CELLS, MassCost, blocks, share
 from softecm.objective.linked import linked_masses
 from softecm.objective.links import Links
-from softecm.objective.proximal import stationary
+from softecm.objective.problem import stationary
 
 FLATTEST = 1e-6  # a cluster's shortest axis over its longest, squared: thinner ones are filled up
 

@@ -28,7 +28,7 @@ from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import Settings, settings
 from softecm.objective import MassCost, mass_cost, share
 from softecm.objective.links import Links
-from softecm.objective.proximal import stationary
+from softecm.objective.problem import stationary
 from softecm.spaces.base import Space
 from softecm.spaces.checks import check_indices
 

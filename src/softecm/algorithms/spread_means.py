@@ -32,7 +32,7 @@ from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost, Previous, evaluate
 from softecm.objective.links import Links
-from softecm.objective.proximal import stationary
+from softecm.objective.problem import stationary
 from softecm.optim import State
 
 

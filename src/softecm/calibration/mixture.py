@@ -72,7 +72,7 @@ class Mixture:
     def of(cls, metric: SemiMetric, x: object) -> Mixture | None:
         """Of encoded objects; None where they are no vectors, or distances no squares."""
         how = metric.closed_form
-        if how is None or not how.quadratic or not isinstance(x, Tensor) or x.ndim != 2 or x.layout != torch.strided:
+        if not how.quadratic or not isinstance(x, Tensor) or x.ndim != 2 or x.layout != torch.strided:
             return None
         one = x[:1]
         rows = x.double().numpy()

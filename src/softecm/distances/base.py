@@ -12,7 +12,15 @@ import torch
 from torch import Tensor
 
 from softecm.distances.moments import Moments
-from softecm.distances.optional import ClosedForm, CompiledPasses, FusedRound, Learner, Sums
+from softecm.distances.optional import (
+    NO_CLOSED_FORM,
+    NO_COMPILED_PASSES,
+    ClosedForm,
+    CompiledPasses,
+    FusedRound,
+    Learner,
+    Sums,
+)
 from softecm.spaces.base import Space
 from softecm.spaces.real import RealVectors
 
@@ -61,14 +69,14 @@ class SemiMetric(ABC):
         """Distances of every object to every prototype: encoded objects (n), (k, *shape) -> (n, k)."""
 
     @property
-    def closed_form(self) -> ClosedForm | None:
-        """Barycentres in closed form, or a quadratic bound of the cost; None: derivatives are all there is."""
-        return None
+    def closed_form(self) -> ClosedForm:
+        """Barycentres in closed form, or a quadratic bound of the cost; by default derivatives are all there is."""
+        return NO_CLOSED_FORM
 
     @property
-    def compiled(self) -> CompiledPasses | None:
-        """Whole passes over the objects as kernels; None: ``pairwise``, block by block."""
-        return None
+    def compiled(self) -> CompiledPasses:
+        """Whole passes over the objects as kernels; by default ``pairwise``, block by block."""
+        return NO_COMPILED_PASSES
 
     @property
     def learner(self) -> Learner | None:
@@ -84,8 +92,12 @@ class SemiMetric(ABC):
     @final
     def is_quadratic(self) -> bool:
         """Whether weighted barycentres are weighted means, so that the prototype step is one linear system."""
-        form = self.closed_form
-        return form is not None and form.quadratic
+        return self.closed_form.quadratic
+
+    @final
+    def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:
+        """The metric with what it learns from encoded objects filled in; itself where it learns nothing."""
+        return self if self.learner is None else self.learner.fitted(x, weights)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Distances between rows of the same number: (k, *shape), (k, *shape) -> (k,)."""

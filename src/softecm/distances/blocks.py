@@ -39,6 +39,23 @@ def distances_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -
     return torch.cat(parts)
 
 
+def nearest_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> tuple[Tensor, Tensor]:
+    """Distance to the nearest prototype and its number, (n,) each, on the CPU; ``first`` is the first object's number."""
+    compiled = metric.compiled.nearest(x, v)
+    if compiled is not None:
+        return compiled[0].double().cpu(), compiled[1].cpu()
+    distances, which = [v.new_empty(0).double().cpu()], [torch.empty(0, dtype=torch.int64)]
+    with torch.no_grad():
+        for rows in blocks(x, v):
+            block = x[rows]
+            d = metric.pairwise(block, v)
+            check_distances(metric, d, len(block), len(v), first + rows.start)
+            least = d.clamp_min(0.0).min(1)
+            distances.append(least.values.double().cpu())
+            which.append(least.indices.cpu())
+    return torch.cat(distances), torch.cat(which)
+
+
 def check_distances(metric: SemiMetric, d: Tensor, n: int, k: int, first: int = 0) -> None:
     """Refuse what no semi-metric may return, saying which object and prototype it was."""
     name = metric.name or type(metric).__name__

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from softecm._checks import check_flag, check_number
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
+from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES
 from softecm.distances.soft_dtw import RAW, both_ways, check_band, gamma_of, gradients_in_both, steps_of
 from softecm.kernels.elastic import Rule, elastic, elastic_sums
 from softecm.kernels.soft_dtw import Pairs, Rows
@@ -142,14 +143,14 @@ class Elastic(SemiMetric):
         return torch.nn.functional.pad(end, (skipped, skipped))
 
     @property
-    def closed_form(self) -> Bounds | None:
+    def closed_form(self) -> ClosedForm:
         """A bound in the prototypes' values, where those are what is compared."""
-        return None if self.derivative or self.znormalise else Bounds(self)
+        return NO_CLOSED_FORM if self.derivative or self.znormalise else Bounds(self)
 
     @property
-    def compiled(self) -> PairPasses | None:
+    def compiled(self) -> CompiledPasses:
         """Derivatives of pairs of prototypes."""
-        return None if self.derivative or self.znormalise else PairPasses(self)
+        return NO_COMPILED_PASSES if self.derivative or self.znormalise else PairPasses(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from torch import Tensor
 from softecm.belief.focal import FocalSets
 from softecm.distances._tables import LayoutTensors, table_pairwise, table_terms
 from softecm.distances.base import CompiledPasses, SemiMetric
+from softecm.distances.optional import NO_COMPILED_PASSES
 from softecm.distances.squared_euclidean import fused_vector_masses
 from softecm.spaces.base import Space
 from softecm.spaces.dissimilarities import Dissimilarities
@@ -39,9 +40,9 @@ class SetQuadratic(SemiMetric):
     name = "set-quadratic"
 
     @property
-    def compiled(self) -> LiftedPasses | None:
+    def compiled(self) -> CompiledPasses:
         """Masses, where matrices don't matter."""
-        return LiftedPasses(self) if self.matrices is None else None
+        return LiftedPasses(self) if self.matrices is None else NO_COMPILED_PASSES
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Distances (n, f) to all prototypes, in their order."""

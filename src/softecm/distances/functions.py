@@ -10,7 +10,6 @@ from torch import Tensor
 from softecm._text import place
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import blocks
-from softecm.distances.capabilities import fitted_metric
 from softecm.distances.registry import resolve_metric
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.kernels import soft_dtw as kernels
@@ -149,7 +148,7 @@ def series_distances(
     check_lengths(chosen, {len(row) for row in (*rows, *others)})
     space = space.fit(rows, dtype=getattr(torch, dtype))
     x = space.encode(rows)
-    fitted = fitted_metric(chosen, x, None)
+    fitted = chosen.fitted(x, None)
     out = np.empty((len(rows), len(others)), dtype=dtype)
     steps = np.array([len(row) for row in others])
     with torch.no_grad():

@@ -12,6 +12,7 @@ from torch import Tensor
 from softecm._checks import check_choice, check_count, check_number
 from softecm.distances._tables import LayoutTensors, TableMeans, TablePasses, column_sums, table_pairwise, table_terms
 from softecm.distances.base import Learner, SemiMetric
+from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES, ClosedForm, CompiledPasses
 from softecm.distances.squared_euclidean import squared_differences
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.tables import Table, TableOptions
@@ -87,18 +88,18 @@ class Hamming(SemiMetric):
         return Table(TableOptions(max_levels=self.max_levels, nominal=True, simplex=not self._squared))
 
     @property
-    def closed_form(self) -> TableMeans | None:
+    def closed_form(self) -> ClosedForm:
         """Barycentres of squared differences are frequencies.
 
         The total variation has Weiszfeld's bound, but it is steepest where most probabilities are, at 0 and 1: descent is
         faster without it.
         """
-        return TableMeans() if self._squared else None
+        return TableMeans() if self._squared else NO_CLOSED_FORM
 
     @property
-    def compiled(self) -> TablePasses | None:
+    def compiled(self) -> CompiledPasses:
         """For squared differences."""
-        return TablePasses() if self._squared else None
+        return TablePasses() if self._squared else NO_COMPILED_PASSES
 
     @property
     def learner(self) -> LevelsLearner:

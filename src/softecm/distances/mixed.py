@@ -25,6 +25,7 @@ from softecm.distances._tables import (
 )
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, SemiMetric, Sums
 from softecm.distances.blocks import check_distances
+from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES
 from softecm.distances.squared_euclidean import SquaredEuclidean, squared_differences
 from softecm.distances.view_statistics import relevance_by, sampled_columns, without_constant
 from softecm.distances.weighted_parts import AGREEMENT, ALL, EQUAL, Apart, Weighed, say_unheard
@@ -163,17 +164,17 @@ class Mixed(Weighed):
         return ColumnLearner(self) if isinstance(self.weights, str) and self.weights != EQUAL else None
 
     @property
-    def closed_form(self) -> ClosedForm | None:
+    def closed_form(self) -> ClosedForm:
         """Barycentres are means and frequencies."""
         if self.by_set is not None:
-            return None
+            return NO_CLOSED_FORM
         return WeighedMeans(self) if self.shares else TableMeans()
 
     @property
-    def compiled(self) -> CompiledPasses | None:
+    def compiled(self) -> CompiledPasses:
         """Rounds and masses, on the CPU."""
         if self.by_set is not None:
-            return None
+            return NO_COMPILED_PASSES
         return WeighedPasses(self) if self.shares else TablePasses()
 
     def roots(self, like: Tensor) -> Tensor:

@@ -106,6 +106,9 @@ class ClosedForm(ABC):  # noqa: B024 -- all of it is optional; a subclass says w
         return None
 
 
+NO_CLOSED_FORM = ClosedForm()  # knows nothing: every answer is None, the identity, or no
+
+
 class CompiledPasses(ABC):  # noqa: B024 -- as above
     """Passes over the objects without a tensor of all distances in between."""
 
@@ -135,6 +138,9 @@ class CompiledPasses(ABC):  # noqa: B024 -- as above
     def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
         """``paired``, floored at 0, and its derivatives in ``a`` and ``b`` without a graph; None: differentiate it."""
         return None
+
+
+NO_COMPILED_PASSES = CompiledPasses()  # has none
 
 
 class Learner(ABC):

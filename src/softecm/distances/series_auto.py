@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
-from softecm.distances.capabilities import fitted_metric
 from softecm.distances.elastic_metrics import ADTW, SoftMSM
 from softecm.distances.sbd import SBD
 from softecm.distances.series_euclidean import SeriesEuclidean
@@ -123,7 +122,7 @@ def some_series(rows: list[NDArray[np.float64]], n_clusters: int) -> Tensor:
 
 def distances(metric: SemiMetric, x: Tensor) -> NDArray[np.float64]:
     """All distances (n, n) between series of one length, each pair measured once."""
-    metric, n = fitted_metric(metric, SeriesBatch(x), None), len(x)
+    metric, n = metric.fitted(SeriesBatch(x), None), len(x)
     out = np.zeros((n, n))
     with torch.no_grad():
         for at in range(0, n, ROWS):

@@ -17,16 +17,8 @@ from torch import Tensor
 from softecm._checks import check_choice
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums
 from softecm.distances.blocks import check_distances
-from softecm.distances.capabilities import (
-    barycenters_of,
-    fitted_metric,
-    paired_gradients_of,
-    sums_of,
-    tensor_of,
-    with_sums_of,
-)
 from softecm.distances.listing import SEMI_METRICS
-from softecm.distances.optional import RoundCost, RunCost
+from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES, RoundCost, RunCost
 from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
 from softecm.distances.view_statistics import WEIGHTS, relative, sampled, weights_by, without_constant
 from softecm.distances.weighted_parts import AGREEMENT, ALL, EQUAL, Apart, Weighed, Weighing, middle_of, say_unheard
@@ -168,18 +160,18 @@ class Combined(Weighed):
         return Views(tuple(self.metrics), tuple(part.make_space() for part in self.parts))
 
     @property
-    def closed_form(self) -> ClosedForm | None:
+    def closed_form(self) -> ClosedForm:
         """View by view, where the parts have one."""
         if self.alone is not None:
             return self.alone.closed_form
-        return ViewMeans(self) if self.by_set is None else None
+        return ViewMeans(self) if self.by_set is None else NO_CLOSED_FORM
 
     @property
-    def compiled(self) -> CompiledPasses | None:
+    def compiled(self) -> CompiledPasses:
         """Derivatives between prototypes; of one view alone, all it has."""
         if self.alone is not None:
             return self.alone.compiled
-        return ViewPasses(self) if self.by_set is None else None
+        return ViewPasses(self) if self.by_set is None else NO_COMPILED_PASSES
 
     @property
     def learner(self) -> ViewLearner:
@@ -355,7 +347,7 @@ class ViewMeans(ClosedForm):
 
     def tensor(self, u: Tensor) -> Tensor:
         """Each view's own matrix."""
-        parts = [tensor_of(part, own) for part, own in zip(self.metric.parts, self._split(u), strict=True)]
+        parts = [part.closed_form.tensor(own) for part, own in zip(self.metric.parts, self._split(u), strict=True)]
         if self.quadratic:
             parts = [factor * part for factor, part in zip(self.metric.factors, parts, strict=True)]
         return self._rejoined(parts, u)
@@ -363,7 +355,8 @@ class ViewMeans(ClosedForm):
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
         """Each view's own."""
         found = [
-            barycenters_of(part, own, weights) for part, own in zip(self.metric.parts, self._split(x), strict=True)
+            part.closed_form.barycenters(own, weights)
+            for part, own in zip(self.metric.parts, self._split(x), strict=True)
         ]
         known = [part for part in found if part is not None]
         return None if len(known) < len(found) else self._rejoined(known, x)
@@ -420,7 +413,7 @@ class ViewPasses(CompiledPasses):
             return x.known[key]
         found = []
         for part, own, shape in zip(self.metric.parts, parts, self.metric.shapes, strict=True):
-            rows = None if part.closed_form is None else part.closed_form.points(own, shape)
+            rows = part.closed_form.points(own, shape)
             if rows is None:
                 return None
             found.append(rows.flatten(1))
@@ -440,7 +433,7 @@ class ViewPasses(CompiledPasses):
         shapes, total, slopes = self.metric.shapes, a.new_zeros(len(a)), []
         ends = zip(self.metric.parts, self.metric.factors, split_views(a, shapes), split_views(b, shapes), strict=True)
         for part, factor, p, q in ends:
-            d, in_p, in_q = paired_gradients_of(part, p, q) or _differentiated(part, p, q)
+            d, in_p, in_q = part.compiled.paired_gradients(p, q) or _differentiated(part, p, q)
             total = total + factor * d
             slopes.append((factor * in_p, factor * in_q))
         return total, joined([in_p for in_p, _ in slopes]), joined([in_q for _, in_q in slopes])
@@ -460,11 +453,10 @@ def measured(part: SemiMetric, x: Any, v: Tensor, bend: float) -> tuple[Tensor, 
 
     Where a metric knows no bound, the gradient, and the curvature ``bend`` of an object.
     """
-    both = with_sums_of(part, x, v)
+    both = part.closed_form.with_sums(x, v)
     if both is not None:
         return both
-    form = part.closed_form
-    if form is not None and type(form).sums is not ClosedForm.sums:
+    if type(part.closed_form).sums is not ClosedForm.sums:
         with torch.no_grad():
             return part.pairwise(x, v), partial(_sums, part, x, v)
     leaf = v.detach().requires_grad_()
@@ -480,14 +472,14 @@ def measured(part: SemiMetric, x: Any, v: Tensor, bend: float) -> tuple[Tensor, 
 
 
 def _sums(part: SemiMetric, x: Any, v: Tensor, weights: Tensor) -> Sums:
-    sums = sums_of(part, x, v, weights)
+    sums = part.closed_form.sums(x, v, weights)
     assert sums is not None
     return sums
 
 
 def slope_of(part: SemiMetric, sums: Sums, v: Tensor) -> Tensor:
     """The gradient that a view's sums stand for."""
-    return 2.0 * tensor_of(part, sums.curvature * v - sums.moment) if sums.gradient is None else sums.gradient
+    return 2.0 * part.closed_form.tensor(sums.curvature * v - sums.moment) if sums.gradient is None else sums.gradient
 
 
 @dataclass(frozen=True)
@@ -500,7 +492,7 @@ class ViewLearner(Learner):
         """Every view on the objects that have it, then what makes their distances comparable."""
         metric, names = self.metric, list(self.metric.metrics)
         if metric.alone is not None:
-            only = {name: fitted_metric(part, x, weights) for name, part in metric.metrics.items()}
+            only = {name: part.fitted(x, weights) for name, part in metric.metrics.items()}
             return replace(
                 metric, metrics=only, shares=(1.0,), spreads=(1.0,), bends=(1.0,), common=(1.0,), shapes=((),)
             )
@@ -525,8 +517,8 @@ class ViewLearner(Learner):
     def _part(self, j: int, x: EncodedViews, weights: Tensor | None) -> SemiMetric:
         part, own, rows = self.metric.parts[j], x.parts[j], x.having(j)
         if len(rows) < len(x):
-            part = fitted_metric(part, own[rows], None if weights is None else weights[rows])
-        return fitted_metric(part, own, weights)
+            part = part.fitted(own[rows], None if weights is None else weights[rows])
+        return part.fitted(own, weights)
 
 
 def _shapes(space: Views) -> tuple[tuple[int, ...], ...]:

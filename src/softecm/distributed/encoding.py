@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from softecm.distances.base import SemiMetric
-from softecm.distances.capabilities import fitted_metric
 from softecm.distributed.sources import Data, Raw
 from softecm.fit.prepare import check_weights
 from softecm.spaces.base import Described, Encoded, Space
@@ -134,7 +133,7 @@ class Encoder:
                 x = self.space.encode(self._checked(raw))
             weights = None if raw.weights is None else torch.as_tensor(raw.weights, dtype=self.dtype)
             if self.metric is not None:
-                fitted_metric(self.metric, x, weights)  # lets a metric remember what it needs of each object
+                self.metric.fitted(x, weights)  # lets a metric remember what it needs of each object
             return Block(raw.name, 0, x, weights)
 
     def _checked(self, raw: Raw) -> Data:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
-from softecm.distances.capabilities import nearest_of
+from softecm.distances.blocks import nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import distances_to, two_nearest

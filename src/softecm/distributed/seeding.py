@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
-from softecm.distances.capabilities import nearest_of
+from softecm.distances.blocks import nearest_of
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distributed.passes import plus
 from softecm.fit.seeding import pick

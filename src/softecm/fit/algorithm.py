@@ -16,7 +16,6 @@ from softecm._text import place
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
-from softecm.distances.capabilities import fitted_metric
 from softecm.fit.loop import LoopOptions, Problem, iterate
 from softecm.fit.memory import check_size
 from softecm.fit.model import PrototypeModel
@@ -108,7 +107,7 @@ class Algorithm(ABC, Generic[X]):
 
     def fitted_metric(self, metric: SemiMetric, x: X, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from the objects (CPU) filled in."""
-        return fitted_metric(metric, cast(Encoded, x), weights)
+        return metric.fitted(cast(Encoded, x), weights)
 
     def from_center(
         self, metric: SemiMetric, space: Space, x: X, weights: Tensor | None, device: torch.device

@@ -17,8 +17,7 @@ from softecm._engine import choose_device
 from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import blocks, distances_of
-from softecm.distances.capabilities import fitted_metric, nearest_of
+from softecm.distances.blocks import blocks, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.model import PrototypeModel
 from softecm.fit.seeding import Draw, seed
@@ -315,8 +314,7 @@ def _measured(algorithm: Preparation[Any], objects: InMemory[Any], space: Space,
 
 def shortened(objects: Objects[Any]) -> InMemory[Any] | None:
     """The same objects with prototypes as combinations of them, where that is shorter; None where it is not."""
-    form = objects.metric.closed_form
-    metric = None if form is None or not isinstance(objects, InMemory) else form.combined(objects.x)
+    metric = objects.metric.closed_form.combined(objects.x) if isinstance(objects, InMemory) else None
     if metric is None or not isinstance(objects, InMemory):
         return None
     return replace(objects, metric=metric, space=metric.make_space(), x=Whole(objects.x))
@@ -385,7 +383,7 @@ def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | N
     coarse = space.coarser(x)
     if coarse is None:
         return barycenter_from(metric, x, space.middle(x, start_rows(len(x)).to(device))[None], weights)
-    start = space.finer(barycenter(fitted_metric(metric, coarse[1], weights), *coarse, weights, device))
+    start = space.finer(barycenter(metric.fitted(coarse[1], weights), *coarse, weights, device))
     return barycenter_from(metric, x, start[None], weights, rounds=POLISH)
 
 

@@ -37,7 +37,7 @@ from torch import Tensor
 from softecm._warnings import BetaWarning, warn
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.distances.capabilities import nearest_of
+from softecm.distances.blocks import nearest_of
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.checkpoints import Checkpoints

@@ -1,8 +1,4 @@
-"""The objective: its equations, and passes over the objects that evaluate it.
-
-How the constraint of eq. 4 is kept is in ``softecm.objective.relaxations``, which is not loaded here: it needs the
-solvers, and these need :class:`Evaluation`.
-"""
+"""The objective: its equations, passes over the objects that evaluate it, and the problems that solvers see."""
 
 from softecm.objective.equations import (
     POWER_MASSES,

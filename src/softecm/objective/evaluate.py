@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 from softecm.distances.base import SemiMetric, Sums
 from softecm.distances.blocks import BLOCK_CELLS, GPU_CELLS, blocks, check_distances
-from softecm.distances.capabilities import compiled_masses, compiled_round, sums_of, tensor_of, with_sums_of
 from softecm.distances.optional import RoundCost, RunCost
 from softecm.objective.equations import MassCost, Shares
+from softecm.optim import Evaluation
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Block, Scattered
 
@@ -34,56 +34,6 @@ __all__ = [
 
 SHARED_CELLS = 1 << 17  # masses found at once on a CPU: 1 MB
 KEPT_CELLS = 1 << 23  # masses of the last round kept for comparison: 64 MB; beyond that they are computed again
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The minimised cost of a batch of runs at given prototypes, and its derivative there.
-
-    The masses are optimal, so the derivative with the masses held fixed is the derivative of the whole (envelope
-    theorem).
-    """
-
-    cost: Tensor  # (runs,)
-    gradient: Tensor  # (runs, f, *shape); (runs, 0, *shape) where nobody asks for it
-    curvature: Tensor | None  # (runs, f, *shape) or broadcastable: of a quadratic bound, where the metric has one
-    moment: Tensor | None  # (runs, f, *shape)
-    change: Tensor  # (runs,), largest change of a mass since the previous evaluation
-    masses: Tensor | None  # (runs, n, f + 1), where few enough to keep
-
-    def select(self, runs: Tensor) -> Evaluation:
-        """The same for some of the runs."""
-        return Evaluation(*(None if v is None else v[runs] for v in vars(self).values()))  # type: ignore[arg-type]
-
-    def merged(self, other: Evaluation, take: Tensor) -> Evaluation:
-        """This, with the runs ``take`` (a mask) replaced by the other's."""
-
-        def pick(old: Tensor | None, new: Tensor | None) -> Tensor | None:
-            if old is None or new is None:
-                return None
-            return torch.where(take.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
-
-        return Evaluation(*map(pick, vars(self).values(), vars(other).values()))  # type: ignore[arg-type]
-
-    def plus(self, other: Evaluation) -> Evaluation:
-        """The evaluation of two blocks of objects together; their masses are not kept."""
-
-        def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-            return None if a is None or b is None else a + b
-
-        return Evaluation(
-            self.cost + other.cost,
-            self.gradient + other.gradient,
-            both(self.curvature, other.curvature),
-            both(self.moment, other.moment),
-            torch.maximum(self.change, other.change),
-            None,
-        )
-
-    def cpu(self) -> Evaluation:
-        """The same in main memory, without masses."""
-        parts = {name: None if v is None else v.cpu() for name, v in vars(replace(self, masses=None)).items()}
-        return Evaluation(**parts)  # type: ignore[arg-type]
 
 
 class Previous(NamedTuple):
@@ -124,9 +74,9 @@ def evaluate(
             "weights": cost.weights,
             "tol": tol,
         }
-        fused = compiled_round(metric, x, prototypes, before, **prices)
+        fused = metric.compiled.round(x, prototypes, before, **prices)
     if fused is not None:
-        gradient = 2.0 * tensor_of(metric, fused.curvature * prototypes - fused.moment)
+        gradient = 2.0 * metric.closed_form.tensor(fused.curvature * prototypes - fused.moment)
         return Evaluation(fused.cost, gradient, fused.curvature, fused.moment, fused.change, None)
     return evaluate_in_blocks(metric, x, prototypes, cost, previous, tol, slopes=slopes and sums, sums=sums)
 
@@ -184,7 +134,7 @@ def evaluate_in_blocks(
 
 def measured(metric: SemiMetric, block: Encoded, flat: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums | Tensor]]:
     """Distances (n, k), and what follows from weights (n, k): the metric's sums, or else the gradient."""
-    both = with_sums_of(metric, block, flat)
+    both = metric.closed_form.with_sums(block, flat)
     if both is not None:
         return both
     leaf = flat.detach().requires_grad_()
@@ -192,7 +142,7 @@ def measured(metric: SemiMetric, block: Encoded, flat: Tensor) -> tuple[Tensor, 
         distances = metric.pairwise(block, leaf)
 
     def derivative(weights: Tensor) -> Sums | Tensor:
-        sums = sums_of(metric, block, flat, weights)
+        sums = metric.closed_form.sums(block, flat, weights)
         return _finite(metric, torch.autograd.grad(distances, leaf, weights)[0]) if sums is None else sums
 
     return distances, derivative
@@ -283,7 +233,7 @@ class Totals:
         curvature = self.curvature.reshape(*prototypes.shape[:2], *self.curvature.shape[1:])
         moment = self.moment.reshape(prototypes.shape)
         if self.touches and asked:
-            gradient = 2.0 * tensor_of(metric, curvature * prototypes - moment)
+            gradient = 2.0 * metric.closed_form.tensor(curvature * prototypes - moment)
         return Evaluation(self.cost, gradient, curvature, moment, self.change, masses)
 
 
@@ -292,7 +242,7 @@ def masses_of(metric: SemiMetric, x: Encoded, prototypes: Tensor, cost: MassCost
     one = cost.of_run(0)
     if cost.rule.is_power:
         prices: RunCost = {"factors": one.factors, "beta": float(one.beta), "delta2": float(one.delta2)}
-        fused = compiled_masses(metric, x, prototypes, **prices)
+        fused = metric.compiled.masses(x, prototypes, **prices)
         if fused is not None:
             return fused
     out = prototypes.new_empty((len(x), prototypes.shape[0] + 1), device="cpu")

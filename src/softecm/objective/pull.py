@@ -16,7 +16,6 @@ from torch import Tensor
 
 from softecm._batch import along
 from softecm.distances.base import SemiMetric
-from softecm.distances.capabilities import tensor_of
 from softecm.objective.evaluate import Evaluation
 
 
@@ -36,7 +35,7 @@ class Pull:
         own = prototypes[:, : len(self.points)].detach()
         if metric.is_quadratic:
             apart = own - self.points
-            pull = tensor_of(metric, self._along(apart) * apart)
+            pull = metric.closed_form.tensor(self._along(apart) * apart)
             return (pull * apart).flatten(1).sum(1), 2.0 * pull
         leaf = own.requires_grad_()
         with torch.enable_grad():

@@ -17,7 +17,6 @@ from torch import Tensor
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
-from softecm.distances.capabilities import barycenters_of, mixed_of, paired_gradients_of, tensor_of
 from softecm.objective.equations import inertia, set_members
 from softecm.optim import differentiated, minimise_small
 
@@ -60,7 +59,7 @@ class Relaxation(ABC):
         arms, prices = arms_of(type(self), self.focal, self.lam.dtype, self.lam.device)
         apart = torch.einsum("af,rf...->ra...", arms, prototypes)
         tail = (1,) * (prototypes.ndim - 2)
-        pull = tensor_of(self.metric, apart * (self.lam[:, None] * prices).reshape(len(self.lam), -1, *tail))
+        pull = self.metric.closed_form.tensor(apart * (self.lam[:, None] * prices).reshape(len(self.lam), -1, *tail))
         cost = (pull * apart).flatten(1).sum(1)
         return ConstraintCost(cost, 2.0 * torch.einsum("af,ra...->rf...", arms, pull), None)
 
@@ -104,8 +103,8 @@ class Penalty(Relaxation):
         clusters, sets = set_members(self.focal, prototypes.device)
         if len(sets) == 0:
             return None
-        found = paired_gradients_of(
-            self.metric, prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1)
+        found = self.metric.compiled.paired_gradients(
+            prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1)
         )
         if found is None:
             return None
@@ -203,7 +202,7 @@ def _gradient(cost: Tensor, leaf: Tensor) -> Tensor:
 
 def has_barycenters(metric: SemiMetric, like: Tensor) -> bool:
     """Whether the metric has a closed form for barycentres, tried on prototypes of its own shape (1, *shape)."""
-    return barycenters_of(metric, like, like.new_ones(1, len(like))) is not None
+    return metric.closed_form.barycenters(like, like.new_ones(1, len(like))) is not None
 
 
 def distances_to_sets(metric: SemiMetric, focal: FocalSets, clusters: Tensor, distances: Tensor) -> Tensor:
@@ -214,7 +213,7 @@ def distances_to_sets(metric: SemiMetric, focal: FocalSets, clusters: Tensor, di
     members = torch.as_tensor(focal.membership[focal.n_clusters :].copy()).to(distances)
     if not len(members):
         return distances
-    found = mixed_of(metric, distances, distances_of(metric, clusters, clusters).to(distances), members)
+    found = metric.closed_form.mixed(distances, distances_of(metric, clusters, clusters).to(distances), members)
     if found is None:
         name = metric.name or type(metric).__name__
         raise TypeError(f"metric {name} can't measure to sets from its clusters: its closed form needs mixed(...).")
@@ -227,7 +226,7 @@ def set_barycenters(
     """Barycentres of the clusters of each set with several, (runs, c, *shape) -> (runs, f - c, *shape)."""
     runs, c = clusters.shape[:2]
     s = torch.as_tensor(focal.membership[c:].copy(), dtype=clusters.dtype, device=clusters.device)
-    closed = barycenters_of(metric, clusters, s)
+    closed = metric.closed_form.barycenters(clusters, s)
     if closed is not None:
         return closed
     from_clusters, sets = set_members(focal, clusters.device)
@@ -242,11 +241,11 @@ def set_barycenters(
         return d.sum(1)
 
     def compiled(candidates: Tensor) -> tuple[Tensor, Tensor]:
-        found = paired_gradients_of(metric, arms, candidates[:, sets - c].flatten(0, 1))
+        found = metric.compiled.paired_gradients(arms, candidates[:, sets - c].flatten(0, 1))
         assert found is not None
         d, _, in_ends = found
         gradient = torch.zeros_like(candidates).index_add_(1, sets - c, in_ends.reshape(runs, -1, *in_ends.shape[1:]))
         return d.reshape(runs, -1).sum(1), gradient
 
-    has_compiled = paired_gradients_of(metric, arms[:1], arms[:1]) is not None
+    has_compiled = metric.compiled.paired_gradients(arms[:1], arms[:1]) is not None
     return minimise_small(compiled if has_compiled else differentiated(cost), start, tol=tol)

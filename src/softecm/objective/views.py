@@ -22,7 +22,6 @@ from torch import Tensor
 
 from softecm._batch import Batch, along
 from softecm.distances.base import SemiMetric
-from softecm.distances.capabilities import tensor_of
 from softecm.distances.weighted_parts import CLUSTER, SET, Weighed, Weighing
 from softecm.objective import MassCost, blocks, set_members
 from softecm.objective.problem import single_means, solved, with_sets
@@ -334,7 +333,7 @@ class ViewsProblem:
         if part.is_quadratic:  # from differences, so that nothing cancels
             arms, prices = arms_of(type(self.relaxation), self.relaxation.focal, places.dtype, places.device)
             apart = torch.einsum("af,rf...->ra...", arms, places)
-            each = prices * (tensor_of(part, apart) * apart).flatten(2).sum(2)
+            each = prices * (part.closed_form.tensor(apart) * apart).flatten(2).sum(2)
             sets = set_of_arms(arms, self.relaxation.focal.n_clusters)
         else:
             ends = places[:, clusters].flatten(0, 1), places[:, sets].flatten(0, 1)

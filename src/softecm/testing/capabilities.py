@@ -10,7 +10,6 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
-from softecm.distances.capabilities import tensor_of
 from softecm.distances.optional import RoundCost, RunCost
 from softecm.objective.equations import MassCost, mass_cost, share
 from softecm.objective.evaluate import Previous, evaluate_in_blocks
@@ -30,7 +29,7 @@ NONE_HERE = "the metric has none for this input"
 
 
 def _form(trial: Trial) -> ClosedForm:
-    if trial.metric.closed_form is None:
+    if type(trial.metric.closed_form) is ClosedForm:
         raise NotTriedError
     return trial.metric.closed_form
 
@@ -50,7 +49,7 @@ def _steepness(trial: Trial, sums: Sums, at: Tensor) -> Tensor:
     """The gradient that the sums stand for."""
     if sums.gradient is not None:
         return sums.gradient
-    return 2.0 * tensor_of(trial.metric, sums.curvature * at - sums.moment)
+    return 2.0 * trial.metric.closed_form.tensor(sums.curvature * at - sums.moment)
 
 
 def _bound(trial: Trial) -> str:
@@ -160,7 +159,7 @@ def _nudged(u: Tensor, v: Tensor, cost: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def _passes(trial: Trial) -> CompiledPasses:
-    if trial.metric.compiled is None:
+    if type(trial.metric.compiled) is CompiledPasses:
         raise NotTriedError
     return trial.metric.compiled
 
@@ -201,7 +200,7 @@ def _round(trial: Trial) -> str:
     }  # fmt: skip
     x, found = _try_inputs(trial, lambda x: passes.round(x, v, before, **prices))
     plain = evaluate_in_blocks(Plain(trial.metric), x, v, cost, Previous(before, None), float("inf"))
-    gradient = 2.0 * tensor_of(trial.metric, found.curvature * v - found.moment)
+    gradient = 2.0 * trial.metric.closed_form.tensor(found.curvature * v - found.moment)
     wrong = apart("round's cost", found.cost, plain.cost, trial.tol)
     wrong = wrong or apart("round's gradient", gradient, plain.gradient, trial.tol)
     wrong = wrong or apart("round's change of masses", found.change, plain.change, 10 * trial.tol)

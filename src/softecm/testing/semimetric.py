@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
-from softecm.distances.capabilities import fitted_metric
 from softecm.distances.registry import resolve_metric
 from softecm.spaces.base import Encoded
 from softecm.testing.capabilities import CAPABILITIES, same_in_blocks
@@ -77,7 +76,7 @@ def _trial(metric: SemiMetric, x: Encoded | None, prototypes: Tensor | None, n: 
     objects = metric.space.samples(torch.Generator().manual_seed(seed), n) if x is None else x
     if isinstance(objects, Tensor) and objects.is_floating_point():
         objects = objects.double()
-    fitted = fitted_metric(metric, objects, None)
+    fitted = metric.fitted(objects, None)
     if prototypes is not None:
         points = prototypes
     elif isinstance(objects, Tensor) and not metric.discrete:
