@@ -100,3 +100,42 @@ def test_training_files_are_found_in_either_layout(modules, tmp_path):
     assert list(archive.files(tmp_path)) == ["A", "B"]
     with pytest.raises(SystemExit, match=r"has no C_TRAIN\.ts\. It has A, B"):
         archive.file_of("C", tmp_path)
+
+
+@pytest.fixture
+def scoreboard(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    import scoreboard
+
+    yield scoreboard
+    for name in ("scoreboard", "rows"):
+        sys.modules.pop(name, None)
+
+
+def test_the_scoreboard_marks_what_got_worse_beyond_its_noise(scoreboard, tmp_path):
+    rows, aim = tmp_path / "rows.jsonl", scoreboard.Aim
+    before = {"tables, ARI": aim(0.9, 0.01, items={"a": 0.8, "b": 1.0}), "speed, fit": aim(2.0, 0.15, False, True)}
+    scoreboard.record(rows, before, busy=False)
+    last = scoreboard.recorded(rows)
+    now = {"tables, ARI": aim(0.895, 0.01, items={"a": 0.7, "b": 1.0}), "speed, fit": aim(2.4, 0.15, False, True)}
+    lines, worse = scoreboard.table(now, last, busy=False)
+    assert worse == ["speed, fit"]
+    assert any(line.startswith("| – a | 0.700 | 0.800") for line in lines)
+    assert scoreboard.table(now, last, busy=True)[1] == []
+    scoreboard.record(rows, {"speed, fit": aim(9.0, 0.15, False, True)}, busy=True)
+    assert scoreboard.table(now, scoreboard.recorded(rows), busy=False)[1] == []
+
+
+def test_a_section_of_the_scoreboard_that_fails_or_is_interrupted_keeps_the_others(scoreboard, monkeypatch):
+    def fail():
+        raise ValueError("no")
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    done = {"x": scoreboard.Aim(1.0, 0.1)}
+    sections = {"one": lambda: done, "two": fail, "three": interrupt, "four": lambda: done}
+    monkeypatch.setattr(scoreboard, "SECTIONS", sections)
+    aims, missing = scoreboard.run(list(sections))
+    assert aims == {"one, x": done["x"]}
+    assert missing == ["two", "three", "four"]
