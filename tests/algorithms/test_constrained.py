@@ -10,7 +10,7 @@ from softecm.constraints import Constraints, kept, sample_constraints
 from softecm.datasets import make_blobs, make_mixed_blobs
 from softecm.distances import Euclidean, SquaredEuclidean
 from softecm.fit.soft_ecm import soft_ecm
-from softecm.kernels import linked
+from softecm.native.library import Array, Float, Int, function
 from softecm.objective.linked import WeightedPairs
 from softecm.objective.links import Links, simplex_power, simplex_quadratic
 
@@ -21,8 +21,9 @@ def test_the_compiled_simplex_step_is_the_reference_and_stationary(rng, beta):
     b = rng.normal(size=(200, 6)) * 10.0 ** rng.uniform(-3, 2, size=(200, 1))
     a[:50, 0] = np.inf  # no empty set
     found = np.empty_like(a)
+    solve = function("linked_masses", Array, Array, Int, Float, Array, Array)
     for row in range(200):
-        linked._solve(a[row], b[row], beta, found[row])
+        solve(a[row], b[row], 6, beta, np.empty(6, dtype=np.int64), found[row])
     np.testing.assert_allclose(found.sum(1), 1.0, rtol=1e-12)
     ta, tb = torch.as_tensor(a), torch.as_tensor(b)
     reference = simplex_power(ta, tb, torch.full((200,), beta, dtype=torch.float64)).numpy()

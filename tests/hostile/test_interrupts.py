@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from softecm import ECM, EVCLUS, ECMdd
 from softecm.algorithms import conflicts as module
 from softecm.algorithms import ecmdd
-from softecm.kernels.simplex_qp import solve, sweep_all
+from softecm.kernels.simplex_qp import fit_rows, sweep_all
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 FEW = {"n_clusters": 3, "delta": 3.0, "max_cardinality": 2, "init": X[:3], "tol": 0.0, "max_iter": 30}
@@ -58,8 +58,7 @@ def test_a_sweep_looks_at_the_flag_before_every_object_and_every_step(hostile_ca
     before = masses.copy()
     assert sweep_all(phi, conflict, masses, np.ones(1, dtype=np.bool_)) == 0.0
     np.testing.assert_array_equal(masses, before)
-    m = masses[0].copy()
-    solve(np.eye(4), rng.normal(size=4), m, np.ones(1, dtype=np.bool_))
+    (m,) = fit_rows(np.eye(4), rng.normal(size=(1, 4)), before[:1], np.ones(1, dtype=np.bool_))
     np.testing.assert_array_equal(m, before[0])
 
 

@@ -1,4 +1,4 @@
-"""Choose a cluster's medoid where every candidate costs a pass over the objects.
+"""Choose a cluster's medoid where every candidate costs a pass over the objects (``native/medoids.h``).
 
 Candidates come with a lower bound of their cost, best first; the search ends at the first bound that can't win. So the
 choice is that of a search through all of them.
@@ -6,83 +6,30 @@ choice is that of a search through all of them.
 
 from __future__ import annotations
 
-import numpy as np
+import ctypes
 
-from softecm.kernels.compiling import compiled
+import numpy as np
+from numpy.typing import DTypeLike
+
 from softecm.kernels.entry import INDEX, REAL, expect, expect_within
 from softecm.kernels.types import Ints, Reals
+from softecm.native.library import Array, Float, Int, function
 
-SAME = 1e-12  # sums that differ by less than this part of themselves are equal but for rounding
-
-_jit = compiled()
-_jit_loose = compiled(fastmath=True)
-
-
-@_jit_loose
-def _least_sum(a: Reals, b: Reals) -> float:
-    """The smallest entry of a + b; ``fastmath`` lets it use vector registers, and no entry is NaN."""
-    least: float = a[0] + b[0]
-    for x in range(1, len(a)):
-        least = min(least, a[x] + b[x])
-    return least
-
-
-@_jit
-def _barycenter(row: Reals, inertia: Reals, squares: Reals) -> int:
-    """Position of the least of row + inertia; among equals the one with the least row^2 + squares."""
-    least = _least_sum(row, inertia)
-    limit = least + SAME * least
-    best, chosen = np.inf, -1
-    for x in range(len(row)):
-        if row[x] + inertia[x] <= limit:
-            second = row[x] * row[x] + squares[x]
-            if second < best - SAME * best or chosen < 0:
-                best, chosen = second, x
-    return chosen
-
-
-@_jit
-def _gap_choice(
-    d: Reals, candidates: Ints, bounds: Reals, base: Reals, lam: float, inertia: Reals, incumbent: float
-) -> tuple[int, float]:
-    best, chosen = incumbent, -1
-    for i in range(len(candidates)):
-        if bounds[i] >= best:
-            break
-        z = candidates[i]
-        cost = base[z]
-        for a in range(len(inertia)):
-            cost -= lam * _least_sum(d[z], inertia[a])
-        if cost < best:
-            best, chosen = cost, z
-    return chosen, best
-
-
-@_jit
-def _exact_choice(
-    d: Reals,
-    candidates: Ints,
-    bounds: Reals,
-    own: Reals,
-    floor: float,
-    prices: Reals,
-    inertia: Reals,
-    squares: Reals,
-    incumbent: float,
-) -> tuple[int, float]:
-    best, chosen = incumbent, -1
-    for i in range(len(candidates)):
-        if bounds[i] >= best:
-            break
-        z = candidates[i]
-        cost = own[z] + floor
-        for a in range(len(inertia)):
-            if cost >= best:
-                break
-            cost += prices[a, _barycenter(d[z], inertia[a], squares[a])]  # prices are above their minimum
-        if cost < best:
-            best, chosen = cost, z
-    return chosen, best
+_BEST = ctypes.POINTER(Float)
+_CANDIDATES = (Array, Int, Array, Array, Int)
+_SIZES = {4: "f32", 8: "f64"}  # endings of a kernel's name, by the bytes of a number
+_gap_choice = {
+    size: function(f"gap_choice_{end}", *_CANDIDATES, Array, Float, Array, Int, _BEST, result=Int)
+    for size, end in _SIZES.items()
+}
+_exact_choice = {
+    size: function(f"exact_choice_{end}", *_CANDIDATES, Array, Float, *[Array] * 3, Int, _BEST, result=Int)
+    for size, end in _SIZES.items()
+}
+_barycenters = {
+    size: function(f"medoid_barycenters_{end}", Array, Int, Array, Array, Int, Array, Int, Int, Array, Array)
+    for size, end in _SIZES.items()
+}
 
 
 def gap_choice(
@@ -93,11 +40,12 @@ def gap_choice(
     The cost of candidate z is ``base[z] - lam sum_A min_x (d[z, x] + inertia[A, x])``; ``incumbent`` is to be beaten.
     Returns -1 where nothing does.
     """
-    d, candidates, bounds = _candidates(d, candidates, bounds)
-    n = len(d)
-    base = expect("base", base, REAL, (n,))
-    inertia = expect("inertia", inertia, REAL, (len(inertia), n))
-    return _gap_choice(d, candidates, bounds, base, lam, inertia, incumbent)
+    (d, candidates, bounds), best = _candidates(d, candidates, bounds), Float(incumbent)
+    sets, n = len(inertia), len(d)
+    base, inertia = _numbers("base", base, (n,)), _numbers("inertia", inertia, (sets, n), d.dtype)
+    call = _gap_choice[d.itemsize]
+    chosen = call(d, n, candidates, bounds, len(candidates), base, lam, inertia, sets, best)
+    return chosen, best.value
 
 
 def exact_choice(
@@ -115,37 +63,13 @@ def exact_choice(
 
     The cost of candidate z is ``own[z] + sum_A prices[A, x_A(z)]``; ``floor`` is the least the sum can be.
     """
-    d, candidates, bounds = _candidates(d, candidates, bounds)
+    (d, candidates, bounds), best = _candidates(d, candidates, bounds), Float(incumbent)
     sets, n = len(inertia), len(d)
-    own = expect("own", own, REAL, (n,))
-    prices = expect("prices", prices, REAL, (sets, n))
-    inertia, squares = expect("inertia", inertia, REAL, (sets, n)), expect("squares", squares, REAL, (sets, n))
-    return _exact_choice(d, candidates, bounds, own, floor, prices, inertia, squares, incumbent)
-
-
-def _candidates(d: Reals, candidates: Ints, bounds: Reals) -> tuple[Reals, Ints, Reals]:
-    """A square matrix and some of its rows, each with a bound."""
-    d = expect("dissimilarities", d, REAL, (len(d), len(d)))
-    candidates = expect("candidates", candidates, INDEX, candidates.shape[:1])
-    expect_within("candidates", candidates, len(d))
-    return d, candidates, expect("bounds", bounds, REAL, candidates.shape)
-
-
-@_jit
-def _barycenters(d: Reals, members: Ints, starts: Ints, medoids: Ints, out: Ints) -> None:
-    n = d.shape[1]
-    inertia, squares = np.empty(n, d.dtype), np.empty(n, d.dtype)
-    for run in range(len(medoids)):
-        for a in range(len(starts) - 1):
-            first = d[medoids[run, members[starts[a]]]]
-            inertia[:] = 0.0
-            squares[:] = 0.0
-            for j in range(starts[a] + 1, starts[a + 1]):
-                row = d[medoids[run, members[j]]]
-                for x in range(n):
-                    inertia[x] += row[x]
-                    squares[x] += row[x] * row[x]
-            out[run, a] = _barycenter(first, inertia, squares)
+    own, prices = _numbers("own", own, (n,)), _numbers("prices", prices, (sets, n))
+    around = [_numbers(name, a, (sets, n), d.dtype) for name, a in (("inertia", inertia), ("squares", squares))]
+    call = _exact_choice[d.itemsize]
+    chosen = call(d, n, candidates, bounds, len(candidates), own, floor, prices, *around, sets, best)
+    return chosen, best.value
 
 
 def barycenters(d: Reals, sets: list[tuple[int, ...]], medoids: Ints) -> Ints:
@@ -162,5 +86,19 @@ def barycenters(d: Reals, sets: list[tuple[int, ...]], medoids: Ints) -> Ints:
     medoids = expect("medoids", medoids, INDEX, (runs, c))
     expect_within("medoids", medoids, len(d))
     expect_within("clusters of sets", members, c)
-    _barycenters(d, members, starts, medoids, out)
+    room = np.empty((2, len(d)), dtype=d.dtype)
+    _barycenters[d.itemsize](d, len(d), members, starts, len(sets), medoids, runs, c, room, out)
     return out
+
+
+def _candidates(d: Reals, candidates: Ints, bounds: Reals) -> tuple[Reals, Ints, Reals]:
+    """A square matrix and some of its rows, each with a bound."""
+    d = expect("dissimilarities", d, REAL, (len(d), len(d)))
+    candidates = expect("candidates", candidates, INDEX, candidates.shape[:1])
+    expect_within("candidates", candidates, len(d))
+    return d, candidates, _numbers("bounds", bounds, candidates.shape)
+
+
+def _numbers(name: str, array: Reals, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> Reals:
+    """An array of this shape in the precision that a kernel takes."""
+    return expect(name, array, REAL, shape).astype(dtype, copy=False)

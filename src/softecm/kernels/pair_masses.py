@@ -8,45 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from softecm.kernels.compiling import compiled
 from softecm.kernels.entry import FLOAT64, INDEX, expect, expect_rows, expect_within, expect_writable
-from softecm.kernels.simplex_qp import RIDGE, _add_outer, solve
+from softecm.kernels.simplex_qp import FLAG, RIDGE
 from softecm.kernels.types import Bools, Floats, Ints
+from softecm.native.library import Array, Float, Int, function, status
 
-_jit = compiled()
-
-
-@_jit
-def _sweep(
-    low: Floats, high: Floats, others: Ints, starts: Ints, same: Floats, apart: Floats, masses: Floats, stop: Bools
-) -> float:
-    n, f = masses.shape
-    together, separate = masses @ same, masses @ apart  # rows of m_j S and m_j C, kept up to date
-    q, b = np.empty((f, f)), np.empty(f)
-    moved = 0.0
-    for i in range(n):
-        if stop[0]:
-            break
-        q[:] = 0.0
-        b[:] = 0.0
-        for e in range(starts[i], starts[i + 1]):
-            j = others[e]
-            _add_outer(q, together[j], 1.0)
-            _add_outer(q, separate[j], 1.0)
-            for a in range(f):
-                b[a] += low[e] * together[j, a] + (1.0 - high[e]) * separate[j, a]
-        before = masses[i].copy()
-        for a in range(f):
-            q[a, a] += RIDGE
-        solve(q, b, masses[i], stop)
-        for a in range(f):
-            moved = max(moved, abs(masses[i, a] - before[a]))
-            together[i, a] = 0.0
-            separate[i, a] = 0.0
-            for k in range(f):
-                together[i, a] += masses[i, k] * same[k, a]
-                separate[i, a] += masses[i, k] * apart[k, a]
-    return moved
+_sweep = function("pair_sweep", *[Array] * 7, Int, Int, Array, Array, Float, Array, Array, result=status)
 
 
 def sweep_pairs(
@@ -63,4 +30,7 @@ def sweep_pairs(
     expect_within("others", others, n)
     low, high = expect("low", low, FLOAT64, others.shape), expect("high", high, FLOAT64, others.shape)
     same, apart = expect("same", same, FLOAT64, (f, f)), expect("apart", apart, FLOAT64, (f, f))
-    return _sweep(low, high, others, starts, same, apart, masses, stop)
+    expect_writable("stop", stop, FLAG, (1,))
+    rows, moved = (masses @ same, masses @ apart), np.zeros(1)
+    _sweep(low, high, others, starts, same, apart, masses, n, f, *rows, RIDGE, stop, moved)
+    return float(moved[0])

@@ -1,90 +1,16 @@
-"""Labels by the votes of neighbours: one sweep through the objects, each taking the label that weighs most around it."""
+"""Labels by the votes of neighbours: each object takes the label that weighs most around it (``native/votes.c``)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from softecm.kernels.compiling import compiled
 from softecm.kernels.entry import FLOAT64, INDEX, TRUTH, expect, expect_rows, expect_within, expect_writable
 from softecm.kernels.types import Bools, Floats, Ints
+from softecm.native.library import Array, Float, Int, function
 
-_jit = compiled()
-
-
-@_jit
-def _sweep(
-    neighbours: Ints,
-    weights: Floats,
-    back: Ints,
-    starts: Ints,
-    order: Ints,
-    labels: Ints,
-    due: Bools,
-    votes: Floats,
-) -> float:
-    k = neighbours.shape[1]
-    flat = weights.ravel()
-    gained = 0.0
-    for i in order:
-        if not due[i]:
-            continue
-        due[i] = False
-        for t in range(k):
-            votes[labels[neighbours[i, t]]] += weights[i, t]
-        old = labels[i]
-        most, winner = -1.0, old
-        for t in range(k):
-            label = labels[neighbours[i, t]]
-            if votes[label] > most or (votes[label] == most and label < winner):
-                most, winner = votes[label], label
-        gained += most - votes[old]
-        for t in range(k):
-            votes[labels[neighbours[i, t]]] = 0.0
-        if winner == old:
-            continue
-        labels[i] = winner
-        for p in range(starts[i], starts[i + 1]):  # whoever has i for a neighbour
-            j = back[p] // k
-            due[j] = True
-            if labels[j] == winner:
-                gained += flat[back[p]]
-            elif labels[j] == old:
-                gained -= flat[back[p]]
-    return 0.5 * gained
-
-
-@_jit
-def _between(neighbours: Ints, weights: Floats, labels: Ints) -> float:
-    total = 0.0
-    for i in range(len(neighbours)):
-        for t in range(neighbours.shape[1]):
-            if labels[neighbours[i, t]] != labels[i]:
-                total += weights[i, t]
-    return 0.5 * total
-
-
-@_jit
-def _tally(neighbours: Ints, weights: Floats, labels: Ints, starts: Ints, columns: Ints, sums: Floats) -> None:
-    """Count the different labels around each object into ``starts``; or, where ``columns`` has room, write them down."""
-    n, k = neighbours.shape
-    votes, seen = np.zeros(n), np.full(n, -1)
-    for i in range(n):
-        at = starts[i] if len(columns) else 0
-        for t in range(k):
-            label = labels[neighbours[i, t]]
-            votes[label] += weights[i, t]
-            if seen[label] != i:
-                seen[label] = i
-                if len(columns):
-                    columns[at] = label
-                at += 1
-        if not len(columns):
-            starts[i + 1] = starts[i] + at
-        else:
-            for s in range(starts[i], at):
-                sums[s] = votes[columns[s]]
-        for t in range(k):
-            votes[labels[neighbours[i, t]]] = 0.0
+_sweep = function("votes_sweep", Array, Array, Int, Array, Array, Array, Int, Array, Array, Array, result=Float)
+_between = function("votes_between", Array, Array, Int, Int, Array, result=Float)
+_tally = function("votes_tally", Array, Array, Int, Int, *[Array] * 6)
 
 
 def backwards(neighbours: Ints) -> tuple[Ints, Ints]:
@@ -112,21 +38,26 @@ def sweep(neighbours: Ints, weights: Floats, back: Ints, starts: Ints, order: In
     back, starts = expect("back", back, INDEX, (n * k,)), expect_rows("starts", starts, n, n * k)
     expect_within("back", back, n * k)
     weights = expect("weights", weights, FLOAT64, (n, k))
-    return _sweep(neighbours, weights, back, starts, order, labels, due, np.zeros(n))
+    gained: float = _sweep(neighbours, weights, k, back, starts, order, len(order), labels, due, np.zeros(n))
+    return gained
 
 
 def between(neighbours: Ints, weights: Floats, labels: Ints) -> float:
     """Half the weights of neighbours with different labels."""
-    return _between(*_checked(neighbours, weights, labels))
+    neighbours, weights, labels = _checked(neighbours, weights, labels)
+    weight: float = _between(neighbours, weights, *neighbours.shape, labels)
+    return weight
 
 
 def tally(neighbours: Ints, weights: Floats, labels: Ints) -> tuple[Floats, Ints, Ints]:
     """The votes for each label around each object, as a sparse matrix: values, columns, where each row begins."""
-    checked = _checked(neighbours, weights, labels)
-    starts = np.zeros(len(neighbours) + 1, dtype=np.int64)
-    _tally(*checked, starts, np.zeros(0, dtype=np.int64), np.zeros(0))
+    neighbours, weights, labels = _checked(neighbours, weights, labels)
+    n = len(neighbours)
+    around = (neighbours, weights, *neighbours.shape, labels)
+    starts = np.zeros(n + 1, dtype=np.int64)
+    _tally(*around, np.zeros(n), np.full(n, -1), starts, None, None)
     columns, sums = np.empty(starts[-1], dtype=np.int64), np.empty(starts[-1])
-    _tally(*checked, starts, columns, sums)
+    _tally(*around, np.zeros(n), np.full(n, -1), starts, columns, sums)
     return sums, columns, starts
 
 
