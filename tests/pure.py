@@ -9,14 +9,13 @@ import torch
 from torch import Tensor
 
 from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
-from softecm.algorithms.bcm import bcm_prices
+from softecm.algorithms.bcm import BCMAlgorithm
 from softecm.algorithms.catecm import ModeProblem
-from softecm.algorithms.ccm import ccm_prices
-from softecm.algorithms.ecmdd import MedoidProblem
-from softecm.algorithms.medoid_ties import Ranking
+from softecm.algorithms.ccm import CCMAlgorithm
+from softecm.algorithms.ecmdd import MedoidProblem, Ranking
 from softecm.algorithms.precomputed import discrete_problem
+from softecm.algorithms.quadratic import spread_problem
 from softecm.algorithms.recm import RelationalProblem
-from softecm.algorithms.spread_means import spread_problem
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.loop import iterate
 from softecm.fit.outcome import Solution
@@ -37,11 +36,11 @@ def _spread(of_sets: Any, x: Tensor, focal: Any, init: Tensor, beta: Any, delta:
 
 
 def ccm(x: Tensor, focal: Any, init: Tensor, *, gamma: float = 1.0, beta: Any, delta: Any, **how: Any) -> Solution:
-    return _spread(ccm_prices(focal, gamma), x, focal, init, beta, delta, **how)
+    return _spread(CCMAlgorithm(gamma).set_prices(focal), x, focal, init, beta, delta, **how)
 
 
 def bcm(x: Tensor, focal: Any, init: Tensor, *, gamma: float = 1.0, beta: Any, delta: Any, **how: Any) -> Solution:
-    return _spread(bcm_prices(focal, gamma), x, focal, init, beta, delta, **how)
+    return _spread(BCMAlgorithm(gamma).set_prices(focal), x, focal, init, beta, delta, **how)
 
 
 class Adapted(NamedTuple):

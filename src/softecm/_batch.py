@@ -7,8 +7,8 @@ its fields, so that a new kind of state costs a list of names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Self, TypeVar, get_type_hints
+from dataclasses import fields, is_dataclass, replace
+from typing import ClassVar, Protocol, Self, TypeVar, get_type_hints
 
 import torch
 from torch import Tensor
@@ -42,6 +42,46 @@ class Batch:
     def merged(self, other: Self, take: Tensor) -> Self:
         """This, with the runs ``take`` (a mask) replaced by the other's."""
         return mixed(self, other, take)
+
+
+class PlainState(Batch):
+    """The state of an algorithm whose sets' prototypes follow from the clusters': nothing is relaxed, all of it is kept."""
+
+    objective: Tensor  # (runs,)
+
+    @property
+    def constraint(self) -> Tensor:
+        """Nothing to pay."""
+        return torch.zeros_like(self.objective)
+
+    @property
+    def found(self) -> Mapping[str, Tensor]:
+        """Nothing but prototypes."""
+        return {}
+
+    def kept(self) -> dict[str, Tensor]:
+        """All of it."""
+        return named_tensors(self, "state")
+
+
+class Selectable(Protocol):
+    """What leads with the run."""
+
+    def select(self, runs: Tensor) -> Self:
+        """The same for some of the runs."""
+
+
+class PlainProblem:
+    """A frozen dataclass that is a problem of the loop in which nothing but ``cost`` leads with the run."""
+
+    cost: Selectable
+    patience: ClassVar[int] = 1
+    rises: ClassVar[str] = "refused"
+    races: ClassVar[bool] = False
+
+    def select(self, runs: Tensor) -> Self:
+        """The same for some of the runs."""
+        return replace(self, cost=self.cost.select(runs))  # type: ignore[type-var]
 
 
 def along(values: Tensor, like: Tensor) -> Tensor:

@@ -11,8 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pure import ecmdd
 from softecm import ECMdd, FocalSets, load_model
-from softecm.algorithms.ecmdd import best_objects, set_medoids
-from softecm.algorithms.medoid_ties import Ranking
+from softecm.algorithms.ecmdd import Ranking, best_objects, set_medoids
 from softecm.datasets import load_diamond, make_blobs
 from softecm.distances.estimator_metrics import mixed_with_clusters as mixed
 from softecm.objective import update_masses

@@ -7,8 +7,17 @@ from sklearn.datasets import make_moons
 
 from golden import case_ids, load, partition
 from softecm import EKNNClus
-from softecm.algorithms.eknnclus import LEAST, joined, masses_of_votes, propagate, scale_of, strength_of, votes_of
-from softecm.algorithms.neighbours import nearest_in_matrix, nearest_others
+from softecm.algorithms.eknnclus import (
+    LEAST,
+    joined,
+    masses_of_votes,
+    nearest_in_matrix,
+    nearest_others,
+    propagate,
+    scale_of,
+    strength_of,
+    votes_of,
+)
 from softecm.datasets import make_blobs
 from softecm.kernels.votes import between
 from softecm.scores import adjusted_rand_index

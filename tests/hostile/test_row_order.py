@@ -5,7 +5,7 @@ import pytest
 
 from problems import DEEP
 from softecm import ECMdd
-from softecm.algorithms.medoid_ties import Ranking
+from softecm.algorithms.ecmdd import Ranking
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # few and far between: merged, empty, not converged
 

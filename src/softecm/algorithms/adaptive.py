@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from softecm._batch import Batch, from_tensors, named_tensors
-from softecm.algorithms.vectors import VectorAlgorithm
+from softecm._batch import PlainProblem, PlainState, from_tensors, named_tensors
+from softecm.algorithms.quadratic import VectorAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import SetQuadratic
@@ -29,7 +28,7 @@ from softecm.fit.algorithm import Prices
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
-from softecm.objective import KEPT_CELLS, MassCost, blocks, share
+from softecm.objective import KEPT_CELLS, MassCost, blocks
 from softecm.objective.linked import linked_masses
 from softecm.objective.links import Links
 from softecm.objective.problem import stationary
@@ -38,7 +37,7 @@ FLATTEST = 1e-6  # a cluster's shortest axis over its longest, squared: thinner 
 
 
 @dataclass(frozen=True)
-class AdaptiveState(Batch):
+class AdaptiveState(PlainState):
     """A batch of runs after a mass step, with weighted sums about the sets' present centres."""
 
     clusters: Tensor  # (runs, c, p)
@@ -53,11 +52,6 @@ class AdaptiveState(Batch):
     linked: Tensor | None  # (runs, m, f + 1), of the linked objects
 
     @property
-    def constraint(self) -> Tensor:
-        """Nothing to pay: the sets' centres follow from the clusters'."""
-        return torch.zeros_like(self.objective)
-
-    @property
     def found(self) -> Mapping[str, Tensor]:
         """The clusters' matrices, and masses that don't follow from them."""
         return {"matrices": self.matrices} | ({} if self.linked is None else {"masses": self.linked})
@@ -68,7 +62,7 @@ class AdaptiveState(Batch):
 
 
 @dataclass(frozen=True)
-class AdaptiveProblem:
+class AdaptiveProblem(PlainProblem):
     """A batch of runs: clusters' centres (runs, c, p) and matrices (runs, c, p, p)."""
 
     x: Tensor
@@ -78,9 +72,7 @@ class AdaptiveProblem:
     adaptive: bool
     links: Links | None
     tol: float
-    patience: ClassVar[int] = 1
-    rises: ClassVar[str] = "refused"
-    races: ClassVar[bool] = False
+    moves: bool = True  # False: the clusters' centres stay where they begin, as in BPEC
 
     @cached_property
     def mean(self) -> Tensor:
@@ -115,7 +107,7 @@ class AdaptiveProblem:
 
     def step(self, state: AdaptiveState) -> AdaptiveState:
         """Centres, matrices where they don't raise the objective, then masses."""
-        moved = self.solve(state)
+        moved = self.solve(state) if self.moves else state.clusters
         shaped = self.adapt(state, moved) if self.adaptive else state.matrices
         return self.at(moved, shaped, state)
 
@@ -137,13 +129,14 @@ class AdaptiveProblem:
         for rows, links in self._rows():
             difference = self.x[rows] - base.flatten(0, 1)[:, None]  # (runs f, block, p)
             d = self._measured(difference, shapes)
-            counts = None if self.cost.weights is None else self.cost.weights[rows]
             if links is not None:
+                counts = None if self.cost.weights is None else self.cost.weights[rows]
                 last = None if before is None or before.linked is None else before.linked.transpose(0, 1)
                 now, weights, price = linked_masses(d, replace(self.cost, weights=counts), links, last, self.tol)
                 linked = now.transpose(0, 1)
             else:
-                now, weights, price = self._shared(d, counts)
+                shared = self.cost.counted(d, rows)
+                now, weights, price = shared.masses, shared.weights, shared.cost.sum(0)
                 last = None if before is None else self._before(before, rows)
             objective += price
             if last is not None:
@@ -162,20 +155,13 @@ class AdaptiveProblem:
         d = ((difference @ shapes.flatten(0, 1)) * difference).sum(-1).clamp_min(0.0)
         return d.T.reshape(-1, *shapes.shape[:2])
 
-    def _shared(self, d: Tensor, counts: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Masses, weights and costs (runs,) of objects without links."""
-        shares = share(d, self.cost.factors, self.cost.beta, self.cost.delta2)
-        if counts is None:
-            return shares.masses, shares.weights, shares.cost.sum(0)
-        return shares.masses, shares.weights * counts[:, None, None], (shares.cost * counts[:, None]).sum(0)
-
     def _before(self, before: AdaptiveState, rows: slice | Tensor) -> Tensor:
         """Masses (block, runs, f + 1) of the round before: kept, or computed again."""
         if before.masses is not None:
             return before.masses[:, rows].transpose(0, 1)
         difference = self.x[rows] - before.prototypes.flatten(0, 1)[:, None]
         d = self._measured(difference, self.shapes(before.matrices))
-        return share(d, self.cost.factors, self.cost.beta, self.cost.delta2).masses
+        return self.cost.shares(d).masses
 
     def _rows(self) -> list[tuple[slice | Tensor, Links | None]]:
         """Blocks of objects without links, then the linked ones in one."""
@@ -217,10 +203,6 @@ class AdaptiveProblem:
         now, then = self.inertia(sums, clusters, matrices), self.inertia(sums, clusters, new)
         better = then <= now
         return torch.where(better[:, None, None, None], new, matrices)
-
-    def select(self, runs: Tensor) -> AdaptiveProblem:
-        """The same for some of the runs."""
-        return replace(self, cost=self.cost.select(runs))
 
 
 def unit_inverse(scatter: Tensor, otherwise: Tensor) -> Tensor:

@@ -8,15 +8,9 @@ import torch
 
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import number, parameters
-from softecm.algorithms.spread_means import SetPrices, SpreadMeans
+from softecm.algorithms.quadratic import SetPrices, SpreadMeans
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-
-
-def bcm_prices(focal: FocalSets, gamma: float) -> SetPrices:
-    r"""Scale :math:`1 / (1 + \gamma (|A|-1)/2)`, price of spread :math:`1/|A| + \gamma`: BCM's distance, rearranged."""
-    size = torch.as_tensor(focal.cardinalities.copy(), dtype=torch.float64)
-    return SetPrices(1.0 / (1.0 + 0.5 * gamma * (size - 1.0)), torch.where(size > 1, 1.0 / size + gamma, 0.0))
 
 
 @dataclass(frozen=True)
@@ -24,8 +18,10 @@ class BCMAlgorithm(SpreadMeans):
     """BCM: its sets' prices."""
 
     def set_prices(self, focal: FocalSets) -> SetPrices:
-        """Those of the article's distance."""
-        return bcm_prices(focal, self.gamma)
+        r"""Scale :math:`1 / (1 + \gamma (|A|-1)/2)`, price of spread :math:`1/|A| + \gamma`: BCM's distance, rearranged."""
+        size = torch.as_tensor(focal.cardinalities.copy(), dtype=torch.float64)
+        spread = torch.where(size > 1, 1.0 / size + self.gamma, 0.0)
+        return SetPrices(1.0 / (1.0 + 0.5 * self.gamma * (size - 1.0)), spread)
 
 
 @parameters

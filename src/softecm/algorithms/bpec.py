@@ -12,23 +12,23 @@ from torch import Tensor
 
 from softecm._engine import threads
 from softecm._interrupts import interruptible
+from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
 from softecm.algorithms.base import PrototypeClusterer, refuse_blocks, sets_asked_for
-from softecm.algorithms.neighbours import nearest_others
+from softecm.algorithms.eknnclus import nearest_others
 from softecm.algorithms.parameters import FocalParameters, Iteration, Masses, checked, choice, count, number, parameters
 from softecm.belief import FocalSets
-from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.fit.loop import iterate
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import MERGED, separation
+from softecm.fit.outcome import MERGED, Solution, runs_table, separation
 from softecm.fit.prepare import fitted_space, weighted_quantile
-from softecm.objective import mass_cost, share
+from softecm.objective import mass_cost
 from softecm.spaces.checks import check_enough, check_indices, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
 BLOCK_ROWS = 512
 OUTLIERS = 0.95  # delta="auto": this part of the objects lies nearer to the mean of all than delta
-SHRINK = 1e-8  # part of a round covariance mixed into one that is near singular
 
 
 class DeltaBel(NamedTuple):
@@ -95,24 +95,9 @@ def _to_higher(x: Floats, bel: Floats) -> Floats:
     return nearest
 
 
-def set_metric(matrices: Tensor) -> SetQuadratic:
-    """Squared distances with a matrix (p, p) for each of f prototypes, ``(x - v)' S (x - v)``."""
-    f, p = matrices.shape[:2]
-    return SetQuadratic(matrices.new_ones(f), matrices.new_zeros(f, p), matrices.contiguous())
-
-
-class BPECSolution(NamedTuple):
-    """Masses for fixed centres."""
-
-    masses: Tensor  # (n, f + 1)
-    matrices: Tensor  # (f, p, p)
-    history: Floats
-    converged: bool
-
-
 def bpec(
     x: Tensor,
-    prototypes: Tensor,
+    centers: Tensor,
     focal: FocalSets,
     *,
     adaptive: bool = False,
@@ -121,50 +106,15 @@ def bpec(
     delta: float | None = None,
     max_iter: int = 200,
     tol: float = 1e-6,
-) -> BPECSolution:
-    r"""ECM's masses with the prototypes (f, p) held fixed.
+) -> Solution:
+    r"""ECM's masses with the clusters' centres (c, p) held fixed.
 
     With ``adaptive``, each cluster has a matrix :math:`S_k` of determinant 1 that follows its shape (Gustafson and Kessel),
     a set the mean of its clusters' matrices; masses and matrices alternate, and the objective falls in every round.
     """
-    p = x.shape[1]
     cost = mass_cost(focal, alpha, beta, delta, like=x)
-    mean = torch.tensor(focal.shares, dtype=x.dtype)
-    matrices = torch.eye(p, dtype=x.dtype).expand(len(focal), p, p)
-    shares = share(
-        set_metric(matrices).pairwise(x, prototypes).clamp_min(0.0), cost.factors[0], cost.beta[0], cost.delta2[0]
-    )
-    history, converged = [float(shares.cost.sum())], not adaptive
-    for _ in range(max_iter if adaptive else 0):
-        difference = x[:, None] - prototypes
-        scatter = torch.einsum("nf,nfp,nfq->fpq", shares.weights, difference, difference)  # |A|^alpha m^beta within
-        matrices = torch.einsum("fc,cpq->fpq", mean, _shapes(torch.einsum("fc,fpq->cpq", mean, scatter)))
-        moved = share(
-            set_metric(matrices).pairwise(x, prototypes).clamp_min(0.0), cost.factors[0], cost.beta[0], cost.delta2[0]
-        )
-        change = float((moved.masses - shares.masses).abs().max())
-        shares = moved
-        history.append(float(shares.cost.sum()))
-        if change <= tol:
-            converged = True
-            break
-    return BPECSolution(shares.masses, matrices, np.asarray(history), converged)
-
-
-def _shapes(scatter: Tensor) -> Tensor:
-    """Matrices of determinant 1 that minimise trace(S scatter): scatter's inverse, scaled."""
-    p = scatter.shape[1]
-    size = torch.einsum("cpp->c", scatter) / p
-    identity = torch.eye(p, dtype=scatter.dtype)
-    # A cluster of equal objects has no shape: it is taken as round.
-    scatter = torch.where((size > 0)[:, None, None], scatter, identity)
-    size = torch.where(size > 0, size, torch.ones_like(size))
-    flat = torch.linalg.eigvalsh(scatter)[:, 0] < SHRINK * size
-    round_part = torch.where(flat, SHRINK * size, torch.zeros_like(size))
-    scatter = scatter + round_part[:, None, None] * identity
-    inverse = torch.linalg.inv(scatter)
-    shapes: Tensor = torch.exp(torch.linalg.slogdet(scatter).logabsdet / p)[:, None, None] * inverse
-    return shapes
+    problem = AdaptiveProblem(x, focal, cost, False, adaptive, None, tol, moves=False)
+    return iterate(problem, centers[None], max_iter)
 
 
 @parameters
@@ -293,26 +243,16 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
         self.delta_ = self._outlier_distance(from_mean)
         adaptive = self.metric == "adaptive"
         prices: dict[str, Any] = {"alpha": float(self.alpha), "beta": float(self.beta), "delta": self.delta_}
-        found = bpec(x, prototypes, focal, adaptive=adaptive, **prices, max_iter=self.max_iter, tol=self.tol)
-        metric = set_metric(found.matrices) if adaptive else SquaredEuclidean()
+        found = bpec(x, centers, focal, adaptive=adaptive, **prices, max_iter=int(self.max_iter), tol=float(self.tol))
+        metric = adaptive_metric(found.found["matrices"][0], focal) if adaptive else SquaredEuclidean()
         self.model_ = PrototypeModel(metric, space, focal, prototypes, **prices, tie=0.0)
         self._store(self.model_.partition(x))
         among = (centers[:, None] - centers).square().sum(-1).numpy()
-        self.separation_ = separation(among, float(from_mean.mean()))
-        self.collapsed_ = self.separation_ < MERGED
-        self.objective_ = float(found.history[-1])
-        self.history_ = found.history
-        self.n_iter_ = max(1, len(found.history) - 1)
-        self.converged_ = found.converged
-        self._runs = {
-            "run": np.zeros(1, dtype=np.int64),
-            "objective": found.history[-1:],
-            "n_iter": np.array([self.n_iter_]),
-            "converged": np.array([found.converged]),
-            "separation": np.array([self.separation_]),
-            "collapsed": np.array([self.collapsed_]),
-            "best": np.ones(1, dtype=bool),
-        }
+        apart = np.array([separation(among, float(from_mean.mean()))])
+        self.separation_, self.collapsed_ = float(apart[0]), bool(apart[0] < MERGED)
+        self.objective_, self.history_ = float(found.objective[0]), found.history[0]
+        self.n_iter_, self.converged_ = int(found.n_iter[0]), bool(found.converged[0])
+        self._runs = runs_table(found, 0, apart)
 
     def _outlier_distance(self, from_mean: Floats) -> float | None:
         if not isinstance(self.delta, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._batch import Batch
+from softecm._batch import PlainProblem, PlainState
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, parameters
 from softecm.belief import FocalSets
@@ -22,14 +22,14 @@ from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings, settings
-from softecm.objective import MassCost, share
+from softecm.objective import MassCost
 from softecm.objective.links import Links
 from softecm.spaces.base import Space
 from softecm.spaces.encoded import EncodedTable, Layout
 
 
 @dataclass(frozen=True)
-class ModeState(Batch):
+class ModeState(PlainState):
     """A batch of runs: the clusters' modes, and the masses that go with them."""
 
     modes: Tensor  # (runs, c, categories)
@@ -38,12 +38,6 @@ class ModeState(Batch):
     weights: Tensor  # (runs, n, f)
     objective: Tensor  # (runs,)
     change: Tensor  # (runs,)
-    found: ClassVar[Mapping[str, Tensor]] = {}
-
-    @property
-    def constraint(self) -> Tensor:
-        """Nothing to pay: a set's weights follow from its clusters'."""
-        return torch.zeros_like(self.objective)
 
     def kept(self) -> dict[str, Tensor]:
         """The modes: everything follows from them."""
@@ -51,7 +45,7 @@ class ModeState(Batch):
 
 
 @dataclass(frozen=True)
-class ModeProblem:
+class ModeProblem(PlainProblem):
     r"""Categorical ECM from each of several starts at once.
 
     A set's weights are the mean of its clusters'. The objective is linear in the weights of one attribute of one cluster,
@@ -65,9 +59,6 @@ class ModeProblem:
     cost: MassCost
     tol: float
     metric: ClassVar[SemiMetric] = ExpectedMismatches()
-    patience: ClassVar[int] = 1
-    rises: ClassVar[str] = "refused"
-    races: ClassVar[bool] = False
 
     @property
     def mean(self) -> Tensor:
@@ -86,24 +77,14 @@ class ModeProblem:
         return self._at(modes, state)
 
     def _at(self, modes: Tensor, before: ModeState | None) -> ModeState:
-        prototypes, cost = self.mean @ modes, self.cost
-        runs, f, width = prototypes.shape
-        distances = self.metric.pairwise(self.x, prototypes.reshape(-1, width)).clamp_min(0.0)
-        shares = share(distances.reshape(len(self.x), runs, f), cost.factors, cost.beta, cost.delta2)
-        objective = (shares.cost if cost.weights is None else shares.cost * cost.weights[:, None]).sum(0)
-        weights = shares.weights if cost.weights is None else shares.weights * cost.weights[:, None, None]
-        masses, change = shares.masses.transpose(0, 1), objective.new_full((runs,), torch.inf)
-        if before is not None:
-            change = (masses - before.masses).abs().amax((1, 2))
-        return ModeState(modes, prototypes, masses, weights.transpose(0, 1), objective, change)
+        prototypes = self.mean @ modes
+        distances = self.metric.pairwise(self.x, prototypes.flatten(0, 1)).clamp_min(0.0)
+        distances = distances.reshape(len(self.x), *prototypes.shape[:2])
+        return ModeState(modes, prototypes, *self.cost.step(distances, None if before is None else before.masses))
 
     def resumed(self, kept: Mapping[str, Tensor]) -> ModeState:
         """Everything follows from the modes."""
         return self._at(kept["state.modes"], None)
-
-    def select(self, runs: Tensor) -> ModeProblem:
-        """The same for some of the runs."""
-        return replace(self, cost=self.cost.select(runs))
 
 
 def _modes(x: EncodedTable, scores: Tensor, now: Tensor) -> Tensor:

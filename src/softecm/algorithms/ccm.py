@@ -8,15 +8,9 @@ import torch
 
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import number, parameters
-from softecm.algorithms.spread_means import SetPrices, SpreadMeans
+from softecm.algorithms.quadratic import SetPrices, SpreadMeans
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-
-
-def ccm_prices(focal: FocalSets, gamma: float) -> SetPrices:
-    r"""Scale 1 and price of spread :math:`1 / (|A| + \gamma)`: CCM's distance, rearranged."""
-    size = torch.as_tensor(focal.cardinalities.copy(), dtype=torch.float64)
-    return SetPrices(torch.ones_like(size), 1.0 / (size + gamma))
 
 
 @dataclass(frozen=True)
@@ -24,8 +18,9 @@ class CCMAlgorithm(SpreadMeans):
     """CCM: its sets' prices."""
 
     def set_prices(self, focal: FocalSets) -> SetPrices:
-        """Those of the article's distance."""
-        return ccm_prices(focal, self.gamma)
+        r"""Scale 1 and price of spread :math:`1 / (|A| + \gamma)`: CCM's distance, rearranged."""
+        size = torch.as_tensor(focal.cardinalities.copy(), dtype=torch.float64)
+        return SetPrices(torch.ones_like(size), 1.0 / (size + self.gamma))
 
 
 @parameters

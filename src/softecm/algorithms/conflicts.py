@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from softecm._batch import Batch, from_tensors, named_tensors
+from softecm._batch import PlainProblem, PlainState, from_tensors
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
 from softecm._warnings import warn
@@ -125,7 +125,7 @@ class Linked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ConflictState(Batch):
+class ConflictState(PlainState):
     """Where a batch of runs stands after a sweep."""
 
     masses: Tensor  # (runs, n, f + 1)
@@ -138,22 +138,13 @@ class ConflictState(Batch):
         return self.masses[:, :0]
 
     @property
-    def constraint(self) -> Tensor:
-        """Nothing is relaxed."""
-        return torch.zeros_like(self.objective)
-
-    @property
     def found(self) -> Mapping[str, Tensor]:
         """The masses."""
         return {"masses": self.masses}
 
-    def kept(self) -> dict[str, Tensor]:
-        """All of it."""
-        return named_tensors(self, "state")
-
 
 @dataclass(frozen=True)
-class ConflictProblem:
+class ConflictProblem(PlainProblem):
     r"""Fit masses to conflicts, object by object.
 
     With all other masses fixed, an object's misfit :math:`\sum_j (m_i^\top C m_j - \varphi_{ij})^2` and its links are a
@@ -177,9 +168,7 @@ class ConflictProblem:
     pairs: Pairs | None = None
     linked: Linked | None = None
     tol: float = 1e-5
-    patience: ClassVar[int] = 1
     rises: ClassVar[str] = "taken"
-    races: ClassVar[bool] = False
 
     @cached_property
     def conflict(self) -> Floats:

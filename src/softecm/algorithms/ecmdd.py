@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +13,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from softecm._batch import Batch, from_tensors, named_tensors
+from softecm._batch import PlainProblem, PlainState, from_tensors
 from softecm.algorithms.family import PrototypeFamily
-from softecm.algorithms.medoid_ties import Ranking
 from softecm.algorithms.parameters import Metric, number, parameters
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
@@ -27,40 +27,90 @@ from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Objects
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import Settings
-from softecm.objective import MassCost, share
+from softecm.objective import MassCost
 from softecm.objective.links import Links
 from softecm.spaces.base import Space
-from softecm.spaces.checks import check_enough, check_indices
-from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.checks import BLOCK_ROWS, check_enough, check_indices
+from softecm.spaces.dissimilarities import HASHES, Dissimilarities
 
 Indices = NDArray[np.int64]
+TELLING_APART = 8  # at most so often objects are told apart by those around them; two or three are the rule
+SAME = 1e-12  # costs that differ by less than this part of themselves are equal but for rounding
 AT_ONCE = 1_000_000_000  # multiplications between two moments at which Ctrl-C is heard
 
 
 @dataclass(frozen=True)
-class MedoidState(Batch):
+class Ranking:
+    """The order of objects that cost the same, from their dissimilarities (n, n) and weights (n,).
+
+    First the object with the least sum of dissimilarities to all; among equals the one nearest to the first cluster's
+    medoid, to the second's and so on; then by a number made of all its dissimilarities and those of the objects they lead
+    to. Objects that are equal in all that are mirror images of each other: whichever is taken, the masses are the same but
+    for the names of such objects.
+    """
+
+    dissimilarities: NDArray[np.floating[Any]]
+    weights: NDArray[np.floating[Any]] | None = None
+
+    @cached_property
+    def _sums(self) -> NDArray[np.float64]:
+        """To about ten digits: rounding differs with the order of the rows."""
+        d = self.dissimilarities
+        sums = (d.sum(1) if self.weights is None else d @ self.weights).astype(np.float64)
+        rounded: NDArray[np.float64] = np.round(sums / (sums.max() or 1.0), 10)
+        return rounded
+
+    @cached_property
+    def _prints(self) -> NDArray[np.uint64]:
+        """A number an object from its dissimilarities and the other ends' numbers, until no more are told apart."""
+        prints = Dissimilarities().keys(torch.from_numpy(self.dissimilarities))
+        for _ in range(TELLING_APART):
+            told_apart = len(np.unique(prints))
+            if told_apart == len(prints):
+                break
+            prints = self._mixed(prints)
+            if len(np.unique(prints)) == told_apart:
+                break
+        return prints
+
+    def _mixed(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """For each object, its key and the pairs of dissimilarity and key of all objects, whatever their order."""
+        mixed_in = keys.copy()
+        for start in range(0, len(keys), BLOCK_ROWS):
+            rows = np.ascontiguousarray(self.dissimilarities[start : start + BLOCK_ROWS], dtype=np.float64)
+            mixed = ((rows + 0.0).view(np.uint64) * np.uint64(HASHES[2]) ^ keys) * np.uint64(HASHES[0])
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(HASHES[1])
+            mixed_in[start : start + BLOCK_ROWS] += (mixed ^ (mixed >> np.uint64(32))).sum(1, dtype=np.uint64)
+        return mixed_in
+
+    def ordered(self, objects: Indices, medoids: Indices) -> Indices:
+        """Some of the objects, best first; ``medoids`` (c,) are the clusters' present ones."""
+        near = [self.dissimilarities[z, objects] for z in medoids[::-1]]
+        ordered: Indices = objects[np.lexsort((self._prints[objects], *near, self._sums[objects]))]
+        return ordered
+
+    def cheapest(self, prices: NDArray[np.floating[Any]], medoids: Indices) -> int:
+        """The object with the least price (n,)."""
+        least = prices.min()
+        equal = np.flatnonzero(prices <= least + SAME * least)
+        return int(equal[0] if len(equal) == 1 else self.ordered(equal, medoids)[0])
+
+
+@dataclass(frozen=True)
+class MedoidState(PlainState):
     """A batch of runs: the clusters' medoids, and the masses that go with them."""
 
     clusters: Tensor  # (runs, c), places of the medoids
     prototypes: Tensor  # (runs, f), those of all sets
     masses: Tensor  # (runs, n, f + 1)
+    weights: Tensor  # (runs, n, f)
     objective: Tensor  # (runs,)
     change: Tensor  # (runs,), 0 where the medoids are where they have been before
     seen: Tensor  # (runs, rounds, c), where they have been
-    found: ClassVar[Mapping[str, Tensor]] = {}
-
-    @property
-    def constraint(self) -> Tensor:
-        """Nothing to pay."""
-        return torch.zeros_like(self.objective)
-
-    def kept(self) -> dict[str, Tensor]:
-        """All of it."""
-        return named_tensors(self, "state")
 
 
 @dataclass(frozen=True)
-class MedoidProblem:
+class MedoidProblem(PlainProblem):
     r"""Evidential c-medoids from each of several starts at once.
 
     A cluster's medoid minimises :math:`\sum_i m_i(\{\omega_k\})^\beta \tau(i, z)` over the objects, no two clusters sharing
@@ -76,9 +126,7 @@ class MedoidProblem:
     eta: float
     ranking: Ranking
     tol: ClassVar[float] = 0.0
-    patience: ClassVar[int] = 1
     rises: ClassVar[str] = "taken, best kept"
-    races: ClassVar[bool] = False
 
     def begin(self, start: Tensor) -> MedoidState:
         """From the places of objects (runs, c)."""
@@ -88,10 +136,7 @@ class MedoidProblem:
     def step(self, state: MedoidState) -> MedoidState:
         """New medoids for the clusters' masses, then masses."""
         c, n = self.focal.n_clusters, len(self.dissimilarities)
-        raised = state.masses[..., 1 : c + 1] ** self.cost.beta[:, None, None]  # (runs, n, c)
-        if self.cost.weights is not None:
-            raised = raised * self.cost.weights[:, None]
-        rows, size = raised.transpose(1, 2).reshape(-1, n), max(1, AT_ONCE // n**2)
+        rows, size = state.weights[..., :c].transpose(1, 2).reshape(-1, n), max(1, AT_ONCE // n**2)
         parts = [rows[i : i + size] @ self.dissimilarities for i in range(0, len(rows), size)]
         prices = torch.cat(parts).reshape(-1, c, n).numpy()
         before = state.clusters.numpy()
@@ -106,19 +151,13 @@ class MedoidProblem:
         others = torch.from_numpy(set_medoids(self.ranking, self.focal, clusters.numpy(), self.eta))
         medoids = torch.cat([clusters, others], 1)
         to_sets = mixed_with_clusters(d[:, medoids].transpose(0, 1), self.focal, self.gamma)  # (runs, n, f)
-        cost = self.cost
-        shares = share(to_sets, cost.factors[:, None], cost.beta[:, None], cost.delta2[:, None])
-        objective = (shares.cost if cost.weights is None else shares.cost * cost.weights).sum(1)
+        found = self.cost.step(to_sets.transpose(0, 1))
         still = torch.as_tensor(change, dtype=d.dtype).expand(len(clusters))
-        return MedoidState(clusters, medoids.to(d.dtype), shares.masses, objective, still, seen)
+        return MedoidState(clusters, medoids.to(d.dtype), found.masses, found.weights, found.objective, still, seen)
 
     def resumed(self, kept: Mapping[str, Tensor]) -> MedoidState:
         """As a checkpoint kept it."""
         return from_tensors(MedoidState, kept, "state")
-
-    def select(self, runs: Tensor) -> MedoidProblem:
-        """The same for some of the runs."""
-        return replace(self, cost=self.cost.select(runs))
 
 
 def best_objects(prices: NDArray[np.floating[Any]], ranking: Ranking, medoids: Indices) -> Indices:
@@ -153,6 +192,20 @@ def set_medoids(ranking: Ranking, focal: FocalSets, clusters: Indices, eta: floa
     return chosen
 
 
+@dataclass
+class AllPairs:
+    """The dissimilarities between all of the objects that were last asked for."""
+
+    x: Any = None
+    dissimilarities: Tensor = field(default_factory=lambda: torch.empty(0, 0))
+
+    def of(self, metric: SemiMetric, space: Space, x: Any) -> Tensor:
+        """Dissimilarities (n, n): given, or computed once."""
+        if x is not self.x:
+            self.x, self.dissimilarities = x, x if metric.discrete else all_pairs(metric, space, x)
+        return self.dissimilarities
+
+
 @dataclass(frozen=True)
 class EvidentialMedoids(Algorithm[Any]):
     """ECMdd: what a set's own medoid and its clusters' medoids count.
@@ -162,22 +215,16 @@ class EvidentialMedoids(Algorithm[Any]):
 
     gamma: float = 0.5
     eta: float = 1.0
-    _known: dict[int, Tensor] = field(default_factory=dict, repr=False, compare=False)  # dissimilarities, computed once
+    pairs: AllPairs = field(default_factory=AllPairs, repr=False, compare=False)
     cpu_only: ClassVar[str] = "ECMdd"
     samples: ClassVar[bool] = False
     compares: ClassVar[bool] = True
-
-    def _all(self, metric: SemiMetric, space: Space, x: Any) -> Tensor:
-        """All dissimilarities (n, n): given, or computed."""
-        if id(x) not in self._known:
-            self._known[id(x)] = x if metric.discrete else all_pairs(metric, space, x)
-        return self._known[id(x)]
 
     def from_center(
         self, metric: SemiMetric, space: Space, x: Any, weights: Tensor | None, device: torch.device
     ) -> NDArray[np.float64]:
         """Dissimilarities (n,) to the medoid of all objects that count."""
-        d = self._all(metric, space, x)
+        d = self.pairs.of(metric, space, x)
         places = torch.arange(len(d)) if weights is None else weights.nonzero()[:, 0]
         inside = d[places][:, places]
         counts = torch.ones(len(places), dtype=d.dtype) if weights is None else weights[places].to(d.dtype)
@@ -191,7 +238,7 @@ class EvidentialMedoids(Algorithm[Any]):
         """For the objects that count."""
         present = _present(objects)
         check_enough(chosen.n_clusters, len(present))
-        d = self._all(objects.metric, objects.space, objects.x)
+        d = self.pairs.of(objects.metric, objects.space, objects.x)
         weights = objects.weights
         if len(present) < len(d):
             d, weights = d[present][:, present], None if weights is None else weights[present]
@@ -202,7 +249,7 @@ class EvidentialMedoids(Algorithm[Any]):
         """Different objects for the clusters of each run (runs, c), counted among those present."""
         present, c = _present(objects), chosen.n_clusters
         check_enough(c, len(present))
-        d = self._all(objects.metric, objects.space, objects.x)[present][:, present]
+        d = self.pairs.of(objects.metric, objects.space, objects.x)[present][:, present]
         n, counts = len(d), objects.counts[present.numpy()]
         drawn = seed(draw, Precomputed(), Dissimilarities(n), d, counts, c, rng)
         return torch.from_numpy(apart(drawn.numpy().astype(np.int64), n))
@@ -231,7 +278,7 @@ class EvidentialMedoids(Algorithm[Any]):
 
     def between(self, objects: Objects[Any], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Looked up."""
-        d = self._all(objects.metric, objects.space, objects.x)
+        d = self.pairs.of(objects.metric, objects.space, objects.x)
         clusters = _present(objects)[solution.prototypes[:, :n_clusters].long()]
         return [d[z][:, z].numpy() for z in clusters]
 
@@ -302,7 +349,7 @@ class ECMdd(PrototypeFamily):
     -----
     Another order of the rows gives the same masses in that order. Where several objects would do as a medoid equally well,
     the one with the least sum of dissimilarities to all objects is taken, then the one nearest to the clusters' medoids in
-    their order (:class:`~softecm.algorithms.medoid_ties.Ranking`). Only objects that are mirror images of each other can't
+    their order (:class:`~softecm.algorithms.ecmdd.Ranking`). Only objects that are mirror images of each other can't
     be told apart: the masses are then the same but for the names of such objects.
 
     Examples

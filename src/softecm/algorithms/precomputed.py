@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._batch import Batch
+from softecm._batch import Batch, PlainProblem
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import MedoidMiddles
@@ -21,7 +21,7 @@ from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects, distances_to
 from softecm.fit.settings import Settings
 from softecm.kernels.medoids import barycenters, exact_choice, gap_choice
-from softecm.objective import MassCost, share
+from softecm.objective import MassCost
 from softecm.objective.links import Links
 from softecm.spaces.base import Space
 
@@ -86,7 +86,7 @@ class DiscreteState(Batch):
 
 
 @dataclass(frozen=True)
-class DiscreteProblem:
+class DiscreteProblem(PlainProblem):
     """Eq. 6 for a batch of runs, prototypes being objects."""
 
     d: Floats  # (n, n), the most central object first
@@ -95,9 +95,6 @@ class DiscreteProblem:
     relaxation: DiscreteRelaxation
     focal: FocalSets
     tol: float
-    patience: ClassVar[int] = 1
-    rises: ClassVar[str] = "refused"
-    races: ClassVar[bool] = False
 
     def begin(self, start: Tensor) -> DiscreteState:
         """From the numbers of objects (runs, c) for the clusters, or (runs, f) for all sets."""
@@ -128,18 +125,12 @@ class DiscreteProblem:
 
     def _shared(self, medoids: Indices, distances: Tensor, before: DiscreteState | None) -> DiscreteState:
         """The same for known distances (runs, n, f)."""
-        cost = self.cost
-        shares = share(distances, cost.factors[:, None], cost.beta[:, None], cost.delta2[:, None])
-        counts = cost.weights
-        paid = (shares.cost if counts is None else shares.cost * counts).sum(1).double()
-        weights = shares.weights if counts is None else shares.weights * counts[:, None]
+        found = self.cost.step(distances.transpose(0, 1), None if before is None else before.masses)
         constraint = torch.from_numpy(self.relaxation.constraint(medoids))
-        change = paid.new_full((len(paid),), torch.inf)
-        if before is not None:
-            change = (shares.masses - before.masses).abs().amax((1, 2)).double()
-        numbers = torch.as_tensor(self.order[medoids], dtype=shares.masses.dtype)
+        numbers = torch.as_tensor(self.order[medoids], dtype=found.masses.dtype)
+        objective, change = found.objective.double() + constraint, found.change.double()
         places = torch.from_numpy(medoids)
-        return DiscreteState(places, numbers, shares.masses, weights, paid + constraint, constraint, change)
+        return DiscreteState(places, numbers, found.masses, found.weights, objective, constraint, change)
 
     def resumed(self, kept: Mapping[str, Tensor]) -> DiscreteState:
         """Everything follows from the medoids."""

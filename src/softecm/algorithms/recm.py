@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._batch import Batch, from_tensors, named_tensors
+from softecm._batch import PlainProblem, PlainState, from_tensors
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, parameters
 from softecm.belief import CredalPartition, FocalSets
@@ -26,7 +26,7 @@ from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Objects
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import Settings, settings
-from softecm.objective import MassCost, mass_cost, share
+from softecm.objective import MassCost, mass_cost
 from softecm.objective.links import Links
 from softecm.objective.problem import stationary
 from softecm.spaces.base import Space
@@ -36,7 +36,7 @@ FLOOR = 1e-12  # a squared distance may not fall below this part of the largest 
 
 
 @dataclass(frozen=True)
-class RelationalState(Batch):
+class RelationalState(PlainState):
     """A batch of runs: masses, and the centres they were computed from."""
 
     masses: Tensor  # (runs, n, f + 1)
@@ -44,20 +44,10 @@ class RelationalState(Batch):
     prototypes: Tensor  # (runs, f, n + 1), the sets' centres and the constant of Gower's formula
     objective: Tensor  # (runs,)
     change: Tensor  # (runs,)
-    found: ClassVar[Mapping[str, Tensor]] = {}
-
-    @property
-    def constraint(self) -> Tensor:
-        """Nothing to pay: the sets' centres follow from the clusters'."""
-        return torch.zeros_like(self.objective)
-
-    def kept(self) -> dict[str, Tensor]:
-        """All of it."""
-        return named_tensors(self, "state")
 
 
 @dataclass(frozen=True)
-class RelationalProblem:
+class RelationalProblem(PlainProblem):
     r"""Relational ECM from each of several starts at once.
 
     With the masses given, the clusters' centres of ECM are weighted means of the objects, :math:`V = G X` with
@@ -70,9 +60,7 @@ class RelationalProblem:
     focal: FocalSets
     cost: MassCost
     tol: float
-    patience: ClassVar[int] = 1
     rises: ClassVar[str] = "taken"
-    races: ClassVar[bool] = False
 
     @property
     def mean(self) -> Tensor:
@@ -98,11 +86,9 @@ class RelationalProblem:
         centers = _centers(raised, self.mean, state.centers)
         to_means, constants = _compare(self.squared, centers, self.mean)
         distances = self._floored(to_means - constants[:, None])
-        shares = share(distances, cost.factors[:, None], cost.beta[:, None], cost.delta2[:, None])
-        objective = (shares.cost if cost.weights is None else shares.cost * cost.weights).sum(1)
-        change = (shares.masses - state.masses).abs().amax((1, 2))
+        found = cost.step(distances.transpose(0, 1), state.masses)
         prototypes = torch.cat([self.mean @ centers, constants[..., None]], 2)
-        return RelationalState(shares.masses, centers, prototypes, objective, change)
+        return RelationalState(found.masses, centers, prototypes, found.objective, found.change)
 
     def _counted(self, values: Tensor) -> Tensor:
         """Values (runs, n, f) times how much each object counts."""
@@ -124,10 +110,6 @@ class RelationalProblem:
     def resumed(self, kept: Mapping[str, Tensor]) -> RelationalState:
         """As a checkpoint kept it."""
         return from_tensors(RelationalState, kept, "state")
-
-    def select(self, runs: Tensor) -> RelationalProblem:
-        """The same for some of the runs."""
-        return replace(self, cost=self.cost.select(runs))
 
 
 def _centers(raised: Tensor, mean: Tensor, old: Tensor) -> Tensor:
@@ -232,8 +214,7 @@ class RelationalECM(Algorithm[Tensor]):
         mean = torch.tensor(chosen.focal.shares)
         to_means, constants = _compare(squared, centers, mean)
         cost = mass_cost(chosen.focal, chosen.alpha, chosen.beta, chosen.delta, like=squared)
-        distances = (to_means - constants[:, None]).clamp_min(0.0)
-        return share(distances, cost.factors[0], cost.beta[0], cost.delta2[0]).masses
+        return cost.of_run(0).shares((to_means - constants[:, None]).clamp_min(0.0)).masses
 
     def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Squared distances of the centres, by Gower's formula."""

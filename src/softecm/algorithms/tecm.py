@@ -7,9 +7,8 @@ are solved from. The three published forms differ in W alone, which is the best 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,10 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from softecm._batch import from_tensors
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, number, parameters
-from softecm.algorithms.vectors import VectorAlgorithm
+from softecm.algorithms.quadratic import CentersProblem, VectorAlgorithm, means_of
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import Anchored, twice
@@ -29,10 +27,8 @@ from softecm.fit.algorithm import Prices
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings, settings
-from softecm.objective import MassCost, Previous, evaluate, share
+from softecm.objective import Evaluation, MassCost, share
 from softecm.objective.links import Links
-from softecm.objective.problem import solved
-from softecm.optim import State
 from softecm.spaces.checks import LARGEST
 
 SETS, MATCHED, CLUSTERS = "sets", "matched", "clusters"
@@ -73,53 +69,26 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class TransferProblem:
-    """The clustering problem of a batch of runs; the clusters' centres (runs, c, p) are free."""
+class TransferProblem(CentersProblem):
+    """ECM's problem with a source that pulls, and to which distances may count."""
 
-    x: Tensor  # (n, p); (n, 2p) where distances to the source count, too
-    cost: MassCost
-    mean: Tensor  # (f, c), row A averages the clusters of A
-    tol: float
     transfer: Transfer | None = None
-    anchors: Tensor | None = None  # (f, p), where distances to the source count
+    anchors: Tensor | None = None  # (f, p), where distances to the source count; ``x`` is then (n, 2p)
     beside: float = 0.0  # how much
-    metric: ClassVar[SemiMetric] = SquaredEuclidean()
-    patience: ClassVar[int] = 1
-    rises: ClassVar[str] = "refused"
-    races: ClassVar[bool] = False  # rounds cost next to nothing
 
-    def begin(self, start: Tensor) -> State:
-        """From the clusters' centres (runs, c, p)."""
-        return self.at(start[:, : self.mean.shape[1]])
+    def lifted(self, free: Tensor, middle: Tensor) -> Tensor:
+        """With the source's prototypes beside the sets' own, where distances to them count."""
+        return middle if self.anchors is None else twice(middle, self.anchors.expand_as(middle), self.beside)
 
-    def step(self, state: State) -> State:
-        """Centres, then masses and what the source pulls at."""
-        curvature, moment = state.evaluation.curvature, state.evaluation.moment
-        assert curvature is not None and moment is not None  # noqa: PT018 -- squared distances have both
-        return self.at(solved(curvature, moment, state.free, self.mean, None).to(state.free.dtype), state)
-
-    def resumed(self, kept: Mapping[str, Tensor]) -> State:
-        """As a checkpoint kept it."""
-        return from_tensors(State, kept, "state")
-
-    def at(self, free: Tensor, before: State | None = None) -> State:
-        """The best masses and the best pull for the given centres."""
-        middle = self.mean @ free
-        places = middle if self.anchors is None else twice(middle, self.anchors.expand_as(middle), self.beside)
-        previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
-        found = evaluate(self.metric, self.x, places, self.cost, previous=previous, tol=self.tol)
-        assert found.moment is not None and found.curvature is not None  # noqa: PT018 -- as in step
-        curvature, moment, price = found.curvature, found.moment[..., : free.shape[-1]], torch.zeros_like(found.cost)
-        if self.transfer is not None:
-            pulls, _ = self.transfer.pulls(middle, self.cost, free.shape[1])
-            curvature, moment = curvature + pulls.sum(-1, keepdim=True), moment + pulls @ self.transfer.points
-            price = self.transfer.price(middle, pulls)
-        summed = replace(found, curvature=curvature, moment=moment)
-        return State(free, places, summed, found.cost + price, torch.zeros_like(free), None, None)
-
-    def select(self, runs: Tensor) -> TransferProblem:
-        """The same for some of the runs."""
-        return replace(self, cost=self.cost.select(runs))
+    def pulled(self, middle: Tensor, found: Evaluation) -> tuple[Evaluation, Tensor]:
+        """With the best pull for the sets' prototypes."""
+        if self.transfer is None:
+            return super().pulled(middle, found)
+        assert found.moment is not None and found.curvature is not None  # noqa: PT018 -- squared distances have both
+        pulls, _ = self.transfer.pulls(middle, self.cost, self.mean.shape[1])
+        curvature = found.curvature + pulls.sum(-1, keepdim=True)
+        moment = found.moment + pulls @ self.transfer.points
+        return replace(found, curvature=curvature, moment=moment), self.transfer.price(middle, pulls)
 
 
 @dataclass(frozen=True)
@@ -145,12 +114,12 @@ class TECMAlgorithm(VectorAlgorithm):
         self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> TransferProblem:
         """For objects in memory."""
-        cost, mean = prices.cost(chosen.focal, like, objects.weights), _means(chosen.focal, like)
+        cost, mean = prices.cost(chosen.focal, like, objects.weights), means_of(chosen.focal, like)
         if not self.source:
             return TransferProblem(objects.x, cost, mean, chosen.tol)
         centers = points = torch.tensor(self.source).to(like)
         if self.form == SETS:
-            points = _means(source_sets(chosen.focal, len(centers)), like) @ centers
+            points = means_of(source_sets(chosen.focal, len(centers)), like) @ centers
         pull = Transfer(points, self.form, self.transfer * objects.weight / chosen.n_clusters, self.eta)
         if not self.beside:
             return TransferProblem(objects.x, cost, mean, chosen.tol, pull)
@@ -166,12 +135,7 @@ class TECMAlgorithm(VectorAlgorithm):
         if not self.source or not self.beside:
             return objects.metric
         like = solution.prototypes.cpu()
-        return Anchored(_means(chosen.focal, like) @ torch.tensor(self.source).to(like), self.beside)
-
-
-def _means(focal: FocalSets, like: Tensor) -> Tensor:
-    """Row A averages the clusters of A: (f, c)."""
-    return torch.tensor(focal.shares).to(like)
+        return Anchored(means_of(chosen.focal, like) @ torch.tensor(self.source).to(like), self.beside)
 
 
 def source_sets(focal: FocalSets, n_clusters: int) -> FocalSets:
@@ -306,7 +270,7 @@ class TECM(PrototypeFamily):
             raise AttributeError("shares_ is for a fit with a source: give the centres of an earlier clustering.")
         points = torch.tensor(source).to(model.prototypes)
         if self.form == SETS:
-            points = _means(source_sets(model.focal, len(source)), points) @ points
+            points = means_of(source_sets(model.focal, len(source)), points) @ points
         pull = Transfer(points, self.form, 1.0, float(self.eta))
         found: NDArray[np.float64] = pull.pulls(model.prototypes[None], model.cost(), model.focal.n_clusters)[1][
             0

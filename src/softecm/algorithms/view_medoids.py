@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,12 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.algorithms.ecmdd import best_objects, set_medoids
-from softecm.algorithms.medoid_ties import SAME, Ranking
+from softecm.algorithms.ecmdd import SAME, Ranking, best_objects, set_medoids
 from softecm.belief import FocalSets
 from softecm.distances.estimator_metrics import mixed_with_clusters
 from softecm.distances.weighted_parts import SET, Weighing
-from softecm.objective import Shares, mass_cost, share
+from softecm.objective import Shares, mass_cost
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -230,7 +229,7 @@ def shared(each: Tensor, shares: Tensor, focal: FocalSets, alpha: float, beta: f
     """The masses for dissimilarities (views, n, f) that count as ``shares`` (f, views) say."""
     total = torch.einsum("lnf,fl->nf", each, shares)
     cost = mass_cost(focal, alpha, beta, np.sqrt(price), like=total)
-    return share(total, cost.factors[0], cost.beta[0], torch.tensor(price, dtype=total.dtype))
+    return replace(cost.of_run(0), delta2=torch.tensor(price, dtype=total.dtype)).shares(total)
 
 
 def mecmdd(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from softecm._batch import Batch
+from softecm._batch import PlainProblem, PlainState
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import choice, number, parameters
 from softecm.distances.base import SemiMetric
@@ -32,7 +32,7 @@ from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
-from softecm.objective import MassCost, blocks, share
+from softecm.objective import MassCost, blocks
 from softecm.objective.links import Links
 from softecm.objective.problem import solved
 from softecm.spaces.sparse import is_sparse
@@ -42,7 +42,7 @@ REGULAR = 1e-3  # of a view's total spread, added to its dispersion: one that is
 
 
 @dataclass(frozen=True)
-class WeighedState(Batch):
+class WeighedState(PlainState):
     """A batch of runs after a mass step."""
 
     free: Tensor  # (runs, c, p), the clusters' centres
@@ -58,11 +58,6 @@ class WeighedState(Batch):
     change: Tensor  # (runs,)
 
     @property
-    def constraint(self) -> Tensor:
-        """Nothing to pay: the sets' centres follow from the clusters'."""
-        return torch.zeros_like(self.objective)
-
-    @property
     def found(self) -> Mapping[str, Tensor]:
         """The weights, the same for all sets: what a run finds is numbered like its clusters."""
         f = self.prototypes.shape[1]
@@ -75,7 +70,7 @@ class WeighedState(Batch):
 
 
 @dataclass(frozen=True)
-class WeighedProblem:
+class WeighedProblem(PlainProblem):
     """The problem of a batch of runs over rows that hold all views side by side."""
 
     x: Tensor  # (n, p)
@@ -88,9 +83,6 @@ class WeighedProblem:
     heat: float = 1.0  # temperature of the views' weights under the rule "entropy"
     column_heat: float | None = None  # that of the columns' weights; None: columns are not weighed
     spreads: Tensor | None = None  # (p,), added to the scatter
-    patience: ClassVar[int] = 1
-    rises: ClassVar[str] = "refused"
-    races: ClassVar[bool] = False
 
     @property
     def weighing(self) -> Weighing:
@@ -141,10 +133,6 @@ class WeighedProblem:
         """Everything follows from centres and weights."""
         return self.at(kept["state.free"], kept["state.views"], kept["state.columns"], None)
 
-    def select(self, runs: Tensor) -> WeighedProblem:
-        """The same for some of the runs."""
-        return replace(self, cost=self.cost.select(runs))
-
     # ---------------------------------------------------------------- weights
 
     def _filled(self, dispersions: Tensor, seen: Tensor, heat: float) -> Tensor:
@@ -181,7 +169,7 @@ class WeighedProblem:
         middle = self.mean @ free
         runs, f, p = middle.shape
         factors = (self.per_column(views) * columns * self.units)[:, :, None]  # (runs, p, 1)
-        price, flat = self.cost.delta2 * views.sum(-1), middle.flatten(0, 1)
+        prices, flat = replace(self.cost, delta2=self.cost.delta2 * views.sum(-1)), middle.flatten(0, 1)
         masses, cost = free.new_empty(runs, len(self.x), f + 1), free.new_zeros(runs)
         held, moment, scatter = free.new_zeros(runs, f, 1), torch.zeros_like(middle), free.new_zeros(runs, p)
         empty = free.new_zeros(runs)
@@ -189,12 +177,12 @@ class WeighedProblem:
             x = self.x[rows]
             squares = (x - flat[:, None]).square().reshape(runs, -1, p)  # (runs, f block, p)
             d = (squares @ factors).reshape(runs, f, -1).permute(2, 0, 1)
-            found = share(d, self.cost.factors, self.cost.beta, price)
-            counts = free.new_ones(len(x)) if self.cost.weights is None else self.cost.weights[rows]
-            weights = (found.weights * counts[:, None, None]).permute(1, 2, 0)  # (runs, f, block)
+            found = prices.counted(d, rows)
+            weights = found.weights.permute(1, 2, 0)  # (runs, f, block)
             masses[:, rows] = found.masses.transpose(0, 1)
-            cost += counts @ found.cost
-            empty += counts @ found.masses[..., 0] ** self.cost.beta
+            cost += found.cost.sum(0)
+            gone = found.masses[..., 0] ** self.cost.beta
+            empty += gone.sum(0) if self.cost.weights is None else self.cost.weights[rows] @ gone
             held += weights.sum(-1, keepdim=True)
             moment += weights @ x
             scatter += (weights.reshape(runs, 1, -1) @ squares)[:, 0]

@@ -29,6 +29,15 @@ class Shares(NamedTuple):
     cost: Tensor  # (...)
 
 
+class MassStep(NamedTuple):
+    """The masses of all objects, run by run, with what follows from them."""
+
+    masses: Tensor  # (runs, n, f + 1)
+    weights: Tensor  # (runs, n, f), times how often each object counts
+    objective: Tensor  # (runs,)
+    change: Tensor  # (runs,), of the masses; inf in the first round
+
+
 class MassRule(ABC):
     """How masses follow from distances; an algorithm with masses of its own has a rule of its own.
 
@@ -73,6 +82,23 @@ class MassCost:
     def shares(self, distances: Tensor) -> Shares:
         """Masses for distances (n, runs, f)."""
         return self.rule.shares(distances, self)
+
+    def counted(self, distances: Tensor, rows: slice | Tensor | None = None) -> Shares:
+        """The same for all objects, or for some of them, with weights and cost times how often each object counts."""
+        found = self.shares(distances)
+        if self.weights is None:
+            return found
+        counts = (self.weights if rows is None else self.weights[rows])[:, None]
+        return Shares(found.masses, found.weights * counts[..., None], found.cost * counts)
+
+    def step(self, distances: Tensor, before: Tensor | None = None) -> MassStep:
+        """Masses of all objects for distances (n, runs, f), and how far they are from those of the round before."""
+        found = self.counted(distances)
+        masses = found.masses.transpose(0, 1)
+        change = masses.new_full((len(masses),), torch.inf)
+        if before is not None:
+            change = (masses - before).abs().amax((1, 2))
+        return MassStep(masses, found.weights.transpose(0, 1), found.cost.sum(0), change)
 
     def of_run(self, run: int) -> MassCost:
         """That of one run, without its dimension: for distances (n, f)."""

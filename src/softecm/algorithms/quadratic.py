@@ -1,0 +1,218 @@
+r"""ECM's round in other terms: clusters' centres in a vector space, sets at the mean of their clusters' centres.
+
+CCM, BCM and TECM minimise :math:`\sum_i \sum_A m_i(A)^\beta \sigma_A \big(\|x_i - \bar v_A\|^2 + o_{iA}\big)` and, in TECM,
+a pull at the centres. Whatever an object pays beside the distance, :math:`o_{iA}`, is made a squared difference by further
+coordinates of objects and sets, so that a round is the compiled one of ECM; the centres then solve a linear system.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm._batch import PlainProblem, from_tensors
+from softecm.belief.focal import FocalSets
+from softecm.distances.base import SemiMetric
+from softecm.distances.estimator_metrics import SetQuadratic
+from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.outcome import Solution
+from softecm.fit.prepare import Objects
+from softecm.fit.settings import Settings
+from softecm.objective import Evaluation, MassCost, Previous, evaluate
+from softecm.objective.links import Links
+from softecm.objective.problem import stationary
+from softecm.optim import State
+from softecm.spaces.base import Space
+
+
+@dataclass(frozen=True)
+class VectorAlgorithm(Algorithm[Tensor]):
+    """Clusters with centres in a vector space, each of which may measure with a matrix of its own."""
+
+    def unit(self, x: Tensor, weights: Tensor | None) -> Tensor | None:
+        """The matrix (p, p) that measures the whole data's spread; None for the unit matrix."""
+        return None
+
+    def from_center(
+        self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
+    ) -> NDArray[np.float64]:
+        """Squared distances (n,) to the mean of all objects, in the data's own unit."""
+        rows = x.cpu()
+        counts = None if weights is None else weights.double().cpu().numpy()
+        mean = torch.as_tensor(np.average(rows.numpy(), axis=0, weights=counts))
+        difference = rows.double() - mean
+        return (difference * _turned(difference, self.unit(x, weights))).sum(1).clamp_min(0.0).numpy()
+
+    def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+        """Squared distances of the centres in the data's own unit; clusters of different shape are apart, too."""
+        unit = self.unit(objects.x, objects.weights)
+        matrices = solution.found.get("matrices")
+        tables = []
+        for run in range(len(solution.objective)):
+            centers = self.prototypes_of(objects, solution, run)[:n_clusters]
+            difference = (centers[:, None] - centers).double()
+            distances = (difference * _turned(difference, unit)).sum(-1)
+            if matrices is not None:
+                distances = distances + objects.spread * _unlikeness(matrices[run].double().cpu())
+            tables.append(distances.numpy())
+        return tables
+
+
+def _turned(difference: Tensor, unit: Tensor | None) -> Tensor:
+    return difference if unit is None else difference @ unit
+
+
+def _unlikeness(matrices: Tensor) -> Tensor:
+    """How different the shapes of clusters are: 0 where their matrices (c, p, p), of determinant 1, are equal."""
+    # tr(S_k S_l^-1) / p is at least 1 for matrices of determinant 1, and 1 only where they are equal.
+    ratio = (matrices[:, None] @ torch.linalg.inv(matrices)).diagonal(dim1=-2, dim2=-1).mean(-1)
+    unlike: Tensor = (ratio - 1.0).clamp_min(0.0)
+    return unlike
+
+
+def means_of(focal: FocalSets, like: Tensor) -> Tensor:
+    """Row A averages the clusters of A: (f, c)."""
+    return torch.tensor(focal.shares).to(like)
+
+
+@dataclass(frozen=True)
+class CentersProblem(PlainProblem):
+    """The clustering problem of a batch of runs; the clusters' centres (runs, c, p) are free."""
+
+    x: Tensor  # (n, p), or more columns where sets are lifted
+    cost: MassCost
+    mean: Tensor  # (f, c), row A averages the clusters of A
+    tol: float
+    metric: ClassVar[SemiMetric] = SquaredEuclidean()
+
+    def lifted(self, free: Tensor, middle: Tensor) -> Tensor:
+        """The sets' prototypes (runs, f, p) with the further coordinates of ``x``."""
+        return middle
+
+    def pulled(self, middle: Tensor, found: Evaluation) -> tuple[Evaluation, Tensor]:
+        """The sums with what pulls at the sets' prototypes, and its price (runs,)."""
+        return found, torch.zeros_like(found.cost)
+
+    def tie(self, weight: Tensor) -> Tensor | None:
+        """What differences between the clusters' centres cost (runs, c, c), for the sets' sums of weights (runs, f)."""
+        return None
+
+    def begin(self, start: Tensor) -> State:
+        """From the clusters' centres (runs, c, p)."""
+        return self.at(start[:, : self.mean.shape[1]])
+
+    def step(self, state: State) -> State:
+        """The centres that minimise the objective for the state's masses, then masses."""
+        curvature, moment = state.evaluation.curvature, state.evaluation.moment
+        assert curvature is not None and moment is not None  # noqa: PT018 -- squared distances have both
+        mean, w = self.mean.double(), curvature[..., 0].double()
+        moved = stationary((mean.T * w[:, None]) @ mean, mean.T @ moment.double(), state.free.double(), self.tie(w))
+        return self.at(moved.to(state.free.dtype), state)
+
+    def at(self, free: Tensor, before: State | None = None) -> State:
+        """Masses and objective at the given centres."""
+        middle = self.mean @ free
+        places = self.lifted(free, middle)
+        previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
+        found = evaluate(self.metric, self.x, places, self.cost, previous=previous, tol=self.tol)
+        assert found.moment is not None
+        found, price = self.pulled(middle, replace(found, moment=found.moment[..., : free.shape[-1]]))
+        return State(free, places, found, found.cost + price, torch.zeros_like(free), None, None)
+
+    def resumed(self, kept: Mapping[str, Tensor]) -> State:
+        """As a checkpoint kept it."""
+        return from_tensors(State, kept, "state")
+
+
+class SetPrices(NamedTuple):
+    r"""What CCM and BCM differ in: scale :math:`\sigma_A` and price of spread :math:`\rho_A` of each set, (f,) each.
+
+    Both write the distance of an object to a set A as sums of squared distances to the clusters' centres, to their mean, or
+    among the centres. With :math:`\sum_{k \in A} \|x - v_k\|^2 = |A| \|x - \bar v_A\|^2 + s_A` and
+    :math:`s_A = \sum_{k \in A} \|v_k - \bar v_A\|^2` all of it becomes
+
+    .. math:: D_{iA} = \sigma_A \big( \|x_i - \bar v_A\|^2 + \rho_A s_A \big).
+    """
+
+    scale: Tensor
+    spread: Tensor
+
+
+@dataclass(frozen=True)
+class SpreadProblem(CentersProblem):
+    r"""Sets cost what their clusters spread: one more coordinate, 0 for objects and :math:`\sqrt{\rho_A s_A}` for sets."""
+
+    spread: Tensor  # (f,)
+
+    def lifted(self, free: Tensor, middle: Tensor) -> Tensor:
+        """With the root of what a set's spread costs."""
+        _, spread = spreads(free, self.mean)
+        return torch.cat([middle, (self.spread * spread.sum(-1)).sqrt()[..., None]], -1)
+
+    def tie(self, weight: Tensor) -> Tensor:
+        """The spread of a set's clusters as a quadratic form."""
+        mean = self.mean.double()
+        member = (mean > 0).to(mean)
+        within = torch.diag_embed(member) - member[:, :, None] * mean[:, None, :]  # s_A: (f, c, c)
+        return torch.einsum("ra,akl->rkl", weight * self.spread.double(), within)
+
+
+def spreads(centers: Tensor, mean: Tensor) -> tuple[Tensor, Tensor]:
+    """Means of the clusters of each set (..., f, p) and squared deviations from them, coordinate by coordinate."""
+    middle = mean @ centers
+    apart = (centers[..., None, :, :] - middle[..., :, None, :]).square()  # (..., f, c, p)
+    return middle, ((mean > 0)[:, :, None] * apart).sum(-2)
+
+
+@dataclass(frozen=True)
+class SpreadMeans(VectorAlgorithm):
+    """CCM or BCM, which say what their sets cost."""
+
+    gamma: float = 1.0
+
+    @abstractmethod
+    def set_prices(self, focal: FocalSets) -> SetPrices:
+        """Scale and price of spread of each set."""
+
+    def problem(
+        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+    ) -> SpreadProblem:
+        """For objects in memory."""
+        return spread_problem(
+            objects.x, chosen.focal, like, prices, self.set_prices(chosen.focal), objects.weights, chosen.tol
+        )
+
+    def prototypes_of(self, objects: Objects[Tensor], solution: Solution, run: int) -> Tensor:
+        """Without the coordinate that stands for spread."""
+        return solution.prototypes[run, :, :-1].cpu()
+
+    def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+        """What a set costs, made part of its distance."""
+        prototypes = self.prototypes_of(objects, solution, run)
+        scale, price = (value.to(prototypes) for value in self.set_prices(chosen.focal))
+        _, spread = spreads(prototypes[: chosen.n_clusters], means_of(chosen.focal, prototypes))
+        return SetQuadratic(scale, (scale * price)[:, None] * spread)
+
+
+def spread_problem(
+    x: Tensor,
+    focal: FocalSets,
+    like: Tensor,
+    prices: Prices,
+    of_sets: SetPrices,
+    weights: Tensor | None = None,
+    tol: float = 1e-4,
+) -> SpreadProblem:
+    """The problem of clustering vectors x (n, p) from starting centres like ``like`` (runs, c, p)."""
+    plain = prices.cost(focal, like, weights)
+    scale, spread = (price.to(like) for price in of_sets)
+    lifted = torch.cat([x, x.new_zeros(len(x), 1)], 1)
+    return SpreadProblem(lifted, replace(plain, factors=plain.factors * scale), means_of(focal, like), tol, spread)
