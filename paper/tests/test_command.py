@@ -122,4 +122,4 @@ def test_without_the_package_the_command_says_what_to_install(run: Run, monkeypa
     code, _, err = run("reproduce", "table", "--rows", "glass")
     commands.application.cache_clear()
     assert code == 2
-    assert "run pip install ./paper in a clone of softecm" in " ".join(err.split())
+    assert "pip install ./paper in a clone" in " ".join(err.split())

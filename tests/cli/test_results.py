@@ -7,12 +7,11 @@ import pytest
 
 from softecm import CredalPartition, FocalSets
 from softecm.cli.problems import Problem
+from softecm.cli.result_folder import ResultFolder
 from softecm.cli.results import (
     as_it_was,
     harmless,
     partition_table,
-    read_partition,
-    read_summary,
     write_csv,
     write_json,
 )
@@ -54,9 +53,9 @@ def test_no_cell_of_the_table_starts_a_formula(tmp_path: Path, rng: np.random.Ge
         assert not cell.startswith(("=", "+", "@", "\t")), cell
         assert not cell.startswith("-") or cell == "-3.5"
     write_json({"n_clusters": 2, "focal_sets": [[0], [1], [0, 1]]}, tmp_path / "summary.json")
-    again, ids = read_partition(tmp_path, read_summary(tmp_path))
-    assert ids == NASTY
-    np.testing.assert_allclose(again.masses, masses, atol=1e-5)
+    again = ResultFolder.open(tmp_path)
+    assert again.ids == NASTY
+    np.testing.assert_allclose(again.partition.masses, masses, atol=1e-5)
 
 
 def test_the_table_has_what_the_manual_says() -> None:
@@ -73,7 +72,7 @@ def test_the_table_has_what_the_manual_says() -> None:
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Problem, match=r"no readable summary\.json"):
-        read_summary(tmp_path)
+        ResultFolder.open(tmp_path)
     (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(Problem, match="damaged"):
-        read_summary(tmp_path)
+        ResultFolder.open(tmp_path)

@@ -17,7 +17,8 @@ import pytest
 from problems import DEEP
 from softecm import ECM, CredalPartition, SoftECM, _atomic, report
 from softecm._warnings import CheckpointWarning
-from softecm.cli import calibrate, cluster, compare, demo, explain, main, outcome, predict, redraw, rename
+from softecm.cli import cluster, demo, main, outcome, predict
+from softecm.cli.result_folder import ResultFolder
 from softecm.datasets import load_diamond
 from softecm.files import WriteError, folders, journal, places, write_bytes
 from softecm.selection import sweep, sweeping
@@ -55,10 +56,9 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module, name in (
         (cluster, "_fit"), (sweeping, "run_task"), (demo, "_fit"), (reproduce, "_page"), (predict, "load"),
-        (redraw, "load"), (redraw, "read_partition"), (rename, "load"), (explain, "load"), (calibrate, "load"),
-        (compare, "read_partition"),
+        (ResultFolder, "_table"), (ResultFolder, "model"),
     ):  # fmt: skip
-        monkeypatch.setattr(module, name, worked)
+        monkeypatch.setattr(module, name, property(worked) if module is ResultFolder else worked)
 
 
 @pytest.fixture

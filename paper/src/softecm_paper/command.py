@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from softecm.cli.options import Json, Quiet, several
+from softecm.cli.options import several
 
 
 def reproduce(
@@ -35,8 +35,6 @@ def reproduce(
     journals: Annotated[
         Path | None, typer.Option(help="Folder of finished runs, shared by experiments; beside the output by default.")
     ] = None,
-    quiet: Quiet = False,
-    machine: Json = False,
 ) -> None:
     """The paper's tables and figures, computed anew and laid beside its numbers.
 
@@ -46,4 +44,4 @@ def reproduce(
     from softecm_paper.reproduce import Choices, run
 
     choices = Choices(several(rows), grid, seeds, device, protocol)
-    run(name, output, choices, journals=journals, quiet=quiet, machine=machine)
+    run(name, output, choices, journals)

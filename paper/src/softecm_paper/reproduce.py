@@ -12,7 +12,6 @@ from rich.text import Text
 
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json
-from softecm.cli.sweep import interruptible
 from softecm.files import check_folder, check_replaced, to_folder
 from softecm_paper import EXPERIMENTS, PROTOCOLS, Experiment
 
@@ -66,15 +65,15 @@ class Choices:
         return " ".join(parts)
 
 
-def run(name: str, output: Path | None, choices: Choices, *, journals: Path | None, quiet: bool, machine: bool) -> None:
+def run(name: str, output: Path | None, choices: Choices, journals: Path | None) -> None:
     """Run one experiment, or all, and write a page for each."""
-    out, err = consoles(quiet=quiet, machine=machine)
+    out, err = consoles()
     chosen = _chosen(name)
     choices.check()
     with mendable(ValueError):
         makers = {experiment.name: experiment.load(choices.protocol) for experiment in chosen}
     place = journals or (ROOT if output is None else output) / "journals"
-    runs = choices.runs(place, progress=err.is_terminal and not (quiet or machine))
+    runs = choices.runs(place, progress=err.is_terminal and not err.quiet)
     command = choices.command(name)
     written: dict[str, Any] = {}
     said: set[str] = set()
@@ -92,8 +91,7 @@ def run(name: str, output: Path | None, choices: Choices, *, journals: Path | No
         files = to_folder(folder, partial(_write, page, experiment.name, folder), force=True)
         written[experiment.name] = {"files": files, **page.facts}
         out.print(Text.assemble("  Open ", (str(folder / f"{experiment.name}.html"), "bold")))
-    if machine:
-        print_json(written)
+    print_json(written)
 
 
 def _chosen(name: str) -> list[Experiment]:
@@ -117,7 +115,7 @@ def _page(make: Callable[[Runs, str], Page], runs: Runs, command: str) -> Page:
     except ImportError as error:
         raise Problem("figures need matplotlib: pip install 'softecm[report]'.") from error
     matplotlib.use("Agg")
-    with interruptible(), mendable(ValueError, ImportError, OSError):
+    with mendable(ValueError, ImportError, OSError):
         return make(runs, command)
 
 

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm._text import meant
-from softecm.cli.fitting import Fitted, Measure, Params, spoken, told_users, watched
+from softecm.cli.fitting import Fitted, Measure, spoken, told_users, watched
+from softecm.cli.options import Params
 from softecm.cli.problems import Problem, mendable, option_of
 from softecm.cli.screen import consoles, print_json
 from softecm.readers import Loaded
@@ -135,12 +136,10 @@ def fit(name: str, data: Any, params: Params, err: Console, **options: Any) -> F
     return Fitted(model, told_users(caught), False, time.perf_counter() - began)
 
 
-def show(*, machine: bool) -> None:
+def show() -> None:
     """The list, on the screen or as JSON."""
-    out, _ = consoles(quiet=False, machine=machine)
-    if machine:
-        print_json({"algorithms": ALGORITHMS})
-        return
+    out, _ = consoles()
+    print_json({"algorithms": ALGORITHMS})
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for name, line in ALGORITHMS.items():
         table.add_row(Text(name, style="bold"), line)

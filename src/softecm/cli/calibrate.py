@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +9,11 @@ import numpy as np
 from rich.text import Text
 
 from softecm._errors import disk
-from softecm.calibration import Calibration, CalibrationInterrupted, calibrate
-from softecm.cli.predict import load
+from softecm.calibration import Calibration, calibrate
+from softecm.cli.options import CalibrateOptions
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.redraw import objects_of, page_of
-from softecm.cli.results import harmless, partition_table, read_partition, read_summary, write_csv, write_json
+from softecm.cli.result_folder import ResultFolder
+from softecm.cli.results import harmless, partition_table, write_csv, write_json
 from softecm.cli.screen import consoles, counts_table, lines, print_json
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
 from softecm.readers import Loaded
@@ -25,43 +23,25 @@ NAMES = ("partition.csv", "calibration.json", "report.html")
 JOURNAL = "journal.jsonl"
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What was asked for."""
-
-    folder: Path
-    output: Path | None
-    refits: int = 100
-    level: float = 0.9
-    resample: str = "auto"
-    anew: bool = False
-    seed: int = 0
-    force: bool = False
-
-
-def run(asked: Asked, *, quiet: bool, machine: bool) -> None:
+def run(path: Path, options: CalibrateOptions) -> None:
     """Refit, say what that means, write a folder."""
-    out, err = consoles(quiet=quiet, machine=machine)
-    target = asked.output or Path(f"{asked.folder}-calibrated")
-    summary = read_summary(asked.folder)
-    _check_places(target, asked.folder, force=asked.force)
-    partition, ids = read_partition(asked.folder, summary)
-    model = load(asked.folder)
+    out, err = consoles()
+    target = options.output or Path(f"{path}-calibrated")
+    folder = ResultFolder.open(path)
+    _check_places(target, path, force=options.force)
     with err.status("reading"):
-        loaded = objects_of(asked.folder, summary, len(partition), "refits need its objects")
-    if asked.force and (target / JOURNAL).exists():
+        loaded = folder.objects("refits need its objects")
+    if options.force and (target / JOURNAL).exists():
         write_text(target / JOURNAL, "")  # afresh
-    found = _found(model, loaded, asked, target / JOURNAL, shown=err.is_terminal and not err.quiet)
+    found = _found(folder.model, loaded, options, target / JOURNAL, shown=err.is_terminal and not err.quiet)
     noun = "series" if loaded.shape == "series" else "object"
-    values = bool(summary.get("values", True))
-    page = page_of(model, partition, ids, summary, loaded, asked.folder, values=values, calibration=found)
+    page = folder.page(calibration=found)
     told = sentences(found, noun, page.ids)
-    facts = {"softecm": page.made_by.removeprefix("softecm "), "folder": str(asked.folder), **facts_of(found, page.ids)}
+    facts = {"softecm": page.made_by.removeprefix("softecm "), "folder": str(path), **facts_of(found, page.ids)}
 
     def write(work: Path) -> None:
-        write_csv(
-            _table(found, loaded.names if values else ids, float(summary.get("clear", page.clear))), work / NAMES[0]
-        )
+        names = loaded.names if folder.has_values else folder.ids
+        write_csv(_table(found, names, folder.clear), work / NAMES[0])
         write_json({**facts, "sentences": told}, work / NAMES[1])
         write_text(work / NAMES[2], page.html)
 
@@ -70,8 +50,7 @@ def run(asked: Asked, *, quiet: bool, machine: bool) -> None:
     counts = np.bincount(found.partition.masses.argmax(1), minlength=len(found.partition.focal_sets) + 1)
     out.print(counts_table(found.partition.focal_sets, counts.tolist()))
     out.print(Text.assemble("Calibrated: ", (str(target / NAMES[0]), "bold"), f", report: {target / NAMES[2]}#sure"))
-    if machine:
-        print_json({**facts, "sentences": list(told), "output": str(target)})
+    print_json({**facts, "sentences": list(told), "output": str(target)})
 
 
 def _check_places(target: Path, folder: Path, *, force: bool) -> None:
@@ -87,23 +66,19 @@ def _check_places(target: Path, folder: Path, *, force: bool) -> None:
     check_replaced([target / name for name in NAMES], inputs=[folder / "summary.json"])
 
 
-def _found(model: Any, loaded: Loaded, asked: Asked, journal: Path, *, shown: bool) -> Calibration:
-    try:
-        with mendable(ValueError, TypeError), disk(f"writing {journal}"):
-            return calibrate(
-                model,
-                loaded.data,
-                asked.refits,
-                level=asked.level,
-                resample=asked.resample,  # type: ignore[arg-type]
-                warm=not asked.anew,
-                random_state=asked.seed,
-                journal=journal,
-                progress=shown,
-            )
-    except CalibrationInterrupted as stop:
-        print(f"softecm: {stop}", file=sys.stderr)
-        raise SystemExit(130) from None
+def _found(model: Any, loaded: Loaded, options: CalibrateOptions, journal: Path, *, shown: bool) -> Calibration:
+    with mendable(ValueError, TypeError), disk(f"writing {journal}"):
+        return calibrate(
+            model,
+            loaded.data,
+            options.refits,
+            level=options.level,
+            resample=options.resample,  # type: ignore[arg-type]
+            warm=not options.anew,
+            random_state=options.seed,
+            journal=journal,
+            progress=shown,
+        )
 
 
 def _table(found: Calibration, ids: Any, clear: float) -> Any:

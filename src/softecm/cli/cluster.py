@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.text import Text
 
 from softecm._memory import shown
-from softecm.belief.assignments import CLEAR, checked_clear
+from softecm.belief.assignments import checked_clear
+from softecm.belief.totals import Totals
 from softecm.cli import algorithms, links, outcome
-from softecm.cli.fitting import Fitted, Measure, Params, fit, fit_kept, metric_for
+from softecm.cli.fitting import Fitted, Measure, fit, fit_kept, metric_for
 from softecm.cli.memory import limit, must_stream
+from softecm.cli.options import INVOCATION, ClusterOptions, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.results import Counted
 from softecm.cli.screen import consoles, print_json, say_understood
 from softecm.cli.search import Search, fit_auto, whole_range
 from softecm.cli.source import Source, Whole, whole
@@ -26,34 +27,67 @@ from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.places import RESULTS
 from softecm.readers import Beside, ReadOptions
 
-NO_VIEWS = Beside()
 N_SETS = 40  # with a mass, where nobody has said how many groups there are
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for."""
+    """What was asked for: the options, as the steps below take them."""
 
     file: Path
-    clusters: str
-    folder: Path
-    options: ReadOptions
-    given: Params
-    scale: str = "auto"
-    beside: tuple[str, ...] = ()  # columns of the file to write with the masses
-    names: tuple[str, ...] | None = None  # of the groups
-    parquet: bool = False
-    force: bool = False
-    memory: str | None = None
-    checkpoint: Path | None = None
-    resume: Path | None = None
-    clear: float = CLEAR
-    algorithm: str = algorithms.DEFAULT
-    said: frozenset[str] = frozenset()  # settings that were given on the command line
-    values: bool = True  # whether cells, names and prototypes may be in the report and the summary
-    views: Beside = NO_VIEWS  # files with other views of the objects
-    links: Path | None = None  # file of pairs known to be together or apart
-    link_weight: float | None = None
+    options: ClusterOptions
+
+    @cached_property
+    def params(self) -> Params:
+        """Parameters of the estimator."""
+        return self.options.settings.params()
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """Settings of the fit that were given on the command line."""
+        return INVOCATION.get().given & ({*self.params, "scale"} - {"random_state"})
+
+    @cached_property
+    def algorithm(self) -> str:
+        """The estimator's name."""
+        return algorithms.chosen(self.options.algorithm)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is SoftECM."""
+        return self.algorithm == algorithms.DEFAULT
+
+    @cached_property
+    def reading(self) -> ReadOptions:
+        """How the file is read."""
+        options = self.options
+        states = True if options.settings.metric == "states" else None
+        return options.reading.options(label_column=options.label_column, states=states)
+
+    @cached_property
+    def views(self) -> Beside:
+        """Files with other views of the objects."""
+        return self.options.other_files.views()
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns of the file to write with the masses."""
+        return several(self.options.with_columns)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Of the groups."""
+        return several_or(self.options.names_of_clusters)
+
+    @property
+    def folder(self) -> Path:
+        """Where results go."""
+        return self.options.output or Path(f"{self.file.stem}-softecm")
+
+    @property
+    def clusters(self) -> str:
+        """How many groups, as it was written."""
+        return "auto" if self.options.clusters is None else self.options.clusters
 
     @property
     def count(self) -> int | None:
@@ -77,21 +111,29 @@ class Request:
     @property
     def safety(self) -> dict[str, Path]:
         """Where checkpoints go and come from."""
-        both = (("checkpoint", self.checkpoint), ("resume", self.resume))
+        both = (("checkpoint", self.options.checkpoint), ("resume", self.options.resume))
         return {name: path for name, path in both if path is not None}
 
 
-def run(asked: Request, *, quiet: bool, machine: bool) -> None:
+def run(file: Path, options: ClusterOptions) -> None:
     """Read, show what was understood, fit, write, say what was found."""
-    out, err = consoles(quiet=quiet, machine=machine)
+    out, err = consoles()
+    asked = Request(file, options)
+    _ = asked.params  # refused first, as written
+    if options.dry_run:
+        show_reading(asked)
+        return
+    if options.clusters is None and asked.is_default:
+        raise Problem("say how many groups to look for: -c 3, -c 2-12 or -c auto (--dry-run shows the reading alone).")
     with mendable(ValueError):
-        checked_clear(asked.clear)
+        checked_clear(options.clear)
     _check_names(asked)
-    if asked.beside and not asked.values:
+    values = not options.no_values
+    if asked.beside and not values:
         raise Problem("--with-columns writes cells of the file and --no-values keeps them back: leave out one of them.")
     source = _source(asked, err)
-    pairs = None if asked.links is None else links.read_links(asked.links, source.loaded.names)
-    if not asked.values:
+    pairs = None if options.links is None else links.read_links(options.links, source.loaded.names)
+    if not values:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
     measure = _measure(asked, source)
     _check_size(source, asked)
@@ -100,60 +142,49 @@ def run(asked: Request, *, quiet: bool, machine: bool) -> None:
         fitted, chosen = _fit(asked, source, measure, err, pairs)
     if isinstance(source, Whole):
         fitted = replace(fitted, warnings=(*fitted.warnings, *measure.mind))
-    if asked.links is not None and pairs is not None:
-        fitted = links.with_kept(fitted, asked.links, pairs)
-    if asked.algorithm == algorithms.DEFAULT:
+    if options.links is not None and pairs is not None:
+        fitted = links.with_kept(fitted, options.links, pairs)
+    if asked.is_default:
         fitted.model.metric_reason_ = measure.why
     if asked.names is not None:
         with mendable(ValueError):
             fitted.model.rename(asked.names)
 
-    def fill(work: Path) -> tuple[Counted, dict[str, Any]]:
+    def fill(work: Path) -> tuple[Totals, dict[str, Any]]:
         fitted.model.save(work / "model.safetensors")  # first: from it the rest can be made again
         with err.status("writing the masses"):
-            counted = source.write_masses(fitted.model, work, asked.clear)
-        summary = outcome.summary(source, asked.options, fitted, counted, chosen, values=asked.values)
+            totals = source.write_masses(fitted.model, work, options.clear)
+        summary = outcome.summary(source, asked.reading, fitted, totals, chosen, values=values)
         with err.status("writing the report"):
-            return counted, outcome.write(work, asked.folder, source, fitted, summary)
+            return totals, outcome.write(work, asked.folder, source, fitted, summary)
 
-    counted, summary = to_folder(asked.folder, fill, force=asked.force, instead_of=RESULTS)
+    totals, summary = to_folder(asked.folder, fill, force=options.force, instead_of=RESULTS)
     summary["folder"] = str(asked.folder)
-    outcome.say(out, asked.folder, fitted.model, counted, summary)
-    if machine:
-        print_json(summary)
+    outcome.say(out, asked.folder, fitted.model, totals, summary)
+    print_json(summary)
 
 
 def _measure(asked: Request, source: Source) -> Measure:
-    if asked.algorithm != algorithms.DEFAULT:
+    if not asked.is_default:
         return algorithms.measure(asked.algorithm, source.loaded)
-    return metric_for(str(asked.given["metric"]), source.loaded, asked.scale, asked.count)
+    settings = asked.options.settings
+    return metric_for(settings.metric, source.loaded, settings.scale, asked.count)
 
 
-def show_reading(
-    file: Path,
-    options: ReadOptions,
-    metric: str,
-    scale: str,
-    memory: str | None,
-    *,
-    quiet: bool,
-    machine: bool,
-    views: Beside = NO_VIEWS,
-) -> None:
+def show_reading(asked: Request) -> None:
     """What would be clustered, and how it would be compared; nothing is fitted or written."""
-    out, err = consoles(quiet=quiet, machine=machine)
-    if not views and must_stream(file, memory, N_SETS):
-        source = _blocks(file, options, memory, err)
+    (out, err), file, settings = consoles(), asked.file, asked.options.settings
+    if not asked.views and must_stream(file, asked.options.memory, N_SETS):
+        source = _blocks(asked, err)
     else:
         with err.status(f"reading {file}"):
-            source = whole(file, options, parquet=False, beside=(), views=views)
-    measure = metric_for(metric, source.loaded, scale)
+            source = whole(file, asked.reading, parquet=False, beside=(), views=asked.views)
+    measure = metric_for(settings.metric, source.loaded, settings.scale)
     loaded = replace(source.loaded, notes=(*source.loaded.notes, *measure.mind))
     say_understood(out, file, loaded, measure, source.n_objects)
-    if machine:
-        understood = {**loaded.how, "columns": [asdict(c) for c in loaded.columns], "notes": list(loaded.notes)}
-        facts = {"file": str(file), "n_objects": source.n_objects, "understood": understood}
-        print_json({**facts, "metric": measure.name, "metric_reason": measure.why})
+    understood = {**loaded.how, "columns": [asdict(c) for c in loaded.columns], "notes": list(loaded.notes)}
+    facts = {"file": str(file), "n_objects": source.n_objects, "understood": understood}
+    print_json({**facts, "metric": measure.name, "metric_reason": measure.why})
 
 
 def _check_names(asked: Request) -> None:
@@ -171,8 +202,8 @@ def _check_names(asked: Request) -> None:
 
 def _source(asked: Request, err: Console) -> Source:
     """The file's objects, after everything that can be refused without reading them."""
-    file, count = asked.file, asked.count
-    streamed = not asked.views and must_stream(file, asked.memory, _n_sets(count, asked.given))
+    file, count, options = asked.file, asked.count, asked.options
+    streamed = not asked.views and must_stream(file, options.memory, _n_sets(count, asked.params))
     if streamed:
         _check_streamed(asked)
     elif asked.safety and not algorithms.takes(asked.algorithm, "checkpoint"):
@@ -182,50 +213,51 @@ def _source(asked: Request, err: Console) -> Source:
         )
     elif asked.safety and count is None:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
-    if asked.links is not None or asked.link_weight is not None:
+    if options.links is not None or options.link_weight is not None:
         links.check_taken(asked.algorithm, many=count is None)
-    if asked.links is None and asked.link_weight is not None:
+    if options.links is None and options.link_weight is not None:
         raise Problem("--link-weight says how much --links count, and there are none: give --links, or leave it out.")
     _check_settings(asked)
     _check_places(asked)
     if streamed:
-        return _blocks(file, asked.options, asked.memory, err)
+        return _blocks(asked, err)
     with err.status(f"reading {file}"):
-        return whole(file, asked.options, parquet=asked.parquet, beside=asked.beside, views=asked.views)
+        return whole(file, asked.reading, parquet=options.parquet, beside=asked.beside, views=asked.views)
 
 
 def _check_settings(asked: Request) -> None:
     """Refuse settings that the estimator would."""
     from softecm import SoftECM
 
-    if asked.algorithm != algorithms.DEFAULT:
-        algorithms.parameters(asked.algorithm, asked.clusters, asked.given, asked.said)
+    if not asked.is_default:
+        algorithms.parameters(asked.algorithm, asked.clusters, asked.params, asked.given)
         return
     with mendable(ValueError, TypeError):
-        SoftECM(**{**asked.given, "n_clusters": asked.count or 2})._settings()
+        SoftECM(**{**asked.params, "n_clusters": asked.count or 2})._settings()
 
 
-def _blocks(file: Path, options: ReadOptions, memory: str | None, err: Console) -> Source:
+def _blocks(asked: Request, err: Console) -> Source:
     """A file that does not fit in memory."""
     from softecm.cli.stream import in_blocks
 
-    allowed = limit(memory)
-    err.print(Text(f"{file} is read block by block: it would not fit in {shown(allowed)}.", style="dim"))
+    allowed = limit(asked.options.memory)
+    err.print(Text(f"{asked.file} is read block by block: it would not fit in {shown(allowed)}.", style="dim"))
     with err.status("looking through the file"):
-        return in_blocks(file, options, allowed)
+        return in_blocks(asked.file, asked.reading, allowed)
 
 
 def _check_places(asked: Request) -> None:
     """Refuse what would keep the results from being written, before they are computed."""
-    if asked.parquet and find_spec("pyarrow") is None:
+    options = asked.options
+    if options.parquet and find_spec("pyarrow") is None:
         raise Problem("--parquet needs pyarrow: pip install pyarrow.")
-    check_free(asked.folder, force=asked.force)
+    check_free(asked.folder, force=options.force)
     check_replaced([asked.folder / name for name in RESULTS], inputs=[asked.file])
-    kept = asked.checkpoint or asked.resume
+    kept = options.checkpoint or options.resume
     if kept is None:
         return
     check_file(kept)
-    if kept.exists() and asked.resume is None and not asked.force:
+    if kept.exists() and options.resume is None and not options.force:
         raise Problem(
             f"{kept} is there already. Go on from it with --resume {kept}, replace it with --force, or give another name."
         )
@@ -247,7 +279,7 @@ def _n_sets(count: int | None, given: Params) -> int:
 
 def _check_streamed(asked: Request) -> None:
     """What needs all objects at once is refused for a file that does not fit in memory."""
-    if asked.algorithm != algorithms.DEFAULT:
+    if not asked.is_default:
         raise Problem(
             f"{asked.file} does not fit in memory, and --algorithm {asked.algorithm} needs it all: leave it out, or allow "
             "more with --memory."
@@ -257,9 +289,9 @@ def _check_streamed(asked: Request) -> None:
             f"{asked.file} does not fit in memory, so --clusters {asked.clusters} can't try one number after the other: "
             "give -c a number."
         )
-    if asked.links is not None:
+    if asked.options.links is not None:
         raise Problem(f"{asked.file} does not fit in memory, and --links need all of it: allow more with --memory.")
-    options = asked.options
+    options = asked.reading
     named = options.dates or options.names or options.drop_rows or options.ordinal
     if options.long or options.label_column or options.missing or named or asked.beside:
         raise Problem(
@@ -283,11 +315,12 @@ def _fit(
     """The fit, and how its number of clusters was chosen."""
     name, data = asked.algorithm, source.data(measure.name)
     known: dict[str, Any] = {} if pairs is None else pairs._asdict()
-    weight = {} if asked.link_weight is None else {links.WEIGHTS[name]: asked.link_weight}
-    if name != algorithms.DEFAULT:
-        told = algorithms.parameters(name, asked.clusters, asked.given, asked.said) | weight
+    link_weight = asked.options.link_weight
+    weight = {} if link_weight is None else {links.WEIGHTS[name]: link_weight}
+    if not asked.is_default:
+        told = algorithms.parameters(name, asked.clusters, asked.params, asked.given) | weight
         return fit_kept(partial(algorithms.fit, name, data, told, err, **known), asked.safety), Search()
-    params = {**asked.given, "metric": measure.metric}
+    params = {**asked.params, "metric": measure.metric}
     if asked.count is None:
         return fit_auto(data, params, err, asked.candidates)
     one = partial(fit, data, {**params, "n_clusters": asked.count}, err, "fitting", **known, **weight)

@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from softecm.cli.options import (
-    FILE,
-    FIT,
-    OUT,
+    CalibrateOptions,
     Clear,
-    Delta,
-    Device,
-    Dtype,
-    EmbeddingFiles,
+    ClusterOptions,
+    Command,
     Force,
     InputFile,
-    Json,
-    LabelColumn,
-    MatrixFiles,
-    MetricName,
     NamesOfClusters,
     NoValues,
-    Quiet,
-    RelaxationName,
-    ScaleName,
-    SeriesFile,
-    Tol,
+    OtherFiles,
+    Reading,
+    ResultDir,
+    SweepOptions,
     WithColumns,
-    number_or,
-    reads_a_file,
-    said_of,
-    sets_asked,
+    command_function,
     several,
+    several_or,
 )
-
-if TYPE_CHECKING:
-    from softecm.readers import ReadOptions
 
 app = typer.Typer(
     name="softecm",
@@ -73,102 +59,26 @@ def _root(
     pass
 
 
-@app.command()
+def command(**options: Any) -> Callable[[Command], Command]:
+    """Add a function as a command; ``options`` are those of :func:`softecm.cli.options.command_function`."""
+    return lambda function: app.command()(command_function(function, **options))
+
+
+@command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the figure and the report.")] = Path(
         "softecm-demo"
     ),
     force: Force = False,
-    quiet: Quiet = False,
-    machine: Json = False,
 ) -> None:
     """Twelve points of the paper, clustered with ECM and Soft-ECM, explained on one screen."""
     from softecm.cli.demo import run
 
-    run(output, force=force, quiet=quiet, machine=machine)
+    run(output, force=force)
 
 
-@app.command()
-@reads_a_file()
-def cluster(
-    context: typer.Context,
-    file: InputFile,
-    *,
-    clusters: Annotated[
-        str | None,
-        typer.Option("--clusters", "-c", metavar="K|2-12|auto", help="How many groups.", rich_help_panel=FIT),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Folder to write; FILE-softecm by default.", rich_help_panel=OUT),
-    ] = None,
-    label_column: LabelColumn = None,
-    series: SeriesFile = None,
-    embedding: EmbeddingFiles = None,
-    matrix: MatrixFiles = None,
-    options: ReadOptions,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show how the file is read, fit and write nothing.", rich_help_panel=FILE),
-    ] = False,
-    algorithm: Annotated[
-        str, typer.Option(help="Another estimator than SoftECM: softecm algorithms lists them.", rich_help_panel=FIT)
-    ] = "SoftECM",
-    links: Annotated[
-        Path | None,
-        typer.Option(help="CSV of pairs: object,object,together or apart; ids, or rows from 1.", rich_help_panel=FIT),
-    ] = None,
-    link_weight: Annotated[
-        float | None, typer.Option(help="How much a link counts; larger obeys more.", rich_help_panel=FIT)
-    ] = None,
-    metric: MetricName = "auto",
-    scale: ScaleName = "auto",
-    seed: Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=FIT)] = 0,
-    alpha: Annotated[float, typer.Option(help="Larger keeps mass off large sets.", rich_help_panel=FIT)] = 1.0,
-    beta: Annotated[
-        float, typer.Option(help="Above 1; larger spreads mass over more sets.", rich_help_panel=FIT)
-    ] = 1.2,
-    delta: Delta = "auto",
-    lam: Annotated[
-        str, typer.Option(help="How strongly sets are tied to their groups: auto, or a number.", rich_help_panel=FIT)
-    ] = "auto",
-    relaxation: RelaxationName = "auto",
-    max_cardinality: Annotated[
-        str,
-        typer.Option(help="Largest set considered, none for all, or auto: as --focal-sets says.", rich_help_panel=FIT),
-    ] = "auto",
-    focal_sets: Annotated[
-        str, typer.Option(help="auto (groups and neighbouring pairs), simple, full or pairs.", rich_help_panel=FIT)
-    ] = "auto",
-    init: Annotated[
-        str, typer.Option(help="auto (single groups first), k-means++ or random.", rich_help_panel=FIT)
-    ] = "auto",
-    n_init: Annotated[int, typer.Option(help="Number of starts.", rich_help_panel=FIT)] = 10,
-    max_iter: Annotated[int, typer.Option(help="Most rounds.", rich_help_panel=FIT)] = 200,
-    tol: Tol = 1e-4,
-    solver: Annotated[str, typer.Option(help="auto, descent or gradient.", rich_help_panel=FIT)] = "auto",
-    device: Device = "auto",
-    dtype: Dtype = "float64",
-    n_jobs: Annotated[int | None, typer.Option(help="Threads.", rich_help_panel=FIT)] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(help="Such as 2GB: a larger Parquet file is read block by block.", rich_help_panel=FIT),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="File that keeps where the fit stands.", rich_help_panel=FIT)
-    ] = None,
-    resume: Annotated[Path | None, typer.Option(help="Checkpoint to go on from.", rich_help_panel=FIT)] = None,
-    parquet: Annotated[
-        bool, typer.Option("--parquet", help="Write partition.parquet, too.", rich_help_panel=OUT)
-    ] = False,
-    with_columns: WithColumns = None,
-    names_of_clusters: NamesOfClusters = None,
-    no_values: NoValues = False,
-    clear: Clear = 0.75,
-    force: Force = False,
-    quiet: Quiet = False,
-    machine: Json = False,
-) -> None:
+@command()
+def cluster(file: InputFile, options: ClusterOptions) -> None:
     """Find groups in a file; write the partition, a model and a report into a folder.
 
     What is not said about the file is found out and shown: --dry-run shows only that. Rows are counted from 1, below the
@@ -181,77 +91,20 @@ def cluster(
     With --series and --embedding the objects have several views, which count alike: patients.csv --id patient --series
     vitals.csv --embedding notes.npy. Objects that lack a view are compared in the others.
     """
-    from softecm.cli.cluster import Request, run
-    from softecm.readers import Beside
+    from softecm.cli.cluster import run
 
-    given = {
-        "metric": metric,
-        "random_state": seed,
-        "alpha": alpha,
-        "beta": beta,
-        "delta": number_or("--delta", delta, "auto"),
-        "lam": number_or("--lam", lam, "auto"),
-        "relaxation": relaxation,
-        **sets_asked(max_cardinality, focal_sets),
-        "init": init,
-        "n_init": n_init,
-        "max_iter": max_iter,
-        "tol": tol,
-        "solver": solver,
-        "device": device,
-        "dtype": dtype,
-        "n_jobs": n_jobs,
-    }
-    views = Beside(series, tuple(embedding or ()), tuple(matrix or ()))
-    options = replace(options, states=True if metric == "states" else None)
-    if dry_run:
-        from softecm.cli.cluster import show_reading
-
-        options = replace(options, label_column=label_column)
-        show_reading(file, options, metric, scale, memory, quiet=quiet, machine=machine, views=views)
-        return
-    from softecm.cli.algorithms import DEFAULT, chosen
-
-    algorithm = chosen(algorithm)
-    if clusters is None and algorithm == DEFAULT:
-        from softecm.cli.problems import Problem
-
-        raise Problem("say how many groups to look for: -c 3, -c 2-12 or -c auto (--dry-run shows the reading alone).")
-    asked = Request(
-        file,
-        clusters if clusters is not None else "auto",
-        output or Path(f"{file.stem}-softecm"),
-        replace(options, label_column=label_column),
-        given,
-        parquet=parquet,
-        force=force,
-        memory=memory,
-        checkpoint=checkpoint,
-        resume=resume,
-        clear=clear,
-        scale=scale,
-        beside=several(with_columns),
-        names=several([names_of_clusters]) if names_of_clusters is not None else None,
-        values=not no_values,
-        views=views,
-        links=links,
-        link_weight=link_weight,
-        algorithm=algorithm,
-        said=said_of(context, [*given, "scale"]),
-    )
-    run(asked, quiet=quiet, machine=machine)
+    run(file, options)
 
 
-@app.command()
-def algorithms(machine: Json = False) -> None:
+@command(quiet=False)
+def algorithms() -> None:
     """Every algorithm in a line: names for cluster --algorithm."""
     from softecm.cli.algorithms import show
 
-    show(machine=machine)
+    show()
 
 
-@app.command()
-@reads_a_file("drop", "categorical", "numeric", "ordinal")
+@command(without=("drop", "categorical", "numeric", "ordinal"))
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, or a folder softecm cluster wrote.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New objects, with the columns of the first ones.")],
@@ -260,15 +113,11 @@ def predict(
         Path | None,
         typer.Option("--output", "-o", help="CSV to write; FILE-partition.csv by default, - for the screen."),
     ] = None,
-    series: SeriesFile = None,
-    embedding: EmbeddingFiles = None,
-    matrix: MatrixFiles = None,
-    options: ReadOptions,
+    other_files: OtherFiles,
+    reading: Reading,
     with_columns: WithColumns = None,
     clear: Clear = 0.75,
     force: Force = False,
-    quiet: Quiet = False,
-    machine: Json = False,
 ) -> None:
     """Say where new objects belong, by a model that is already there.
 
@@ -276,24 +125,19 @@ def predict(
     is given several: the table, --series, then every --embedding or --matrix in the order of the fit.
     """
     from softecm.cli.predict import run
-    from softecm.readers import Beside
 
-    beside = several(with_columns)
-    views = Beside(series, tuple(embedding or ()), tuple(matrix or ()))
-    run(model, file, output, options, views, beside=beside, clear=clear, force=force, quiet=quiet, machine=machine)
+    run(model, file, output, reading.options(), other_files.views(), several(with_columns), clear=clear, force=force)
 
 
-@app.command()
+@command()
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
+    folder: ResultDir,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where to write; DIR/report.html by default. As .json: the facts alone."),
     ] = None,
     names_of_clusters: NamesOfClusters = None,
     no_values: NoValues = False,
-    quiet: Quiet = False,
-    machine: Json = False,
 ) -> None:
     """Draw the report of a result folder again, without fitting.
 
@@ -301,22 +145,20 @@ def report(
     """
     from softecm.cli import redraw, rename
 
-    names = several([names_of_clusters]) if names_of_clusters is not None else None
+    names = several_or(names_of_clusters)
     if names is not None and output is None:
-        rename.run(folder, names, values=not no_values, quiet=quiet, machine=machine)
+        rename.run(folder, names, values=not no_values)
         return
-    redraw.run(folder, output, names=names, values=not no_values, quiet=quiet, machine=machine)
+    redraw.run(folder, output, names, values=not no_values)
 
 
-@app.command()
+@command()
 def rename(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
+    folder: ResultDir,
     names: Annotated[
         str,
         typer.Argument(metavar="NAMES", help="For all groups, in their order, comma between; or for some: 'ω2=calm'."),
     ],
-    quiet: Quiet = False,
-    machine: Json = False,
 ) -> None:
     """Name the groups of a result folder, once one knows what they are: in its table, summary, model and report.
 
@@ -324,19 +166,17 @@ def rename(
     """
     from softecm.cli.rename import run
 
-    run(folder, several([names]), quiet=quiet, machine=machine)
+    run(folder, several([names]))
 
 
-@app.command()
+@command()
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="A folder softecm cluster wrote.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another one, about the same objects, or most of them.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Page to write; compare.html by default.")
-    ] = None,
+        Path, typer.Option("--output", "-o", help="Page to write; compare.html by default.", show_default=False)
+    ] = Path("compare.html"),
     force: Force = False,
-    quiet: Quiet = False,
-    machine: Json = False,
 ) -> None:
     """Say what differs between two results: who moved, which groups split or merged, how alike they are.
 
@@ -344,12 +184,12 @@ def compare(
     """
     from softecm.cli.compare import run
 
-    run(first, second, output or Path("compare.html"), force=force, quiet=quiet, machine=machine)
+    run(first, second, output, force=force)
 
 
-@app.command()
+@command()
 def explain(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
+    folder: ResultDir,
     table: Annotated[
         Path | None,
         typer.Argument(metavar="[TABLE]", help="Another table of the same objects; by default what was clustered."),
@@ -368,8 +208,6 @@ def explain(
         ),
     ] = None,
     force: Force = False,
-    quiet: Quiet = False,
-    machine: Json = False,
 ) -> None:
     """Say what the groups are in a few rules that a person can check, and how far to trust them.
 
@@ -379,82 +217,26 @@ def explain(
     from softecm.cli.explain import run, run_object
 
     if one is not None:
-        run_object(folder, one, quiet=quiet, machine=machine)
+        run_object(folder, one)
         return
-    run(folder, table, output, lam=lam, force=force, quiet=quiet, machine=machine)
+    run(folder, table, output, lam=lam, force=force)
 
 
-@app.command()
-def calibrate(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write; DIR-calibrated by default.")
-    ] = None,
-    refits: Annotated[int, typer.Option(help="How often the model is fitted again, to resamples.")] = 100,
-    level: Annotated[float, typer.Option(help="How much of the refits an interval holds.")] = 0.9,
-    resample: Annotated[str, typer.Option(help="auto, bootstrap or half.")] = "auto",
-    anew: Annotated[
-        bool, typer.Option("--anew", help="Look for the groups anew in every resample: as long as that many fits.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Same seed, same resamples.")] = 0,
-    force: Force = False,
-    quiet: Quiet = False,
-    machine: Json = False,
-) -> None:
+@command()
+def calibrate(folder: ResultDir, options: CalibrateOptions) -> None:
     """Say how sure the groups are: what other samples of the same kind would have said.
 
     The folder gets partition.csv, whose beliefs and plausibilities state what refits to resamples say, with each object's
     stability and interval for each group beside; calibration.json; report.html with a section on how sure the groups are;
     and a journal: the same command goes on where it was stopped.
     """
-    from softecm.cli.calibrate import Asked, run
+    from softecm.cli.calibrate import run
 
-    run(Asked(folder, output, refits, level, resample, anew, seed, force), quiet=quiet, machine=machine)
+    run(folder, options)
 
 
-@app.command()
-@reads_a_file()
-def sweep(
-    file: InputFile,
-    *,
-    clusters: Annotated[
-        str,
-        typer.Option(
-            "--clusters", "-c", metavar="K", help="How many groups: 3, 2,3,4 or 2-6 (2..6).", rich_help_panel=FIT
-        ),
-    ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write; FILE-sweep by default.", rich_help_panel=OUT)
-    ] = None,
-    beta: Annotated[str, typer.Option(help="Values of beta, comma between.", rich_help_panel=FIT)] = "1.2",
-    lam: Annotated[str, typer.Option(help="Values of lambda, or auto, comma between.", rich_help_panel=FIT)] = "auto",
-    alpha: Annotated[str, typer.Option(help="Values of alpha, comma between.", rich_help_panel=FIT)] = "1",
-    seeds: Annotated[int, typer.Option(help="Runs of each combination.", rich_help_panel=FIT)] = 3,
-    rule: Annotated[
-        str,
-        typer.Option(help="valleys, silhouette, xie_beni, nonspecificity, stability or paper.", rich_help_panel=FIT),
-    ] = "valleys",
-    resamples: Annotated[
-        int, typer.Option(help="Refits on parts of the objects, for the rule stability.", rich_help_panel=FIT)
-    ] = 0,
-    metric: MetricName = "auto",
-    scale: ScaleName = "auto",
-    delta: Delta = "auto",
-    relaxation: RelaxationName = "auto",
-    n_init: Annotated[int, typer.Option(help="Starts of a run.", rich_help_panel=FIT)] = 10,
-    max_iter: Annotated[int, typer.Option(help="Most rounds.", rich_help_panel=FIT)] = 500,
-    tol: Tol = 1e-4,
-    device: Device = "auto",
-    dtype: Dtype = "float64",
-    label_column: LabelColumn = None,
-    options: ReadOptions,
-    journal: Annotated[
-        Path | None, typer.Option(help="File of finished runs; in the folder by default.", rich_help_panel=OUT)
-    ] = None,
-    force: Force = False,
-    quiet: Quiet = False,
-    machine: Json = False,
-) -> None:
+@command()
+def sweep(file: InputFile, options: SweepOptions) -> None:
     """Try a grid of parameters on a file; say what each rule chooses without labels.
 
     By default only the number of groups varies: nonspecificity falls with beta whatever the data, so a rule that compares it
@@ -465,49 +247,34 @@ def sweep(
     """
     from softecm.cli.sweep import run
 
-    given = {
-        "metric": metric,
-        "delta": number_or("--delta", delta, "auto"),
-        "relaxation": relaxation,
-        "n_init": n_init,
-        "max_iter": max_iter,
-        "tol": tol,
-        "device": device,
-        "dtype": dtype,
-    }
-    grid = {"n_clusters": clusters, "alpha": alpha, "beta": beta, "lam": lam}
-    run(
-        file,
-        grid,
-        output,
-        replace(options, label_column=label_column),
-        given,
-        scale=scale,
-        rule=rule,
-        seeds=seeds,
-        resamples=resamples,
-        journal=journal,
-        force=force,
-        quiet=quiet,
-        machine=machine,
-    )
+    run(file, options)
 
 
-def reproduce() -> None:
-    """The paper's tables and figures, computed anew; a package of its own: pip install ./paper in a clone of softecm."""
-    from softecm.cli.problems import Problem
+def _unavailable(sentence: str) -> Command:
+    """A command that only says why it is not there."""
 
-    raise Problem("softecm reproduce is a package of its own: run pip install ./paper in a clone of softecm.")
+    def command() -> None:
+        from softecm.cli.problems import Problem
+
+        raise Problem(sentence)
+
+    command.__doc__ = f"Not installed: {sentence}"
+    return command
 
 
 @cache
 def application() -> typer.Typer:
     """All commands, those of other packages too: functions that are entry points of the group ``softecm.commands``."""
-    attached = {entry.name: entry.load() for entry in entry_points(group="softecm.commands")}
-    for name, function in attached.items():
-        app.command(name)(function)
-    if "reproduce" not in attached:
-        app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(reproduce)
+    absent = {"reproduce": "the paper's tables and figures are a package of their own: pip install ./paper in a clone."}
+    for entry in entry_points(group="softecm.commands"):
+        absent.pop(entry.name, None)
+        try:
+            app.command(entry.name)(command_function(entry.load()))
+        except Exception as error:  # of another version, say: all other commands go on
+            absent[entry.name] = f"softecm {entry.name} can't be loaded from {entry.value}: {error}."
+    for name, sentence in absent.items():
+        everything = {"allow_extra_args": True, "ignore_unknown_options": True}
+        app.command(name, context_settings=everything)(_unavailable(sentence))
     for command in app.registered_commands:  # a paragraph is as wide as the terminal, not as the source
         paragraphs = inspect.cleandoc(command.callback.__doc__ or "").split("\n\n")
         command.help = "\n\n".join(" ".join(part.split()) for part in paragraphs)

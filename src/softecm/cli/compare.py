@@ -11,7 +11,7 @@ from rich.text import Text
 
 from softecm.belief import CredalPartition
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.results import read_partition, read_summary
+from softecm.cli.result_folder import ResultFolder
 from softecm.cli.screen import consoles, print_json
 from softecm.files import check_file, to_file
 from softecm.report.comparing import compare
@@ -19,9 +19,9 @@ from softecm.report.comparing import compare
 FEW = 5  # objects in common for each group: with fewer nobody can say which groups are the same
 
 
-def run(first: Path, second: Path, output: Path, *, force: bool, quiet: bool, machine: bool) -> None:
+def run(first: Path, second: Path, output: Path, *, force: bool) -> None:
     """Read both, say what differs, write the page."""
-    out, err = consoles(quiet=quiet, machine=machine)
+    out, err = consoles()
     if output.exists() and not force:
         raise Problem(f"{output} is there already: replace it with --force, or give another name with -o.")
     check_file(output)
@@ -38,8 +38,7 @@ def run(first: Path, second: Path, output: Path, *, force: bool, quiet: bool, ma
     for name, (value, low, high) in found.scores.items():
         out.print(Text(f"{name} {value:.3f} ({low:.3f} to {high:.3f})", style="dim"))
     out.print(Text.assemble("Open ", (str(output), "bold")))
-    if machine:
-        print_json({**found.facts, "output": str(output)})
+    print_json({**found.facts, "output": str(output)})
 
 
 class _Folder(NamedTuple):
@@ -56,13 +55,12 @@ class _Folder(NamedTuple):
 
 
 def _read(folder: Path) -> _Folder:
-    summary = read_summary(folder)
-    partition, ids = read_partition(folder, summary)
-    columns = summary.get("understood", {}).get("columns", [])
-    named = any(column.get("kind") == "id" for column in columns) or "series_id" in summary.get("reading", {})
-    return _Folder(
-        folder, partition, {name: i for i, name in enumerate(ids)}, named or not all(map(str.isdecimal, ids))
-    )
+    result = ResultFolder.open(folder)
+    ids = result.ids
+    columns = result.summary.get("understood", {}).get("columns", [])
+    named = any(column.get("kind") == "id" for column in columns) or "series_id" in result.summary.get("reading", {})
+    place = {name: i for i, name in enumerate(ids)}
+    return _Folder(folder, result.partition, place, named or not all(map(str.isdecimal, ids)))
 
 
 def _common(one: _Folder, other: _Folder) -> list[str]:

@@ -32,9 +32,9 @@ SETTINGS = "The settings are the paper's, which leave much open: your own files 
 STARTS = ((-3.34, 0.0), (3.34, 0.0))  # the middles of the two diamonds
 
 
-def run(folder: Path, *, force: bool, quiet: bool, machine: bool) -> None:
+def run(folder: Path, *, force: bool) -> None:
     """Fit, show, write."""
-    out, _ = consoles(quiet=quiet, machine=machine)
+    out, _ = consoles()
     out.print(Text.assemble(("softecm demo", "bold"), "  twelve points: two diamond shapes, 6 midway, 12 far off"))
     check_folder(folder)
     force = force or _is_ours(folder)
@@ -57,8 +57,7 @@ def run(folder: Path, *, force: bool, quiet: bool, machine: bool) -> None:
     page = folder / "report.html" if (folder / "report.html").exists() else folder
     out.print(Text.assemble("Open ", (str(page), "bold"), f"  (all in {folder}: {', '.join(_names(folder))})"))
     out.print(Text("Your own file:  softecm cluster FILE -c 3"))
-    if machine:
-        print_json({"folder": str(folder), "sentences": sentences, "sets": soft.partition_.sets().tolist()})
+    print_json({"folder": str(folder), "sentences": sentences, "sets": soft.partition_.sets().tolist()})
 
 
 def _table(data: NDArray[np.float64]) -> Any:

@@ -14,11 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm._text import meant
-from softecm.belief.assignments import CLEAR
-from softecm.cli.predict import load
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.redraw import objects_of, source_of
-from softecm.cli.results import read_partition, read_summary
+from softecm.cli.result_folder import ResultFolder
 from softecm.cli.screen import consoles, print_json
 from softecm.explain import ExplanationTree
 from softecm.files import check_file, to_file
@@ -31,48 +28,41 @@ ROW = re.compile(r"(?:row)?\s*(\d{1,18})", re.IGNORECASE)
 FIGURES = (".png", ".svg", ".pdf")
 
 
-def run(
-    folder: Path, table: Path | None, output: Path | None, *, lam: float, force: bool, quiet: bool, machine: bool
-) -> None:
+def run(path: Path, table: Path | None, output: Path | None, *, lam: float, force: bool) -> None:
     """Fit the tree, say its rules, write them where asked."""
-    out, err = consoles(quiet=quiet, machine=machine)
+    out, err = consoles()
     if output is not None:
         _check_output(output, force=force)
-    summary = read_summary(folder)
-    partition, _ = read_partition(folder, summary)
-    if table is None and not summary.get("values", True):
+    folder = ResultFolder.open(path)
+    if table is None and not folder.has_values:
         raise Problem(
-            f"{folder} was written with --no-values, and rules quote cells: run softecm cluster without it, or give a TABLE."
+            f"{path} was written with --no-values, and rules quote cells: run softecm cluster without it, or give a TABLE."
         )
     with err.status("looking for rules"), mendable(ValueError, TypeError):
-        tree = ExplanationTree(lam).fit(partition, _data(folder, table, summary, len(partition)))
+        tree = ExplanationTree(lam).fit(folder.partition, _data(folder, table))
     for rule in tree.rules():
         out.print(Text(rule))
     out.print(Text(tree.summary(), style="dim"))
     if output is not None:
         to_file(output, lambda path: _write(tree, path, output.suffix.lower()))
         out.print(Text.assemble("Written: ", (str(output), "bold")))
-    if machine:
-        print_json({**tree.to_dict(), "output": None if output is None else str(output)})
+    print_json({**tree.to_dict(), "output": None if output is None else str(output)})
 
 
-def run_object(folder: Path, name: str, *, quiet: bool, machine: bool) -> None:
+def run_object(path: Path, name: str) -> None:
     """Say why one object is where it is, in a sentence and column by column."""
-    out, err = consoles(quiet=quiet, machine=machine)
-    summary = read_summary(folder)
-    if not summary.get("values", True):
-        raise Problem(
-            f"{folder} was written with --no-values, and reasons quote cells: run softecm cluster without it."
-        )
-    partition, _ = read_partition(folder, summary)
-    model = load(folder)
+    out, err = consoles()
+    folder = ResultFolder.open(path)
+    if not folder.has_values:
+        raise Problem(f"{path} was written with --no-values, and reasons quote cells: run softecm cluster without it.")
+    model = folder.model
     if not hasattr(model, "explain_object"):
         raise Problem(f"{type(model).__name__} has no prototypes to compare an object with: use another --algorithm.")
     with err.status("reading"):
-        loaded = objects_of(folder, summary, len(partition), "reasons need its objects")
-    asked = _number(name, loaded, folder)
+        loaded = folder.objects("reasons need its objects")
+    number = _number(name, loaded, path)
     with mendable(ValueError, TypeError, IndexError):
-        told = explain_object(model, loaded.data, asked, loaded.names, float(summary.get("clear", CLEAR)))
+        told = explain_object(model, loaded.data, number, loaded.names, folder.clear)
     out.print(Text(told.sentence))
     rows = told.to_frame("pandas")
     if len(rows) > 1:
@@ -86,8 +76,7 @@ def run_object(folder: Path, name: str, *, quiet: bool, machine: bool) -> None:
         more = f"; {len(rows) - SHOWN} more: --json" if len(rows) > SHOWN else ""
         what = "stretch" if of_series(model) else "column"
         out.print(Text(f"to: how much nearer the {what} puts it to that group{at}{more}", style="dim"))
-    if machine:
-        print_json({"object": told.name, "sentence": told.sentence, "columns": rows.to_dict("records")})
+    print_json({"object": told.name, "sentence": told.sentence, "columns": rows.to_dict("records")})
 
 
 def _once(rows: Any, candidates: Sequence[str]) -> Any:
@@ -124,14 +113,14 @@ def _rows(loaded: Loaded) -> list[int]:
     return list(range(1, len(loaded) + 1)) if index is None or index.dtype.kind != "i" else (index + 1).tolist()
 
 
-def _data(folder: Path, table: Path | None, summary: dict[str, Any], count: int) -> Any:
+def _data(folder: ResultFolder, table: Path | None) -> Any:
     """The columns to explain by."""
     if table is not None:
         return read(table, ReadOptions()).data
-    loaded = source_of(summary, count)
+    loaded = folder.source
     if loaded is None:
         raise Problem(
-            f"{summary.get('file', 'the file')}, from which {folder} was made, is not there any more or has changed: give a "
+            f"{folder.file}, from which {folder.path} was made, is not there any more or has changed: give a "
             "table of the same objects, softecm explain DIR TABLE."
         )
     return next(iter(loaded.data.values())) if isinstance(loaded.data, Mapping) else loaded.data  # the table

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -20,6 +20,7 @@ from rich.text import Text
 
 from softecm._text import meant
 from softecm._warnings import CheckpointWarning
+from softecm.cli.options import Params
 from softecm.cli.problems import Problem, Stopped, in_options, mendable
 from softecm.readers import Loaded
 from softecm.readers.base import ATTRIBUTES
@@ -27,9 +28,6 @@ from softecm.readers.base import ATTRIBUTES
 if TYPE_CHECKING:
     from softecm import SoftECM
     from softecm.distances.series_auto import Tried
-
-#: Parameters of an estimator by name, as the options gave them.
-Params: TypeAlias = Mapping[str, Any]
 
 EVERY = 15.0  # seconds between two lines about a long fit
 

@@ -1,149 +1,65 @@
-"""Options of the command line that several commands share, each said once."""
+"""Options of the command line: dataclasses of those that belong together, which a command takes as one parameter.
+
+:func:`command_function` spreads such a parameter out on the command line, in the order of its fields, and gathers what was
+given into one value again.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
 
 import typer
 
 from softecm._errors import check_there
 
-Command = Callable[..., None]
+if TYPE_CHECKING:
+    from softecm.readers import Beside, ReadOptions
+
+Command: TypeAlias = Callable[..., None]
+#: Parameters of an estimator by name, as the options gave them.
+Params: TypeAlias = Mapping[str, Any]
+
+
+def _panel(name: str) -> Callable[..., Any]:
+    """What makes the options of one panel of ``--help``, from their help and, where they differ, their names."""
+    return lambda help, *names, **more: typer.Option(*names, help=help, rich_help_panel=name, **more)
+
+
+_file, _fit, _out = map(_panel, ("How the file is read", "How groups are looked for", "What is written"))
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, nothing else.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace results that are there already.")]
-
-FILE, FIT, OUT = "How the file is read", "How groups are looked for", "What is written"
-
-Delimiter = Annotated[
-    str | None, typer.Option(help="Between cells: a character, tab, blanks, or none.", rich_help_panel=FILE)
-]
-Decimal = Annotated[str | None, typer.Option(help="Decimal sign, . or ,", rich_help_panel=FILE)]
-Thousands = Annotated[
-    str | None, typer.Option(help="Between thousands: , or . or blank, apostrophe, none.", rich_help_panel=FILE)
-]
-Dates = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Columns of dates, a format (dmy, mdy, ymd, %d.%m.%Y), or both as column=format; none to leave dates as text.",
-        rich_help_panel=FILE,
-    ),
-]
-ColumnNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--names", help="Names for all columns, comma between, where the file has none.", rich_help_panel=FILE
-    ),
-]
-Encoding = Annotated[str | None, typer.Option(help="Such as utf-8 or cp1252.", rich_help_panel=FILE)]
-Header = Annotated[
-    bool | None,
-    typer.Option("--header/--no-header", help="Whether the first line names the columns.", rich_help_panel=FILE),
-]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="What else marks a missing cell, beside empty, ?, NA, unknown, k.A. …; repeatable.", rich_help_panel=FILE
-    ),
-]
-Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file.", rich_help_panel=FILE)]
-Array = Annotated[str | None, typer.Option(help="Array of an .npz file.", rich_help_panel=FILE)]
-Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out, comma between.", rich_help_panel=FILE)]
-DropRows = Annotated[
-    list[str] | None,
-    typer.Option(help="Rows to leave out, by number: 352, 1-3, -1 for the last; comma between.", rich_help_panel=FILE),
-]
-Categorical = Annotated[
-    list[str] | None, typer.Option(help="Columns to take as categories, or all.", rich_help_panel=FILE)
-]
-Numeric = Annotated[list[str] | None, typer.Option(help="Columns that must be numbers, or all.", rich_help_panel=FILE)]
-Ordinal = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Columns of answers in an order, as size=small<middle<large; all for those of a known scale; repeatable.",
-        rich_help_panel=FILE,
-    ),
-]
-MetricName = Annotated[
-    str,
-    typer.Option(
-        help="auto, series-auto (tries a few distances between series), or a metric's name.", rich_help_panel=FIT
-    ),
-]
+ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")]
+MetricName = Annotated[str, _fit("auto, series-auto (tries a few distances between series), or a metric's name.")]
 ScaleName = Annotated[
     str,
-    typer.Option(
-        "--scale",
-        help="How columns of numbers are scaled: auto, standard (to unit spread), robust (by quartiles) or none.",
-        rich_help_panel=FIT,
+    _fit(
+        "How columns of numbers are scaled: auto, standard (to unit spread), robust (by quartiles) or none.", "--scale"
     ),
 ]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option("--label-column", "--labels", help="Column with known classes: only to score.", rich_help_panel=FILE),
-]
+LabelColumn = Annotated[str | None, _file("Column with known classes: only to score.", "--label-column", "--labels")]
 WithColumns = Annotated[
-    list[str] | None,
-    typer.Option("--with-columns", help="Columns of FILE to write beside, comma between, or all.", rich_help_panel=OUT),
+    list[str] | None, _out("Columns of FILE to write beside, comma between, or all.", "--with-columns")
 ]
-Delta = Annotated[
-    str, typer.Option(help="Distance to no group: auto, a number, or none for no outliers.", rich_help_panel=FIT)
-]
-RelaxationName = Annotated[str, typer.Option(help="auto, penalty, gap or exact.", rich_help_panel=FIT)]
-Tol = Annotated[float, typer.Option(help="Done when no mass moves by more.", rich_help_panel=FIT)]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=FIT)]
-Dtype = Annotated[str, typer.Option(help="float64 or float32.", rich_help_panel=FIT)]
-Clear = Annotated[
-    float, typer.Option(help='Belief from which an object is said to belong "clearly".', rich_help_panel=OUT)
-]
-NamesOfClusters = Annotated[
-    str | None, typer.Option(help="Names for the groups, in their order, comma between.", rich_help_panel=OUT)
-]
+Delta = Annotated[str, _fit("Distance to no group: auto, a number, or none for no outliers.")]
+RelaxationName = Annotated[str, _fit("auto, penalty, gap or exact.")]
+Tol = Annotated[float, _fit("Done when no mass moves by more.")]
+Device = Annotated[str, _fit("auto, cpu or cuda.")]
+Dtype = Annotated[str, _fit("float64 or float32.")]
+Clear = Annotated[float, _out('Belief from which an object is said to belong "clearly".')]
+NamesOfClusters = Annotated[str | None, _out("Names for the groups, in their order, comma between.")]
 NoValues = Annotated[
     bool,
-    typer.Option(
+    _out(
+        "Report and summary.json to pass on: no cell, name or prototype in them (the model has prototypes).",
         "--no-values",
-        help="Report and summary.json to pass on: no cell, name or prototype in them (the model has prototypes).",
-        rich_help_panel=OUT,
-    ),
-]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        "--id-column",
-        help="Column that names the objects; in a long table, the series that a row is of.",
-        rich_help_panel=FILE,
-    ),
-]
-Time = Annotated[
-    str | None, typer.Option(help="Long table of series: the column that orders a series.", rich_help_panel=FILE)
-]
-Value = Annotated[
-    str | None, typer.Option(help="Long table of series: the value columns, comma between.", rich_help_panel=FILE)
-]
-
-SeriesFile = Annotated[
-    Path | None,
-    typer.Option("--series", help="Long table of series of the same objects, matched by --id.", rich_help_panel=FILE),
-]
-EmbeddingFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--embedding", help="Rows of numbers of the same objects (.npy, CSV …); repeatable.", rich_help_panel=FILE
-    ),
-]
-MatrixFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--matrix",
-        help="Other dissimilarities of the same objects, for --algorithm MECMdd; repeatable.",
-        rich_help_panel=FILE,
     ),
 ]
 
@@ -159,79 +75,264 @@ InputFile = Annotated[
     typer.Argument(metavar="FILE", help="CSV, Parquet, Feather, Excel, ARFF, .ts, .npy or .npz.", callback=there),
 ]
 
-#: How a file is read, in the order of ``--help``; all of these are None unless given.
-READING: dict[str, Any] = {
-    "id_column": IdColumn,
-    "drop": Drop,
-    "drop_rows": DropRows,
-    "categorical": Categorical,
-    "numeric": Numeric,
-    "ordinal": Ordinal,
-    "dates": Dates,
-    "delimiter": Delimiter,
-    "decimal": Decimal,
-    "thousands": Thousands,
-    "encoding": Encoding,
-    "header": Header,
-    "names": ColumnNames,
-    "missing": Missing,
-    "sheet": Sheet,
-    "array": Array,
-    "time": Time,
-    "value": Value,
-}
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read; what is not given is inferred."""
+
+    id_column: Annotated[
+        str | None,
+        _file("Column that names the objects; in a long table, the series that a row is of.", "--id", "--id-column"),
+    ] = None
+    drop: Annotated[list[str] | None, _file("Columns to leave out, comma between.")] = None
+    drop_rows: Annotated[
+        list[str] | None, _file("Rows to leave out, by number: 352, 1-3, -1 for the last; comma between.")
+    ] = None
+    categorical: Annotated[list[str] | None, _file("Columns to take as categories, or all.")] = None
+    numeric: Annotated[list[str] | None, _file("Columns that must be numbers, or all.")] = None
+    ordinal: Annotated[
+        list[str] | None,
+        _file(
+            "Columns of answers in an order, as size=small<middle<large; all for those of a known scale; repeatable."
+        ),
+    ] = None
+    dates: Annotated[
+        list[str] | None,
+        _file(
+            "Columns of dates, a format (dmy, mdy, ymd, %d.%m.%Y), or both as column=format; none to leave dates as text."
+        ),
+    ] = None
+    delimiter: Annotated[str | None, _file("Between cells: a character, tab, blanks, or none.")] = None
+    decimal: Annotated[str | None, _file("Decimal sign, . or ,")] = None
+    thousands: Annotated[str | None, _file("Between thousands: , or . or blank, apostrophe, none.")] = None
+    encoding: Annotated[str | None, _file("Such as utf-8 or cp1252.")] = None
+    header: Annotated[bool | None, _file("Whether the first line names the columns.", "--header/--no-header")] = None
+    names: Annotated[
+        list[str] | None, _file("Names for all columns, comma between, where the file has none.", "--names")
+    ] = None
+    missing: Annotated[
+        list[str] | None, _file("What else marks a missing cell, beside empty, ?, NA, unknown, k.A. …; repeatable.")
+    ] = None
+    sheet: Annotated[str | None, _file("Sheet of an Excel file.")] = None
+    array: Annotated[str | None, _file("Array of an .npz file.")] = None
+    time: Annotated[str | None, _file("Long table of series: the column that orders a series.")] = None
+    value: Annotated[str | None, _file("Long table of series: the value columns, comma between.")] = None
+
+    def options(self, **more: Any) -> ReadOptions:
+        """The same for the readers."""
+        from softecm.readers import ReadOptions
+
+        dates = (one for entry in self.dates or () for one in ([entry] if "%" in entry else several([entry])))
+        lists = {
+            name: several(getattr(self, name)) for name in ("drop", "drop_rows", "categorical", "numeric", "names")
+        }
+        lists |= {"dates": tuple(dates), "ordinal": tuple(self.ordinal or ()), "value": several_or(self.value) or ()}
+        return ReadOptions(**{**vars(self), **lists, "missing": tuple(self.missing or ()) or None, **more})
 
 
-def reads_a_file(*without: str) -> Callable[[Command], Command]:
-    """Give a command the options on how its file is read; it gets what was said as one value, ``options``.
+@dataclass(frozen=True)
+class OtherFiles:
+    """Files with other views of the objects."""
 
-    They stand in ``--help`` where ``options`` stands among the command's parameters.
-    """
-    added = {name: kind for name, kind in READING.items() if name not in without}
-
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def reading(**given: Any) -> None:
-            said = {name: given.pop(name) for name in added}
-            command(**given, options=read_options(said))
-
-        hints = get_type_hints(command, localns={"ReadOptions": object}, include_extras=True)
-        own = inspect.signature(command).parameters.values()
-        expanded = [one for p in own for one in (_parameters(added) if p.name == "options" else [_typed(p, hints)])]
-        reading.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
-        reading.__annotations__ = {p.name: p.annotation for p in expanded}
-        return reading
-
-    return decorate
-
-
-def said_of(context: typer.Context, names: Collection[str]) -> frozenset[str]:
-    """Which of these options of the command that runs were given, not left at their defaults."""
-    sources = {name: context.get_parameter_source(name) for name in names}
-    return frozenset(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE")
-
-
-def _parameters(kinds: dict[str, Any]) -> list[inspect.Parameter]:
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in kinds.items()]
-
-
-def _typed(parameter: inspect.Parameter, hints: dict[str, Any]) -> inspect.Parameter:
-    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name])
-
-
-def read_options(said: dict[str, Any]) -> Any:
-    """What was said about a file, as ``ReadOptions``."""
-    from softecm.readers import ReadOptions
-
-    listed = [name for name in ("drop", "drop_rows", "categorical", "numeric", "names") if name in said]
-    lists: dict[str, Any] = {name: several(said[name]) for name in listed}
-    lists["dates"] = tuple(
-        one for entry in said["dates"] or () for one in ([entry] if "%" in entry else several([entry]))
+    series: Annotated[Path | None, _file("Long table of series of the same objects, matched by --id.", "--series")] = (
+        None
     )
-    lists["ordinal"] = tuple(said.get("ordinal") or ())
-    lists["value"] = several([said["value"]] if said["value"] else None)
-    return ReadOptions(**said | lists | {"missing": tuple(said["missing"] or ()) or None})
+    embedding: Annotated[
+        list[Path] | None, _file("Rows of numbers of the same objects (.npy, CSV …); repeatable.", "--embedding")
+    ] = None
+    matrix: Annotated[
+        list[Path] | None,
+        _file("Other dissimilarities of the same objects, for --algorithm MECMdd; repeatable.", "--matrix"),
+    ] = None
+
+    def views(self) -> Beside:
+        """The same for the readers."""
+        from softecm.readers import Beside
+
+        return Beside(self.series, tuple(self.embedding or ()), tuple(self.matrix or ()))
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Settings of one fit: parameters of the estimator, and how columns are scaled."""
+
+    metric: MetricName = "auto"
+    scale: ScaleName = "auto"
+    seed: Annotated[int, _fit("Same seed, same result.")] = 0
+    alpha: Annotated[float, _fit("Larger keeps mass off large sets.")] = 1.0
+    beta: Annotated[float, _fit("Above 1; larger spreads mass over more sets.")] = 1.2
+    delta: Delta = "auto"
+    lam: Annotated[str, _fit("How strongly sets are tied to their groups: auto, or a number.")] = "auto"
+    relaxation: RelaxationName = "auto"
+    max_cardinality: Annotated[str, _fit("Largest set considered, none for all, or auto: as --focal-sets says.")] = (
+        "auto"
+    )
+    focal_sets: Annotated[str, _fit("auto (groups and neighbouring pairs), simple, full or pairs.")] = "auto"
+    init: Annotated[str, _fit("auto (single groups first), k-means++ or random.")] = "auto"
+    n_init: Annotated[int, _fit("Number of starts.")] = 10
+    max_iter: Annotated[int, _fit("Most rounds.")] = 200
+    tol: Tol = 1e-4
+    solver: Annotated[str, _fit("auto, descent or gradient.")] = "auto"
+    device: Device = "auto"
+    dtype: Dtype = "float64"
+    n_jobs: Annotated[int | None, _fit("Threads.")] = None
+
+    def params(self) -> Params:
+        """Parameters of the estimator; ``scale`` is none of them."""
+        given = {**vars(self), "random_state": self.seed, "delta": number_or("--delta", self.delta, "auto")}
+        given |= {"lam": number_or("--lam", self.lam, "auto"), **focal_params(self.max_cardinality, self.focal_sets)}
+        return {name: value for name, value in given.items() if name not in ("scale", "seed")}
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """All that ``softecm cluster`` is told about a file."""
+
+    clusters: Annotated[str | None, _fit("How many groups.", "--clusters", "-c", metavar="K|2-12|auto")] = None
+    output: Annotated[Path | None, _out("Folder to write; FILE-softecm by default.", "--output", "-o")] = None
+    label_column: LabelColumn = None
+    other_files: OtherFiles = field(default_factory=OtherFiles)
+    reading: Reading = field(default_factory=Reading)
+    dry_run: Annotated[bool, _file("Show how the file is read, fit and write nothing.", "--dry-run")] = False
+    algorithm: Annotated[str, _fit("Another estimator than SoftECM: softecm algorithms lists them.")] = "SoftECM"
+    links: Annotated[Path | None, _fit("CSV of pairs: object,object,together or apart; ids, or rows from 1.")] = None
+    link_weight: Annotated[float | None, _fit("How much a link counts; larger obeys more.")] = None
+    settings: FitSettings = field(default_factory=FitSettings)
+    memory: Annotated[str | None, _fit("Such as 2GB: a larger Parquet file is read block by block.")] = None
+    checkpoint: Annotated[Path | None, _fit("File that keeps where the fit stands.")] = None
+    resume: Annotated[Path | None, _fit("Checkpoint to go on from.")] = None
+    parquet: Annotated[bool, _out("Write partition.parquet, too.", "--parquet")] = False
+    with_columns: WithColumns = None
+    names_of_clusters: NamesOfClusters = None
+    no_values: NoValues = False
+    clear: Clear = 0.75
+    force: Force = False
+
+
+@dataclass(frozen=True)
+class CalibrateOptions:
+    """How often and how a result is fitted again."""
+
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write; DIR-calibrated by default.")
+    ] = None
+    refits: Annotated[int, typer.Option(help="How often the model is fitted again, to resamples.")] = 100
+    level: Annotated[float, typer.Option(help="How much of the refits an interval holds.")] = 0.9
+    resample: Annotated[str, typer.Option(help="auto, bootstrap or half.")] = "auto"
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Look for the groups anew in every resample: as long as that many fits.")
+    ] = False
+    seed: Annotated[int, typer.Option(help="Same seed, same resamples.")] = 0
+    force: Force = False
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """A grid of parameters, and what is the same in all of it."""
+
+    clusters: Annotated[str, _fit("How many groups: 3, 2,3,4 or 2-6 (2..6).", "--clusters", "-c", metavar="K")]
+    output: Annotated[Path | None, _out("Folder to write; FILE-sweep by default.", "--output", "-o")] = None
+    beta: Annotated[str, _fit("Values of beta, comma between.")] = "1.2"
+    lam: Annotated[str, _fit("Values of lambda, or auto, comma between.")] = "auto"
+    alpha: Annotated[str, _fit("Values of alpha, comma between.")] = "1"
+    seeds: Annotated[int, _fit("Runs of each combination.")] = 3
+    rule: Annotated[str, _fit("valleys, silhouette, xie_beni, nonspecificity, stability or paper.")] = "valleys"
+    resamples: Annotated[int, _fit("Refits on parts of the objects, for the rule stability.")] = 0
+    metric: MetricName = "auto"
+    scale: ScaleName = "auto"
+    delta: Delta = "auto"
+    relaxation: RelaxationName = "auto"
+    n_init: Annotated[int, _fit("Starts of a run.")] = 10
+    max_iter: Annotated[int, _fit("Most rounds.")] = 500
+    tol: Tol = 1e-4
+    device: Device = "auto"
+    dtype: Dtype = "float64"
+    label_column: LabelColumn = None
+    reading: Reading = field(default_factory=Reading)
+    journal: Annotated[Path | None, _out("File of finished runs; in the folder by default.")] = None
+    force: Force = False
+
+    def grid(self) -> dict[str, str]:
+        """What varies, as it was written."""
+        return {"n_clusters": self.clusters, "alpha": self.alpha, "beta": self.beta, "lam": self.lam}
+
+    def params(self) -> Params:
+        """Parameters of the estimator that are the same in all runs, but for the metric."""
+        names = ("relaxation", "n_init", "max_iter", "tol", "device", "dtype")
+        return {name: getattr(self, name) for name in names} | {"delta": number_or("--delta", self.delta, "auto")}
+
+
+# ------------------------------------------------------------------ from dataclasses to the command line and back
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """How the command that runs was called."""
+
+    quiet: bool = False
+    machine: bool = False  # whether one JSON object is printed, and nothing else
+    given: frozenset[str] = frozenset()  # parameters that were given, not left at their defaults
+
+
+#: Of the command that runs.
+INVOCATION: ContextVar[Invocation] = ContextVar("invocation", default=Invocation())  # noqa: B039  (frozen)
+
+
+def command_function(function: Command, *, quiet: bool = True, without: Collection[str] = ()) -> Command:
+    """A function as Typer takes it: dataclasses of options spread out but for some, ``--quiet`` and ``--json`` added."""
+    hints = get_type_hints(function, include_extras=True)
+    own = inspect.signature(function).parameters
+    spread = {name: [p for p in _spread(hints[name], own[name]) if p.name not in without] for name in own}
+    always = {"context": typer.Context, **({"quiet": Quiet} if quiet else {}), "machine": Json}
+
+    @wraps(function)
+    def called(context: typer.Context, *, quiet: bool = False, machine: bool = False, **given: Any) -> None:
+        sources = {name: context.get_parameter_source(name) for name in given}
+        typed = frozenset(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE")
+        token = INVOCATION.set(Invocation(quiet, machine, typed))
+        try:
+            function(**{name: _gathered(hints[name], given, name) for name in own})
+        except KeyboardInterrupt as stop:
+            from softecm.cli.problems import Stopped
+
+            if str(stop):  # says what is kept, and how to go on
+                raise Stopped(str(stop)) from None
+            raise
+        finally:
+            INVOCATION.reset(token)
+
+    expanded = [p for parameters in spread.values() for p in parameters]
+    expanded += [_keyword(name, kind, False) for name, kind in always.items()]
+    called.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
+    called.__annotations__ = {p.name: p.annotation for p in expanded}
+    return called
+
+
+def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if default is MISSING or kind is typer.Context else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _spread(kind: Any, parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
+    """A parameter, or one for each field of its dataclass and of those inside."""
+    if not is_dataclass(kind):
+        yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+        return
+    hints = get_type_hints(kind, include_extras=True)
+    for one in fields(kind):
+        yield from _spread(hints[one.name], _keyword(one.name, hints[one.name], one.default))
+
+
+def _gathered(kind: Any, given: Mapping[str, Any], name: str) -> Any:
+    """What was given for a parameter, as one value."""
+    if not is_dataclass(kind):
+        return given[name]
+    hints = get_type_hints(kind, include_extras=True)
+    names = [one.name for one in fields(kind) if is_dataclass(hints[one.name]) or one.name in given]
+    return kind(**{one: _gathered(hints[one], given, one) for one in names})  # type: ignore[operator]
+
+
+# ------------------------------------------------------------------ what is written in one option
 
 
 def several(names: list[str] | None) -> tuple[str, ...]:
@@ -243,6 +344,11 @@ def several(names: list[str] | None) -> tuple[str, ...]:
     ('a', 'b', 'c')
     """
     return tuple(part.strip() for name in names or [] for part in name.split(",") if part.strip())
+
+
+def several_or(names: str | None) -> tuple[str, ...] | None:
+    """Names with commas between; None where the option was not given."""
+    return None if names is None else several([names])
 
 
 def number_or(name: str, text: str, *words: str, whole: bool = False) -> float | int | str | None:
@@ -260,14 +366,14 @@ def number_or(name: str, text: str, *words: str, whole: bool = False) -> float |
         raise Problem(f"{name} must be {choices}none or a number; got {text}.") from None
 
 
-def sets_asked(max_cardinality: str, focal_sets: str) -> dict[str, object]:
+def focal_params(max_cardinality: str, focal_sets: str) -> dict[str, object]:
     """The two parameters that say which sets are considered: the first where it is given, else the second.
 
     Examples
     --------
-    >>> sets_asked("auto", "auto"), sets_asked("3", "auto")
+    >>> focal_params("auto", "auto"), focal_params("3", "auto")
     ({'max_cardinality': None, 'focal_sets': 'auto'}, {'max_cardinality': 3, 'focal_sets': None})
-    >>> sets_asked("none", "auto")
+    >>> focal_params("none", "auto")
     {'max_cardinality': None, 'focal_sets': 'full'}
     """
     largest = number_or("--max-cardinality", max_cardinality, "auto", whole=True)

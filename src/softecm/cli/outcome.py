@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from softecm._version import __version__
+from softecm.belief.totals import Totals
 from softecm.cli.fitting import Fitted
-from softecm.cli.results import Counted, summary_facts, write_json
+from softecm.cli.results import fit_facts, write_json
 from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import Search, candidates_table
 from softecm.cli.source import Source
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def summary(
-    source: Source, options: ReadOptions, fitted: Fitted, counted: Counted, chosen: Search, *, values: bool = True
+    source: Source, options: ReadOptions, fitted: Fitted, totals: Totals, chosen: Search, *, values: bool = True
 ) -> dict[str, Any]:
     """What summary.json holds; without ``values`` nothing from which a cell could be read."""
     model, loaded = fitted.model, source.loaded
@@ -43,7 +44,7 @@ def summary(
         "reading": {k: v for k, v in asdict(options).items() if v not in (None, ())},
         "understood": understood,
         "values": values,
-        **summary_facts(model, counted, source.sentences(model, counted)),
+        **fit_facts(model, totals, source.sentences(model, totals)),
         **chosen.facts(),
         "parameters": told,
         "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
@@ -87,15 +88,15 @@ def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Map
     return whole
 
 
-def say(out: Console, folder: Path, model: SoftECM, counted: Counted, summary: Mapping[str, Any]) -> None:
+def say(out: Console, folder: Path, model: SoftECM, totals: Totals, summary: Mapping[str, Any]) -> None:
     """What was found, and where to look."""
     out.print()
     if summary["clusters_chosen"]:
-        out.print(candidates_table(summary["candidates"], counted.focal.n_clusters))
+        out.print(candidates_table(summary["candidates"], totals.focal.n_clusters))
         out.print(Text(summary["clusters_chosen"] + "."))
     lines(out, summary["sentences"])
-    out.print(counts_table(model.focal_sets_, counted.objects.tolist()))
-    out.print(Text(five_counts(counted.decisions, counted.clear)))
+    out.print(counts_table(model.focal_sets_, totals.objects.tolist()))
+    out.print(Text(five_counts(totals.decisions(), totals.clear)))
     if summary["scores"]:
         out.print(Text("Against the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))
     remarks(out, summary["warnings"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import warnings
 from collections.abc import Mapping
@@ -15,12 +14,15 @@ from rich.text import Text
 
 from softecm._text import visible
 from softecm.belief.assignments import CLEAR
+from softecm.belief.totals import Totals
 from softecm.cli.fitting import told_users
+from softecm.cli.options import INVOCATION
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.results import Counted, partition_table, write_csv
+from softecm.cli.result_folder import load
+from softecm.cli.results import partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines, print_json, remarks
 from softecm.cli.source import columns_beside
-from softecm.files import check_file, check_replaced, completed, to_file
+from softecm.files import check_file, check_replaced, to_file
 from softecm.readers import Beside, Expected, Loaded, ReadOptions, Written, read
 from softecm.report import three_sentences
 from softecm.report.words import five_counts
@@ -34,16 +36,14 @@ def run(
     output: Path | None,
     options: ReadOptions,
     views: Beside,
-    *,
     beside: tuple[str, ...] = (),
+    *,
     clear: float = CLEAR,
     force: bool,
-    quiet: bool,
-    machine: bool,
 ) -> None:
     """Load, read, predict, write one table."""
     to_stdout = output is not None and str(output) == "-"
-    out, err = consoles(quiet=quiet, machine=machine)
+    (out, err), machine = consoles(), INVOCATION.get().machine
     target = output or Path(f"{file.stem}-partition.csv")
     if not to_stdout:
         _check_place(target, [file, model, *views.files], force=force)
@@ -66,22 +66,21 @@ def run(
     noun = "series" if loaded.shape == "series" else "object"
     sentences = three_sentences(partition, loaded.names, noun=noun, clear=clear)
     lines(out, sentences)
-    counted = Counted.of(partition, clear)
-    out.print(counts_table(counted.focal, counted.objects.tolist()))
-    out.print(Text(five_counts(counted.decisions, clear)))
+    totals = Totals.of(partition, clear)
+    out.print(counts_table(totals.focal, totals.objects.tolist()))
+    out.print(Text(five_counts(totals.decisions(), clear)))
     remarks(out, told)
     out.print(Text(f"Written to {target}"))
-    if machine:
-        facts = {
-            "file": None if to_stdout else str(target),
-            "n_objects": len(partition),
-            "objects_by_set": counted.by_set(),
-            "decisions": counted.decisions,
-            "clear": clear,
-            "sentences": sentences,
-            "warnings": list(told),
-        }
-        print_json({**facts, "objects": _records(table)} if to_stdout else facts)
+    facts = {
+        "file": None if to_stdout else str(target),
+        "n_objects": len(partition),
+        "objects_by_set": totals.by_set(),
+        "decisions": totals.decisions(),
+        "clear": clear,
+        "sentences": sentences,
+        "warnings": list(told),
+    }
+    print_json({**facts, "objects": _records(table)} if to_stdout else facts)
 
 
 def _print(table: Any) -> None:
@@ -110,20 +109,6 @@ def _check_place(target: Path, inputs: list[Path], *, force: bool) -> None:
     if target.exists() and not force:
         raise Problem(f"{target} exists: give another file with -o, or --force to replace it.")
     check_replaced([target], kind="partition", inputs=inputs)
-
-
-def load(model: Path) -> Any:
-    """A fitted estimator from a model file, or from a result folder."""
-    from softecm.models import load_model
-
-    if os.path.isdir(model):
-        completed(model)
-    path = model / "model.safetensors" if os.path.isdir(model) else model
-    if not os.path.isfile(path):
-        wrong = "is no file" if os.path.exists(path) else "does not exist"
-        raise Problem(f"{path} {wrong}: give a model file, or a folder that softecm cluster wrote.")
-    with mendable(ValueError, OSError):
-        return load_model(path)
 
 
 def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOptions:

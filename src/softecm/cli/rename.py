@@ -10,12 +10,10 @@ from typing import Any
 from rich.text import Text
 
 from softecm.belief import FocalSets
-from softecm.belief.assignments import CLEAR
 from softecm.belief.focal import Names
-from softecm.cli.predict import load
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.redraw import GONE, page_of, source_of
-from softecm.cli.results import harmless, read_partition, read_summary, write_json
+from softecm.cli.result_folder import BY_BLOCKS, GONE, ResultFolder
+from softecm.cli.results import harmless, write_json
 from softecm.cli.screen import consoles, print_json
 from softecm.files import check_replaced, to_folder, write_text
 from softecm.files.places import RESULTS
@@ -26,46 +24,39 @@ CELL = re.compile(r'("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|\Z)')
 Words = Mapping[str, str]  # what a name was and what it is now
 
 
-def run(folder: Path, names: Sequence[str], *, values: bool = True, quiet: bool, machine: bool) -> None:
+def run(path: Path, names: Sequence[str], *, values: bool = True) -> None:
     """Name the groups in the partition, the model, the summary and the report."""
-    out, _ = consoles(quiet=quiet, machine=machine)
-    summary = read_summary(folder)
-    if summary.get("streamed"):
-        raise Problem(
-            f"{folder} holds a file that was read block by block: name its groups with softecm cluster --names-of-clusters."
-        )
-    check_replaced([folder / name for name in RESULTS if (folder / name).exists()], inputs=[])
-    partition, ids = read_partition(folder, summary)
-    old, model = partition.focal_sets, load(folder)
+    out, _ = consoles()
+    before = ResultFolder.open(path)
+    if before.summary.get("streamed"):
+        raise Problem(BY_BLOCKS.format(path) + "name its groups with softecm cluster --names-of-clusters.")
+    check_replaced([path / name for name in RESULTS if (path / name).exists()], inputs=[])
+    old, model = before.partition.focal_sets, before.model
     with mendable(ValueError):
         model.rename(_asked(names, old.cluster_names))
-        partition = partition.rename(list(model.focal_sets_.names))
-    new = partition.focal_sets
-    loaded = source_of(summary, len(partition))
-    summary = _summary(summary, old, new)
-    noun, clear = "series" if of_series(model) else "object", float(summary.get("clear", CLEAR))
-    merged = bool(summary.get("collapsed", False))
-    summary["sentences"] = list(three_sentences(partition, ids, merged=merged, noun=noun, clear=clear))
-    shown = values and bool(summary.get("values", True))
-    page = page_of(model, partition, ids, summary, loaded, folder, values=shown)
+        new = old.renamed(list(model.focal_sets_.names))
+        after = before.renamed(new.names, _summary(before.summary, old, new))
+    noun, merged = "series" if of_series(model) else "object", bool(after.summary.get("collapsed", False))
+    sentences = three_sentences(after.partition, after.ids, merged=merged, noun=noun, clear=after.clear)
+    after.summary["sentences"] = list(sentences)
+    page = after.page(values=values)
 
     def fill(work: Path) -> None:
         model.save(work / "model.safetensors")
-        _write_partition(folder, work, old, new)
-        write_json(summary, work / "summary.json")
+        _write_partition(path, work, old, new)
+        write_json(after.summary, work / "summary.json")
         page.write(work / "report.html")
 
-    to_folder(folder, fill, force=True)
+    to_folder(path, fill, force=True)
     named = ", ".join(new.cluster_names)
     out.print(
-        Text(f"The groups of {folder} are called {named}: in partition.csv, summary.json, the model and the report.")
+        Text(f"The groups of {path} are called {named}: in partition.csv, summary.json, the model and the report.")
     )
-    if loaded is None:
+    if after.source is None:
         out.print(Text(GONE, style="dim"))
-    out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold")))
-    if machine:
-        facts = {"folder": str(folder), "cluster_names": list(new.cluster_names)}
-        print_json({**facts, "report": str(folder / "report.html"), "source_read": loaded is not None})
+    out.print(Text.assemble("Open ", (str(path / "report.html"), "bold")))
+    facts = {"folder": str(path), "cluster_names": list(new.cluster_names)}
+    print_json({**facts, "report": str(path / "report.html"), "source_read": after.source is not None})
 
 
 def _asked(names: Sequence[str], old: Sequence[str]) -> Names:

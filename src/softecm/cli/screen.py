@@ -14,6 +14,7 @@ from rich.text import Text
 
 from softecm._text import escaped, visible
 from softecm.belief import CredalPartition, FocalSets
+from softecm.cli.options import INVOCATION
 from softecm.plots import set_colors
 from softecm.report.taken import columns_shown
 from softecm.report.words import in_words
@@ -28,9 +29,12 @@ NARROW = 72  # below this width a table of columns can't be read
 GLYPHS = "█▓▒░"  # so that neighbours differ where there is no colour, too
 
 
-def consoles(*, quiet: bool, machine: bool) -> tuple[Console, Console]:
+def consoles() -> tuple[Console, Console]:
     """One console for results, one for progress and remarks; silent where asked. Neither shows control characters."""
-    both = tuple(Console(stderr=stderr, quiet=quiet or machine, highlight=False) for stderr in (False, True))
+    called = INVOCATION.get()
+    both = tuple(
+        Console(stderr=stderr, quiet=called.quiet or called.machine, highlight=False) for stderr in (False, True)
+    )
     for console in both:
         console.push_render_hook(_Clean())
     return both[0], both[1]
@@ -55,8 +59,9 @@ class _Cleaned:
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
-    """One JSON object for machines, which a terminal shows unharmed, too."""
-    print(escaped(json.dumps(facts, ensure_ascii=False, allow_nan=False)))
+    """Where machines asked for it, one JSON object, which a terminal shows unharmed, too."""
+    if INVOCATION.get().machine:
+        print(escaped(json.dumps(facts, ensure_ascii=False, allow_nan=False)))
 
 
 def mass_bar(row: Sequence[float], colors: Sequence[str], width: int = BAR) -> Text:

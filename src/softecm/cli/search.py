@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from softecm.cli.fitting import Fitted, Params, told_users, watched
+from softecm.cli.fitting import Fitted, told_users, watched
+from softecm.cli.options import Params
 from softecm.cli.problems import Problem
 
 if TYPE_CHECKING:

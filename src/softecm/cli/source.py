@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from softecm._text import meant
 from softecm.belief import CredalPartition
+from softecm.belief.totals import Totals
 from softecm.cli.fitting import Fitted
 from softecm.cli.problems import Problem
-from softecm.cli.results import Counted, partition_table, write_csv
+from softecm.cli.results import partition_table, write_csv
 from softecm.readers import Beside, Loaded, ReadOptions, read
 from softecm.report import three_sentences
 
@@ -37,11 +38,11 @@ class Source(ABC):
         """What is fitted."""
 
     @abstractmethod
-    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Counted:
+    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Totals:
         """Write the partition of all objects into a folder; says how many objects are where."""
 
     @abstractmethod
-    def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
+    def sentences(self, model: SoftECM, totals: Totals) -> Sequence[str]:
         """What was found, in words."""
 
     @abstractmethod
@@ -83,19 +84,19 @@ class Whole(Source):
         """The objects as they were read."""
         return self.loaded.data
 
-    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Counted:
+    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Totals:
         """partition.csv, and partition.parquet where asked."""
         table = partition_table(model.partition_, self.loaded.names, clear, columns_beside(self.loaded, self.beside))
         write_csv(table, work / "partition.csv")
         if self.parquet:
             table.to_parquet(work / "partition.parquet", index=False)
-        return Counted.of(model.partition_, clear)
+        return Totals.of(model.partition_, clear)
 
-    def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
+    def sentences(self, model: SoftECM, totals: Totals) -> Sequence[str]:
         """Groups, objects between and objects nowhere, named where they are few."""
         noun = "series" if self.loaded.shape == "series" else "object"
         merged = bool(getattr(model, "collapsed_", False))
-        return three_sentences(model.partition_, self.loaded.names, merged=merged, noun=noun, clear=counted.clear)
+        return three_sentences(model.partition_, self.loaded.names, merged=merged, noun=noun, clear=totals.clear)
 
     def shown(self, model: SoftECM) -> CredalPartition:
         """All of it."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from softecm.belief import CredalPartition
+from softecm.belief.totals import Totals
 from softecm.cli.fitting import Fitted
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.results import Counted
 from softecm.cli.source import Source
 from softecm.readers import Column, Loaded, ReadOptions, check_file, understood_sample, words_of
 from softecm.readers.base import brief, check_names
@@ -66,19 +66,18 @@ class Blocks(Source):
     def _kept(self) -> list[str]:
         return [str(name) for name in self.loaded.data.columns]
 
-    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Counted:
+    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Totals:
         """partition.parquet, with the ids where a column holds them."""
         named = [c.name for c in self.loaded.columns if c.kind == "id" and c.detail != "counts the rows"]
         source = self.data(model.model_.metric.name)
         ids = None if not named else (table.column(0) for table in source.beside(named[:1]).read())
         scattered = cast("ScatteredPartition", model.partition_)
         totals = scattered.to_parquet(work / "partition.parquet", dtype="float32", ids=ids, clear=clear)
-        both = totals.nonspecificity, totals.nonspecificity_empty
-        return Counted(model.focal_sets_, totals.decided, clear, *both)
+        return replace(totals, focal=model.focal_sets_)
 
-    def sentences(self, model: SoftECM, counted: Counted) -> Sequence[str]:
+    def sentences(self, model: SoftECM, totals: Totals) -> Sequence[str]:
         """Counts; no object is named."""
-        return counted_sentences(model.partition_, counted.decided, merged=bool(model.collapsed_))
+        return counted_sentences(model.partition_, totals.decided, merged=bool(model.collapsed_))
 
     def shown(self, model: SoftECM) -> CredalPartition:
         """The sample."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,13 +15,14 @@ from rich.text import Text
 
 from softecm._text import meant
 from softecm._version import __version__
-from softecm.cli.fitting import Params, metric_for
+from softecm.cli.fitting import metric_for
+from softecm.cli.options import Params, SweepOptions
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.screen import consoles, counted, print_json
 from softecm.cli.search import whole_range
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text, written_text
 from softecm.files.places import SIGNED
-from softecm.readers import Loaded, ReadOptions, read
+from softecm.readers import Loaded, read
 
 if TYPE_CHECKING:
     from softecm.selection import Sweep
@@ -36,45 +35,31 @@ NAMES = ("sweep.csv", "best.json", "heatmap.png")
 SHOWN = {"n_clusters": "clusters", "alpha": "alpha", "beta": "beta", "lam": "lam"}
 
 
-def run(
-    file: Path,
-    grid: Mapping[str, str],
-    output: Path | None,
-    options: ReadOptions,
-    given: Params,
-    *,
-    scale: str = "auto",
-    rule: str,
-    seeds: int,
-    resamples: int,
-    journal: Path | None,
-    force: bool,
-    quiet: bool,
-    machine: bool,
-) -> None:
+def run(file: Path, options: SweepOptions) -> None:
     """Read, check the grid, run what the journal does not have yet, write and say what was chosen."""
-    out, err = consoles(quiet=quiet, machine=machine)
-    values = {name: _values(name, text) for name, text in grid.items()}
-    _check_rule(rule, resamples)
-    folder = output or Path(f"{file.stem}-sweep")
-    book = journal or folder / JOURNAL
-    _check_places(folder, book, file, force=force)
+    out, err = consoles()
+    params, rule = options.params(), options.rule
+    values = {name: _values(name, text) for name, text in options.grid().items()}
+    _check_rule(rule, options.resamples)
+    folder = options.output or Path(f"{file.stem}-sweep")
+    book = options.journal or folder / JOURNAL
+    _check_places(folder, book, file, force=options.force)
     with err.status(f"reading {file}"):
-        loaded = read(file, options)
-    numbers = values.get("n_clusters", [])
-    measure = metric_for(str(given["metric"]), loaded, scale, int(numbers[0]) if len(numbers) == 1 else None)
+        loaded = read(file, options.reading.options(label_column=options.label_column))
+    numbers = values["n_clusters"]
+    measure = metric_for(options.metric, loaded, options.scale, int(numbers[0]) if len(numbers) == 1 else None)
     out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {measure.name} ({measure.why})"))
     for note in (*loaded.notes, *measure.mind):
         out.print(Text(f"  note: {note}", style="yellow"))
-    if force and book.exists():
+    if options.force and book.exists():
         write_text(book, "")  # afresh
-    found = _sweep(loaded, values, {**given, "metric": measure.metric}, seeds, resamples, book, err)
+    refits = {"seeds": options.seeds, "resamples": options.resamples}
+    found = _sweep(loaded, values, {**params, "metric": measure.metric}, refits, book, err)
     choices = {name: _choice(found, name) for name in _rules(found)}
     summary = _summary(file, (measure.name, measure.why), found, values, rule, choices)
     to_folder(folder, lambda work: _write(work, found, values, rule, summary), force=True)
     _say(out, folder, found, values, rule, choices)
-    if machine:
-        print_json({**summary, "folder": str(folder)})
+    print_json({**summary, "folder": str(folder)})
 
 
 # ------------------------------------------------------------------ what was asked
@@ -133,8 +118,7 @@ def _sweep(
     loaded: Loaded,
     values: Grid,
     given: Params,
-    seeds: int,
-    resamples: int,
+    refits: Mapping[str, int],
     journal: Path,
     err: Console,
 ) -> Sweep:
@@ -146,21 +130,9 @@ def _sweep(
             "--label-column must name a column without gaps: leave it out, or the rows whose class is unknown."
         )
     labels = None if loaded.labels is None else [str(label) for label in loaded.labels]
-    options: dict[str, Any] = {"seeds": seeds, "resamples": resamples, "progress": err.is_terminal and not err.quiet}
-    with interruptible(), mendable(ValueError, TypeError), disk(f"writing {journal}"):
+    options: dict[str, Any] = {**refits, "progress": err.is_terminal and not err.quiet}
+    with mendable(ValueError, TypeError), disk(f"writing {journal}"):
         return sweep(loaded.data, values, estimator=SoftECM(**given), y=labels, journal=journal, **options)
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Ctrl-C ends with one sentence on what is kept."""
-    from softecm.selection import SweepInterrupted
-
-    try:
-        yield
-    except SweepInterrupted as stop:
-        print(f"softecm: {stop}", file=sys.stderr)
-        raise SystemExit(130) from None
 
 
 # ------------------------------------------------------------------ what was chosen

@@ -16,8 +16,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from softecm._atomic import replaced
 from softecm.belief import CredalPartition, FocalSets
-from softecm.belief.assignments import CLEAR, WORDS, checked_clear, counts_of
+from softecm.belief.assignments import CLEAR, WORDS, checked_clear
 from softecm.belief.focal import Names
+from softecm.belief.totals import Totals
 from softecm.belief.transforms import LabelRule, Normalisation
 from softecm.distributed.cluster import Cluster, packed
 from softecm.distributed.encoding import Encoder
@@ -34,64 +35,6 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = NDArray[np.float64] | NDArray[np.intp] | NDArray[np.object_]
 Values: TypeAlias = Callable[[CredalPartition], Array]
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What is known of a partition without its masses."""
-
-    n_objects: int
-    masses: NDArray[np.float64]  # (f + 1,), sums over the objects
-    decided: NDArray[np.int64]  # (5, f + 1), objects by what is said of them and by their set
-    focal: FocalSets
-
-    @staticmethod
-    def of(partition: CredalPartition, clear: float = CLEAR) -> Totals:
-        """Of some of the objects; "clearly" is said from a belief of ``clear`` on."""
-        decided = partition.decisions(clear).table()
-        return Totals(len(partition), partition.masses.sum(0), decided, partition.focal_sets)
-
-    def merge(self, other: Totals) -> Totals:
-        """Two blocks together."""
-        return Totals(
-            self.n_objects + other.n_objects, self.masses + other.masses, self.decided + other.decided, self.focal
-        )
-
-    @property
-    def objects(self) -> NDArray[np.int64]:
-        """Objects whose largest mass is on each set, (f + 1,)."""
-        objects: NDArray[np.int64] = self.decided.sum(0)
-        return objects
-
-    def decisions(self) -> dict[str, int]:
-        """How many objects are clearly, rather, undecided, between and nowhere."""
-        return counts_of(self.decided)
-
-    @property
-    def _mean(self) -> CredalPartition:
-        """One object with the mean masses: what is linear in masses has the same value for it as for all."""
-        return CredalPartition((self.masses / self.masses.sum())[None], self.focal)
-
-    @property
-    def held(self) -> NDArray[np.float64]:
-        """Sums of plausibilities (c,)."""
-        held: NDArray[np.float64] = self.n_objects * self._mean.plausibility(normalise=None)[0]
-        return held
-
-    @property
-    def nonspecificity(self) -> float:
-        """Mean over the objects."""
-        return self._mean.nonspecificity()
-
-    @property
-    def nonspecificity_empty(self) -> float:
-        """The same with the empty set counted as ignorance."""
-        return self._mean.nonspecificity(empty=True)
-
-    @property
-    def outliers(self) -> int:
-        """Objects with their largest mass on the empty set."""
-        return int(self.objects[0])
 
 
 @dataclass(frozen=True, eq=False)

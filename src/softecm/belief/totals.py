@@ -1,0 +1,74 @@
+"""What is known of a partition without its masses: adds up over blocks of objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.belief.assignments import CLEAR, counts_of
+from softecm.belief.focal import FocalSets
+from softecm.belief.partition import CredalPartition
+
+
+@dataclass(frozen=True)
+class Totals:
+    """How many objects are where, and how much is left open."""
+
+    n_objects: int
+    masses: NDArray[np.float64]  # (f + 1,), sums over the objects
+    decided: NDArray[np.int64]  # (5, f + 1), objects by what is said of them and by their set
+    focal: FocalSets
+    clear: float = CLEAR  # belief from which "clearly" is said
+
+    @staticmethod
+    def of(partition: CredalPartition, clear: float = CLEAR) -> Totals:
+        """Of some of the objects."""
+        decided = partition.decisions(clear).table()
+        return Totals(len(partition), partition.masses.sum(0), decided, partition.focal_sets, clear)
+
+    def merge(self, other: Totals) -> Totals:
+        """Two blocks together."""
+        objects, masses = self.n_objects + other.n_objects, self.masses + other.masses
+        return replace(self, n_objects=objects, masses=masses, decided=self.decided + other.decided)
+
+    @property
+    def objects(self) -> NDArray[np.int64]:
+        """Objects whose largest mass is on each set, (f + 1,), the empty set first."""
+        objects: NDArray[np.int64] = self.decided.sum(0)
+        return objects
+
+    def by_set(self) -> dict[str, int]:
+        """Objects by the name of their set."""
+        return dict(zip(self.focal.labels(), self.objects.tolist(), strict=True))
+
+    def decisions(self) -> dict[str, int]:
+        """How many objects are clearly, rather, undecided, between and nowhere."""
+        return counts_of(self.decided)
+
+    @property
+    def _mean(self) -> CredalPartition:
+        """One object with the mean masses: what is linear in masses has the same value for it as for all."""
+        return CredalPartition((self.masses / self.masses.sum())[None], self.focal)
+
+    @property
+    def held(self) -> NDArray[np.float64]:
+        """Sums of plausibilities (c,)."""
+        held: NDArray[np.float64] = self.n_objects * self._mean.plausibility(normalise=None)[0]
+        return held
+
+    @property
+    def nonspecificity(self) -> float:
+        """Mean over the objects."""
+        return self._mean.nonspecificity()
+
+    @property
+    def nonspecificity_empty(self) -> float:
+        """The same with the empty set counted as ignorance."""
+        return self._mean.nonspecificity(empty=True)
+
+    @property
+    def outliers(self) -> int:
+        """Objects with their largest mass on the empty set."""
+        return int(self.objects[0])
