@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from problems import DEEP
-from softecm.kernels import alignment, linked, medoids, nearest, quadratic, simplex_qp, tables
+from softecm.kernels import linked, medoids, nearest, quadratic, simplex_qp, tables
+from softecm.kernels.elastic import steps
 from softecm.kernels.soft_dtw import dtw, dtw_sums, soft_dtw, soft_dtw_paired, soft_dtw_sums
 
 ROUNDS = 40 if DEEP else 2
@@ -76,7 +77,7 @@ def calls(rng: np.random.Generator) -> dict[str, tuple]:
         ),
         "rows": (simplex_qp.fit_rows, [square, masses[0].copy()]),
         "steps": (
-            lambda x, l, y, between: alignment.shares_of_steps(x, l, y, 1.0, None, between),
+            lambda x, l, y, between: steps.shares_of_steps(x, l, y, 1.0, None, between),
             [rng.normal(size=(n, 4, p)), np.full(n, 4), rng.normal(size=(f, 3, p)), np.ones((n, f))],
         ),
     }

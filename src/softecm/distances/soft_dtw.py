@@ -296,7 +296,7 @@ def gradients_in_both(found: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, T
 
 def step_terms(batch: SeriesBatch, v: Tensor, gamma: float, band: int | None, distances: Tensor) -> Tensor:
     """What each step of each prototype adds to given distances (n, k) -> (n, k, steps)."""
-    from softecm.kernels.alignment import shares_of_steps
+    from softecm.kernels.elastic.steps import shares_of_steps
 
     n, steps = batch.values.shape[:2]
     lengths = np.full(n, steps) if batch.lengths is None else batch.lengths.cpu().numpy()

@@ -30,12 +30,12 @@ FLAGS = (
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-fopenmp-simd",
+    "-fopenmp-simd",  # loops marked as independent become vectors; no OpenMP at run time
     "-fPIC",
     "-fvisibility=hidden",
 )
 WARNINGS = ("-Wall", "-Wextra", "-Werror=implicit-function-declaration", "-Wno-unknown-pragmas", "-Wno-psabi")
-CHECKS = ("-std=gnu11", "-O1", "-g", "-fPIC", "-fno-omit-frame-pointer", "-fsanitize=address,undefined")
+CHECKS = ("-DCHECKED", "-std=gnu11", "-O1", "-g", "-fPIC", "-fno-omit-frame-pointer", "-fsanitize=address,undefined")
 #: Flags by the level of x86-64 processors: the library at run time is the best that the processor has instructions for.
 LEVELS: dict[str, tuple[str, ...]] = {
     "kernels": ("-march=x86-64-v2",),
@@ -149,9 +149,12 @@ def build(folder: Path = PLAIN, *, force: bool = False) -> bool:
 
 
 def sanitizer() -> str:
-    """The library that must be loaded first (LD_PRELOAD) where the checked kernels are used."""
-    done = subprocess.run([*compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    """The libraries that must be loaded first (LD_PRELOAD) where the checked kernels are used.
+
+    C++'s own is among them: the sanitizer looks for it when it is loaded, and ends a process that throws without it.
+    """
+    calls = ([*compiler(), f"-print-file-name={name}"] for name in ("libasan.so", "libstdc++.so.6"))
+    return " ".join(subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip() for call in calls)
 
 
 def main(arguments: Sequence[str]) -> int:

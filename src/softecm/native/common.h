@@ -34,14 +34,34 @@ INLINE int64_t whole_at(const void *array, int64_t kind, int64_t i) {
     return kind == U8 ? ((const uint8_t *)array)[i] : kind == I32 ? ((const int32_t *)array)[i] : ((const int64_t *)array)[i];
 }
 
+/* Libraries that check accesses fill new memory with NaN, so that what reads it unwritten shows, and put fences around buffers
+ * that are cut from one piece of memory. */
+#ifdef CHECKED
+#include <sanitizer/asan_interface.h>
+enum { FENCE = 64 /* bytes behind a buffer */ };
+#define FENCE_OFF(buffer, bytes)                               \
+    do {                                                       \
+        __asan_unpoison_memory_region(buffer, bytes);          \
+        __asan_poison_memory_region((char *)(buffer) + (bytes), FENCE); \
+    } while (0)
+#define SPOIL(memory, bytes) memset(memory, 0xff, bytes)
+#else
+enum { FENCE = 0 };
+#define FENCE_OFF(buffer, bytes) (void)(buffer)
+#define SPOIL(memory, bytes) (void)(memory)
+#endif
+
 /* Memory for so many doubles, at the beginning of a cache line; given back with `free_room`. */
 INLINE double *new_room(int64_t doubles) {
-#if defined(_WIN32)
-    return _aligned_malloc((size_t)(doubles > 0 ? doubles : 1) * sizeof(double), 64);
-#else
     void *memory = NULL;
-    return posix_memalign(&memory, 64, (size_t)(doubles > 0 ? doubles : 1) * sizeof(double)) ? NULL : memory;
+    size_t bytes = (size_t)(doubles > 0 ? doubles : 1) * sizeof(double);
+#if defined(_WIN32)
+    memory = _aligned_malloc(bytes, 64);
+#else
+    if (posix_memalign(&memory, 64, bytes)) return NULL;
 #endif
+    SPOIL(memory, bytes);
+    return memory;
 }
 INLINE void free_room(void *memory) {
 #if defined(_WIN32)

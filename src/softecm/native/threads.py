@@ -40,10 +40,10 @@ def set_threads(count: int | None) -> int | None:
     return before
 
 
-def share_out(kernel: Callable[..., Any], large: bool, *arguments: Any) -> None:
-    """Call a kernel whose first parameter is the counter of tasks, on several threads if the work is ``large``."""
+def share_out(kernel: Callable[..., Any], large: bool, *arguments: Any, threads: int | None = None) -> None:
+    """Call a kernel whose first parameter is the counter of tasks, on several threads (or so many) if the work is ``large``."""
     counter = ctypes.c_int64(0)
-    helpers = get_threads() - 1 if large else 0
+    helpers = (threads or get_threads()) - 1 if large else 0
     if helpers < 1:
         kernel(counter, *arguments)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import torch
@@ -159,27 +159,12 @@ def _solve(x: Tensor, y: Tensor, weights: Tensor | None, rest: _Rest, floor: flo
                 )
             )
         _say_once(x.shape[2])
-    from softecm.kernels.elastic.kernel import FRAME
-    from softecm.kernels.elastic.kernel import elastic as kernel
-    from softecm.kernels.soft_dtw import cpu
+    from softecm.kernels.elastic.engine import solve
 
     near = torch.device("cpu")
     lx, ly = (None if t is None else t.to(near) for t in (rest.x_lengths, rest.y_lengths))
     pairs = None if rest.pairs is None else (rest.pairs[0].to(near), rest.pairs[1].to(near))
     w = None if weights is None else weights.detach().to(near)
-    values, sums = cpu.solve(
-        partial(kernel, rest.rule, floor),
-        x.detach().to(near),
-        lx,
-        y.detach().to(near),
-        ly,
-        pairs,
-        w,
-        1.0,
-        rest.band,
-        None,
-        cpu.MAX_BYTES,
-        FRAME,
-    )
+    values, sums = solve(rest.rule, x.detach().to(near), lx, y.detach().to(near), ly, pairs, w, rest.band, floor=floor)
     sums = sums.to(x)
     return Sums(values.to(x.device), sums[..., :1], 2.0 * sums[..., 1:])

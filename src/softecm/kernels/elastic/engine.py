@@ -1,0 +1,218 @@
+"""The one engine of Soft-DTW, DTW and all elastic distances on the CPU (``native/elastic.c`` explains it): one call for many pairs.
+
+Threads take blocks of pairs. Blocks, and the order in which their sums are added, do not depend on the number of threads,
+so neither do results.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softecm.kernels.elastic.rules import Rule
+from softecm.kernels.soft_dtw.checks import Pairs
+from softecm.kernels.types import Floats, Ints
+from softecm.native.library import Int, Tasks, function, status
+from softecm.native.threads import get_threads, share_out
+
+MAX_BYTES = 256 * 2**20
+"""Default limit on working memory, all threads together."""
+_BLOCK_CELLS = (2**18, 2**22)  # cells of a block: enough to pay for taking it, few enough to share out
+_CALL_CELLS = 2**28  # cells a thread goes through before Python looks up: Ctrl-C is heard in between
+_CHUNK_PAIRS = 2**20  # pairs of series of many lengths whose indices are held at once
+
+_ADDRESSES = ("x", "y", "x_lengths", "y_lengths", "ix", "iy", "at", "weights", "values", "sums", "rule", "partials")
+_NUMBERS = (
+    "n",
+    "f",
+    "x_steps",
+    "y_steps",
+    "d",
+    "band",
+    "moments",
+    "each",
+    "pairs",
+    "block",
+    "max_bytes",
+    "turn",
+    "collecting",
+)
+
+
+class _Job(ctypes.Structure):
+    """What all blocks of a call share: ``Job`` in ``native/elastic.c``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in _ADDRESSES),
+        ("floor", ctypes.c_double),
+        *((name, ctypes.c_int64) for name in _NUMBERS),
+    )
+
+
+_elastic = function("elastic", Tasks, ctypes.POINTER(_Job), Int, Int, Int, result=status)
+_bytes_of_thread = function("elastic_bytes", ctypes.POINTER(_Job), Int, Int, result=Int)
+
+
+@lru_cache(maxsize=256)
+def numbers_of(rule: Rule) -> Floats:
+    """A rule as the kernels take it."""
+    return np.array(rule, dtype=np.float64)
+
+
+def solve(
+    rule: Rule,
+    x: Tensor,
+    x_lengths: Tensor | None,
+    y: Tensor,
+    y_lengths: Tensor | None,
+    pairs: Pairs,
+    weights: Tensor | None,
+    band: int | None,
+    *,
+    floor: float = 1.0,
+    moments: bool = False,
+    each: bool = False,
+    n_threads: int | None = None,
+    max_bytes: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Values of pairs of series and, with weights, what gradients and barycentres are made of.
+
+    Parameters
+    ----------
+    rule : Rule
+    x : Tensor (n, Lx, d)
+        Series, padded; float32 or float64. What lies beyond a length is never read.
+    x_lengths : Tensor (n,) of int64, or None
+        Steps of each series; None: all of them.
+    y, y_lengths
+        The same for the f prototypes, (f, Ly, d).
+    pairs : (Tensor, Tensor) or None
+        Indices into x and y; None: every x with every y.
+    weights : Tensor or None
+        As the values; a zero saves the gradient's work. None: values alone, unless ``each``.
+    band : int or None
+        Radius of the band (see ``softecm.kernels.soft_dtw.reference``).
+    floor : float
+        A length below it bends the bound as if it were that long.
+    moments : bool
+        For squares: sums of x, which are a barycentre's, instead of the differences y - x, which are half a gradient's.
+    each : bool
+        Sums for each pair, with weight 1, instead of each prototype.
+    n_threads : int or None
+        Threads; None: as many as torch uses. Results do not depend on it.
+    max_bytes : int or None
+        Working memory of all threads together; None: `MAX_BYTES`. Long series need some all the same (about 50 L^1.5 bytes a thread, twice
+        that in float64).
+
+    Returns
+    -------
+    values : Tensor (n, f) or (P,)
+    sums : Tensor (f, Ly, d + 1) of float64, or (P, Ly, d + 1) of the type of x if ``each``
+        Curvature in channel 0, moments or half gradients in the others; empty without weights.
+    """
+    if x.dtype not in (torch.float32, torch.float64) or y.dtype != x.dtype:
+        raise TypeError(
+            f"x and y must both be float32 or both be float64; got {x.dtype} and {y.dtype}. Convert one of them."
+        )
+    call = _Call(rule, x, x_lengths, y, y_lengths, band, n_threads, MAX_BYTES if max_bytes is None else max_bytes)
+    call.job.floor, call.job.moments, call.job.each = floor, moments, each
+    (n, _, d), (f, steps, _) = x.shape, y.shape
+    values = x.new_empty((n, f) if pairs is None else len(pairs[0]), requires_grad=False)
+    sums = torch.zeros((0, 0, d + 1), dtype=torch.float64)
+    if each:
+        sums = torch.zeros((values.numel(), steps, d + 1), dtype=x.dtype)
+    elif weights is not None:
+        sums = torch.zeros((f, steps, d + 1), dtype=torch.float64)
+        weights = weights.detach().to(torch.float64).contiguous()
+    if values.numel():
+        call.run(pairs, weights, values, sums if each or weights is not None else None)
+    return values, sums
+
+
+class _Call:
+    """A call of the engine: what its runs over some of the pairs share. Holds on to the arrays that the job points to."""
+
+    def __init__(
+        self,
+        rule: Rule,
+        x: Tensor,
+        x_lengths: Tensor | None,
+        y: Tensor,
+        y_lengths: Tensor | None,
+        band: int | None,
+        n_threads: int | None,
+        max_bytes: int,
+    ):
+        self.x, self.y = x.detach().contiguous(), y.detach().contiguous()
+        self.lengths = tuple(None if t is None else t.contiguous() for t in (x_lengths, y_lengths))
+        self.ragged = x_lengths is not None or y_lengths is not None
+        self.rule, self.n_threads, self.max_bytes = numbers_of(rule), n_threads, max_bytes
+        job = self.job = _Job()
+        (job.n, job.x_steps, job.d), (job.f, job.y_steps, _) = x.shape, y.shape
+        job.band = (
+            -1 if band is None or band >= max(job.x_steps, job.y_steps) - 1 else band
+        )  # then everything is inside
+        job.x, job.y, job.rule = self.x.data_ptr(), self.y.data_ptr(), self.rule.ctypes.data
+        job.x_lengths, job.y_lengths = (None if t is None else t.data_ptr() for t in self.lengths)
+
+    def run(self, pairs: Pairs, weights: Tensor | None, values: Tensor, sums: Tensor | None) -> None:
+        """Fill the values of pairs and add to the sums."""
+        self.job.values, self.job.weights = values.data_ptr(), None if weights is None else weights.data_ptr()
+        parts: list[tuple[Ints | None, Tensor | None]] = [(None, sums)]
+        if weights is not None and not bool(weights.all()):  # where no gradient flows, the value alone is cheaper
+            flat = weights.numpy().reshape(-1)
+            parts = [(np.flatnonzero(flat), sums), (np.flatnonzero(flat == 0), None)]
+        for chosen, into in parts:
+            if chosen is None and not self.ragged:
+                index = (None, None) if pairs is None else tuple(np.ascontiguousarray(t.numpy()) for t in pairs)
+                self._blocks(*index, None, values.numel(), self.job.x_steps * self.job.y_steps, into)
+                continue
+            total = values.numel() if chosen is None else len(chosen)
+            for first in range(0, total, _CHUNK_PAIRS):
+                last = min(total, first + _CHUNK_PAIRS)
+                self._listed(pairs, np.arange(first, last) if chosen is None else chosen[first:last], into)
+
+    def _listed(self, pairs: Pairs, at: Ints, sums: Tensor | None) -> None:
+        """Pairs by their positions among the values, those of like lengths side by side."""
+        ix, iy = (at // self.job.f, at % self.job.f) if pairs is None else (pairs[0].numpy()[at], pairs[1].numpy()[at])
+        cells = float(self.job.x_steps * self.job.y_steps)
+        if self.ragged:
+            lx, ly = (
+                np.full(len(at), steps) if t is None else t.numpy()[index]
+                for t, steps, index in zip(self.lengths, (self.job.x_steps, self.job.y_steps), (ix, iy), strict=True)
+            )
+            order = np.lexsort((iy, lx, ly))
+            ix, iy, at = ix[order], iy[order], at[order]
+            cells = float(lx @ ly) / len(at)
+        self._blocks(np.ascontiguousarray(ix), np.ascontiguousarray(iy), at, len(at), cells, sums)
+
+    def _blocks(
+        self, ix: Ints | None, iy: Ints | None, at: Ints | None, count: int, cells: float, sums: Tensor | None
+    ) -> None:
+        """Cut pairs into blocks and share them out among threads."""
+        job, size = self.job, self.x.element_size()
+        job.ix, job.iy, job.at = (None if t is None else t.ctypes.data for t in (ix, iy, at))
+        job.sums = None if sums is None else sums.data_ptr()
+        block = int(min(max(cells * count / 64, _BLOCK_CELLS[0]), _BLOCK_CELLS[1]) / cells) + 1
+        job.block = -(-block // 64) * 64 if block > 32 else 1 << (block - 1).bit_length()
+        job.pairs, blocks = count, -(-count // job.block)
+        partials = np.zeros(blocks, dtype=np.int64)
+        job.partials, job.turn = partials.ctypes.data, 0
+        threads = self._threads(blocks)
+        job.max_bytes = self.max_bytes // threads
+        step = max(1, int(threads * _CALL_CELLS / (job.block * cells)))
+        for first in range(0, blocks, step):
+            share_out(_elastic, threads > 1, job, size, first, min(blocks, first + step), threads=threads)
+
+    def _threads(self, blocks: int) -> int:
+        """As many threads as there are blocks and memory for."""
+        wanted = 1 if blocks == 1 else self.n_threads or min(torch.get_num_threads(), get_threads())
+        threads = min(wanted, blocks)
+        if threads == 1:
+            return 1
+        need: int = _bytes_of_thread(self.job, self.x.element_size(), self.max_bytes // threads)
+        return max(1, min(threads, self.max_bytes // need))
