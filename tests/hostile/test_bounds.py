@@ -21,39 +21,24 @@ rows = 200
 nearest(ctypes.c_int64(0), np.zeros((5, 3)), 8, ROWS, 3, np.zeros((2, 3)), 2, np.empty(rows), np.empty(rows, dtype=np.int64))
 print("came back")
 """
-CRAMPED = """
-import numpy as np
-from softecm.kernels.soft_dtw import soft
-one, none = np.zeros(1, dtype=np.int64), np.zeros((0, 0, 0))
-series = np.zeros((1, 9, 1))
-try:
-    soft.soft_dtw(
-        series, series, one + 9, one + 9, one, one, one, np.zeros(0), np.array([0, 1]), 1.0, -1, np.zeros(64), 10, False,
-        np.zeros(1), none,
-    )
-except IndexError:
-    print("refused")
-"""
 
 
-def run_checked(program: str, **more: str) -> subprocess.CompletedProcess[str]:
+def run_checked(program: str) -> subprocess.CompletedProcess[str]:
     BUILDER["build"](BUILDER["CHECKED"])
     env = {
         **os.environ,
         "SOFTECM_BOUNDS": "1",
         "LD_PRELOAD": BUILDER["sanitizer"](),
         "ASAN_OPTIONS": "detect_leaks=0",
-        **more,
     }
     return subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
 
 
 @pytest.mark.skipif(not DEEP or sys.platform != "linux", reason="compiles kernels anew: run by make test-deep on Linux")
-def test_an_access_outside_an_array_is_an_error(tmp_path, hostile_case):
+def test_an_access_outside_an_array_is_an_error(hostile_case):
     hostile_case()
     sound = run_checked(NARROW.replace("ROWS", "5"))
     assert sound.stdout.strip() == "came back", sound.stderr
     done = run_checked(NARROW.replace("ROWS", "100"))
     assert "AddressSanitizer" in done.stderr
     assert "came back" not in done.stdout
-    assert run_checked(CRAMPED, SOFTECM_CACHE=str(tmp_path)).stdout.strip() == "refused"

@@ -1,4 +1,4 @@
-"""The one engine of Soft-DTW, DTW and all elastic distances on the CPU (``native/elastic.c`` explains it): one call for many pairs.
+"""Soft-DTW, DTW and all elastic distances of many pairs on the CPU: one engine (``native/elastic.c`` explains it).
 
 Threads take blocks of pairs. Blocks, and the order in which their sums are added, do not depend on the number of threads,
 so neither do results.
@@ -105,8 +105,8 @@ def solve(
     n_threads : int or None
         Threads; None: as many as torch uses. Results do not depend on it.
     max_bytes : int or None
-        Working memory of all threads together; None: `MAX_BYTES`. Long series need some all the same (about 50 L^1.5 bytes a thread, twice
-        that in float64).
+        Working memory of all threads together; None: `MAX_BYTES`. Long series need some all the same (about 50 L^1.5
+        bytes a thread, twice that in float64).
 
     Returns
     -------
@@ -168,8 +168,8 @@ class _Call:
             parts = [(np.flatnonzero(flat), sums), (np.flatnonzero(flat == 0), None)]
         for chosen, into in parts:
             if chosen is None and not self.ragged:
-                index = (None, None) if pairs is None else tuple(np.ascontiguousarray(t.numpy()) for t in pairs)
-                self._blocks(*index, None, values.numel(), self.job.x_steps * self.job.y_steps, into)
+                ix, iy = (None, None) if pairs is None else (np.ascontiguousarray(t.numpy()) for t in pairs)
+                self._blocks(ix, iy, None, values.numel(), self.job.x_steps * self.job.y_steps, into)
                 continue
             total = values.numel() if chosen is None else len(chosen)
             for first in range(0, total, _CHUNK_PAIRS):

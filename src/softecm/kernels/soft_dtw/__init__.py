@@ -7,7 +7,7 @@ DTW, the least cost, which here is a sum of squares without a root. It is symmet
 between equal series.
 
 Series are (n, L, d), steps before channels; with lengths, what lies beyond them is padding that is never read.
-Numba kernels do the work on a CPU, CUDA kernels on a GPU; float32 and float64 are each computed as such. Gradients
+Compiled C does the work on a CPU, CUDA kernels on a GPU; float32 and float64 are each computed as such. Gradients
 recompute the alignment, so that memory does not grow with the number of pairs.
 """
 
