@@ -463,7 +463,7 @@ static void F(add_steps)(const F(Layout) * at, const Job *job, int64_t lane, int
 static double F(value_of)(const F(Layout) * at, const Rule *rule, const Pair *pair, int64_t lane) {
     int64_t group = at->shape.group, k = pair->n + pair->m - 2;
     const REAL *cell = F(state_of)(at, k) + pair->n * group + lane;
-    double value = rule->gamma == 0 ? (double)*cell : -rule->gamma * (log((double)*cell) + LN2 * (double)cell[at->zs]);
+    double value = rule->gamma == 0 ? (double)*cell : -rule->gamma * LN2 * (log((double)*cell) / LN2 + (double)cell[at->zs]);
     if (rule->last == 0) return value;
     double square = 0.0;
     for (int64_t c = 0; c < at->shape.d; c++) {
