@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 import softecm
 from softecm import algorithms, distances, scores
 from softecm.distances import SEMI_METRICS
-from softecm.files.fitted import FIELDS
 from softecm.readers import READERS
 from softecm.scores import SCORES
 from softecm.testing import all_estimators, all_metrics
@@ -65,12 +63,3 @@ def test_whatever_the_reference_names_is_there(module):
 def test_every_public_name_is_in_the_reference():
     documented = listed("softecm") | {name.removeprefix("softecm.") for name in re.findall(r"softecm\.\w+", API)}
     assert set(softecm.__all__) - documented == {"__version__"}
-
-
-#: As people wrote them, in any of several forms.
-UNCHECKED = {"categorical_features", "ordinal_features", "weights"}
-
-
-@pytest.mark.parametrize("kind", SEMI_METRICS.values(), ids=list(SEMI_METRICS))
-def test_a_metric_says_what_a_file_may_hold_of_it(kind):
-    assert {f.name for f in fields(kind)} <= {*FIELDS.get(kind.__name__, ()), *UNCHECKED}

@@ -12,9 +12,9 @@ import softecm.algorithms as algorithms
 from softecm._errors import NotThere, ReadError, shown
 from softecm._version import __version__
 from softecm.algorithms.base import EvidentialClusterer
+from softecm.distances import resolve_metric
 from softecm.files.expected import Misfit
-from softecm.files.fitted import check_agreement, check_description
-from softecm.files.models import FORMAT, FORMAT_VERSION, save_model
+from softecm.files.models import FORMAT, FORMAT_VERSION, check_description, save_model
 from softecm.files.tensors import WRITERS, Tensors, read_description, tensor_file
 from softecm.files.values import Reader
 
@@ -53,8 +53,8 @@ def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
         )
     try:
         check_description(description, tensors, getattr(algorithms, name))
-        estimator = _build(description, tensors, metric)
-        check_agreement(estimator)
+        estimator = _build(description, tensors, None if metric is None else resolve_metric(metric, None))
+        estimator._check_parts()
     except ReadError as error:
         raise ReadError(f"{path}: {error}") from error
     except Misfit as error:

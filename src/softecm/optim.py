@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from softecm._batch import along, mixed, named_tensors, selected
+from softecm.files.values import Savable
 
 Scaling = Callable[
     [Tensor, Tensor | float], Tensor
@@ -193,7 +194,7 @@ class Solver(Protocol):
 
 
 @dataclass(frozen=True)
-class Closed:
+class Closed(Savable):
     """The exact prototype step (eq. 8 solved): one linear system a run."""
 
     patience = 1
@@ -253,7 +254,7 @@ class Accelerated:
 
 
 @dataclass(frozen=True)
-class Descent:
+class Descent(Savable):
     """Quasi-Newton descent on the objective with the masses minimised out; no rate to choose.
 
     Parameters
@@ -341,7 +342,7 @@ def places(index: Tensor, runs: int) -> Tensor:
 
 
 @dataclass(frozen=True)
-class GradientDescent:
+class GradientDescent(Savable):
     r"""The paper's Algorithm 1: plain gradient steps with the masses held fixed.
 
     Parameters

@@ -9,7 +9,7 @@ import torch
 import softecm.algorithms
 from softecm import SoftECM, load_model
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
-from softecm.files import fitted, values
+from softecm.files import values
 from softecm.objective import MassRule, Shares
 
 
@@ -45,11 +45,7 @@ def listed(monkeypatch):
     """The toy on the lists of what a model file may name."""
     monkeypatch.setattr(softecm.algorithms, "SoftmaxECM", SoftmaxECM, raising=False)
     monkeypatch.setattr(softecm.algorithms, "__all__", [*softecm.algorithms.__all__, "SoftmaxECM"])
-    monkeypatch.setitem(values.OWN, __name__, ("SoftmaxMasses",))
-    monkeypatch.setitem(fitted.FIELDS["PrototypeModel"], "rule", fitted.own("PowerMasses", "SoftmaxMasses"))
-    values.own_classes.cache_clear()
-    yield
-    values.own_classes.cache_clear()
+    monkeypatch.setitem(values.CLASSES, "SoftmaxMasses", SoftmaxMasses)
 
 
 def plain(model, X):

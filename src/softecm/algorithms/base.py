@@ -7,7 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,24 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, Decisions
 from softecm.belief.focal import Names
 from softecm.distances.base import SemiMetric
+from softecm.files.expected import (
+    LENGTH,
+    POSITIVE,
+    UNIT,
+    Check,
+    Misfit,
+    Range,
+    array,
+    count,
+    flag,
+    listed,
+    mapped,
+    maybe,
+    number,
+    rules,
+    text,
+)
+from softecm.files.values import anything, own
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED
 from softecm.fit.prepare import Columns, check_weights
@@ -63,6 +81,47 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     converged_: bool
     labels_: NDArray[np.intp]
     outlier_scores_: NDArray[np.float64]
+
+    #: What a model file may hold of the fitted attributes; those without a line are taken as they are.
+    SAVED: ClassVar[Mapping[str, Check]] = rules(
+        n_features_in_=count(size="p"),
+        focal_sets_=own(FocalSets),
+        model_=own(PrototypeModel),
+        partition_=own(CredalPartition),
+        n_clusters_=count(size="c"),
+        labels_=array("n", "iu", Range(least=0, below="c")),
+        outlier_scores_=array("n", allowed=UNIT),
+        delta_=maybe(number(POSITIVE)),
+        objective_=number(),
+        history_=array("rounds"),
+        n_iter_=count(least=0),
+        converged_=flag,
+        separation_=number(LENGTH),
+        collapsed_=flag,
+        constraint_residual_=number(LENGTH),
+        feature_names_in_=listed(text(), kind="objects", size="p"),
+        left_out_=mapped(text()),
+        metric_reason_=text(),
+        _runs=mapped(anything),
+    )
+    #: Without these nothing can be predicted.
+    REQUIRED: ClassVar[tuple[str, ...]] = ("n_features_in_", "focal_sets_", "model_")
+
+    def _check_parts(self) -> None:
+        """Refuse fitted attributes out of a file that don't fit each other."""
+        partition, scores = getattr(self, "partition_", None), getattr(self, "outlier_scores_", None)
+        if partition is not None and partition.focal_sets != self.focal_sets_:
+            raise Misfit("partition_ and focal_sets_ have different focal sets")
+        if partition is not None and scores is not None and not np.array_equal(partition.masses[:, 0], scores):
+            raise Misfit("outlier_scores_ are not the masses of the empty set in partition_")
+        model = getattr(self, "model_", None)
+        if model is None:
+            return
+        if model.focal != self.focal_sets_:
+            raise Misfit("model_ and focal_sets_ have different focal sets")
+        if getattr(self, "delta_", model.delta) != model.delta:
+            raise Misfit("delta_ is not the delta of model_")
+        model.check_parts()
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         """Refuse a parameter that there is none of by the one that is meant, where one is called nearly so."""

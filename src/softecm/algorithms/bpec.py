@@ -19,6 +19,7 @@ from softecm.algorithms.parameters import FocalParameters, Iteration, Masses, ch
 from softecm.belief import FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.loop import iterate
+from softecm.files import expected
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, Solution, runs_table, separation
 from softecm.fit.prepare import fitted_space, weighted_quantile
@@ -184,6 +185,12 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
     q: float = number(0.9, "0.9 is usual.", above=0, most=1)
     metric: str = choice("euclidean", ("euclidean", "adaptive"), "'adaptive' follows elongated clusters.")
     max_clusters: int = count(10, "10 is usual.", least=2)
+
+    SAVED = expected.rules(
+        PrototypeClusterer.SAVED,
+        peaks_=expected.array("c", "iu", expected.Range(least=0, below="n")),
+        _graph=expected.listed(expected.array("n", allowed=expected.LENGTH)),
+    )
 
     @property
     def delta_bel_(self) -> DeltaBel:

@@ -36,6 +36,7 @@ from softecm.algorithms.parameters import (
 )
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
+from softecm.files import expected
 from softecm.files.lock import locked
 from softecm.fit.checkpoints import Checkpoints, digest_of
 from softecm.fit.loop import Checkpointer, iterate
@@ -296,6 +297,12 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
     n_init: int = 5
     max_iter: int = 500
     tol: float = 1e-5
+
+    SAVED = expected.rules(
+        EvidentialClusterer.SAVED,
+        d0_=expected.number(expected.POSITIVE),
+    )
+    REQUIRED = ("n_features_in_", "focal_sets_", "partition_", "d0_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,6 +20,7 @@ from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import MedoidMixture, mixed_with_clusters
 from softecm.distances.precomputed import Precomputed, all_pairs
+from softecm.files import expected
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
@@ -375,6 +376,11 @@ class ECMdd(PrototypeFamily):
     tol: float = field(default=0.0, init=False)  # the medoids stand still, or they don't
     device: str = field(default="auto", init=False)
     dtype: str = field(default="float64", init=False)
+
+    SAVED = expected.rules(
+        PrototypeFamily.SAVED,
+        medoids_=expected.array("f", "iu", expected.Range(least=0, below="n")),
+    )
 
     def _algorithm(self, metric: SemiMetric) -> EvidentialMedoids:
         return EvidentialMedoids(float(self.gamma), float(self.eta))

@@ -22,12 +22,13 @@ from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_ask
 from softecm.algorithms.parameters import FocalParameters, Restarts, checked, choice, count, number, parameters
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
+from softecm.files import expected
 from softecm.fit.loop import Asked, Callback, stopped
 from softecm.fit.outcome import Progress
 from softecm.fit.prepare import check_weights
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import told
-from softecm.spaces.checks import check_enough, refuse_dissimilarities
+from softecm.spaces.checks import SQUARABLE, check_enough, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
@@ -231,6 +232,23 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
     max_clusters: int = count(10, "10 is usual.")
     max_iter: int = 1000
     tol: float = 1e-6
+
+    SAVED = expected.rules(
+        EvidentialClusterer.SAVED,
+        cluster_centers_=expected.array("c p", allowed=SQUARABLE),
+        covariance_=expected.array("p p", allowed=SQUARABLE),
+        weights_=expected.array("f", allowed=expected.UNIT),
+        _middle=expected.array("p", allowed=SQUARABLE),
+        loglik_=expected.number(),
+        ebic_=expected.number(),
+        criteria_=expected.mapped(expected.number()),
+    )
+    REQUIRED = ("n_features_in_", "focal_sets_", "cluster_centers_", "covariance_", "weights_", "_middle")
+
+    def _check_parts(self) -> None:
+        super()._check_parts()
+        if abs(float(self.weights_.sum()) - 1.0) > 1e-4:  # what single precision makes of 1
+            raise expected.Misfit("weights_ should add up to 1")
 
     @interruptible()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -23,10 +23,11 @@ from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks
 from softecm.algorithms.parameters import Restarts, checked, choice, count, number, parameters
 from softecm.belief import CredalPartition, FocalSets
+from softecm.files import expected
 from softecm.fit.loop import after_runs
 from softecm.fit.settings import told
 from softecm.kernels.votes import backwards, between, sweep, tally
-from softecm.spaces.checks import refuse_dissimilarities
+from softecm.spaces.checks import SQUARABLE, refuse_dissimilarities
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.real import RealVectors
 
@@ -292,6 +293,26 @@ class EKNNClus(Restarts, EvidentialClusterer):
     init: Any = choice("objects", ("objects",), "Or give a label for each object.", or_other=True)
     max_iter: int = 100
     tol: float = field(default=0.0, init=False)  # labels change, or they don't
+
+    SAVED = expected.rules(
+        EvidentialClusterer.SAVED,
+        n_neighbors_=expected.count(),
+        gamma_=expected.number(expected.POSITIVE),
+        _least=expected.number(expected.POSITIVE),
+        _voted=expected.array("n", "iu", expected.Range(least=0, below="c")),
+        _objects=expected.maybe(expected.array("n p", allowed=SQUARABLE)),
+    )
+    REQUIRED = (
+        "n_features_in_",
+        "focal_sets_",
+        "partition_",
+        "n_clusters_",
+        "n_neighbors_",
+        "gamma_",
+        "_least",
+        "_voted",
+        "_objects",
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,6 +17,8 @@ from softecm.algorithms.base import in_blocks
 from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import CredalPartition
 from softecm.constraints import groups_of_labels, links_of_labels, partial_labels
+from softecm.files import expected
+from softecm.files.values import own
 from softecm.fit import learning, pipeline
 from softecm.fit.learning import FAR, Jump, Past
 from softecm.fit.prepare import in_memory
@@ -32,6 +34,17 @@ class LinkableFamily(PrototypeFamily):
     #: How far each cluster has gone since the first batch, in usual distances of an object from its cluster.
     drift_: NDArray[np.float64]
     _past: Past
+
+    SAVED = expected.rules(
+        PrototypeFamily.SAVED,
+        _past=own(Past),
+        drift_=expected.array("c", allowed=expected.LENGTH),
+    )
+
+    def _check_parts(self) -> None:
+        super()._check_parts()
+        if hasattr(self, "_past"):
+            self._past.check_parts(self.model_)
 
     def fit(
         self,

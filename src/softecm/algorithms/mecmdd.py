@@ -43,6 +43,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.estimator_metrics import mixed_with_clusters
 from softecm.distances.precomputed import Precomputed
 from softecm.distances.weighted_parts import ALL, PRODUCT, SET, SUM, Weighing
+from softecm.files import expected
 from softecm.fit.loop import after_runs
 from softecm.fit.prepare import check_weights, weighted_quantile
 from softecm.fit.seeding import Draw, seed
@@ -176,6 +177,27 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
     lam: float = number(0.0, "0 leaves the sets' medoids free.", least=0)
     init: Any = choice("k-means++", ("k-means++", "random"), "Or give the numbers of objects.", or_other=True)
     tol: float = 1e-8
+
+    SAVED = expected.rules(
+        EvidentialClusterer.SAVED,
+        medoids_=expected.array("f", "iu", expected.Range(least=0, below="n")),
+        view_names_=expected.listed(expected.text(), size="views", least=1),
+        _weights=expected.array("rows views", allowed=expected.NOT_NEGATIVE),
+        _shares=expected.array("f views", allowed=expected.NOT_NEGATIVE),
+        _prices=expected.array("prices", allowed=expected.NOT_NEGATIVE),
+        n_rises_=expected.count(least=0),
+    )
+    REQUIRED = (
+        "n_features_in_",
+        "focal_sets_",
+        "partition_",
+        "medoids_",
+        "view_names_",
+        "delta_",
+        "_weights",
+        "_shares",
+        "_prices",
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

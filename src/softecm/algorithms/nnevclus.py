@@ -34,10 +34,12 @@ from softecm.algorithms.parameters import (
 )
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints
+from softecm.files import expected
+from softecm.files.values import anything
 from softecm.fit.loop import Asked, Callback, stopped
 from softecm.fit.outcome import Progress
 from softecm.fit.settings import told
-from softecm.spaces.checks import check_enough, refuse_dissimilarities, symmetric
+from softecm.spaces.checks import LARGEST, SQUARABLE, check_enough, refuse_dissimilarities, symmetric
 from softecm.spaces.column_roles import by_row
 from softecm.spaces.real import RealVectors
 
@@ -393,6 +395,35 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
     tol: float = 5e-4
     device: str = "auto"
     warm_start: bool = flag(False, "True goes on from the last network.")
+
+    SAVED = expected.rules(
+        EvidentialClusterer.SAVED,
+        network_=expected.listed(anything, kind="list", least=2),
+        _beta=expected.array("two", allowed=SQUARABLE),
+        _input=expected.listed(expected.array("p", allowed=SQUARABLE), kind="tuple"),
+        _detector=expected.maybe(expected.listed(anything, kind="tuple")),
+        d0_=expected.number(expected.POSITIVE),
+        diverged_=expected.flag,
+    )
+    REQUIRED = ("n_features_in_", "focal_sets_", "network_", "_beta", "_input", "_detector")
+
+    def _check_parts(self) -> None:
+        """Layers fit each other, the columns and the sets; the detector is one of these columns."""
+        super()._check_parts()
+        layers, p, f = self.network_, self.n_features_in_, len(self.focal_sets_)
+        arrays = [w for w in layers if isinstance(w, np.ndarray) and w.dtype == np.float64 and w.ndim == 2]
+        widths = [p, *(w.shape[0] for w in arrays)]
+        if len(arrays) < len(layers) or [w.shape[1] - 1 for w in arrays] != widths[:-1] or widths[-1] != f + 1:
+            raise expected.Misfit("network_ should hold layers that fit each other, the columns and the focal sets")
+        if not all(np.isfinite(w).all() and np.abs(w).max() < LARGEST for w in arrays):
+            raise expected.Misfit("network_ should hold finite numbers")
+        if not (self._input[1] > 0).all() or self._beta.shape != (2,):
+            raise expected.Misfit("_input should hold scales above 0")
+        if self._detector is not None:
+            support, dual, *numbers = self._detector
+            sound = np.shape(support)[1:] == (p,) and np.shape(dual) == np.shape(support)[:1]
+            if not sound or len(numbers) != 3 or not np.isfinite([*dual, *numbers]).all() or not numbers[2] > 0:
+                raise expected.Misfit("_detector should hold support vectors of these columns")
 
     @interruptible()
     def fit(

@@ -19,6 +19,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import AffineDistance
 from softecm.distances.precomputed import Precomputed
+from softecm.files import expected
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
@@ -306,6 +307,11 @@ class RECM(PrototypeFamily):
     non_euclidean: str = choice("floor", ("floor", "shift"), "'floor' is R's way.")
     device: str = field(default="auto", init=False)
     dtype: str = field(default="float64", init=False)
+
+    SAVED = expected.rules(
+        PrototypeFamily.SAVED,
+        shift_=expected.number(expected.NOT_NEGATIVE),
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

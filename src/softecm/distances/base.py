@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import torch
 from torch import Tensor
 
+from softecm.belief import FocalSets
 from softecm.distances.moments import Moments
 from softecm.distances.optional import (
     NO_CLOSED_FORM,
@@ -21,7 +22,9 @@ from softecm.distances.optional import (
     Learner,
     Sums,
 )
-from softecm.spaces.base import Space
+from softecm.files.expected import Content, Misfit
+from softecm.files.values import Savable, own
+from softecm.spaces.base import Encoded, Space
 from softecm.spaces.real import RealVectors
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["ClosedForm", "CompiledPasses", "FusedRound", "Learner", "Moments", "SemiMetric", "Sums"]
 
 
-class SemiMetric(ABC):
+class SemiMetric(Savable, ABC):
     r"""A way to compare two objects: symmetric, never negative, zero between equal ones.
 
     A semi-metric must implement one method, ``pairwise``, differentiable in its second argument, and name the ``space``
@@ -51,6 +54,8 @@ class SemiMetric(ABC):
 
     name: ClassVar[str] = ""
     space: ClassVar[type[Space]] = RealVectors
+    #: What the columns are, in their order, where a metric compares rows of a fixed number of them.
+    column_names: ClassVar[tuple[str, ...]] = ()
     #: Whether ``pairwise`` runs where its tensors are; False for one that only has code for the CPU.
     gpu: ClassVar[bool] = True
     #: The power of a length that ``d`` grows like: 2 where it is a square, 1 for a true metric.
@@ -128,8 +133,29 @@ class SemiMetric(ABC):
 
     def make_space(self) -> Space:
         """The space, not yet fitted, with whatever options of the metric concern it."""
-        return self.space()
+        return RealVectors(expected=self.column_names) if self.column_names else self.space()
+
+    def samples(self, generator: torch.Generator, n: int) -> Encoded:
+        """Random encoded objects for the contract tests: by default those of the space, with the metric's columns."""
+        x = self.space.samples(generator, n)
+        return x[:, : len(self.column_names)] if isinstance(x, Tensor) and self.column_names else x
+
+    def check_fitted(self, space: Space, focal: FocalSets) -> None:
+        """Refuse a metric out of a file that does not know what it learns in a fit, or that does not fit space and sets."""
+        if space.wide and not self.sparse:
+            raise Misfit(f"the metric {type(self).__name__} does not measure sparse rows")
 
     def parameters(self) -> dict[str, object]:
         """Plain values from which ``type(self)(**parameters)`` builds the metric again."""
         return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
+
+
+def metric_rule(content: Content, node: object, where: str) -> None:
+    """What a file may hold for a metric: one of the library's, or one that its user must give again."""
+    if not (isinstance(node, Mapping) and set(node) == {"metric"}):
+        own(SemiMetric)(content, node, where)
+
+
+def not_learned(metric: SemiMetric) -> Misfit:
+    """For a metric out of a file that lacks what it would learn."""
+    return Misfit(f"the metric {type(metric).__name__} has learned nothing from data")

@@ -14,7 +14,7 @@ from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.distances.soft_dtw import check_band, step_terms
 from softecm.kernels.first_derivatives import first_only
 from softecm.kernels.soft_dtw import dtw, dtw_sums
-from softecm.spaces.series import EncodedSeries, TimeSeries, as_batch
+from softecm.spaces.series import OPTIONS, EncodedSeries, TimeSeries, as_batch
 
 _Pairs: TypeAlias = tuple[Tensor, Tensor]
 
@@ -85,6 +85,7 @@ class DTW(SemiMetric):
     layout: str = "tslearn"
     name = "dtw"
     space = TimeSeries
+    SAVED = OPTIONS
 
     def __post_init__(self) -> None:
         check_band(self.band)

@@ -13,12 +13,14 @@ import torch
 from torch import Tensor
 
 from softecm._checks import check_flag, check_number
-from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
+from softecm.belief import FocalSets
+from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums, not_learned
 from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES
 from softecm.distances.soft_dtw import RAW, both_ways, check_band, gamma_of, gradients_in_both, steps_of
 from softecm.kernels.elastic import Rule, elastic, elastic_sums
 from softecm.kernels.soft_dtw import Pairs, Rows
-from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
+from softecm.spaces.base import Space
+from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,7 @@ class Elastic(SemiMetric):
     layout: str = "tslearn"
     space = TimeSeries
     degree = 1.0
+    SAVED = OPTIONS
     #: Whether every channel is aligned for itself.
     by_channel: ClassVar[bool] = False
 
@@ -161,6 +164,12 @@ class SoftElastic(Elastic):
     divergence: bool = True
     #: Whether gamma may be 0, for the hard minimum.
     may_be_hard: ClassVar[bool] = True
+
+    def check_fitted(self, space: Space, focal: FocalSets) -> None:
+        """With a number for gamma."""
+        super().check_fitted(space, focal)
+        if self.gamma == "auto":
+            raise not_learned(self)
 
     def __post_init__(self) -> None:
         super().__post_init__()

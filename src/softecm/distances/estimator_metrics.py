@@ -10,13 +10,18 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances._tables import LayoutTensors, table_pairwise, table_terms
-from softecm.distances.base import CompiledPasses, SemiMetric
+from softecm.distances.base import CompiledPasses, SemiMetric, metric_rule
 from softecm.distances.optional import NO_COMPILED_PASSES
 from softecm.distances.squared_euclidean import fused_vector_masses
+from softecm.files.expected import NOT_NEGATIVE, POSITIVE, Misfit, array, flag, listed, maybe, number, rules
+from softecm.files.values import own
 from softecm.spaces.base import Space
+from softecm.spaces.checks import SQUARABLE
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.tables import Table, TableOptions
+
+ROUNDING = 1e-4  # of a matrix' largest eigenvalue: what single precision makes of 0
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,21 @@ class SetQuadratic(SemiMetric):
     matrices: Tensor | None = None
 
     name = "set-quadratic"
+    SAVED = rules(
+        scales=array("f", allowed=POSITIVE),
+        offsets=array("f p", allowed=SQUARABLE),
+        matrices=maybe(array("f p p", allowed=SQUARABLE)),
+    )
+
+    def check_fitted(self, space: Space, focal: FocalSets) -> None:
+        """No distance may be negative."""
+        super().check_fitted(space, focal)
+        if bool((self.offsets.sum(1) < 0).any()):
+            raise Misfit("the metric's offsets make distances negative")
+        if self.matrices is not None:
+            values = torch.linalg.eigvalsh(self.matrices.double())
+            if not bool((values[:, 0] >= -ROUNDING * values[:, -1].abs()).all()):
+                raise Misfit("the metric's matrices make distances negative")
 
     @property
     def compiled(self) -> CompiledPasses:
@@ -92,6 +112,7 @@ class Anchored(SemiMetric):
     weight: float
 
     name = "anchored"
+    SAVED = rules(anchors=array("f p", allowed=SQUARABLE), weight=number(NOT_NEGATIVE))
 
     @property
     def compiled(self) -> AnchoredPasses:
@@ -144,6 +165,7 @@ class WeightedSquares(SemiMetric):
     units: Tensor
 
     name = "weighted-squares"
+    SAVED = rules(weights=array("p", allowed=NOT_NEGATIVE), units=array("p", allowed=NOT_NEGATIVE))
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """All squared lengths, from differences."""
@@ -175,6 +197,7 @@ class AffineDistance(SemiMetric):
     floor: float = 0.0
     name = "affine"
     space = Dissimilarities
+    SAVED = rules(squared=flag, shift=number(NOT_NEGATIVE), floor=number(NOT_NEGATIVE))
 
     def squares(self, x: Tensor) -> Tensor:
         """Squared dissimilarities, shifted. An object at 0 from a training object is that object: no shift there."""
@@ -244,6 +267,14 @@ class MedoidMiddles(SemiMetric):
     space = Dissimilarities
     degree = 1.0
     discrete = True
+    SAVED = rules(focal=own(FocalSets), spreads=listed(number(NOT_NEGATIVE)))
+
+    def check_fitted(self, space: Space, focal: FocalSets) -> None:
+        """With the sets of the model."""
+        super().check_fitted(space, focal)
+        refuse_other_sets(self.focal, focal)
+        if len(self.spreads) != len(focal) - focal.n_clusters:
+            raise Misfit("the metric should have a spread for every set of several clusters")
 
     @staticmethod
     def of(d: Tensor, focal: FocalSets, clusters: Tensor) -> MedoidMiddles:
@@ -276,6 +307,12 @@ class MedoidMixture(SemiMetric):
     focal: FocalSets
     gamma: float
     name = "ecmdd"
+    SAVED = rules(base=metric_rule, focal=own(FocalSets), gamma=number(NOT_NEGATIVE))
+
+    def check_fitted(self, space: Space, focal: FocalSets) -> None:
+        """With the sets of the model."""
+        self.base.check_fitted(space, focal)
+        refuse_other_sets(self.focal, focal)
 
     @property
     def degree(self) -> float:  # type: ignore[override]
@@ -306,3 +343,9 @@ def mixed_with_clusters(to_medoids: Tensor, focal: FocalSets, gamma: float) -> T
     share_of = torch.tensor(focal.shares[c:], dtype=to_medoids.dtype)
     clusters, sets = to_medoids[..., :c], to_medoids[..., c:]
     return torch.cat([clusters, (sets + gamma * clusters @ share_of.T) / (1.0 + gamma)], -1)
+
+
+def refuse_other_sets(own_sets: FocalSets, focal: FocalSets) -> None:
+    """A metric that is bound to sets, out of a file whose model has others."""
+    if own_sets != focal:
+        raise Misfit("the metric and model_ have different focal sets")

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.distances.squared_euclidean import squared_differences, weighted_means
+from softecm.files.expected import POSITIVE, number, rules
 
 STEPS = 60  # rounds of reweighted means for a barycentre of a few points
 
@@ -33,6 +34,7 @@ class Euclidean(SemiMetric):
     """
 
     epsilon: float = 1e-6
+    SAVED = rules(epsilon=number(POSITIVE))
     name = "euclidean"
     degree = 1.0
 

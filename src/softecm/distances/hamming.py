@@ -10,10 +10,13 @@ import torch
 from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
+from softecm.belief import FocalSets
 from softecm.distances._tables import LayoutTensors, TableMeans, TablePasses, column_sums, table_pairwise, table_terms
 from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES, ClosedForm, CompiledPasses
 from softecm.distances.squared_euclidean import squared_differences
+from softecm.files.expected import Misfit, count, listed, rules
+from softecm.spaces.base import Space
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.tables import Table, TableOptions
 
@@ -68,6 +71,13 @@ class Hamming(SemiMetric):
     levels: tuple[int, ...] = ()  # categories of each column, learned from the data
     name = "hamming"
     space = Table
+    SAVED = rules(levels=listed(count()))
+
+    def check_fitted(self, space: Space, focal: FocalSets) -> None:
+        """With the levels of the table."""
+        super().check_fitted(space, focal)
+        if isinstance(space, Table) and self.levels != space.layout.levels:
+            raise Misfit("the metric and model_.space have different levels")
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, KINDS, "'squared' is exact and fast, 'total-variation' robust.")

@@ -12,7 +12,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, Moments, SemiMetric, Sums
+from softecm.belief import FocalSets
+from softecm.distances.base import (
+    ClosedForm,
+    CompiledPasses,
+    FusedRound,
+    Learner,
+    Moments,
+    SemiMetric,
+    Sums,
+    not_learned,
+)
 from softecm.distances.optional import RoundCost, RunCost
 from softecm.distances.squared_euclidean import (
     fused_vector_masses,
@@ -21,6 +31,8 @@ from softecm.distances.squared_euclidean import (
     weighted_means,
     weighted_sums,
 )
+from softecm.files.expected import array, maybe, rules
+from softecm.spaces.base import Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +56,13 @@ class Mahalanobis(SemiMetric):
 
     covariance: NDArray[np.float64] | Sequence[Sequence[float]] | None = None
     name = "mahalanobis"
+    SAVED = rules(covariance=maybe(array("p p")))
+
+    def check_fitted(self, space: Space, focal: FocalSets) -> None:
+        """With a covariance."""
+        super().check_fitted(space, focal)
+        if self.covariance is None:
+            raise not_learned(self)
 
     def __post_init__(self) -> None:
         if self.covariance is None:

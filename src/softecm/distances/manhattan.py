@@ -9,6 +9,7 @@ from torch import Tensor
 
 from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.distances.squared_euclidean import weighted_means
+from softecm.files.expected import POSITIVE, number, rules
 
 STEPS = 60
 
@@ -32,6 +33,7 @@ class Manhattan(SemiMetric):
     """
 
     epsilon: float = 1e-6
+    SAVED = rules(epsilon=number(POSITIVE))
     name = "manhattan"
     degree = 1.0
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
+from softecm.belief import FocalSets
 from softecm.distances._tables import (
     TableMeans,
     TablePasses,
@@ -29,6 +30,7 @@ from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES
 from softecm.distances.squared_euclidean import SquaredEuclidean, squared_differences
 from softecm.distances.view_statistics import relevance_by, sampled_columns, without_constant
 from softecm.distances.weighted_parts import AGREEMENT, ALL, EQUAL, Apart, Weighed, say_unheard
+from softecm.files.expected import Misfit, count, listed, rules, text
 from softecm.spaces.base import Space
 from softecm.spaces.columns import Cell, Name
 from softecm.spaces.encoded import EncodedTable
@@ -112,6 +114,19 @@ class Mixed(Weighed):
     space = Table
     part = "column"
     regular = 0.1
+    SAVED = rules(Weighed.SAVED, columns=listed(text()), order=listed(count(least=0)))
+
+    def check_fitted(self, space: Space, focal: FocalSets) -> None:
+        """With the columns of the table, and weights that fit them."""
+        super().check_fitted(space, focal)
+        if not self.shares or not isinstance(space, Table):
+            return
+        shapes = tuple((size,) for size in (*[1] * len(space.numbers), *space.layout.levels))
+        if (self.columns, self.order, self.shapes) != (tuple(space.attributes), space.layout.order, shapes):
+            raise Misfit("the metric and model_.space have different columns")
+        self.check_parts(len(shapes), len(focal))
+        if not min(self.shares) > 0:
+            raise Misfit("the metric should have a weight above 0 for every column")
 
     def __post_init__(self) -> None:
         check_choice("scaling", self.scaling, SCALINGS, "'robust' suits columns with a few far values.")

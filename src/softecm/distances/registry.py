@@ -19,7 +19,7 @@ IN_TORCH = (
 
 
 @dataclass(frozen=True)
-class FunctionMetric(SemiMetric):
+class FunctionMetric(SemiMetric, savable=False):
     """A torch function ``d(x, v) -> (n, k)`` as a semi-metric on rows of numbers."""
 
     function: Callable[[Any, Tensor], Tensor]

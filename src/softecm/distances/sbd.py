@@ -11,7 +11,7 @@ from torch import Tensor
 
 from softecm.distances.base import SemiMetric
 from softecm.distances.elastic import znormalised
-from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
+from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class SBD(SemiMetric):
     layout: str = "tslearn"
     name = "sbd"
     space = TimeSeries
+    SAVED = OPTIONS
 
     def make_space(self) -> TimeSeries:
         """Series with this metric's layout and prototype length."""

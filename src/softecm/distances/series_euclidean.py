@@ -12,7 +12,8 @@ from torch import Tensor
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
 from softecm.distances.optional import RoundCost, RunCost
 from softecm.distances.squared_euclidean import fused_vector_masses, fused_vectors, squared_differences, weighted_means
-from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
+from softecm.files.expected import rules
+from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class SeriesEuclidean(SemiMetric):
     layout: str = "tslearn"
     name = "series-euclidean"
     space = TimeSeries
+    SAVED = rules(layout=OPTIONS["layout"])
 
     def make_space(self) -> TimeSeries:
         """Series with prototypes as long as the longest."""

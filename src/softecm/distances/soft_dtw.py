@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 
 from softecm._checks import check_flag
-from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums
+from softecm.belief import FocalSets
+from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums, not_learned
 from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_each, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
 from softecm.kernels.soft_dtw.selves import self_alignments
-from softecm.spaces.series import EncodedSeries, SeriesBatch, TimeSeries, as_batch
+from softecm.spaces.base import Space
+from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch
 
 RAW = "False takes the raw value, which may be below 0."
 T = TypeVar("T")
@@ -76,6 +78,13 @@ class SoftDTW(SemiMetric):
     name = "softdtw"
     space = TimeSeries
     single = True
+    SAVED = OPTIONS
+
+    def check_fitted(self, space: Space, focal: FocalSets) -> None:
+        """With a number for gamma."""
+        super().check_fitted(space, focal)
+        if self.gamma == "auto":
+            raise not_learned(self)
 
     def __post_init__(self) -> None:
         number = isinstance(self.gamma, Real) and not isinstance(self.gamma, bool)

@@ -203,7 +203,7 @@ class CombinedMeans(ClosedForm):
 
 
 @dataclass(frozen=True, eq=False)
-class CombinedSquares(SemiMetric):
+class CombinedSquares(SemiMetric, savable=False):
     r"""What ``sqeuclidean`` is to :math:`\sum_j a_j x_j`, given the weights :math:`a` of all rows.
 
     Starts of wide sparse rows are compared with it on a sample: a prototype is then as many numbers as the sample has rows.

@@ -11,8 +11,10 @@ from torch.nn.functional import pad
 
 from softecm._checks import check_choice, check_number
 from softecm.distances.elastic import SoftElastic
+from softecm.files.expected import rules
 from softecm.kernels.elastic import Rule, matching
-from softecm.spaces.states import CONSTANT, TRANSITIONS, Costs, States
+from softecm.spaces.series import OPTIONS
+from softecm.spaces.states import CONSTANT, SUBSTITUTION, TRANSITIONS, Costs, States
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class StateSequences(SoftElastic):
     gamma: float | str = field(default="auto", kw_only=True)
     name = "states"
     space = States
+    SAVED = rules(OPTIONS, substitution=SUBSTITUTION)
 
     def __post_init__(self) -> None:
         super().__post_init__()

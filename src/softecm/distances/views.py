@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import check_choice
-from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums
+from softecm.belief import FocalSets
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums, metric_rule
 from softecm.distances.blocks import check_distances
 from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES, RoundCost, RunCost
 from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
 from softecm.distances.view_statistics import WEIGHTS, relative, sampled, weights_by, without_constant
 from softecm.distances.weighted_parts import AGREEMENT, ALL, EQUAL, Apart, Weighed, Weighing, middle_of, say_unheard
+from softecm.files.expected import POSITIVE, Misfit, listed, mapped, number, rules
+from softecm.files.values import by_itself
 from softecm.spaces.base import Space
 from softecm.spaces.views import EncodedViews, Views, joined, split_views
 
@@ -101,6 +104,18 @@ class Combined(Weighed):
     by_set: Tensor | None = field(default=None, repr=False)  # (f, views), where each set has weights of its own
     name = "combined"
     space = Views
+    SAVED = rules(Weighed.SAVED, metrics=mapped(by_itself(metric_rule)), bends=listed(number(POSITIVE)))
+
+    def check_fitted(self, space: Space, focal: FocalSets) -> None:
+        """View by view."""
+        super().check_fitted(space, focal)
+        if not isinstance(space, Views) or tuple(self.metrics) != space.views or len(self.bends) != len(space.views):
+            raise Misfit("the metric and model_.space have different views")
+        self.check_parts(len(space.views), len(focal))
+        if self.alone is None and self.shapes != tuple(part.shape for part in space.spaces):
+            raise Misfit("the metric and model_.space have views of different shapes")
+        for part, own_space in zip(self.parts, space.spaces, strict=True):
+            part.check_fitted(own_space, focal)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", checked_metrics(self.metrics))

@@ -16,6 +16,7 @@ from torch import Tensor
 from softecm._checks import check_choice, check_number
 from softecm._warnings import ViewWarning, warn
 from softecm.distances.base import SemiMetric, Sums
+from softecm.files.expected import NOT_NEGATIVE, UNIT, Misfit, array, count, listed, maybe, number, rules
 
 SUM, PRODUCT, ENTROPY = "sum", "product", "entropy"
 ALL, CLUSTER, SET = "all", "cluster", "set"
@@ -112,6 +113,20 @@ class Weighed(SemiMetric):
     by_set: Tensor | None  # (f, parts), where each set has weights of its own
     part: ClassVar[str] = "view"  # what a part is called
     regular: ClassVar[float] = 1e-3  # of a part's spread, added to its dispersion where weights are learned
+    SAVED = rules(
+        shares=listed(number(UNIT)),
+        spreads=listed(number(NOT_NEGATIVE)),
+        common=listed(number(UNIT)),
+        shapes=listed(listed(count())),
+        by_set=maybe(array("sets parts", allowed=NOT_NEGATIVE)),
+    )
+
+    def check_parts(self, n_parts: int, n_sets: int) -> None:
+        """Refuse what a file says of another number of parts or sets."""
+        if {len(self.shares), len(self.spreads), len(self.common)} != {n_parts}:
+            raise Misfit(f"the metric and model_.space have different {self.part}s")
+        if self.by_set is not None and self.by_set.shape != (n_sets, n_parts):
+            raise Misfit(f"the metric should have a weight for every {self.part} and set")
 
     @property
     @abstractmethod

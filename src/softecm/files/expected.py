@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +88,13 @@ def _not_finite(where: str) -> str:
 
 
 FINITE, POSITIVE, NOT_NEGATIVE = Range(), Range(above=0), Range(least=0)
+UNIT = Range(0, 1 + 1e-6)  # with what rounding adds
+LENGTH = Range(0, np.inf)
+
+
+def rules(*given: Mapping[str, Check], **checks: Check) -> Mapping[str, Check]:
+    """What the fields of a class may hold, by name; in addition to what others say."""
+    return MappingProxyType({name: check for one in (*given, checks) for name, check in one.items()})
 
 
 def array(sizes: str, kinds: str = "f", allowed: Range = FINITE) -> Check:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from softecm._version import __version__
-from softecm.files.tensors import tensor_file
-from softecm.files.values import Writer
+from softecm.files.expected import Check, Content, Misfit, named
+from softecm.files.tensors import Tensors, tensor_file
+from softecm.files.values import Writer, anything
 
 if TYPE_CHECKING:
     from softecm.algorithms.base import EvidentialClusterer
@@ -43,3 +45,23 @@ def save_model(estimator: EvidentialClusterer, path: str | os.PathLike[str]) -> 
 def _elsewhere(value: object) -> bool:
     """Whether a value stands for data in blocks."""
     return type(value).__module__.startswith(("dask.", "softecm.distributed."))
+
+
+def check_description(description: Mapping[str, object], tensors: Tensors, cls: type[EvidentialClusterer]) -> None:
+    """The whole of a file against what its classes say, before anything is made of it; ``cls`` is the estimator's."""
+
+    def rest(content: Content, node: object, where: str) -> None:
+        name = where.rsplit(".", 1)[-1]
+        if hasattr(cls, name) or name.startswith("__"):
+            raise Misfit(f"{where} does not belong there")
+        anything(content, node, where)
+
+    parts: dict[str, Check] = {
+        "params": named({}, rest=anything),
+        "state": named(cls.SAVED, rest=rest, least=cls.REQUIRED),
+    }
+    named(parts, rest=_ignored, least=parts)(Content(tensors), description, "")
+
+
+def _ignored(content: Content, node: object, where: str) -> None:
+    """What other readers may want."""

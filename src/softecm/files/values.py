@@ -1,66 +1,118 @@
-"""Values as JSON and tensors, and back: plain ones, arrays, and the library's own, named in one list.
+"""Values as JSON and tensors, and back: plain ones, arrays, and the library's own, which are ``Savable``.
 
-A file can't name anything that is not on the list; reading one runs no code of its own.
+A file can't name anything else; reading one runs no code of its own. What a field may hold stands on its class (``SAVED``)
+and is checked before anything is made of a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
-from functools import cache
-from importlib import import_module
-from typing import Any
+from dataclasses import MISSING, fields
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from softecm._errors import ReadError
+from softecm.belief import CredalPartition, FocalSets
+from softecm.belief.focal import MOST_SETS
+from softecm.files.expected import (
+    Check,
+    Content,
+    Misfit,
+    Range,
+    array,
+    count,
+    listed,
+    mapped,
+    named,
+    numeric_type,
+    one,
+    text,
+)
 
 Node = dict[str, Any]  # one key, the kind of the value, and what JSON keeps of it
 Plain = bool | int | float | str | None
 
-#: The modules whose frozen values a file may name, and which of them; None: all dataclasses the module shows.
-OWN: dict[str, tuple[str, ...] | None] = {
-    "softecm.belief": ("FocalSets", "CredalPartition"),
-    "softecm.optim": ("GradientDescent", "Descent", "Closed"),
-    "softecm.spaces": (
-        "RealVectors",
-        "Table",
-        "TableOptions",
-        "NumberColumn",
-        "CategoryColumn",
-        "TimeSeries",
-        "States",
-        "Views",
-    ),
-    "softecm.distances": None,
-    "softecm.spaces.dissimilarities": ("Dissimilarities",),
-    "softecm.distances.estimator_metrics": (
-        "SetQuadratic",
-        "Anchored",
-        "WeightedSquares",
-        "AffineDistance",
-        "MedoidMiddles",
-        "MedoidMixture",
-        "ExpectedMismatches",
-    ),
-    "softecm.objective.equations": ("PowerMasses",),
-    "softecm.fit.learning": ("Past",),
-    "softecm.fit.model": ("PrototypeModel",),
-}
-NEVER = ("FunctionMetric",)  # holds a user's code
+#: The library's own values that a file may name.
+CLASSES: dict[str, type] = {"FocalSets": FocalSets, "CredalPartition": CredalPartition}
 
 
-@cache
-def own_classes() -> dict[str, type]:
-    """The library's own values that a file may name."""
-    found: dict[str, type] = {}
-    for module, names in OWN.items():
-        shown = vars(import_module(module))
-        values = [shown[name] for name in names] if names is not None else list(shown.values())
-        found |= {v.__name__: v for v in values if isinstance(v, type) and is_dataclass(v)}
-    return {name: value for name, value in found.items() if name not in NEVER}
+class Savable:
+    """A frozen dataclass of the library's that a model file may hold: whoever derives from this is on the list.
+
+    ``SAVED`` says what a field may hold, for those that the constructor does not check itself; fields that others are
+    measured by come first. ``class Mine(Savable, savable=False)`` stays off the list: it holds a user's code, or lives no
+    longer than a fit.
+    """
+
+    SAVED: ClassVar[Mapping[str, Check]] = {}
+
+    def __init_subclass__(cls, *, savable: bool = True, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if savable and cls.__module__.startswith("softecm."):
+            assert cls.__name__ not in CLASSES, f"{cls.__name__} is the name of another value that files hold"
+            CLASSES[cls.__name__] = cls
+
+
+def own(base: type) -> Check:
+    """A value of one of the library's classes that derive from ``base``, each of its fields as its class says."""
+
+    def check(content: Content, node: object, where: str) -> None:
+        kind = node.get("own") if isinstance(node, Mapping) else None
+        cls = CLASSES.get(kind) if isinstance(kind, str) else None
+        if not isinstance(node, Mapping) or set(node) != {"own", "fields"} or cls is None or not issubclass(cls, base):
+            raise Misfit(f"{where} should be a {base.__name__}")
+        declared = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
+        saved = saved_fields(cls)
+        checks = saved | {name: anything for name in declared if name not in saved}
+        needed = [name for name, f in declared.items() if f.default is MISSING and f.default_factory is MISSING]
+        named(checks, least=needed)(content, node["fields"], where)
+
+    return check
+
+
+def saved_fields(cls: type) -> dict[str, Check]:
+    """What the fields of a class may hold; ``belief``, which knows nothing of files, has its rules here."""
+    if cls is FocalSets:
+        cluster_set = listed(count(least=0, below="c"), least=1, different=True)
+        return {
+            "n_clusters": count(size="c", most=MOST_SETS),
+            "sets": listed(cluster_set, size="f", different=True),
+            "names": listed(text()),
+        }
+    if cls is CredalPartition:
+        return {"focal_sets": own(FocalSets), "masses": array("n f+1", allowed=Range(-1e-12, 1 + 1e-6))}
+    return dict(cls.SAVED)  # type: ignore[attr-defined]
+
+
+def anything(content: Content, node: object, where: str) -> None:
+    """Any value that a file can hold, sound in itself."""
+    if isinstance(node, Mapping) and "own" in node:
+        return own(object)(Content(content.tensors), node, where)
+    if not isinstance(node, Mapping) or len(node) != 1:
+        raise Misfit(f"{where} is no value")
+    ((kind, inside),) = node.items()
+    if kind in ("list", "tuple", "objects"):
+        return listed(anything, kind=kind)(content, node, where)
+    if kind == "dict":
+        return mapped(anything)(content, node, where)
+    if kind in ("torch", "array"):
+        one(node, (kind,), where, "an array")
+        if not isinstance(inside, str) or inside not in content.tensors:
+            raise Misfit(f"{where} names an array that the file does not hold")
+        return None
+    if kind == "dtype":
+        return numeric_type(content, node, where)
+    if not (kind == "value" and (inside is None or isinstance(inside, bool | int | float | str))) and kind != "metric":
+        raise Misfit(f"{where} is no value")
+    return None
+
+
+def by_itself(check: Check) -> Check:
+    """A value whose sizes have nothing to do with those of others."""
+    return lambda content, node, where: check(Content(content.tensors), node, where)
 
 
 class Writer:
@@ -68,7 +120,6 @@ class Writer:
 
     def __init__(self) -> None:
         self.tensors: dict[str, NDArray[np.generic]] = {}
-        self.classes = own_classes()
 
     def node(self, value: object, path: str, *, lenient: bool = False) -> Node:
         """A value; ``path`` names its tensors, ``lenient`` drops what a file can't hold."""
@@ -97,13 +148,11 @@ class Writer:
         return {"array": path}
 
     def _own(self, value: object, path: str, lenient: bool) -> Node:
-        from softecm.distances import SemiMetric
-
         kind = type(value).__name__
-        if self.classes.get(kind) is type(value):
+        if CLASSES.get(kind) is type(value):
             names = [f.name for f in fields(value)]  # type: ignore[arg-type]
             return {"own": kind, "fields": {name: self.node(getattr(value, name), f"{path}.{name}") for name in names}}
-        if isinstance(value, SemiMetric) or callable(value):
+        if hasattr(value, "pairwise") or callable(value):  # code of a user's: it must be given again
             return {"metric": kind}
         if lenient:  # a parameter such as a RandomState: the fitted model does not need it
             return {"value": None}
@@ -116,7 +165,6 @@ class Reader:
     def __init__(self, tensors: Mapping[str, NDArray[np.generic]], metric: object = None) -> None:
         self.tensors = tensors
         self.metric = metric
-        self.classes = own_classes()
         self.kinds: dict[str, Callable[[Any], object]] = {
             "value": _plain,
             "dtype": lambda v: {"float64": torch.float64, "float32": torch.float32}[v],
@@ -132,20 +180,17 @@ class Reader:
     def value(self, node: Node) -> object:
         """The value of a node."""
         if "own" in node:
-            cls = self.classes[node["own"]]
-            return cls(**{k: self.value(v) for k, v in node["fields"].items()})
+            return CLASSES[node["own"]](**{k: self.value(v) for k, v in node["fields"].items()})
         ((kind, content),) = node.items()
         return self.kinds[kind](content)
 
     def _users_metric(self, name: str) -> object:
-        from softecm.distances.registry import resolve_metric
-
         if self.metric is None:
             raise ReadError(
                 f"the model was fitted with a metric of its user's own ({name}), and a model file holds no code. "
                 "Give it again: load_model(path, metric=...)."
             )
-        return resolve_metric(self.metric, None)
+        return self.metric
 
 
 def _plain(value: Plain) -> Plain:

@@ -19,6 +19,8 @@ from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.blocks import distances_of
+from softecm.files.expected import NOT_NEGATIVE, Misfit, array, number, rules
+from softecm.files.values import Savable
 from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.fitting import Planned, settled, with_sets
@@ -38,7 +40,7 @@ CELLS = 1 << 24  # of a batch that are looked at
 
 
 @dataclass(frozen=True)
-class Past:
+class Past(Savable):
     """What objects that were seen before leave behind."""
 
     curvature: Tensor  # (k, ...), sums of weights of the first k sets
@@ -50,6 +52,26 @@ class Past:
     first: Tensor  # (c, *shape), the clusters of the first batch
     counts: Tensor  # (c,), what they held
     unit: float  # the usual root distance then
+    SAVED = rules(
+        weight=number(NOT_NEGATIVE),
+        median=number(NOT_NEGATIVE),
+        mad=number(NOT_NEGATIVE),
+        held=array("c c", allowed=NOT_NEGATIVE),
+        counts=array("c", allowed=NOT_NEGATIVE),
+        unit=number(NOT_NEGATIVE),
+    )
+
+    def check_parts(self, model: PrototypeModel) -> None:
+        """Refuse what earlier batches left behind, out of a file, that does not fit the prototypes it pulls at."""
+        c, shape = model.focal.n_clusters, tuple(model.prototypes.shape[1:])
+        if self.first.shape != (c, *shape):
+            raise Misfit("_past.first should have the shape of the clusters' prototypes")
+        k = len(self.moment) if self.moment.ndim else 0
+        if tuple(self.moment.shape[1:]) != shape or k not in (c, len(model.focal)):
+            raise Misfit("_past.moment should have the shape of prototypes")
+        wide = torch.Size([k, *(1,) * len(shape)])
+        if self.curvature.shape not in (self.moment.shape, wide) or bool((self.curvature < 0).any()):
+            raise Misfit("_past.curvature should hold weights of prototypes")
 
     def faded(self, keep: float) -> Past:
         """All of it counting for less."""
@@ -155,9 +177,9 @@ def past_of_fit(chosen: Settings, algorithm: Algorithm[Any], model: PrototypeMod
         raised, places = masses**model.beta * sizes**model.alpha, model.whole()
     weights = torch.from_numpy(raised.sum(0)).to(places)
     held = np.zeros((c, c))
-    for number, members in enumerate(model.focal.sets):
+    for j, members in enumerate(model.focal.sets):
         if len(members) == 2:
-            held[members] = masses[:, number].sum() + 1e-9
+            held[members] = masses[:, j].sum() + 1e-9
     median, mad = _spread_of(model)
     tail = (1,) * (places.ndim - 1)
     curvature = weights.reshape(-1, *tail)

@@ -12,8 +12,10 @@ from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.checks import sound
-from softecm.distances.base import SemiMetric
+from softecm.distances.base import SemiMetric, metric_rule
 from softecm.distances.blocks import distances_of
+from softecm.files.expected import NOT_NEGATIVE, POSITIVE, Misfit, Range, maybe, number, rules
+from softecm.files.values import Savable, own
 from softecm.objective import POWER_MASSES, MassCost, MassRule, mass_cost, masses_of
 from softecm.objective.relaxations import distances_to_sets, set_barycenters
 from softecm.spaces.base import Space
@@ -22,7 +24,7 @@ ROWS = 1 << 11  # objects that are given masses at once
 
 
 @dataclass(frozen=True)
-class PrototypeModel:
+class PrototypeModel(Savable):
     """Prototypes in a space, the metric that measures there, and the prices of a mass (CPU tensors)."""
 
     metric: SemiMetric
@@ -35,6 +37,28 @@ class PrototypeModel:
     tie: float  # the price of the constraint on the sets' prototypes, per training object
     close: float | None = None  # the delta the clusters were found with, where it is not that of the masses
     rule: MassRule = POWER_MASSES  # how masses follow from distances
+    SAVED = rules(
+        focal=own(FocalSets),
+        space=own(Space),
+        metric=metric_rule,
+        alpha=number(NOT_NEGATIVE),
+        beta=number(Range(above=1)),
+        delta=maybe(number(POSITIVE)),
+        tie=number(),
+        close=maybe(number(POSITIVE)),
+        rule=own(MassRule),
+    )
+
+    def check_parts(self) -> None:
+        """Refuse parts out of a file that have nothing to do with each other."""
+        sets, clusters = len(self.focal), self.focal.n_clusters
+        if len(self.prototypes) not in ((clusters, sets) if self.space.wide else (sets,)):
+            raise Misfit(f"model_.prototypes are {len(self.prototypes)}, for {sets} focal sets")
+        if (self.prototypes.ndim == 1) != self.metric.discrete:
+            raise Misfit("model_.prototypes are not what the metric measures to")
+        self.space.check_kind(self.metric.make_space())
+        self.space.check_prototypes(self.prototypes)
+        self.metric.check_fitted(self.space, self.focal)
 
     def cost(self) -> MassCost:
         """Prices of a batch of one run."""

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
+from softecm.files.values import Savable
 from softecm.spaces.scattered import Block
 
 
@@ -38,7 +39,7 @@ class MassStep(NamedTuple):
     change: Tensor  # (runs,), of the masses; inf in the first round
 
 
-class MassRule(ABC):
+class MassRule(Savable, ABC):
     """How masses follow from distances; an algorithm with masses of its own has a rule of its own.
 
     A frozen dataclass of numbers: it is saved with the model, which predicts with it.

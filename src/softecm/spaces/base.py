@@ -11,6 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm.files.expected import Misfit
+from softecm.files.values import Savable
+from softecm.spaces.checks import LARGEST
+
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
@@ -42,7 +46,7 @@ class Described(Protocol):
         """Both together."""
 
 
-class Space(ABC):
+class Space(Savable, ABC):
     """Where objects live: turns raw data into tensors and prototypes back into something a person can read.
 
     A space is fitted once (it may learn columns, categories, scales) and then encodes any number of tables of the same
@@ -146,6 +150,17 @@ class Space(ABC):
         """Prototypes of a coarser or single space (..., *shape) as those of this one."""
         raise TypeError(f"{type(self).__name__} has no coarser space")
 
+    def check_kind(self, expected: Space) -> None:
+        """Refuse a space out of a file that its metric does not measure in; ``expected`` is the metric's own, not fitted."""
+        if type(expected) is not type(self):
+            raise Misfit(f"a metric on {type(expected).__name__} does not measure in {type(self).__name__}")
+
+    def check_prototypes(self, prototypes: Tensor) -> None:
+        """Refuse prototypes out of a file that are none of this space."""
+        if self.prototype_shape(prototypes) != self.shape:
+            raise Misfit(f"model_.prototypes should each have the shape {self.shape}")
+        refuse_odd_numbers(prototypes)
+
     @property
     @abstractmethod
     def attributes(self) -> Sequence[str]:
@@ -163,6 +178,14 @@ class Space(ABC):
     @abstractmethod
     def samples(cls, generator: torch.Generator, n: int) -> Encoded:
         """Random encoded objects, for the contract tests."""
+
+
+def refuse_odd_numbers(prototypes: Tensor) -> None:
+    """Prototypes are floats that can be squared."""
+    if not prototypes.is_floating_point() or prototypes.dtype == torch.float16:
+        raise Misfit("model_.prototypes should hold floats")
+    if not bool((prototypes.abs() <= LARGEST).all()):  # NaN is not
+        raise Misfit(f"model_.prototypes should hold finite numbers of at most {LARGEST:g} in size")
 
 
 def content_keys(rows: NDArray[np.generic]) -> NDArray[np.uint64]:

@@ -9,12 +9,14 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from softecm._text import place
+from softecm.files.expected import Range
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
 LARGEST = 1e150  # squares of larger numbers, and sums of them, leave the range of float64
+SQUARABLE = Range(-LARGEST, LARGEST)
 _LARGEST = {torch.float64: LARGEST, torch.float32: 1e18}
 _SMALLEST = {
     torch.float64: 1e-140,

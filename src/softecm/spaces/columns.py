@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._text import column_label, place
+from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed, maybe, number, plain, rules, text
+from softecm.files.values import Savable
 from softecm.spaces.base import ColumnKind
 from softecm.spaces.category_levels import Positions
 from softecm.spaces.checks import LARGEST, refuse_range
@@ -191,8 +193,14 @@ def to_float(value: Cell) -> float:
     return float(value // MICROSECOND) if isinstance(value, dt.timedelta) else float(value)
 
 
+#: What a file may hold of a column of either kind.
+ANY_COLUMN = rules(
+    name=either(text(), count(least=0)), weight=number(POSITIVE), style=text("plain", "categorical", "ordered")
+)
+
+
 @dataclass(frozen=True)
-class NumberColumn:
+class NumberColumn(Savable):
     """A column measured by differences: numbers, dates, durations, ranks of ordered levels.
 
     Encoded as ``(x - center) sqrt(weight) / scale``; the centre is the mean, so that 0 stands for a missing cell.
@@ -206,6 +214,14 @@ class NumberColumn:
     levels: tuple[Cell, ...] = ()  # of an ordinal column, lowest first
     zone: str | None = None  # of a column of date-times
     style: str = "plain"  # plain, categorical or ordered: how the levels came
+    SAVED = rules(
+        ANY_COLUMN,
+        kind=text("number", "boolean", "date", "datetime", "duration", "ordinal"),
+        center=number(Range(-LARGEST, LARGEST)),
+        scale=number(POSITIVE),
+        levels=listed(plain, different=True),
+        zone=maybe(text()),
+    )
 
     @property
     def holds(self) -> ColumnKind:
@@ -265,7 +281,7 @@ class NumberColumn:
 
 
 @dataclass(frozen=True)
-class CategoryColumn:
+class CategoryColumn(Savable):
     """A column measured by equality: a prototype has a distribution over its levels."""
 
     name: Name
@@ -274,6 +290,12 @@ class CategoryColumn:
     levels: tuple[Cell, ...]
     frequencies: tuple[float, ...]  # of the levels among the observed cells: stands in for a missing cell at a start
     style: str = "plain"  # plain, categorical or ordered: how the levels came
+    SAVED = rules(
+        ANY_COLUMN,
+        kind=text("text", "boolean", "number"),
+        levels=listed(plain, least=1, different=True),
+        frequencies=listed(number(UNIT)),
+    )
 
     @property
     def holds(self) -> ColumnKind:

@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.spaces.base import Space
+from softecm.files.expected import Misfit, count, listed, numeric_type, rules, text
+from softecm.spaces.base import Space, refuse_odd_numbers
 from softecm.spaces.checks import (
     BLOCK_ROWS,
     check_indices,
@@ -40,6 +41,17 @@ class Dissimilarities(Space):
     n_objects: int = 0
     names: tuple[str, ...] = ()
     dtype: torch.dtype = field(default=torch.float64)
+    SAVED = rules(n_objects=count(size="p"), names=listed(text()), dtype=numeric_type)
+
+    def check_prototypes(self, prototypes: Tensor) -> None:
+        """Weights of all objects and a constant, or the numbers of objects."""
+        refuse_odd_numbers(prototypes)
+        if prototypes.ndim == 1:
+            sound = (prototypes == prototypes.round()) & (prototypes >= 0) & (prototypes < self.n_objects)
+            if not bool(sound.all()):
+                raise Misfit("model_.prototypes should be numbers of objects")
+        elif tuple(prototypes.shape[1:]) != (self.n_objects + 1,):
+            raise Misfit("model_.prototypes should have a weight for every object")
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> NDArray[np.floating]:
         """A square matrix of dissimilarities to fit; afterwards one column for each training object."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._text import place
+from softecm.files.expected import count, flag, listed, numeric_type, rules, text
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.checks import refuse_large, refuse_range
 from softecm.spaces.raw import refuse_no_table, refuse_words
@@ -57,6 +58,14 @@ class RealVectors(Space):
     names: tuple[str, ...] = ()
     dtype: torch.dtype = field(default=torch.float64)
     sparse: bool = False
+    expected: tuple[str, ...] = ()  # what the columns must be, where the metric compares certain ones
+    SAVED = rules(
+        n_features=count(size="p"),
+        names=listed(text()),
+        dtype=numeric_type,
+        sparse=flag,
+        expected=listed(text()),
+    )
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> Any:
         """A finite matrix of numbers, as scikit-learn checks it; a sparse space also takes dense rows."""
@@ -78,6 +87,11 @@ class RealVectors(Space):
             if where:
                 raise ValueError(f"Input X contains infinity: {where}") from error
             raise
+        if self.expected and rows.shape[1] != len(self.expected):
+            raise ValueError(
+                f"X must have {len(self.expected)} columns for this metric, {' and '.join(self.expected)}; got "
+                f"{rows.shape[1]}. Leave the others out, or combine it with a metric for them: softecm.distances.Combined."
+            )
         return canonical(rows) if self.sparse else rows
 
     @property
@@ -161,7 +175,7 @@ class RealVectors(Space):
     @property
     def attributes(self) -> Sequence[str]:
         """Column names, or x0, x1, ... where the data had none."""
-        return self.names or [f"x{j}" for j in range(self.n_features)]
+        return self.names or self.expected or [f"x{j}" for j in range(self.n_features)]
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:

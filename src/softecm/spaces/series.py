@@ -14,7 +14,8 @@ from torch import Tensor
 
 from softecm._checks import check_choice, check_count
 from softecm._text import place
-from softecm.spaces.base import Space, content_keys
+from softecm.files.expected import Misfit, count, either, numeric_type, rules, text
+from softecm.spaces.base import Space, content_keys, refuse_odd_numbers
 from softecm.spaces.checks import refuse_large, refuse_range
 
 if TYPE_CHECKING:
@@ -224,6 +225,11 @@ class Lengths:
         return int(np.mean(middle))
 
 
+MOST_STEPS = 10**6  # of a series: more than any file holds
+#: What a file may hold of the options that metrics on series pass on to their space.
+OPTIONS = rules(length=either(text("median", "max"), count(least=2, most=MOST_STEPS)), layout=text("tslearn", "aeon"))
+
+
 @dataclass(frozen=True)
 class TimeSeries(Space):
     """Series of equal or unequal length; all prototypes have one length, by default the median of the series'.
@@ -236,6 +242,18 @@ class TimeSeries(Space):
     layout: str = "tslearn"
     n_channels: int = 0
     dtype: torch.dtype = torch.float64
+    SAVED = rules(
+        n_channels=count(size="p"),
+        length=count(least=2, most=MOST_STEPS),
+        layout=OPTIONS["layout"],
+        dtype=numeric_type,
+    )
+
+    def check_prototypes(self, prototypes: Tensor) -> None:
+        """Of any length."""
+        if prototypes.ndim != 3 or prototypes.shape[2] != self.n_channels:
+            raise Misfit(f"model_.prototypes should be series of {self.n_channels} channels")
+        refuse_odd_numbers(prototypes)
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[NDArray[np.float64]]:
         """Series as a list of (steps, channels)."""

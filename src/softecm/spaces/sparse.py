@@ -171,7 +171,7 @@ class Whole:
 
 
 @dataclass(frozen=True, eq=False)
-class Combinations(Space):
+class Combinations(Space, savable=False):
     """A prototype is a row of weights, one an object, that add up to 1; for the time of a fit only."""
 
     rows: SparseRows

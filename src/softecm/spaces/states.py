@@ -18,6 +18,8 @@ from torch import Tensor
 from softecm._checks import check_count
 from softecm._text import place
 from softecm._warnings import UnseenCategoryWarning, warn
+from softecm.files.expected import NOT_NEGATIVE, Misfit, count, either, listed, number, numeric_type, plain, rules, text
+from softecm.spaces.base import Space
 from softecm.spaces.series import SeriesBatch, TimeSeries
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ MOST_STATES = 200
 OFF = 0.01  # of the largest cost, by which the costs in use may differ from those given without a word
 
 Costs: TypeAlias = tuple[tuple[State, State, float], ...]
+#: What a file may hold of them.
+SUBSTITUTION = either(text(CONSTANT, TRANSITIONS), listed(listed(plain)))
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,25 @@ class States(TimeSeries):
     substitution: str | Costs = CONSTANT
     states: tuple[State, ...] = ()
     costs: tuple[float, ...] = ()  # between the states, row by row
+    SAVED = rules(
+        states=listed(plain, size="s", least=2, different=True),
+        n_channels=count(size="s"),
+        costs=listed(number(NOT_NEGATIVE)),
+        length=TimeSeries.SAVED["length"],
+        layout=text("tslearn"),
+        substitution=SUBSTITUTION,
+        dtype=numeric_type,
+    )
+
+    def check_kind(self, expected: Space) -> None:
+        """With the costs that the metric knows."""
+        super().check_kind(expected)
+        if len(self.costs) != len(self.states) ** 2:
+            raise Misfit("model_.space.costs should have a cost for every two states")
+        if not (isinstance(expected, States) and expected.substitution == self.substitution):
+            raise Misfit("the metric and model_.space have different substitution costs")
+        if not isinstance(self.substitution, str) and any(len(triple) != 3 for triple in self.substitution):
+            raise Misfit("model_.space.substitution should hold two states and a cost each")
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[Steps]:  # type: ignore[override]
         """Sequences as lists of states."""

@@ -15,6 +15,21 @@ from torch import Tensor
 
 from softecm._text import column_label, place
 from softecm._warnings import UnseenCategoryWarning, warn
+from softecm.files.expected import (
+    POSITIVE,
+    Misfit,
+    array,
+    count,
+    either,
+    flag,
+    listed,
+    maybe,
+    number,
+    numeric_type,
+    rules,
+    text,
+)
+from softecm.files.values import Savable, own
 from softecm.spaces import table_prototypes
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.columns import (
@@ -42,7 +57,7 @@ ColumnChoice: TypeAlias = str | Iterable[Name] | None  # by name, by position, o
 
 
 @dataclass(frozen=True)
-class TableOptions:
+class TableOptions(Savable):
     """How columns are read; what a metric on tables passes on."""
 
     categorical_features: ColumnChoice = None
@@ -53,6 +68,13 @@ class TableOptions:
     max_levels: int = 10_000
     nominal: bool = False  # every column is categorical, numbers too
     simplex: bool = False  # probabilities are encoded as they are, not scaled for squared differences
+    SAVED = rules(
+        scaling=text("std", "range", "robust", "none"),
+        category_weight=number(POSITIVE),
+        max_levels=count(),
+        nominal=flag,
+        simplex=flag,
+    )
 
 
 @dataclass(frozen=True)
@@ -64,6 +86,26 @@ class Table(Space):
     backend: str | None = None
     dtype: torch.dtype = field(default=torch.float64)
     sample_weight: NDArray[np.float64] | None = None  # only while fitting
+    SAVED = rules(
+        columns=listed(either(own(NumberColumn), own(CategoryColumn)), size="p", least=1),
+        options=own(TableOptions),
+        backend=maybe(text()),
+        dtype=numeric_type,
+        sample_weight=maybe(array("none")),
+    )
+
+    def check_kind(self, expected: Space) -> None:
+        """With columns that are sound together, read as the metric reads them."""
+        super().check_kind(expected)
+        if len({c.name for c in self.columns}) < len(self.columns):
+            raise Misfit("model_.space.columns holds a name twice")
+        for c in self.categories:
+            if len(c.frequencies) != len(c.levels):
+                raise Misfit(f"model_.space.columns has {len(c.frequencies)} frequencies for {len(c.levels)} levels")
+        if any(c.kind == "ordinal" and not c.levels for c in self.numbers):
+            raise Misfit("model_.space.columns holds an ordinal column without levels")
+        if isinstance(expected, Table) and expected.options.simplex != self.options.simplex:
+            raise Misfit("the metric reads categories in another way than model_.space")
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawTable:
         """A table with the columns of the fit, in their order; ``reset`` takes it as the fit's."""

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._text import place
+from softecm.files.expected import Misfit, array, count, listed, maybe, rules, text
+from softecm.files.values import by_itself, own
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.sparse import is_sparse
 
@@ -105,6 +107,27 @@ class Views(Space):
     n_features: tuple[int, ...] = ()
     feature_names: tuple[tuple[str, ...], ...] = ()
     sample_weight: NDArray[np.float64] | None = None  # only while fitting
+    SAVED = rules(
+        views=listed(text(), size="p", least=1, different=True),
+        spaces=listed(by_itself(own(Space)), size="p"),
+        n_features=listed(count(), size="p"),
+        feature_names=listed(listed(text()), size="p"),
+        sample_weight=maybe(array("none")),
+    )
+
+    def check_kind(self, expected: Space) -> None:
+        """View by view."""
+        super().check_kind(expected)
+        if not isinstance(expected, Views) or expected.views != self.views:
+            raise Misfit("the metric and model_.space have different views")
+        for part, wanted in zip(self.spaces, expected.spaces, strict=True):
+            part.check_kind(wanted)
+
+    def check_prototypes(self, prototypes: Tensor) -> None:
+        """A point in every view."""
+        super().check_prototypes(prototypes)
+        for part, points in zip(self.spaces, self.split(prototypes), strict=True):
+            part.check_prototypes(points)
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawViews:
         """Every view by its own space's rules; an object must have at least one of them."""

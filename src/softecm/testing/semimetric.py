@@ -73,7 +73,7 @@ def check_semimetric(
 
 
 def _trial(metric: SemiMetric, x: Encoded | None, prototypes: Tensor | None, n: int, seed: int, tol: float) -> Trial:
-    objects = metric.space.samples(torch.Generator().manual_seed(seed), n) if x is None else x
+    objects = metric.samples(torch.Generator().manual_seed(seed), n) if x is None else x
     if isinstance(objects, Tensor) and objects.is_floating_point():
         objects = objects.double()
     fitted = metric.fitted(objects, None)

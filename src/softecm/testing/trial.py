@@ -48,7 +48,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Plain(SemiMetric):
+class Plain(SemiMetric, savable=False):
     """A metric without anything but its distances."""
 
     metric: SemiMetric
