@@ -314,6 +314,10 @@ class EKNNClus(Restarts, EvidentialClusterer):
         "_objects",
     )
 
+    def _check_parts(self) -> None:
+        super()._check_parts()
+        checked(self)  # a prediction takes ``power`` from the parameters
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = tags.input_tags.positive_only = self.metric == "precomputed"

@@ -199,6 +199,11 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         "_prices",
     )
 
+    def _check_parts(self) -> None:
+        super()._check_parts()
+        if self._prices.shape != (3,):
+            raise expected.Misfit("_prices should hold alpha, beta and gamma")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = tags.input_tags.positive_only = True
