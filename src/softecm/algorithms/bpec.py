@@ -18,8 +18,8 @@ from softecm.algorithms.eknnclus import nearest_others
 from softecm.algorithms.parameters import FocalParameters, Iteration, Masses, checked, choice, count, number, parameters
 from softecm.belief import FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.fit.loop import iterate
 from softecm.files import expected
+from softecm.fit.loop import iterate
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, Solution, runs_table, separation
 from softecm.fit.prepare import fitted_space, weighted_quantile
