@@ -269,21 +269,20 @@ static double weigh(Shares block, int64_t f, const double *factors, const double
 
 /* Largest difference of two sets of masses over a block; the empty set's is what the others leave. */
 static double largest_change(Shares now, Shares before, int64_t f, int64_t size) {
-    double empty[BLOCK] = {0}, inverse[BLOCK], inverse_before[BLOCK], largest = 0.0;
+    double empty[BLOCK] = {0}, own[BLOCK] = {0}, inverse[BLOCK], inverse_before[BLOCK], largest = 0.0;
     for (int64_t b = 0; b < size; b++) {
         inverse[b] = 1.0 / now.total[b];
         inverse_before[b] = 1.0 / before.total[b];
     }
     for (int64_t a = 0; a < f; a++) {
         const double *restrict u = now.u + a * BLOCK, *restrict u_before = before.u + a * BLOCK;
-#pragma omp simd reduction(max : largest)
         for (int64_t b = 0; b < size; b++) {
             double change = u[b] * inverse[b] - u_before[b] * inverse_before[b];
             empty[b] += change;
-            largest = largest_of(fabs(change), largest);
+            own[b] = largest_of(fabs(change), own[b]);
         }
     }
-    for (int64_t b = 0; b < size; b++) largest = largest_of(fabs(empty[b]), largest);
+    for (int64_t b = 0; b < size; b++) largest = largest_of(largest_of(fabs(empty[b]), own[b]), largest);
     return largest;
 }
 
