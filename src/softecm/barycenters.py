@@ -153,7 +153,7 @@ def barycenter(
     """
     check_number("tol", tol, least=0, hint="1e-6 is usual.")
     space = metric.make_space()
-    if not isinstance(space, TimeSeries):
+    if not isinstance(space, TimeSeries) or not space.holds_series:
         raise ValueError(f"metric must be one between series; got {metric!r}. SoftDTW() and SoftMSM() are.")
     batch, w, start = _prepared(X, weights, init, space.length, space.layout, max_iter)
     fitted = metric.fitted(batch, None)

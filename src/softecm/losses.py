@@ -151,7 +151,8 @@ class SeriesLoss(torch.nn.Module):
     def __init__(self, metric: str | SemiMetric = "softmsm") -> None:
         super().__init__()
         self.metric = resolve_metric(metric, None)
-        if not isinstance(self.metric.make_space(), TimeSeries):
+        space = self.metric.make_space()
+        if not isinstance(space, TimeSeries) or not space.holds_series:
             raise ValueError(f"metric must be one between series; got {metric!r}. 'softmsm' and 'softtwe' are smooth.")
         if getattr(self.metric, "gamma", None) == "auto":
             raise ValueError("metric must have a number for gamma; got 'auto', which takes data. 0.3 is usual.")

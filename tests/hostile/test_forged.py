@@ -48,6 +48,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "softmsm": (lambda: softecm.SoftECM(2, metric="softmsm", max_iter=10, **ONCE), SERIES),
     "dtw": (lambda: softecm.SoftECM(2, metric="dtw", max_iter=10, **ONCE), SERIES),
     "series": (lambda: softecm.SoftECM(2, metric="series-euclidean", **ONCE), SERIES),
+    "texture": (lambda: softecm.SoftECM(2, metric="texture", **ONCE), SERIES),
     "precomputed": (lambda: softecm.SoftECM(2, metric="precomputed", **ONCE), DISTANCES),
     "ECM": (lambda: softecm.ECM(2, **ONCE), POINTS),
     "FCM": (lambda: softecm.FCM(2, **ONCE), POINTS),

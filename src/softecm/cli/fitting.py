@@ -154,7 +154,7 @@ def _check_kind(asked: str, loaded: Loaded) -> None:
                 "--time and --value."
             )
         return
-    of_series = SEMI_METRICS[asked].space is TimeSeries
+    of_series = issubclass(SEMI_METRICS[asked].space, TimeSeries)
     if of_series and loaded.shape == "table":
         raise Problem(
             f"--metric {asked} compares time series, and the file was read as a table, an object a row: use --metric "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums
+from softecm.distances.convolution_features import ConvolutionFeatures
 from softecm.distances.cosine import Cosine
 from softecm.distances.dtw import DTW
 from softecm.distances.elastic_metrics import ADTW, ERP, MSM, TWE, WDTW, SoftMSM, SoftTWE
@@ -34,6 +35,7 @@ __all__ = [
     "ClosedForm",
     "Combined",
     "CompiledPasses",
+    "ConvolutionFeatures",
     "Cosine",
     "Euclidean",
     "FunctionMetric",

@@ -154,7 +154,8 @@ def series_distances(
     with torch.no_grad():
         for length in np.unique(steps):
             columns = np.flatnonzero(steps == length)
-            v = space.encode([others[j] for j in columns]).values
+            encoded = space.encode([others[j] for j in columns])
+            v = encoded if isinstance(encoded, torch.Tensor) else encoded.values
             for part in blocks(x, v[:1]):
                 out[part, columns] = fitted.pairwise(x[part], v).numpy()
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from softecm.distances.base import SemiMetric
+from softecm.distances.convolution_features import ConvolutionFeatures
 from softecm.distances.cosine import Cosine
 from softecm.distances.dtw import DTW
 from softecm.distances.elastic_metrics import ADTW, ERP, MSM, TWE, WDTW, SoftMSM, SoftTWE
@@ -40,6 +41,7 @@ SEMI_METRICS: dict[str, type[SemiMetric]] = {
         WDTW,
         ERP,
         SBD,
+        ConvolutionFeatures,
         StateSequences,
         Precomputed,
     )

@@ -8,6 +8,7 @@ from softecm.spaces.real import RealVectors
 from softecm.spaces.series import SeriesBatch, TimeSeries
 from softecm.spaces.states import States
 from softecm.spaces.tables import Table, TableOptions
+from softecm.spaces.texture import Texture
 from softecm.spaces.views import EncodedViews, Views
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "States",
     "Table",
     "TableOptions",
+    "Texture",
     "TimeSeries",
     "Views",
 ]

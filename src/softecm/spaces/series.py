@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 import torch
@@ -242,6 +242,7 @@ class TimeSeries(Space):
     layout: str = "tslearn"
     n_channels: int = 0
     dtype: torch.dtype = torch.float64
+    holds_series: ClassVar[bool] = True  # prototypes are series, not features of series
     SAVED = rules(
         n_channels=count(size="p"),
         length=count(least=2, most=MOST_STEPS),

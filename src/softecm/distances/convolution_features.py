@@ -1,0 +1,97 @@
+"""Texture of time series: squared distance between convolution features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from softecm._checks import check_count, check_flag
+from softecm.distances.base import SemiMetric
+from softecm.distances.squared_euclidean import VectorMeans, VectorPasses, squared_differences
+from softecm.spaces.series import OPTIONS
+from softecm.spaces.texture import Texture
+
+
+@dataclass(frozen=True)
+class ConvolutionFeatures(SemiMetric):
+    r"""Texture of time series: which short patterns occur in them, anywhere and however often.
+
+    Every series is convolved with short fixed kernels at several dilations (those of MiniRocket). Each convolution is
+    pooled over the steps that exist into the share of steps above each of four thresholds, and into its maximum. The
+    features are standardized and reduced to a few principal components, and the distance is the squared Euclidean distance
+    between components. Nothing is aligned: phase does not count, and a fit costs little more than one on a table.
+
+    Thresholds, units and components are learned from at most 512 different series of the fit, saved with the model, and used
+    by ``predict``. Series may differ in length, have several channels, and have missing values, which are interpolated.
+    A prototype is a point among the components; ``prototypes_`` shows the **nearest series** of the fit in its place (in a
+    large fit, the nearest of a sample of at most 2 MB). There is no ``explain``: components mean nothing by themselves.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Principal components that are kept, at most.
+    znormalise : bool, default=True
+        Bring every series to mean 0 and standard deviation 1 in each channel first, so that amplitude does not count. The
+        level never counts.
+    length : int, "median" or "max", default="median"
+        Steps of the series that prototypes are shown as.
+    layout : {"tslearn", "aeon"}, default="tslearn"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softecm import SoftECM
+    >>> t, rng = np.arange(60), np.random.default_rng(0)
+    >>> X = np.array([np.sin(t * f + rng.uniform(0, 6)) for f in (0.3, 0.7) for _ in range(15)])[:, :, None]  # any phase
+    >>> model = SoftECM(2, metric="texture", random_state=0).fit(X)
+    >>> np.bincount(model.labels_).tolist(), model.cluster_centers_.shape
+    ([15, 15], (2, 60, 1))
+
+    References
+    ----------
+    A. Dempster, D. F. Schmidt and G. I. Webb, "MiniRocket: a very fast (almost) deterministic transform for time series
+    classification", KDD 2021.
+    """
+
+    n_components: int = 10
+    znormalise: bool = True
+    length: int | str = "median"
+    layout: str = "tslearn"
+    name = "texture"
+    space = Texture
+    SAVED = OPTIONS
+
+    def __post_init__(self) -> None:
+        count = check_count("n_components", self.n_components, hint="10 is usual.")
+        object.__setattr__(self, "n_components", count)
+        flag = check_flag("znormalise", self.znormalise, hint="False lets the amplitude of a series count.")
+        object.__setattr__(self, "znormalise", flag)
+
+    def make_space(self) -> Texture:
+        """Series by their texture, with this metric's options."""
+        return Texture(self.length, self.layout, n_components=self.n_components, znormalise=self.znormalise)
+
+    @property
+    def closed_form(self) -> VectorMeans:
+        """Barycentres are means of components."""
+        return VectorMeans()
+
+    @property
+    def compiled(self) -> VectorPasses:
+        """Those of vectors."""
+        return VectorPasses()
+
+    def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
+        """Squared differences of components, all pairs."""
+        if not isinstance(x, torch.Tensor) or x.ndim != 2:
+            raise TypeError(
+                "metric ConvolutionFeatures compares components that its space has learned; got series. Use "
+                "softecm.distances.series_distances(X, metric='texture'), or encode X with metric.make_space().fit(...)."
+            )
+        return squared_differences(x, v)
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """The same for matching rows."""
+        return (a - b).square().sum(-1)

@@ -1,0 +1,222 @@
+"""Series by their texture: which short patterns occur in them, anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm.files.expected import Misfit, array, count, flag, listed, rules
+from softecm.kernels.convolutions import KERNELS, THRESHOLDS, dilations_for, pooled, thresholds_of, z_normalized
+from softecm.spaces.base import Space, content_keys
+from softecm.spaces.checks import SQUARABLE
+from softecm.spaces.series import MOST_STEPS, Lengths, TimeSeries, filled, resampled, to_list
+
+MOST_SERIES, MOST_CELLS = 512, 1 << 22  # from which features are learned
+THRESHOLD_SERIES = 64  # of these, from which thresholds are learned
+SHOWN_CELLS = 1 << 18  # of the series that prototypes are shown as: 2 MB in a model
+FLAT = 1e-9  # deviation of a feature below which it says nothing
+Series = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SeriesSample:
+    """Some of the different series, the same whatever their order and however they are cut into blocks."""
+
+    lengths: Lengths  # of all series
+    rows: dict[int, Series]  # by a hash of their values, smallest first
+
+    @classmethod
+    def of(cls, X: Sequence[Series], lengths: Lengths) -> SeriesSample:
+        """The series with the smallest hashes."""
+        keys = [int.from_bytes(blake2b((row + 0.0).tobytes(), digest_size=8).digest(), "big") for row in X]
+        return cls(lengths, _first(dict(zip(keys, X, strict=True))))
+
+    def merge(self, other: SeriesSample) -> SeriesSample:
+        """Two blocks together."""
+        return SeriesSample(self.lengths.merge(other.lengths), _first(self.rows | other.rows))
+
+
+def _first(rows: dict[int, Series]) -> dict[int, Series]:
+    keys = sorted(rows)[:MOST_SERIES]
+    cells = np.cumsum([rows[key].size for key in keys])
+    return {key: rows[key] for key, total in zip(keys, cells, strict=True) if total <= MOST_CELLS or key == keys[0]}
+
+
+@dataclass(frozen=True, eq=False)
+class Texture(TimeSeries):
+    """Series encoded as a few principal components of their convolution features; shown as series again.
+
+    Prototypes are points among the components. Each is shown as the series of the fit that is nearest to it, of those that
+    are kept for that.
+    """
+
+    holds_series: ClassVar[bool] = False
+    n_components: int = 10
+    znormalise: bool = True
+    dilations: tuple[int, ...] = ()
+    thresholds: Tensor | None = None  # (dilations, channels, kernels, 4)
+    center: Tensor | None = None  # (w,): mean of each feature
+    axes: Tensor | None = None  # (w, q): from features to components, each feature in units of its deviation
+    examples: Tensor | None = None  # (m, length, channels): the series that prototypes are shown as
+    places: Tensor | None = None  # (m, q): where they lie
+    SAVED = rules(
+        TimeSeries.SAVED,
+        length=count(size="steps", least=2, most=MOST_STEPS),
+        dilations=listed(count(most=MOST_STEPS), size="dilations", least=1),
+        thresholds=array("dilations p kernels four", allowed=SQUARABLE),
+        center=array("w", allowed=SQUARABLE),
+        axes=array("w q", allowed=SQUARABLE),
+        examples=array("m steps p", allowed=SQUARABLE),
+        places=array("m q", allowed=SQUARABLE),
+        n_components=count(),
+        znormalise=flag,
+    )
+
+    def check_kind(self, expected: Space) -> None:
+        """With a unit for every feature."""
+        super().check_kind(expected)
+        if any(value is None for value in (self.thresholds, self.center, self.axes, self.examples, self.places)):
+            raise Misfit("model_.space has learned nothing from data")
+        assert self.thresholds is not None
+        assert self.center is not None
+        kernels, each = self.thresholds.shape[2:]
+        features = self.thresholds.numel() // THRESHOLDS * (THRESHOLDS + 1)
+        if not (1 <= kernels <= KERNELS and each == THRESHOLDS and len(self.center) == features):
+            raise Misfit("model_.space should have a unit for every feature")
+
+    def check_prototypes(self, prototypes: Tensor) -> None:
+        """Points among the components."""
+        Space.check_prototypes(self, prototypes)
+
+    def fit(self, X: list[Series], *, dtype: torch.dtype) -> Texture:
+        """Learn thresholds, units and components from some of the series."""
+        super().fit(X, dtype=dtype)  # refuses values that are too large
+        return self.fit_described(self.describe(X), dtype=dtype)
+
+    def describe(self, X: list[Series]) -> SeriesSample:  # type: ignore[override]
+        """Some of the series, and the lengths of all."""
+        return SeriesSample.of(X, super().describe(X))
+
+    def fit_described(self, description: SeriesSample, *, dtype: torch.dtype) -> Texture:  # type: ignore[override]
+        """The same from the series that all blocks have kept."""
+        sized = super().fit_described(description.lengths, dtype=torch.float64)
+        assert isinstance(sized, Texture)
+        assert isinstance(sized.length, int)
+        rows = list(description.rows.values())
+        dilations = dilations_for(sized.length)
+        few = sized._batch(rows[:THRESHOLD_SERIES])
+        ready = replace(sized, dilations=dilations, thresholds=thresholds_of(*few, dilations))
+        features = ready._features(rows)
+        center, axes = principal_axes(features, self.n_components)
+        shown = rows[: max(1, SHOWN_CELLS // (sized.length * sized.n_channels))]
+        drawn = torch.from_numpy(np.stack([resampled(filled(row), sized.length) for row in shown]))
+        places = (features[: len(shown)] - center) @ axes
+        return replace(ready, center=center, axes=axes, examples=drawn, places=places, dtype=dtype)
+
+    def _batch(self, X: Sequence[Series]) -> tuple[Tensor, Tensor]:
+        """Values (n, L, d) in double precision, normalized where they should be, and lengths (n,)."""
+        batch = replace(self._plain(), dtype=torch.float64).encode(list(X))
+        n, longest, _ = batch.values.shape
+        lengths = torch.full((n,), longest) if batch.lengths is None else batch.lengths
+        return (z_normalized(batch.values, lengths) if self.znormalise else batch.values), lengths
+
+    def _plain(self) -> TimeSeries:
+        return TimeSeries(self.length, self.layout, self.n_channels, self.dtype)
+
+    def _features(self, X: Sequence[Series]) -> Tensor:
+        """Convolution features (n, w)."""
+        assert self.thresholds is not None
+        return pooled(*self._batch(X), self.dilations, self.thresholds)
+
+    def encode(self, X: list[Series]) -> Tensor:  # type: ignore[override]
+        """Components (n, q)."""
+        return torch.cat(
+            [
+                self._components(self._features(X[first : first + MOST_SERIES]))
+                for first in range(0, len(X), MOST_SERIES)
+            ]
+        )
+
+    def _components(self, features: Tensor) -> Tensor:
+        assert self.center is not None
+        assert self.axes is not None
+        return ((features - self.center) @ self.axes).to(self.dtype)
+
+    def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
+        """The nearest series (k, L, d) of those kept, or (k, d, L) in aeon's layout."""
+        shown = np.stack(self.curves(prototypes))
+        return shown.transpose(0, 2, 1) if self.layout == "aeon" else shown
+
+    def curves(self, prototypes: Tensor) -> list[NDArray[np.float64]]:
+        """The nearest series of those kept, as (L, d) arrays to draw."""
+        assert self.examples is not None
+        assert self.places is not None
+        nearest = torch.cdist(prototypes.detach().cpu().double(), self.places).argmin(1)
+        return list(self.examples[nearest].numpy())
+
+    def encode_prototypes(self, prototypes: object) -> Tensor:
+        """Where given series lie."""
+        rows = to_list(prototypes, self.layout)
+        if rows[0].shape[1] != self.n_channels:
+            raise ValueError(
+                f"init must hold series of {self.n_channels} channels, as X does; got {rows[0].shape[1]}. Give (c, L, d)."
+            )
+        return self.encode(rows)
+
+    def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
+        """Series of as many channels: they are encoded anew."""
+        return isinstance(other, Texture) and other.n_channels == self.n_channels
+
+    def starts(self, x: Tensor, rows: Tensor) -> Tensor:  # type: ignore[override]
+        """The chosen series' components."""
+        return x[rows].clone()
+
+    def coarser(self, x: Any) -> None:
+        """A few components are coarse already."""
+        return None
+
+    def single(self, x: Any) -> None:
+        """Few components cost little in double precision."""
+        return None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The components."""
+        assert self.axes is not None
+        return (self.axes.shape[1],)
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """The components."""
+        return [f"component {j + 1}" for j in range(self.shape[0])]
+
+    def keys(self, x: Tensor) -> NDArray[np.uint64]:  # type: ignore[override]
+        """From the components."""
+        return content_keys(x.cpu().double().numpy())
+
+    @classmethod
+    def samples(cls, generator: torch.Generator, n: int) -> Tensor:
+        """Gaussian components."""
+        return torch.randn((n, 4), generator=generator, dtype=torch.float64)
+
+
+def principal_axes(features: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """Mean (w,) and axes (w, q) of standardized features (m, w); features that don't vary have no part in them."""
+    center = features.mean(0)
+    scale = features.std(0, correction=0)
+    unit = torch.where(scale > FLAT, 1.0 / scale.clamp_min(FLAT), 0.0)
+    z = (features - center) * unit
+    values, vectors = torch.linalg.eigh(z @ z.T)  # (m, m): fewer than the features
+    q = max(1, min(most, len(z) - 1, int((values > 1e-10 * values[-1].clamp_min(1e-300)).sum())))
+    top, values = vectors[:, -q:].flip(1), values[-q:].flip(0).clamp_min(1e-300)
+    axes = z.T @ top / values.sqrt()
+    largest = axes.gather(0, axes.abs().argmax(0, keepdim=True))
+    signs = torch.where(largest < 0, -1.0, 1.0)  # the same axes wherever they are computed
+    return center, torch.where(values > 1e-290, axes * signs, 0.0) * unit[:, None]

@@ -1,0 +1,140 @@
+"""Texture: which patterns occur in a series, anywhere."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import adjusted_rand_score
+
+from softecm import CollapseWarning, SoftECM, load_model
+from softecm.barycenters import barycenter
+from softecm.distances import Combined, ConvolutionFeatures, series_distances
+from softecm.kernels.convolutions import KERNELS, convolutions, dilations_for, pooled, thresholds_of, z_normalized
+from softecm.spaces.texture import SeriesSample, Texture
+
+
+def waves(rng, n=24, steps=50, channels=1, unequal=False):
+    """Slow and fast oscillations of any phase, amplitude and level."""
+    y, X = np.arange(n) % 2, []
+    for kind in y:
+        length = int(steps * rng.uniform(0.7, 1.0)) if unequal else steps
+        phase = rng.uniform(0, 2 * np.pi, channels)
+        x = np.sin(np.arange(length)[:, None] * (0.35, 0.8)[kind] + phase)
+        X.append(rng.uniform(1, 5) * (x + 0.1 * rng.normal(size=x.shape)) + rng.uniform(-9, 9))
+    return X, y
+
+
+def test_a_convolution_is_a_sum_over_taps(rng):
+    x = rng.normal(size=(2, 20))
+    found = convolutions(torch.from_numpy(x), 2, KERNELS)
+    padded = np.pad(x, ((0, 0), (8, 8)), mode="edge")
+    heavy = np.array([2, 2, 2, -1, -1, -1, -1, -1, -1])  # the first arrangement
+    wanted = [[sum(w * row[t + 2 * j] for j, w in enumerate(heavy)) for t in range(20)] for row in padded]
+    np.testing.assert_allclose(found[:, 0], wanted)
+    assert abs(found.sum(1)).max() < 1e-9  # every tap is heavy equally often
+
+
+def test_features_pool_over_the_steps_that_exist(rng):
+    short, padding = torch.from_numpy(rng.normal(size=(4, 30, 2))), torch.full((4, 9, 2), 1e3, dtype=torch.float64)
+    ends, dilations = torch.full((4,), 30), dilations_for(30)
+    limits = thresholds_of(short, ends, dilations)
+    plain = pooled(short, ends, dilations, limits)
+    torch.testing.assert_close(pooled(torch.cat([short, padding], 1), ends, dilations, limits), plain)
+    torch.testing.assert_close(pooled(short + 50.0, ends, dilations, limits), plain)
+    shares = plain.reshape(4, -1, 5)[..., :4]
+    assert 0 <= shares.min() <= shares.max() <= 1
+    assert 0.3 < shares.mean() < 0.7  # thresholds are quantiles
+
+
+def test_normalizing_leaves_out_padding_and_constant_channels(rng):
+    x = torch.from_numpy(rng.normal(3, 2, size=(2, 12, 2)))
+    x[1, :, 1] = 7.0
+    z = z_normalized(torch.cat([x, torch.full((2, 5, 2), 99.0)], 1), torch.tensor([12, 8]))
+    torch.testing.assert_close(z[0, :12].std(0, correction=0), torch.ones(2, dtype=torch.float64))
+    assert z[1, :8, 0].mean().abs() < 1e-12
+    assert (z[1, 8:] == 0).all()
+    assert (z[1, :, 1] == 0).all()
+
+
+@pytest.mark.parametrize(("channels", "unequal"), [(1, False), (1, True), (3, True)])
+def test_phase_amplitude_and_level_do_not_count(rng, tmp_path, channels, unequal):
+    X, y = waves(rng, channels=channels, unequal=unequal)
+    X[3][5:8] = np.nan
+    model = SoftECM(2, metric="texture", random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    median = int(np.median([len(x) for x in X]))
+    assert model.cluster_centers_.shape == (2, median, channels)
+    assert model.prototypes_.shape[0] == len(model.focal_sets_)
+    assert "steps" not in str(model.explain_object(X, 0))
+    model.save(tmp_path / "m")
+    loaded = load_model(tmp_path / "m")
+    assert np.array_equal(loaded.predict_partition(X).masses, model.partition_.masses)
+    np.testing.assert_array_equal(loaded.prototypes_, model.prototypes_)
+    new, target = waves(np.random.default_rng(7), n=10, channels=channels, unequal=unequal)
+    assert adjusted_rand_score(target, model.predict(new)) == 1
+
+
+def test_a_prototype_is_shown_as_the_nearest_series(rng):
+    X, y = waves(rng)
+    model = SoftECM(2, metric="texture", random_state=0).fit(X)
+    d = model.transform(X)
+    for k, center in enumerate(model.cluster_centers_):
+        np.testing.assert_array_equal(center, X[int(d[:, k].argmin())])
+    again = SoftECM(2, metric="texture", init=model.cluster_centers_).fit(X)
+    assert adjusted_rand_score(y, again.labels_) == 1
+
+
+def test_amplitude_counts_where_it_should(rng):
+    t = np.arange(40)
+    y = np.arange(20) % 2
+    X = np.array([(1 + 4 * k) * np.sin(0.5 * t + rng.uniform(0, 6)) + 0.2 * rng.normal(size=40) for k in y])[..., None]
+    model = SoftECM(2, metric=ConvolutionFeatures(znormalise=False), random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+
+
+def test_blocks_learn_the_same_features(rng):
+    X, _ = waves(rng, unequal=True)
+    space = Texture()
+    whole = space.fit(X, dtype=torch.float64)
+    merged = space.describe(X[15:]).merge(space.describe([*X[:15], *X[:3]]))  # copies don't count twice
+    assert list(merged.rows) == list(space.describe(X).rows)
+    torch.testing.assert_close(space.fit_described(merged, dtype=torch.float64).encode(X), whole.encode(X))
+
+
+def test_a_sample_is_bounded(monkeypatch, rng):
+    monkeypatch.setattr("softecm.spaces.texture.MOST_CELLS", 130)
+    X = [rng.normal(size=(50, 1)) for _ in range(6)]
+    assert len(SeriesSample.of(X, Texture().describe(X).lengths).rows) == 2
+
+
+def test_equal_very_short_and_very_long_series(rng):
+    flat = SoftECM(2, metric="texture", random_state=0)
+    with pytest.warns(CollapseWarning):
+        flat.fit([np.ones((5, 1))] * 6)
+    assert np.isfinite(flat.partition_.masses).all()
+    X = [rng.normal(size=(n, 1)) for n in (2, 3, 3, 40, 700, 3000)]
+    masses = SoftECM(2, metric="texture", random_state=0).fit(X).partition_.masses
+    assert np.isfinite(masses).all()
+
+
+def test_one_view_of_several_and_distances(rng, tmp_path):
+    X, y = waves(rng, n=16, steps=30)
+    metric = Combined({"texture": "texture", "more": "sqeuclidean"})
+    model = SoftECM(2, metric=metric, random_state=0, n_init=2).fit({"texture": X, "more": rng.normal(size=(16, 2))})
+    assert model.prototypes_["texture"].shape[1:] == (30, 1)
+    model.save(tmp_path / "m")
+    assert load_model(tmp_path / "m").partition_ == model.partition_
+    d = series_distances(X, metric="texture")
+    np.testing.assert_allclose(d, d.T, atol=1e-9 * d.max())
+    assert d[y[:, None] == y].mean() < d[y[:, None] != y].mean()
+
+
+def test_what_needs_series_as_prototypes_is_refused(rng):
+    X, _ = waves(rng, n=4)
+    with pytest.raises(ValueError, match="metric must be one between series"):
+        barycenter(X, ConvolutionFeatures())
+    with pytest.raises(TypeError, match="series_distances"):
+        ConvolutionFeatures().pairwise(torch.zeros(2, 9, 1), torch.zeros(2, 9, 1))
+    with pytest.raises(ValueError, match="n_components must be a whole number"):
+        ConvolutionFeatures(n_components=0)
+    with pytest.raises(ValueError, match="of 1 channels, as X does; got 2"):
+        SoftECM(2, metric="texture", init=np.zeros((2, 9, 2))).fit(X)
