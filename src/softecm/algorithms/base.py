@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -43,7 +44,9 @@ from softecm.files.values import anything, own
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED
 from softecm.fit.prepare import Columns, check_weights
+from softecm.spaces.checks import refuse_dissimilarities
 from softecm.spaces.column_roles import ids_of, without
+from softecm.spaces.real import RealVectors
 
 if TYPE_CHECKING:
     from softecm.report.one import ObjectExplanation
@@ -72,6 +75,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     A subclass provides ``fit``, which ends in ``_store``, and ``predict_partition``.
     """
 
+    #: Whether ``X`` always holds dissimilarities.
+    of_dissimilarities: ClassVar[bool] = False
     partition_: CredalPartition
     focal_sets_: FocalSets
     model_: PrototypeModel
@@ -134,6 +139,13 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         made: Self = super().__new__(cls)
         return made
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        metric = getattr(self, "metric", None)
+        pairwise = self.of_dissimilarities or (isinstance(metric, str) and metric == "precomputed")
+        tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
+        return tags
+
     @abstractmethod
     def predict_partition(self, X: Any) -> CredalPartition:
         """The credal partition of other objects."""
@@ -194,13 +206,15 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
             "best": np.arange(len(runs)) == best,
         }
 
-    def _warn_if_unconverged(self) -> None:
+    def _warn_if_unconverged(
+        self,
+        rounds: str = "rounds",
+        still: str = "masses still move by more than tol={tol:g}",
+        remedy: str = "Raise max_iter, or tol if a rougher answer will do.",
+    ) -> None:
         if not self.converged_:
-            warn(
-                f"{type(self).__name__} has not converged after {self.n_iter_} rounds: masses still move by more than "
-                f"tol={self.tol:g}. Raise max_iter, or tol if a rougher answer will do.",
-                ConvergenceWarning,
-            )
+            name, moves = type(self).__name__, still.format(tol=self.tol)
+            warn(f"{name} has not converged after {self.n_iter_} {rounds}: {moves}. {remedy}", ConvergenceWarning)
 
     def _warn_of_masses(self, held: NDArray[np.float64] | None = None, nowhere: float | None = None) -> None:
         """Clusters without mass (c,), and most of the weight nowhere; both from the partition where they are not given."""
@@ -480,6 +494,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         Examples
         --------
         >>> import numpy as np
+        import torch
         >>> from softecm import SoftECM
         >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [9, 9], [9, 8], [8, 9], [4, 5]])
         >>> model = SoftECM(2, random_state=0).fit(X)
@@ -514,6 +529,18 @@ def called(prototypes: Any, names: Sequence[str]) -> Any:
         return {view: called(part, names) for view, part in prototypes.items()}
     pandas = type(prototypes).__module__.startswith("pandas") and len(prototypes) == len(names)
     return prototypes.set_axis(list(names), axis=0) if pandas else prototypes
+
+
+def checked_rows(estimator: EvidentialClusterer, X: Any, *, reset: bool) -> NDArray[np.float64]:
+    """Rows of numbers (n, p) that can be squared; with ``reset`` those of a fit, which are no dissimilarities."""
+    space = RealVectors()
+    rows = space.check(estimator, X, reset=reset)
+    if reset:
+        refuse_dissimilarities(rows)
+        space.fit(rows, dtype=torch.float64)
+    else:
+        space.describe(rows)
+    return np.ascontiguousarray(rows, dtype=np.float64)
 
 
 def sets_asked_for(c: int, max_cardinality: Any, focal_sets: Any) -> FocalSets:

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -22,7 +21,6 @@ from torch import Tensor
 from softecm._batch import PlainProblem, PlainState, from_tensors
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
-from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.algorithms.parameters import (
     Clusters,
@@ -286,6 +284,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
     A subclass provides its parameters and ``fit``, which calls ``_fit_to``.
     """
 
+    of_dissimilarities = True
     d0: float | str = number(
         "auto",
         "'auto' takes the 0.9 quantile of the dissimilarities.",
@@ -303,11 +302,6 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         d0_=expected.number(expected.POSITIVE),
     )
     REQUIRED = ("n_features_in_", "focal_sets_", "partition_", "d0_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.positive_only = True
-        return tags
 
     def _linked(self, links: Constraints) -> Linked | None:
         """Links with their price; None where they are not heeded."""
@@ -335,12 +329,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         self._store(CredalPartition(runs[best].masses, focal))
         self._store_runs(runs, best)
         say_broken(self.partition_, links, "xi", X)
-        if not self.converged_:
-            warn(
-                f"{name} has not converged after {self.n_iter_} sweeps: the stress still falls by more than tol={tol:g} of "
-                "itself. Raise max_iter, or tol if a rougher answer will do.",
-                ConvergenceWarning,
-            )
+        self._warn_if_unconverged("sweeps", "the stress still falls by more than tol={tol:g} of itself")
         self._warn_of_masses()
         return self
 

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -17,8 +16,7 @@ from threadpoolctl import threadpool_limits
 from softecm._checks import HOW_MANY
 from softecm._engine import threads
 from softecm._interrupts import interruptible, look
-from softecm._warnings import warn
-from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer, checked_rows, refuse_blocks, sets_asked_for
 from softecm.algorithms.parameters import FocalParameters, Restarts, checked, choice, count, number, parameters
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -28,7 +26,7 @@ from softecm.fit.outcome import Progress
 from softecm.fit.prepare import check_weights
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import told
-from softecm.spaces.checks import SQUARABLE, check_enough, refuse_dissimilarities
+from softecm.spaces.checks import SQUARABLE, check_enough
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
@@ -269,11 +267,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         callback = told(self.callback, self.verbose)
         ask = None if callback is None else Asked(callback)
         refuse_blocks(X, "EGMM")
-        space = RealVectors()
-        rows = space.check(self, X, reset=True)
-        refuse_dissimilarities(rows)
-        space.fit(rows, dtype=torch.float64)  # refuses numbers that can't be squared
-        x = np.ascontiguousarray(rows, dtype=np.float64)
+        x = checked_rows(self, X, reset=True)
         weights = np.ones(len(x)) if sample_weight is None else check_weights(sample_weight, X)
         if self.n_clusters != "auto":
             check_enough(counts[0], len(x))
@@ -285,7 +279,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         with threads(self.n_jobs), threadpool_limits(1 if x.size < LARGE else None, "blas"):
             focal, runs, best = self._search([c for c in counts if c <= len(x)], sample, rng, ask)
         self._adopt(focal, runs, best, middle)
-        self._warn_if_unclimbed()
+        self._warn_if_unconverged(still="the log-likelihood still rises by more than tol={tol:g} an object")
         self._warn_of_masses()
         return self
 
@@ -363,14 +357,6 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         self._store(CredalPartition(_with_empty(runs[best].masses), focal))
         self._store_runs(runs, best)
 
-    def _warn_if_unclimbed(self) -> None:
-        if not self.converged_:
-            warn(
-                f"EGMM has not converged after {self.n_iter_} rounds: the log-likelihood still rises by more than "
-                f"tol={self.tol:g} an object. Raise max_iter, or tol if a rougher answer will do.",
-                ConvergenceWarning,
-            )
-
     @property
     def prototypes_(self) -> Floats:
         """Means of all components (f, p), in the order of ``focal_sets_``."""
@@ -380,10 +366,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
 
     def _posteriors(self, X: Any) -> tuple[Floats, Floats]:
         check_is_fitted(self)
-        space = RealVectors()
-        rows = space.check(self, X, reset=False)
-        space.describe(rows)  # refuses numbers that can't be squared
-        x = np.ascontiguousarray(rows, dtype=np.float64) - self._middle
+        x = checked_rows(self, X, reset=False) - self._middle
         mixture = Mixture(self.cluster_centers_ - self._middle, self.covariance_, self.weights_)
         return posteriors(x, mixture, self.focal_sets_.shares)
 

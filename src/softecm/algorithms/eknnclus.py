@@ -8,10 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -19,17 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from softecm import _memory
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
-from softecm._warnings import warn
-from softecm.algorithms.base import EvidentialClusterer, refuse_blocks
+from softecm.algorithms.base import EvidentialClusterer, checked_rows, refuse_blocks
 from softecm.algorithms.parameters import Restarts, checked, choice, count, number, parameters
 from softecm.belief import CredalPartition, FocalSets
 from softecm.files import expected
 from softecm.fit.loop import after_runs
 from softecm.fit.settings import told
 from softecm.kernels.votes import backwards, between, sweep, tally
-from softecm.spaces.checks import SQUARABLE, refuse_dissimilarities
+from softecm.spaces.checks import SQUARABLE
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -318,11 +314,6 @@ class EKNNClus(Restarts, EvidentialClusterer):
         super()._check_parts()
         checked(self)  # a prediction takes ``power`` from the parameters
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.positive_only = self.metric == "precomputed"
-        return tags
-
     @interruptible()
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters.
@@ -365,7 +356,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         focal = FocalSets.simple(self.n_clusters_)
         self._store(CredalPartition(masses_of_votes(votes.strength, labels[neighbours], self.n_clusters_), focal))
         self._store_runs(runs, best)
-        self._warn_if_unsettled()
+        self._warn_if_unconverged("sweeps", "labels still change", "Raise max_iter.")
         return self
 
     def _run(self, votes: Votes, start: Ints, seed: int, stop: NDArray[np.bool_]) -> Propagation:
@@ -381,14 +372,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
     def _checked(self, X: Any, *, reset: bool) -> Floats:
         if self.metric == "precomputed":
             return np.asarray(Dissimilarities().check(self, X, reset=reset), dtype=np.float64)
-        space = RealVectors()
-        rows = space.check(self, X, reset=reset)
-        if reset:
-            refuse_dissimilarities(rows)
-            space.fit(rows, dtype=torch.float64)  # refuses numbers that can't be squared
-        else:
-            space.describe(rows)
-        return np.ascontiguousarray(rows, dtype=np.float64)
+        return checked_rows(self, X, reset=reset)
 
     def _count(self, n: int) -> int:
         if self.n_neighbors is None:
@@ -418,13 +402,6 @@ class EKNNClus(Restarts, EvidentialClusterer):
             raise ValueError(
                 f"n_neighbors must be larger for these objects; {self.n_neighbors_} leave {self.n_clusters_} clusters, "
                 f"whose masses take {_memory.shown(size)}. Give n_neighbors={4 * self.n_neighbors_}."
-            )
-
-    def _warn_if_unsettled(self) -> None:
-        if not self.converged_:
-            warn(
-                f"EKNNClus has not converged after {self.n_iter_} sweeps: labels still change. Raise max_iter.",
-                ConvergenceWarning,
             )
 
     def predict_partition(self, X: Any) -> CredalPartition:

@@ -181,11 +181,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         metric = getattr(self, "metric", None)
-        pairwise = isinstance(metric, str) and metric == "precomputed"
         tags.input_tags.allow_nan = isinstance(metric, str) and metric in ("auto", "mixed")
         learns = isinstance(metric, str) and metric == "adaptive"  # matrices, which are not sparse
         tags.input_tags.sparse = self.takes_sparse and not learns
-        tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
         return tags
 
 

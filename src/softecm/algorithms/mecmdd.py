@@ -8,13 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
-from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
 from softecm.algorithms.ecmdd import apart
 from softecm.algorithms.parameters import (
@@ -167,6 +165,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
     Soubeiga, Antoine and Moreno, IEEE DSAA, 2024 (MECMdd-RWG and -RWL).
     """
 
+    of_dissimilarities = True
     weights: str = choice("global", ("global", "local"), "'local' has weights for each set of clusters.")
     constraint: str = choice("sum", (SUM, PRODUCT), "'product' does not mind the views' units.")
     s: float = number(2.0, "2 is usual.", above=1)
@@ -206,7 +205,6 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.positive_only = True
         tags.input_tags.three_d_array = True
         return tags
 
@@ -252,12 +250,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         self._store_runs(runs, best)
         self._adopt(problem, runs[best].state, names)
         self._runs = {**self._runs, "objective": ends}
-        if not self.converged_:
-            warn(
-                f"MECMdd has not converged after {self.n_iter_} rounds: medoids or weights still move. Raise max_iter, or "
-                "tol if a rougher answer will do.",
-                ConvergenceWarning,
-            )
+        self._warn_if_unconverged(still="medoids or weights still move")
         self._warn_of_masses()
         return self
 

@@ -19,7 +19,7 @@ from softecm._checks import check_count
 from softecm._engine import choose_device, threads
 from softecm._interrupts import interruptible, look
 from softecm._warnings import warn
-from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer, checked_rows, refuse_blocks, sets_asked_for
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
 from softecm.algorithms.parameters import (
     Clusters,
@@ -39,9 +39,8 @@ from softecm.files.values import anything
 from softecm.fit.loop import Asked, Callback, stopped
 from softecm.fit.outcome import Progress
 from softecm.fit.settings import told
-from softecm.spaces.checks import LARGEST, SQUARABLE, check_enough, refuse_dissimilarities, symmetric
+from softecm.spaces.checks import LARGEST, SQUARABLE, check_enough, symmetric
 from softecm.spaces.column_roles import by_row
-from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
 ALL = 500  # up to so many objects all pairs are compared
@@ -494,11 +493,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
 
     def _rows(self, X: Any) -> tuple[Floats, Floats, Floats]:
         """Checked rows, and what standardises their columns."""
-        space = RealVectors()
-        rows = space.check(self, X, reset=True)
-        refuse_dissimilarities(rows)
-        space.fit(rows, dtype=torch.float64)  # refuses numbers that can't be squared
-        x = np.ascontiguousarray(rows, dtype=np.float64)
+        x = checked_rows(self, X, reset=True)
         spread = x.std(0)
         return x, x.mean(0), np.where(spread > 0, spread, 1.0)
 
@@ -554,12 +549,8 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
                 f"lower learning_rate={self.learning_rate:g}.",
                 ConvergenceWarning,
             )
-        elif not self.converged_:
-            warn(
-                f"NNEVCLUS has not converged after {self.n_iter_} steps: the loss still falls by more than "
-                f"tol={self.tol:g} of itself. Raise max_iter, or tol if a rougher answer will do.",
-                ConvergenceWarning,
-            )
+            return
+        self._warn_if_unconverged("steps", "the loss still falls by more than tol={tol:g} of itself")
 
     def _partition(self, x: Floats) -> CredalPartition:
         center, scale = self._input
@@ -584,7 +575,4 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
         partition : CredalPartition
         """
         check_is_fitted(self)
-        space = RealVectors()
-        rows = space.check(self, X, reset=False)
-        space.describe(rows)  # refuses numbers that can't be squared
-        return self._partition(np.ascontiguousarray(rows, dtype=np.float64))
+        return self._partition(checked_rows(self, X, reset=False))

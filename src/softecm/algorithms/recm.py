@@ -302,6 +302,7 @@ class RECM(PrototypeFamily):
     M.-H. Masson and T. Denœux, "RECM: relational evidential c-means algorithm", Pattern Recognition Letters 30, 2009.
     """
 
+    of_dissimilarities = True
     beta: float = 1.5
     dissimilarity: str = choice("distance", ("distance", "squared"))
     non_euclidean: str = choice("floor", ("floor", "shift"), "'floor' is R's way.")
@@ -312,11 +313,6 @@ class RECM(PrototypeFamily):
         PrototypeFamily.SAVED,
         shift_=expected.number(expected.NOT_NEGATIVE),
     )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.positive_only = True
-        return tags
 
     def _settings(self) -> Settings:
         given = checked(self)
