@@ -1,43 +1,16 @@
-"""Clustering algorithms: one a file."""
+"""Clustering algorithms: one a file, loaded when it is asked for; the list of names is that of the whole package."""
 
-from softecm.algorithms.bcm import BCM
-from softecm.algorithms.bpec import BPEC
-from softecm.algorithms.catecm import CatECM
-from softecm.algorithms.ccm import CCM
-from softecm.algorithms.cecm import CECM
-from softecm.algorithms.cevclus import CEVCLUS
-from softecm.algorithms.ecm import ECM
-from softecm.algorithms.ecm_plus import ECMPlus
-from softecm.algorithms.ecmdd import ECMdd
-from softecm.algorithms.egmm import EGMM
-from softecm.algorithms.eknnclus import EKNNClus
-from softecm.algorithms.evclus import EVCLUS
-from softecm.algorithms.fcm import FCM
-from softecm.algorithms.mecmdd import MECMdd
-from softecm.algorithms.nnevclus import NNEVCLUS
-from softecm.algorithms.recm import RECM
-from softecm.algorithms.soft_ecm import SoftECM
-from softecm.algorithms.tecm import TECM
-from softecm.algorithms.wmvec import WMVEC
+from __future__ import annotations
 
-__all__ = [
-    "BCM",
-    "BPEC",
-    "CCM",
-    "CECM",
-    "CEVCLUS",
-    "ECM",
-    "EGMM",
-    "EVCLUS",
-    "FCM",
-    "NNEVCLUS",
-    "RECM",
-    "TECM",
-    "WMVEC",
-    "CatECM",
-    "ECMPlus",
-    "ECMdd",
-    "EKNNClus",
-    "MECMdd",
-    "SoftECM",
-]
+from importlib import import_module
+from typing import Any
+
+from softecm import _WHERE
+
+__all__ = sorted(name for name, where in _WHERE.items() if where.startswith(f"{__name__}."))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)

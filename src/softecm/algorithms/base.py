@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._frames import make_frame
@@ -128,7 +129,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
             raise Misfit("delta_ is not the delta of model_")
         model.check_parts()
 
-    def __new__(cls, *given: Any, **named: Any) -> Self:
+    def __new__(cls, *given: object, **named: object) -> Self:
         """Refuse a parameter that there is none of by the one that is meant, where one is called nearly so."""
         _, *known = inspect.signature(cls.__init__).parameters.values()
         names = [one.name for one in known]
@@ -139,7 +140,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         made: Self = super().__new__(cls)
         return made
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         metric = getattr(self, "metric", None)
         pairwise = self.of_dissimilarities or (isinstance(metric, str) and metric == "precomputed")
@@ -182,7 +183,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         return make_frame(self._runs)
 
-    _runs: Mapping[str, NDArray[Any]]
+    _runs: Mapping[str, NDArray[np.generic]]
 
     _ids: NDArray[np.object_] | None  # what the objects of the fit are called
 
@@ -378,22 +379,21 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     @property
     def view_weights_(self) -> Any:
         """For objects with several views (metric Combined), how much each view counts, by its name; adds up to 1."""
-        check_is_fitted(self)
-        weights = getattr(self.model_.metric, "view_weights", None)
-        if weights is None:
-            raise AttributeError("view_weights_ is for objects with several views (metric Combined).")
-        return weights
+        return self._learned("view_weights", "objects with several views (metric Combined).")
 
     @property
     def feature_weights_(self) -> Any:
         """For tables whose columns are weighed by a rule (metric Mixed), how much each column counts; adds up to 1."""
+        rule = "tables whose columns are weighed by a rule, as with Mixed(weights='agreement')."
+        return self._learned("feature_weights", rule)
+
+    def _learned(self, name: str, of: str) -> Any:
+        """What the metric has learned; ``of`` says where it does."""
         check_is_fitted(self)
-        weights = getattr(self.model_.metric, "feature_weights", None)
-        if weights is None:
-            raise AttributeError(
-                "feature_weights_ is for tables whose columns are weighed by a rule, as with Mixed(weights='agreement')."
-            )
-        return weights
+        value = getattr(self.model_.metric, name, None)
+        if value is None:
+            raise AttributeError(f"{name}_ is for {of}")
+        return value
 
     @property
     def _n_features_out(self) -> int:
@@ -423,7 +423,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         check_is_fitted(self)
         raise AttributeError("model_")
 
-    def transform(self, X: Any) -> NDArray[np.floating[Any]]:
+    def transform(self, X: Any) -> NDArray[np.floating]:
         """Distances to the prototypes of all sets.
 
         Parameters
@@ -437,7 +437,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         x = self._encode(X)
         return self.model_.distances(x)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the objective per object at the fitted prototypes; on the training data, ``-objective_ / n``.
 
         Comparable between fits with the same ``alpha``, ``beta``, ``delta``, number of clusters and metric: the
@@ -458,7 +458,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         weights = None if sample_weight is None else check_weights(sample_weight, x)
         return -self.model_.mean_cost(x, weights)
 
-    def explain(self, X: Any) -> NDArray[np.floating[Any]]:
+    def explain(self, X: Any) -> NDArray[np.floating]:
         """What each attribute adds to an object's distance to each prototype; sums over the last axis to ``transform``.
 
         Parameters
@@ -531,7 +531,7 @@ def called(prototypes: Any, names: Sequence[str]) -> Any:
     return prototypes.set_axis(list(names), axis=0) if pandas else prototypes
 
 
-def checked_rows(estimator: EvidentialClusterer, X: Any, *, reset: bool) -> NDArray[np.float64]:
+def checked_rows(estimator: EvidentialClusterer, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
     """Rows of numbers (n, p) that can be squared; with ``reset`` those of a fit, which are no dissimilarities."""
     space = RealVectors()
     rows = space.check(estimator, X, reset=reset)
@@ -555,7 +555,7 @@ def sets_asked_for(c: int, max_cardinality: Any, focal_sets: Any) -> FocalSets:
     return focal
 
 
-def refuse_blocks(X: Any, owner: str) -> None:
+def refuse_blocks(X: object, owner: str) -> None:
     """Where an algorithm needs all objects in memory: loading them is the user's to say."""
     if in_blocks(X):
         from softecm.distributed.objects import needs_memory
@@ -563,7 +563,7 @@ def refuse_blocks(X: Any, owner: str) -> None:
         raise TypeError(needs_memory(owner))
 
 
-def in_blocks(X: Any) -> bool:
+def in_blocks(X: object) -> bool:
     """Whether ``X`` is a Dask value, a list of them, or a source of blocks; looks at types only, loads nothing."""
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
     homes = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: frames until Dask 2025

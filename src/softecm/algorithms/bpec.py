@@ -24,6 +24,7 @@ from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, Solution, runs_table, separation
 from softecm.fit.prepare import fitted_space, weighted_quantile
 from softecm.objective import mass_cost
+from softecm.spaces.base import Space
 from softecm.spaces.checks import check_enough, check_indices, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
@@ -198,7 +199,7 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
         return DeltaBel(*self._graph)
 
     @interruptible()
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the peaks and the credal partition.
 
         Parameters
@@ -241,7 +242,7 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
             self.peaks_ = graph.peaks(self.n_clusters, self.max_clusters)
         self.n_clusters_ = len(self.peaks_)
 
-    def _share_out(self, x: Tensor, space: Any) -> None:
+    def _share_out(self, x: Tensor, space: Space) -> None:
         """Masses for the peaks, and all that follows from them."""
         focal = sets_asked_for(self.n_clusters_, self.max_cardinality, self.focal_sets)
         centers = x[torch.as_tensor(self.peaks_)]

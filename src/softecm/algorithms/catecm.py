@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from torch import Tensor
 
 from softecm._batch import PlainProblem, PlainState
@@ -184,7 +185,7 @@ class CatECM(PrototypeFamily):
     device: str = field(default="auto", init=False)
     dtype: str = field(default="float64", init=False)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from softecm.algorithms.adaptive import AdaptiveECM
 from softecm.algorithms.ecm_plus import fitted_matrices
 from softecm.algorithms.family import PrototypeFamily
-from softecm.algorithms.parameters import checked, choice, number, parameters
+from softecm.algorithms.parameters import FilePath, checked, choice, number, parameters
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.belief.focal import FocalSets
 from softecm.constraints import Constraints, check_constraints
@@ -30,8 +30,8 @@ VARIANTS = ("article", "evclust")
 class CECMPairs:
     """Pairs of objects, priced as in CECM."""
 
-    must_link: Any
-    cannot_link: Any
+    must_link: ArrayLike | None
+    cannot_link: ArrayLike | None
     xi: float
     variant: str
 
@@ -145,15 +145,15 @@ class CECM(PrototypeFamily):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
         *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        checkpoint: Any = None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        checkpoint: FilePath | None = None,
         checkpoint_every: int = 10,
-        resume: Any = None,
+        resume: FilePath | None = None,
     ) -> Self:
         """Find the centres and the credal partition.
 

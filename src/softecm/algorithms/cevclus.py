@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from numpy.typing import ArrayLike
 
 from softecm.algorithms.conflicts import ConflictClusterer, Linked
-from softecm.algorithms.parameters import choice, number, parameters
+from softecm.algorithms.parameters import FilePath, choice, number, parameters
 from softecm.constraints import Constraints
 from softecm.fit.settings import Plan
 
@@ -104,14 +104,14 @@ class CEVCLUS(ConflictClusterer):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: ArrayLike,
+        y: object = None,
         *,
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
-        checkpoint: Any = None,
+        checkpoint: FilePath | None = None,
         checkpoint_every: int = 10,
-        resume: Any = None,
+        resume: FilePath | None = None,
     ) -> Self:
         """Find the masses.
 

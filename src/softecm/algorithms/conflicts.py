@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -37,7 +37,7 @@ from softecm.constraints import Constraints, check_constraints
 from softecm.files import expected
 from softecm.files.lock import locked
 from softecm.fit.checkpoints import Checkpoints, digest_of
-from softecm.fit.loop import Checkpointer, iterate
+from softecm.fit.loop import Callback, Checkpointer, iterate
 from softecm.fit.settings import Plan, told
 from softecm.kernels.simplex_qp import RIDGE, Pull, fit_rows, sweep_all, sweep_some
 from softecm.objective.linked import say_broken
@@ -260,7 +260,7 @@ def solved(
     starts: Floats,
     max_iter: int = 500,
     *,
-    callback: Any = None,
+    callback: Callback | None = None,
     checkpointer: Checkpointer | None = None,
 ) -> list[ConflictRun]:
     """Sweeps from starting masses (runs, n, f + 1) until the stress stands still."""
@@ -308,7 +308,9 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         return None
 
     @interruptible()
-    def _fit_to(self, X: Any, plan: Plan | None, must_link: Any = None, cannot_link: Any = None) -> Self:
+    def _fit_to(
+        self, X: ArrayLike, plan: Plan | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None
+    ) -> Self:
         checked(self)
         name, c, tol = type(self).__name__, int(self.n_clusters), float(self.tol)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
@@ -386,7 +388,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
             )
         return masses[None]
 
-    def predict_partition(self, X: Any) -> CredalPartition:
+    def predict_partition(self, X: ArrayLike) -> CredalPartition:
         """The credal partition of other objects: each object's masses fitted to its conflicts with the training objects.
 
         Parameters
@@ -405,7 +407,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         masses = fit_rows(q, degree_of_conflict(d, self.d0_) @ plain)
         return CredalPartition(masses / masses.sum(1, keepdims=True), self.focal_sets_)
 
-    def shepard(self, X: Any) -> Shepard:
+    def shepard(self, X: ArrayLike) -> Shepard:
         """The Shepard diagram's data: for every pair i < j, the conflict asked for and the conflict found.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -30,7 +30,7 @@ from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost
 from softecm.objective.links import Links
-from softecm.spaces.base import Space
+from softecm.spaces.base import Encoded, Space
 from softecm.spaces.checks import BLOCK_ROWS, check_enough, check_indices
 from softecm.spaces.dissimilarities import HASHES, Dissimilarities
 
@@ -50,8 +50,8 @@ class Ranking:
     for the names of such objects.
     """
 
-    dissimilarities: NDArray[np.floating[Any]]
-    weights: NDArray[np.floating[Any]] | None = None
+    dissimilarities: NDArray[np.floating]
+    weights: NDArray[np.floating] | None = None
 
     @cached_property
     def _sums(self) -> NDArray[np.float64]:
@@ -90,7 +90,7 @@ class Ranking:
         ordered: Indices = objects[np.lexsort((self._prints[objects], *near, self._sums[objects]))]
         return ordered
 
-    def cheapest(self, prices: NDArray[np.floating[Any]], medoids: Indices) -> int:
+    def cheapest(self, prices: NDArray[np.floating], medoids: Indices) -> int:
         """The object with the least price (n,)."""
         least = prices.min()
         equal = np.flatnonzero(prices <= least + SAME * least)
@@ -161,7 +161,7 @@ class MedoidProblem(PlainProblem):
         return from_tensors(MedoidState, kept, "state")
 
 
-def best_objects(prices: NDArray[np.floating[Any]], ranking: Ranking, medoids: Indices) -> Indices:
+def best_objects(prices: NDArray[np.floating], ranking: Ranking, medoids: Indices) -> Indices:
     """A different object for each cluster, the sum of their prices (c, n) the least possible."""
     chosen = np.array([ranking.cheapest(price, medoids) for price in prices], dtype=np.int64)
     if len(np.unique(chosen)) == len(chosen):
@@ -197,18 +197,19 @@ def set_medoids(ranking: Ranking, focal: FocalSets, clusters: Indices, eta: floa
 class AllPairs:
     """The dissimilarities between all of the objects that were last asked for."""
 
-    x: Any = None
+    x: Encoded | None = None
     dissimilarities: Tensor = field(default_factory=lambda: torch.empty(0, 0))
 
-    def of(self, metric: SemiMetric, space: Space, x: Any) -> Tensor:
+    def of(self, metric: SemiMetric, space: Space, x: Encoded) -> Tensor:
         """Dissimilarities (n, n): given, or computed once."""
         if x is not self.x:
-            self.x, self.dissimilarities = x, x if metric.discrete else all_pairs(metric, space, x)
+            self.x = x
+            self.dissimilarities = x if metric.discrete and isinstance(x, Tensor) else all_pairs(metric, space, x)
         return self.dissimilarities
 
 
 @dataclass(frozen=True)
-class EvidentialMedoids(Algorithm[Any]):
+class EvidentialMedoids(Algorithm[Encoded]):
     """ECMdd: what a set's own medoid and its clusters' medoids count.
 
     An object that does not count can't be a medoid: the problem is stated for those that count.
@@ -222,7 +223,7 @@ class EvidentialMedoids(Algorithm[Any]):
     compares: ClassVar[bool] = True
 
     def from_center(
-        self, metric: SemiMetric, space: Space, x: Any, weights: Tensor | None, device: torch.device
+        self, metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | None, device: torch.device
     ) -> NDArray[np.float64]:
         """Dissimilarities (n,) to the medoid of all objects that count."""
         d = self.pairs.of(metric, space, x)
@@ -234,7 +235,7 @@ class EvidentialMedoids(Algorithm[Any]):
         return d[:, int(places[center])].numpy()
 
     def problem(
-        self, objects: Objects[Any], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[Encoded], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> MedoidProblem:
         """For the objects that count."""
         present = _present(objects)
@@ -246,7 +247,7 @@ class EvidentialMedoids(Algorithm[Any]):
         cost = prices.cost(chosen.focal, d, weights)
         return MedoidProblem(d, chosen.focal, cost, self.gamma, self.eta, _ranking(d, weights))
 
-    def seeded(self, objects: Objects[Any], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
+    def seeded(self, objects: Objects[Encoded], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Different objects for the clusters of each run (runs, c), counted among those present."""
         present, c = _present(objects), chosen.n_clusters
         check_enough(c, len(present))
@@ -255,21 +256,21 @@ class EvidentialMedoids(Algorithm[Any]):
         drawn = seed(draw, Precomputed(), Dissimilarities(n), d, counts, c, rng)
         return torch.from_numpy(apart(drawn.numpy().astype(np.int64), n))
 
-    def given(self, objects: Objects[Any], chosen: Settings) -> Tensor:
+    def given(self, objects: Objects[Encoded], chosen: Settings) -> Tensor:
         """The objects a user gave (1, c)."""
         return self._among(objects, check_indices("init", chosen.init, len(objects), chosen.n_clusters))
 
-    def continued(self, objects: Objects[Any], chosen: Settings, last: PrototypeModel) -> Tensor:
+    def continued(self, objects: Objects[Encoded], chosen: Settings, last: PrototypeModel) -> Tensor:
         """The last fit's medoids, by the objects nearest to them."""
         nearest = last.distances(objects.x)[:, : chosen.n_clusters].argmin(0)
         return self._among(objects, nearest.astype(np.int64))
 
-    def from_clusters(self, objects: Objects[Any], chosen: Settings, solution: Solution, run: int) -> Tensor:
+    def from_clusters(self, objects: Objects[Encoded], chosen: Settings, solution: Solution, run: int) -> Tensor:
         """The clusters' medoids, counted among the objects present (1, c)."""
         return solution.prototypes[run, : chosen.n_clusters][None]
 
     @staticmethod
-    def _among(objects: Objects[Any], numbers: Indices) -> Tensor:
+    def _among(objects: Objects[Encoded], numbers: Indices) -> Tensor:
         present = _present(objects).numpy()
         if not np.isin(numbers, present).all():
             raise ValueError(
@@ -277,17 +278,17 @@ class EvidentialMedoids(Algorithm[Any]):
             )
         return torch.from_numpy(np.searchsorted(present, numbers))[None]
 
-    def between(self, objects: Objects[Any], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+    def between(self, objects: Objects[Encoded], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Looked up."""
         d = self.pairs.of(objects.metric, objects.space, objects.x)
         clusters = _present(objects)[solution.prototypes[:, :n_clusters].long()]
         return [d[z][:, z].numpy() for z in clusters]
 
-    def prototypes_of(self, objects: Objects[Any], solution: Solution, run: int) -> Tensor:
+    def prototypes_of(self, objects: Objects[Encoded], solution: Solution, run: int) -> Tensor:
         """The medoids as the space places them."""
         return objects.space.starts(objects.x, _present(objects)[solution.prototypes[run].long()])
 
-    def metric_of(self, objects: Objects[Any], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+    def metric_of(self, objects: Objects[Encoded], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """The mixture of dissimilarities to medoids."""
         return MedoidMixture(objects.metric, chosen.focal, self.gamma)
 
@@ -296,7 +297,7 @@ def _ranking(d: Tensor, weights: Tensor | None) -> Ranking:
     return Ranking(d.numpy(), None if weights is None else weights.numpy())
 
 
-def _present(objects: Objects[Any]) -> Tensor:
+def _present(objects: Objects[Encoded]) -> Tensor:
     """Numbers of the objects that count."""
     return torch.from_numpy(np.flatnonzero(objects.counts > 0))
 
@@ -385,7 +386,7 @@ class ECMdd(PrototypeFamily):
     def _algorithm(self, metric: SemiMetric) -> EvidentialMedoids:
         return EvidentialMedoids(float(self.gamma), float(self.eta))
 
-    def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
+    def _adopt(self, objects: Objects[Encoded], model: PrototypeModel, outcome: Outcome) -> None:
         super()._adopt(objects, model, outcome)
         medoids = outcome.solution.prototypes[outcome.best].long()
         self.medoids_: Indices = _present(objects)[medoids].numpy()

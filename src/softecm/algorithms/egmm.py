@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -249,7 +249,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
             raise expected.Misfit("weights_ should add up to 1")
 
     @interruptible()
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the mixture.
 
         Parameters
@@ -364,13 +364,13 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         found: Floats = self.focal_sets_.shares @ self.cluster_centers_
         return found
 
-    def _posteriors(self, X: Any) -> tuple[Floats, Floats]:
+    def _posteriors(self, X: ArrayLike) -> tuple[Floats, Floats]:
         check_is_fitted(self)
         x = checked_rows(self, X, reset=False) - self._middle
         mixture = Mixture(self.cluster_centers_ - self._middle, self.covariance_, self.weights_)
         return posteriors(x, mixture, self.focal_sets_.shares)
 
-    def predict_partition(self, X: Any) -> CredalPartition:
+    def predict_partition(self, X: ArrayLike) -> CredalPartition:
         """The credal partition of other objects: the posteriors of the sets.
 
         Parameters
@@ -383,7 +383,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         """
         return CredalPartition(_with_empty(self._posteriors(X)[0]), self.focal_sets_)
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: ArrayLike) -> Floats:
         """The log-likelihood of each object.
 
         Parameters
@@ -396,7 +396,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         """
         return self._posteriors(X)[1]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """The mean log-likelihood.
 
         Parameters

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
@@ -315,7 +315,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         checked(self)  # a prediction takes ``power`` from the parameters
 
     @interruptible()
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the clusters.
 
         Parameters
@@ -369,7 +369,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         again = propagate(votes, labels, _orders(len(start), rng, stop), int(self.max_iter))
         return Propagation(again.labels, np.r_[found.history, again.history[1:]], found.converged and again.converged)
 
-    def _checked(self, X: Any, *, reset: bool) -> Floats:
+    def _checked(self, X: ArrayLike, *, reset: bool) -> Floats:
         if self.metric == "precomputed":
             return np.asarray(Dissimilarities().check(self, X, reset=reset), dtype=np.float64)
         return checked_rows(self, X, reset=reset)
@@ -404,7 +404,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
                 f"whose masses take {_memory.shown(size)}. Give n_neighbors={4 * self.n_neighbors_}."
             )
 
-    def predict_partition(self, X: Any) -> CredalPartition:
+    def predict_partition(self, X: ArrayLike) -> CredalPartition:
         """The credal partition of other objects: what their nearest training objects say.
 
         Parameters

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
+
+from numpy.typing import ArrayLike
 
 from softecm.algorithms.conflicts import ConflictClusterer
-from softecm.algorithms.parameters import parameters
+from softecm.algorithms.parameters import FilePath, parameters
 from softecm.fit.settings import Plan
 
 
@@ -83,7 +85,13 @@ class EVCLUS(ConflictClusterer):
     """
 
     def fit(
-        self, X: Any, y: Any = None, *, checkpoint: Any = None, checkpoint_every: int = 10, resume: Any = None
+        self,
+        X: ArrayLike,
+        y: object = None,
+        *,
+        checkpoint: FilePath | None = None,
+        checkpoint_every: int = 10,
+        resume: FilePath | None = None,
     ) -> Self:
         """Find the masses.
 

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._engine import in_threads, threads
@@ -203,7 +204,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         if self._prices.shape != (3,):
             raise expected.Misfit("_prices should hold alpha, beta and gamma")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
@@ -216,7 +217,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         return {name: w if len(w) > 1 else float(w[0]) for name, w in zip(self.view_names_, each, strict=True)}
 
     @interruptible()
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find medoids, masses and weights.
 
         Parameters

@@ -427,8 +427,8 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
     @interruptible()
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: ArrayLike,
+        y: object = None,
         *,
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
@@ -491,7 +491,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
         self._warn_of_masses()
         return self
 
-    def _rows(self, X: Any) -> tuple[Floats, Floats, Floats]:
+    def _rows(self, X: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Checked rows, and what standardises their columns."""
         x = checked_rows(self, X, reset=True)
         spread = x.std(0)
@@ -563,7 +563,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
                 masses[start : start + ROWS] = network.masses(torch.from_numpy(rows), novelty).numpy()
         return CredalPartition(masses, self.focal_sets_)
 
-    def predict_partition(self, X: Any) -> CredalPartition:
+    def predict_partition(self, X: ArrayLike) -> CredalPartition:
         """The credal partition of other objects: one pass through the network.
 
         Parameters

@@ -8,6 +8,7 @@ changes a default by naming it again (``beta: float = 2.0``), and has one the le
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar, dataclass_transform
@@ -24,6 +25,7 @@ from softecm.fit.settings import INITS
 T = TypeVar("T")
 RandomState: TypeAlias = int | np.random.RandomState | None
 Metric: TypeAlias = str | SemiMetric | Callable[[Tensor, Tensor], Tensor]
+FilePath: TypeAlias = str | os.PathLike[str]
 Sets: TypeAlias = str | Sequence[tuple[int, ...]] | FocalSets | None
 Check: TypeAlias = Callable[[str, object, object], object]  # of name, value and the usual value, for the hint
 
@@ -54,26 +56,31 @@ def number(default: object, hint: str, *, auto: str = "", optional: bool = False
     """A number within bounds (``above``, ``least``, ``below``, ``most``); ``auto`` is the hint where "auto" is one, too."""
 
     def check(name: str, value: object, usual: object) -> object:
-        if value is None and optional:
-            return None
-        if auto and isinstance(value, str):
-            return check_choice(name, value, ("auto",), auto)
         return check_number(name, value, hint=hint.format(usual=usual), **bounds)
 
-    return field(default=default, metadata=rule(check))
+    return field(default=default, metadata=rule(_unless(check, auto, optional)))
 
 
 def count(default: object, hint: str, *, least: int = 1, auto: str = "", optional: bool = False) -> Any:
     """A whole number of at least ``least``."""
 
     def check(name: str, value: object, usual: object) -> object:
-        if value is None and optional:
-            return None
-        if auto and isinstance(value, str):
-            return check_choice(name, value, ("auto",), auto)
         return check_count(name, value, least=least, hint=hint.format(usual=usual))
 
-    return field(default=default, metadata=rule(check))
+    return field(default=default, metadata=rule(_unless(check, auto, optional)))
+
+
+def _unless(check: Check, auto: str, optional: bool) -> Check:
+    """The check, unless the value is None where that may be, or a word where "auto" is one."""
+
+    def checked_value(name: str, value: object, usual: object) -> object:
+        if value is None and optional:
+            return None
+        return (
+            check_choice(name, value, ("auto",), auto) if auto and isinstance(value, str) else check(name, value, usual)
+        )
+
+    return checked_value
 
 
 def choice(default: object, words: Collection[str], hint: str = "", *, or_other: bool = False) -> Any:

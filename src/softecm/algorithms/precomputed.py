@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from functools import partial
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -25,7 +27,7 @@ from softecm.objective import MassCost
 from softecm.objective.links import Links
 from softecm.spaces.base import Space
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.floating]
 Indices = NDArray[np.int64]
 
 STILL = 1e-12  # a medoid moves only for a gain of more than this part of its cost
@@ -207,36 +209,45 @@ class SoftECMdd(Algorithm[Tensor]):
         return [objects.x[z][:, z].double().cpu().numpy() for z in solution.prototypes[:, :n_clusters].long()]
 
 
-class DiscreteRelaxation(Protocol):
+@dataclass(frozen=True)
+class DiscreteRelaxation(ABC):
     """How the constraint between a set's medoid and its clusters' medoids is priced, and where it sends them."""
 
-    def __init__(self, d: Floats, focal: FocalSets, lam: NDArray[np.float64]) -> None: ...
-
-    def constraint(self, medoids: Indices) -> NDArray[np.float64]:
-        """What the constraint costs each run."""
-        ...
-
-    def improve(self, medoids: Indices, prices: Floats) -> Indices:
-        """Medoids at least as good as the given ones: ``prices`` (runs, f, n) is what an object costs as medoid."""
-        ...
-
-    def select(self, runs: NDArray[Any]) -> DiscreteRelaxation:
-        """The same for some of the runs."""
-        ...
-
-
-@dataclass(frozen=True)
-class MedoidPenalty:
-    """The paper's eq. 6: lambda times the dissimilarities between sets and their clusters."""
-
-    d: Floats
+    d: Floats  # (n, n)
     focal: FocalSets
-    lam: NDArray[np.float64]
+    lam: NDArray[np.float64]  # (runs,)
 
     @property
     def member(self) -> Floats:
         """Which cluster is in which of the larger sets: (sets, c)."""
         return self.focal.membership[self.focal.n_clusters :].astype(self.d.dtype)
+
+    @abstractmethod
+    def constraint(self, medoids: Indices) -> NDArray[np.float64]:
+        """What the constraint costs each run."""
+
+    @abstractmethod
+    def improve(self, medoids: Indices, prices: Floats) -> Indices:
+        """Medoids at least as good as the given ones: ``prices`` (runs, f, n) is what an object costs as medoid."""
+
+    def select(self, runs: Indices) -> Self:
+        """The same for some of the runs."""
+        return replace(self, lam=self.lam[runs])
+
+
+def until_still(sweep: Callable[[Indices], Indices], medoids: Indices) -> Indices:
+    """Sweeps over the medoids until none moves."""
+    for _ in range(SWEEPS):
+        moved = sweep(medoids.copy())
+        if np.array_equal(moved, medoids):
+            break
+        medoids = moved
+    return medoids
+
+
+@dataclass(frozen=True)
+class MedoidPenalty(DiscreteRelaxation):
+    """The paper's eq. 6: lambda times the dissimilarities between sets and their clusters."""
 
     def constraint(self, medoids: Indices) -> NDArray[np.float64]:
         """Lambda times the inertia."""
@@ -245,27 +256,18 @@ class MedoidPenalty:
     def improve(self, medoids: Indices, prices: Floats) -> Indices:
         """All sets given the clusters, then all clusters given the sets, until neither moves."""
         c, lam = self.focal.n_clusters, self.lam[:, None, None].astype(self.d.dtype)
-        for _ in range(SWEEPS):
-            before = medoids
-            sets = lower(prices[:, c:] + lam * (self.member @ self.d[medoids[:, :c]]), medoids[:, c:])
-            clusters = lower(prices[:, :c] + lam * (self.member.T @ self.d[sets]), medoids[:, :c])
-            medoids = np.concatenate([clusters, sets], 1)
-            if np.array_equal(before, medoids):
-                break
-        return medoids
 
-    def select(self, runs: NDArray[Any]) -> MedoidPenalty:
-        """The same for some of the runs."""
-        return replace(self, lam=self.lam[runs])
+        def sweep(now: Indices) -> Indices:
+            sets = lower(prices[:, c:] + lam * (self.member @ self.d[now[:, :c]]), now[:, c:])
+            clusters = lower(prices[:, :c] + lam * (self.member.T @ self.d[sets]), now[:, :c])
+            return np.concatenate([clusters, sets], 1)
+
+        return until_still(sweep, medoids)
 
 
 @dataclass(frozen=True)
-class MedoidGap:
+class MedoidGap(DiscreteRelaxation):
     """Lambda times what the inertia exceeds its least value by, over all objects: merging gains nothing."""
-
-    d: Floats
-    focal: FocalSets
-    lam: NDArray[np.float64]
 
     def constraint(self, medoids: Indices) -> NDArray[np.float64]:
         """Lambda times the gap."""
@@ -278,21 +280,15 @@ class MedoidGap:
 
     def improve(self, medoids: Indices, prices: Floats) -> Indices:
         """Sets as for the penalty, whose minimum does not depend on them; then cluster by cluster."""
-        improved = medoids.copy()
-        for z, price, lam in zip(improved, prices, self.lam, strict=True):
-            for _ in range(SWEEPS):
-                before = z.copy()
-                self._place_sets(z, price, float(lam))
-                for k in range(self.focal.n_clusters):
-                    self._place_cluster(k, z, price, float(lam))
-                if np.array_equal(before, z):
-                    break
-        return improved
+        runs = zip(medoids, prices, self.lam, strict=True)
+        return np.stack([until_still(partial(self._swept, price, float(lam)), z) for z, price, lam in runs])
 
-    def _place_sets(self, z: Indices, price: Floats, lam: float) -> None:
+    def _swept(self, price: Floats, lam: float, z: Indices) -> Indices:
         c = self.focal.n_clusters
-        member = self.focal.membership[c:].astype(self.d.dtype)
-        z[c:] = lower((price[c:] + lam * (member @ self.d[z[:c]]))[None], z[None, c:])[0]
+        z[c:] = lower((price[c:] + lam * (self.member @ self.d[z[:c]]))[None], z[None, c:])[0]
+        for k in range(c):
+            self._place_cluster(k, z, price, lam)
+        return z
 
     def _place_cluster(self, k: int, z: Indices, price: Floats, lam: float) -> None:
         around = _around(self.d, self.focal, k, z)
@@ -314,18 +310,10 @@ class MedoidGap:
         if chosen >= 0:
             z[k] = chosen
 
-    def select(self, runs: NDArray[Any]) -> MedoidGap:
-        """The same for some of the runs."""
-        return replace(self, lam=self.lam[runs])
-
 
 @dataclass(frozen=True)
-class MedoidExact:
+class MedoidExact(DiscreteRelaxation):
     """The hard constraint: a set's medoid is the barycentre, among objects, of its clusters' medoids."""
-
-    d: Floats
-    focal: FocalSets
-    lam: NDArray[np.float64]
 
     def constraint(self, medoids: Indices) -> NDArray[np.float64]:
         """Nothing to pay: the constraint holds."""
@@ -336,14 +324,14 @@ class MedoidExact:
         improved = medoids.copy()
         c = self.focal.n_clusters
         improved[:, c:] = barycenters(self.d, _larger(self.focal), improved[:, :c])
-        for z, price in zip(improved, prices, strict=True):
-            for _ in range(SWEEPS):
-                before = z.copy()
-                for k in range(c):
-                    self._place_cluster(k, z, price)
-                if np.array_equal(before, z):
-                    break
-        return improved
+        return np.stack(
+            [until_still(partial(self._swept, price), z) for z, price in zip(improved, prices, strict=True)]
+        )
+
+    def _swept(self, price: Floats, z: Indices) -> Indices:
+        for k in range(self.focal.n_clusters):
+            self._place_cluster(k, z, price)
+        return z
 
     def _place_cluster(self, k: int, z: Indices, price: Floats) -> None:
         around = _around(self.d, self.focal, k, z)
@@ -364,10 +352,6 @@ class MedoidExact:
             c = self.focal.n_clusters
             z[k] = chosen
             z[c:] = barycenters(self.d, _larger(self.focal), z[None, :c])[0]
-
-    def select(self, runs: NDArray[Any]) -> MedoidExact:
-        """The same for some of the runs."""
-        return replace(self, lam=self.lam[runs])
 
 
 RELAXATIONS: dict[str, type[DiscreteRelaxation]] = {

@@ -8,7 +8,6 @@ are solved from. The three published forms differ in W alone, which is the best 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -278,7 +277,7 @@ class TECM(PrototypeFamily):
         return found
 
 
-def centers_of(source: Any) -> tuple[tuple[float, ...], ...]:
+def centers_of(source: ArrayLike | None) -> tuple[tuple[float, ...], ...]:
     """The source's centres as plain numbers; empty where there is no source."""
     if source is None:
         return ()
