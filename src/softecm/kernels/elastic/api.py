@@ -1,4 +1,8 @@
-"""The public door: elastic distances of every series with every prototype, or of chosen pairs."""
+"""The public door: elastic distances of every series with every prototype, or of chosen pairs.
+
+Soft-DTW and DTW are among them (``softecm.kernels.soft_dtw``). All are computed where the series are: by one engine on the
+CPU, by the kernel that is made for the rule on a GPU, or on the CPU where that kernel takes fewer channels than they have.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,9 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from softecm.kernels.elastic.rules import Rule
+from softecm.kernels.elastic.rules import Rule, Task
 from softecm.kernels.first_derivatives import first_only
-from softecm.kernels.soft_dtw import Pairs, check
-from softecm.kernels.soft_dtw.checks import check_weights
+from softecm.kernels.soft_dtw.checks import Pairs, check, check_weights
 from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS
 
 logger = logging.getLogger("softecm")
@@ -54,8 +57,7 @@ def elastic(
     tensor([[1.]])
     """
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
-    values: Tensor = _Elastic.apply(x, y, _Rest(rule, band, x_lengths, y_lengths, pairs))  # type: ignore[no-untyped-call]
-    return values
+    return differentiable(x, y, Task(rule, band, x_lengths, y_lengths, pairs))
 
 
 def elastic_sums(
@@ -80,7 +82,120 @@ def elastic_sums(
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
     check_weights(weights, x, y, pairs)
     least = rule.gamma if rule.gamma > 0 else 1e-30 if floor is None else floor
-    return _solve(x, y, weights, _Rest(rule, band, x_lengths, y_lengths, pairs), max(least, 1e-30))
+    return bounds_of(x, y, weights, Task(rule, band, x_lengths, y_lengths, pairs), max(least, 1e-30))
+
+
+class _Context(Protocol):
+    """What torch keeps between the two passes; ``task`` is ours."""
+
+    saved_tensors: tuple[Tensor, ...]
+    needs_input_grad: tuple[bool, ...]
+    task: Task
+
+    def save_for_backward(self, *tensors: Tensor) -> None: ...
+
+
+class _Elastic(torch.autograd.Function):
+    """Values forward; backward, sums for the side that wants a gradient (for x: the same call with the roles swapped)."""
+
+    @staticmethod
+    def forward(ctx: _Context, x: Tensor, y: Tensor, task: Task) -> Tensor:  # type: ignore[override]
+        ctx.save_for_backward(x, y)
+        ctx.task = task
+        return values_of(x, y, task)
+
+    @staticmethod
+    @first_only
+    def backward(ctx: _Context, weights: Tensor) -> tuple[Tensor | None, ...]:
+        x, y = ctx.saved_tensors
+        grad_x = grad_y = None
+        if ctx.needs_input_grad[1]:
+            grad_y = bounds_of(x, y, weights.contiguous(), ctx.task, 1.0).gradient
+        if ctx.needs_input_grad[0] and ctx.task.own:
+            grad_x = grad_y
+        elif ctx.needs_input_grad[0]:
+            turned = weights.T if ctx.task.pairs is None else weights
+            grad_x = bounds_of(y, x, turned.contiguous(), ctx.task.turned(), 1.0).gradient
+        return grad_x, grad_y, None
+
+
+def differentiable(x: Tensor, y: Tensor, task: Task) -> Tensor:
+    """Values (n, f) or (P,) with a gradient in both series."""
+    values: Tensor = _Elastic.apply(x, y, task)  # type: ignore[no-untyped-call]
+    return values
+
+
+def values_of(x: Tensor, y: Tensor, task: Task) -> Tensor:
+    """Values (n, f) or (P,)."""
+    if x.is_cuda:
+        from softecm.kernels.elastic import cuda
+        from softecm.kernels.soft_dtw import cuda as soft
+        from softecm.kernels.soft_dtw import cuda_hard
+
+        series = x.detach(), task.x_lengths, y.detach(), task.y_lengths, task.pairs
+        if task.rule.plain and task.rule.gamma > 0:
+            return soft.forward(*series, task.rule.gamma, task.band)
+        if task.rule.plain:
+            return cuda_hard.forward(*series, task.band)
+        if cuda.takes(x):
+            return cuda.solve(*series, None, task.rule, 1.0, task.band)[0]
+    return _on_cpu(x, y, None, task, 1.0, moments=False)[0]
+
+
+def moments_of(x: Tensor, y: Tensor, weights: Tensor, task: Task) -> tuple[Tensor, Tensor, Tensor]:
+    """Of a plain rule: values, W (f, Ly) and Y (f, Ly, d) as in `softecm.kernels.soft_dtw.soft_dtw_sums`."""
+    if x.is_cuda:
+        from softecm.kernels.elastic import cuda
+        from softecm.kernels.soft_dtw import cuda as soft
+
+        series = x.detach(), task.x_lengths, y.detach(), task.y_lengths, task.pairs, weights.detach()
+        if task.rule.gamma > 0:
+            return soft.forward_backward(*series, task.rule.gamma, task.band)
+        if cuda.takes(x):
+            values, mass, slope = cuda.solve(*series, task.rule, 1.0, task.band)
+            return values, mass[..., 0], mass * torch.where(mass != 0, y.detach(), 0.0) - 0.5 * slope
+    values, sums = _on_cpu(x, y, weights, task, 1.0, moments=True)
+    return values, sums[..., 0], sums[..., 1:]
+
+
+def bounds_of(x: Tensor, y: Tensor, weights: Tensor, task: Task, floor: float) -> Sums:
+    """Values, and the quadratic in the prototypes that bounds their weighted sum (`elastic_sums`)."""
+    if x.is_cuda:
+        from softecm.kernels.elastic import cuda
+
+        if task.rule.plain and task.rule.gamma > 0:
+            return _bounds_from_moments(x.detach(), y.detach(), weights, task)
+        if cuda.takes(x):
+            series = x.detach(), task.x_lengths, y.detach(), task.y_lengths, task.pairs, weights.detach()
+            return Sums(*cuda.solve(*series, task.rule, floor, task.band))
+    values, sums = _on_cpu(x, y, weights, task, floor, moments=False)
+    return Sums(values, sums[..., :1], 2.0 * sums[..., 1:])
+
+
+def _bounds_from_moments(x: Tensor, y: Tensor, weights: Tensor, task: Task) -> Sums:
+    # Differences are all that counts: taking a common level off keeps float32 from losing them in W y - Y.
+    level = y[0, 0] if len(y) else 0.0
+    values, w, moved = moments_of(x - level, y - level, weights, task)
+    gradient = 2.0 * (w[..., None] * (y - level) - moved)
+    if task.y_lengths is not None:  # padding may be NaN
+        inside = torch.arange(y.shape[1], device=y.device) < task.y_lengths[:, None]
+        gradient = torch.where(inside[..., None], gradient, 0.0)
+    return Sums(values, w[..., None], gradient)
+
+
+def _on_cpu(
+    x: Tensor, y: Tensor, weights: Tensor | None, task: Task, floor: float, *, moments: bool
+) -> tuple[Tensor, Tensor]:
+    """Values and sums from the engine, where the series are."""
+    from softecm.kernels.elastic.engine import solve
+
+    if x.device.type == "cpu":
+        values, sums = solve(x, y, weights, task, floor=floor, moments=moments)
+        return values, sums.to(x.dtype)
+    _say_once(x.shape[2])
+    near = None if weights is None else weights.cpu()
+    values, sums = solve(x.detach().cpu(), y.detach().cpu(), near, task.near(), floor=floor, moments=moments)
+    return values.to(x.device), sums.to(x)
 
 
 @lru_cache(maxsize=16)
@@ -91,80 +206,3 @@ def _say_once(channels: int) -> None:
         channels,
         IN_REGISTERS,
     )
-
-
-class _Rest(NamedTuple):
-    """Everything but the series."""
-
-    rule: Rule
-    band: int | None
-    x_lengths: Tensor | None
-    y_lengths: Tensor | None
-    pairs: Pairs
-
-    def turned(self) -> _Rest:
-        """With the roles of the series exchanged."""
-        pairs = None if self.pairs is None else (self.pairs[1], self.pairs[0])
-        return _Rest(self.rule, self.band, self.y_lengths, self.x_lengths, pairs)
-
-
-class _Context(Protocol):
-    """What torch keeps between the two passes; ``rest`` is ours."""
-
-    saved_tensors: tuple[Tensor, ...]
-    needs_input_grad: tuple[bool, ...]
-    rest: _Rest
-
-    def save_for_backward(self, *tensors: Tensor) -> None: ...
-
-
-class _Elastic(torch.autograd.Function):
-    """Values forward; backward, sums for the side that wants a gradient."""
-
-    @staticmethod
-    def forward(ctx: _Context, x: Tensor, y: Tensor, rest: _Rest) -> Tensor:  # type: ignore[override]
-        ctx.save_for_backward(x, y)
-        ctx.rest = rest
-        return _solve(x, y, None, rest, 1.0).values
-
-    @staticmethod
-    @first_only
-    def backward(ctx: _Context, weights: Tensor) -> tuple[Tensor | None, ...]:
-        x, y = ctx.saved_tensors
-        grad_x = grad_y = None
-        if ctx.needs_input_grad[0]:
-            turned = weights.T if ctx.rest.pairs is None else weights
-            grad_x = _solve(y, x, turned.contiguous(), ctx.rest.turned(), 1.0).gradient
-        if ctx.needs_input_grad[1]:
-            grad_y = _solve(x, y, weights.contiguous(), ctx.rest, 1.0).gradient
-        return grad_x, grad_y, None
-
-
-def _solve(x: Tensor, y: Tensor, weights: Tensor | None, rest: _Rest, floor: float) -> Sums:
-    if x.is_cuda:
-        from softecm.kernels.elastic import cuda
-
-        if cuda.takes(x):
-            return Sums(
-                *cuda.solve(
-                    x.detach(),
-                    rest.x_lengths,
-                    y.detach(),
-                    rest.y_lengths,
-                    rest.pairs,
-                    None if weights is None else weights.detach(),
-                    rest.rule,
-                    floor,
-                    rest.band,
-                )
-            )
-        _say_once(x.shape[2])
-    from softecm.kernels.elastic.engine import solve
-
-    near = torch.device("cpu")
-    lx, ly = (None if t is None else t.to(near) for t in (rest.x_lengths, rest.y_lengths))
-    pairs = None if rest.pairs is None else (rest.pairs[0].to(near), rest.pairs[1].to(near))
-    w = None if weights is None else weights.detach().to(near)
-    values, sums = solve(rest.rule, x.detach().to(near), lx, y.detach().to(near), ly, pairs, w, rest.band, floor=floor)
-    sums = sums.to(x)
-    return Sums(values.to(x.device), sums[..., :1], 2.0 * sums[..., 1:])

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm.kernels.elastic.rules import Rule
-from softecm.kernels.soft_dtw.checks import Pairs
+from softecm.kernels.elastic.rules import Rule, Task
 from softecm.kernels.types import Floats, Ints
 from softecm.native.library import Int, Tasks, function, status
 from softecm.native.threads import get_threads, share_out
@@ -64,14 +63,10 @@ def numbers_of(rule: Rule) -> Floats:
 
 
 def solve(
-    rule: Rule,
     x: Tensor,
-    x_lengths: Tensor | None,
     y: Tensor,
-    y_lengths: Tensor | None,
-    pairs: Pairs,
     weights: Tensor | None,
-    band: int | None,
+    task: Task,
     *,
     floor: float = 1.0,
     moments: bool = False,
@@ -83,19 +78,14 @@ def solve(
 
     Parameters
     ----------
-    rule : Rule
     x : Tensor (n, Lx, d)
         Series, padded; float32 or float64. What lies beyond a length is never read.
-    x_lengths : Tensor (n,) of int64, or None
-        Steps of each series; None: all of them.
-    y, y_lengths
-        The same for the f prototypes, (f, Ly, d).
-    pairs : (Tensor, Tensor) or None
-        Indices into x and y; None: every x with every y.
+    y : Tensor (f, Ly, d)
+        Prototypes.
     weights : Tensor or None
         As the values; a zero saves the gradient's work. None: values alone, unless ``each``.
-    band : int or None
-        Radius of the band (see ``softecm.kernels.soft_dtw.reference``).
+    task : Task
+        The rule, the band, lengths and pairs.
     floor : float
         A length below it bends the bound as if it were that long.
     moments : bool
@@ -118,10 +108,10 @@ def solve(
         raise TypeError(
             f"x and y must both be float32 or both be float64; got {x.dtype} and {y.dtype}. Convert one of them."
         )
-    call = _Call(rule, x, x_lengths, y, y_lengths, band, n_threads, MAX_BYTES if max_bytes is None else max_bytes)
+    call = _Call(x, y, task, n_threads, MAX_BYTES if max_bytes is None else max_bytes)
     call.job.floor, call.job.moments, call.job.each = floor, moments, each
     (n, _, d), (f, steps, _) = x.shape, y.shape
-    values = x.new_empty((n, f) if pairs is None else len(pairs[0]), requires_grad=False)
+    values = torch.empty((n, f) if task.pairs is None else len(task.pairs[0]), dtype=x.dtype)
     sums = torch.zeros((0, 0, d + 1), dtype=torch.float64)
     if each:
         sums = torch.zeros((values.numel(), steps, d + 1), dtype=x.dtype)
@@ -129,28 +119,19 @@ def solve(
         sums = torch.zeros((f, steps, d + 1), dtype=torch.float64)
         weights = weights.detach().to(torch.float64).contiguous()
     if values.numel():
-        call.run(pairs, weights, values, sums if each or weights is not None else None)
+        call.run(weights, values, sums if each or weights is not None else None)
     return values, sums
 
 
 class _Call:
     """A call of the engine: what its runs over some of the pairs share. Holds on to the arrays that the job points to."""
 
-    def __init__(
-        self,
-        rule: Rule,
-        x: Tensor,
-        x_lengths: Tensor | None,
-        y: Tensor,
-        y_lengths: Tensor | None,
-        band: int | None,
-        n_threads: int | None,
-        max_bytes: int,
-    ):
-        self.x, self.y = x.detach().contiguous(), y.detach().contiguous()
-        self.lengths = tuple(None if t is None else t.contiguous() for t in (x_lengths, y_lengths))
-        self.ragged = x_lengths is not None or y_lengths is not None
-        self.rule, self.n_threads, self.max_bytes = numbers_of(rule), n_threads, max_bytes
+    def __init__(self, x: Tensor, y: Tensor, task: Task, n_threads: int | None, max_bytes: int):
+        self.x, self.y, self.pairs = x.detach().contiguous(), y.detach().contiguous(), task.pairs
+        self.lengths = tuple(None if t is None else t.contiguous() for t in (task.x_lengths, task.y_lengths))
+        self.ragged = any(t is not None for t in self.lengths)
+        self.rule, self.n_threads, self.max_bytes = numbers_of(task.rule), n_threads, max_bytes
+        band = task.band
         job = self.job = _Job()
         (job.n, job.x_steps, job.d), (job.f, job.y_steps, _) = x.shape, y.shape
         job.band = (
@@ -159,7 +140,7 @@ class _Call:
         job.x, job.y, job.rule = self.x.data_ptr(), self.y.data_ptr(), self.rule.ctypes.data
         job.x_lengths, job.y_lengths = (None if t is None else t.data_ptr() for t in self.lengths)
 
-    def run(self, pairs: Pairs, weights: Tensor | None, values: Tensor, sums: Tensor | None) -> None:
+    def run(self, weights: Tensor | None, values: Tensor, sums: Tensor | None) -> None:
         """Fill the values of pairs and add to the sums."""
         self.job.values, self.job.weights = values.data_ptr(), None if weights is None else weights.data_ptr()
         parts: list[tuple[Ints | None, Tensor | None]] = [(None, sums)]
@@ -168,17 +149,24 @@ class _Call:
             parts = [(np.flatnonzero(flat), sums), (np.flatnonzero(flat == 0), None)]
         for chosen, into in parts:
             if chosen is None and not self.ragged:
-                ix, iy = (None, None) if pairs is None else (np.ascontiguousarray(t.numpy()) for t in pairs)
+                ix, iy = self._pairs()
                 self._blocks(ix, iy, None, values.numel(), self.job.x_steps * self.job.y_steps, into)
                 continue
             total = values.numel() if chosen is None else len(chosen)
             for first in range(0, total, _CHUNK_PAIRS):
                 last = min(total, first + _CHUNK_PAIRS)
-                self._listed(pairs, np.arange(first, last) if chosen is None else chosen[first:last], into)
+                self._listed(np.arange(first, last) if chosen is None else chosen[first:last], into)
 
-    def _listed(self, pairs: Pairs, at: Ints, sums: Tensor | None) -> None:
+    def _pairs(self) -> tuple[Ints | None, Ints | None]:
+        """Both indices of pairs; None: all of them."""
+        if self.pairs is None:
+            return None, None
+        return np.ascontiguousarray(self.pairs[0].numpy()), np.ascontiguousarray(self.pairs[1].numpy())
+
+    def _listed(self, at: Ints, sums: Tensor | None) -> None:
         """Pairs by their positions among the values, those of like lengths side by side."""
-        ix, iy = (at // self.job.f, at % self.job.f) if pairs is None else (pairs[0].numpy()[at], pairs[1].numpy()[at])
+        ix, iy = self._pairs()
+        ix, iy = (at // self.job.f, at % self.job.f) if ix is None or iy is None else (ix[at], iy[at])
         cells = float(self.job.x_steps * self.job.y_steps)
         if self.ragged:
             lx, ly = (
@@ -188,7 +176,7 @@ class _Call:
             order = np.lexsort((iy, lx, ly))
             ix, iy, at = ix[order], iy[order], at[order]
             cells = float(lx @ ly) / len(at)
-        self._blocks(np.ascontiguousarray(ix), np.ascontiguousarray(iy), at, len(at), cells, sums)
+        self._blocks(ix, iy, at, len(at), cells, sums)
 
     def _blocks(
         self, ix: Ints | None, iy: Ints | None, at: Ints | None, count: int, cells: float, sums: Tensor | None

@@ -24,6 +24,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from torch import Tensor
+
+from softecm.kernels.soft_dtw.checks import Pairs
+
 
 class Rule(NamedTuple):
     """The costs of the three steps; see the module."""
@@ -39,6 +43,33 @@ class Rule(NamedTuple):
     apart: float = 0.0  # r
     weighted: bool = False  # squares by how far from the diagonal
     steepness: float = 0.0  # of those weights
+
+    @property
+    def plain(self) -> bool:
+        """Whether cells cost squares and steps nothing: Soft-DTW or DTW."""
+        return self.squared and not self.weighted and self.step == 0
+
+
+class Task(NamedTuple):
+    """Which distances of which pairs: everything but the series."""
+
+    rule: Rule
+    band: int | None = None
+    x_lengths: Tensor | None = None
+    y_lengths: Tensor | None = None
+    pairs: Pairs = None
+    own: bool = False  # each series with itself: what holds for one end holds for the other
+
+    def turned(self) -> Task:
+        """With the roles of the series exchanged."""
+        pairs = None if self.pairs is None else (self.pairs[1], self.pairs[0])
+        return self._replace(x_lengths=self.y_lengths, y_lengths=self.x_lengths, pairs=pairs)
+
+    def near(self) -> Task:
+        """On the CPU."""
+        x_lengths, y_lengths = (None if t is None else t.cpu() for t in (self.x_lengths, self.y_lengths))
+        pairs = None if self.pairs is None else (self.pairs[0].cpu(), self.pairs[1].cpu())
+        return self._replace(x_lengths=x_lengths, y_lengths=y_lengths, pairs=pairs)
 
 
 def msm(cost: float, gamma: float) -> Rule:
@@ -59,6 +90,11 @@ def erp(gamma: float) -> Rule:
 def matching(indel: float, gamma: float) -> Rule:
     """Optimal matching, of points with a step of zeros in front: any step left out costs the same."""
     return Rule(float(gamma), False, step=float(indel))
+
+
+def dtw(gamma: float) -> Rule:
+    """Soft-DTW; with gamma 0, DTW."""
+    return Rule(float(gamma), True)
 
 
 def adtw(penalty: float, gamma: float) -> Rule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softecm.kernels.elastic.engine import numbers_of
-from softecm.kernels.elastic.rules import Rule, adtw
+from softecm.kernels.elastic.rules import Rule, dtw
 from softecm.kernels.entry import FLOAT64, INDEX, expect, expect_within
 from softecm.kernels.types import Floats, Ints
 from softecm.native.library import Array, Int, Tasks, function, status
@@ -36,6 +36,6 @@ def step_costs(x: Floats, lengths: Ints, y: Floats, rule: Rule, band: int | None
 def shares_of_steps(x: Floats, lengths: Ints, y: Floats, gamma: float, band: int | None, distances: Floats) -> Floats:
     """Soft-DTW's step costs, what the smoothing takes off spread evenly, so that they add up to ``distances`` (n, k)."""
     distances = expect("distances", distances, FLOAT64, (len(x), len(y)))
-    costs = step_costs(x, lengths, y, adtw(0.0, gamma), band)
+    costs = step_costs(x, lengths, y, dtw(gamma), band)
     rest: Floats = costs + ((distances - costs.sum(-1)) / y.shape[1])[..., None]
     return rest

@@ -5,8 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from softecm.kernels.elastic.api import differentiable, moments_of, values_of
+from softecm.kernels.elastic.rules import Task
+from softecm.kernels.elastic.rules import dtw as rule_of
 from softecm.kernels.soft_dtw import reference
-from softecm.kernels.soft_dtw.autograd import SelfSoftDTW, SoftDTW, backend
 from softecm.kernels.soft_dtw.checks import Pairs, Rows, check, check_weights
 
 
@@ -50,7 +52,8 @@ def soft_dtw(
     ----------
     Cuturi, M. and Blondel, M. (2017). Soft-DTW: a differentiable loss function for time-series. ICML.
     """
-    return _differentiable(x, y, x_lengths, y_lengths, None, gamma, band)
+    check(x, y, x_lengths, y_lengths, None, gamma, band)
+    return differentiable(x, y, Task(rule_of(gamma), band, x_lengths, y_lengths))
 
 
 def soft_dtw_paired(
@@ -65,14 +68,15 @@ def soft_dtw_paired(
     """Soft-DTW of each series with the one in the same row of the other batch; (n,), differentiable in both."""
     if len(x) != len(y):
         raise ValueError(f"x and y must have one series for each other; got {len(x)} and {len(y)}.")
-    return _differentiable(x, y, x_lengths, y_lengths, Rows(len(x), x.device), gamma, band)
+    rows = Rows(len(x), x.device)
+    check(x, y, x_lengths, y_lengths, rows, gamma, band)
+    return differentiable(x, y, Task(rule_of(gamma), band, x_lengths, y_lengths, rows))
 
 
 def soft_dtw_self(x: Tensor, *, gamma: float = 1.0, band: int | None = None, lengths: Tensor | None = None) -> Tensor:
     """Soft-DTW of each series with itself; (n,), differentiable."""
     check(x, x, lengths, lengths, None, gamma, band)
-    values: Tensor = SelfSoftDTW.apply(x, lengths, float(gamma), band)
-    return values
+    return differentiable(x, x, Task(rule_of(gamma), band, lengths, lengths, Rows(len(x), x.device), own=True))
 
 
 def soft_dtw_sums(
@@ -113,7 +117,7 @@ def soft_dtw_sums(
     """
     check(x, y, x_lengths, y_lengths, pairs, gamma, band)
     check_weights(weights, x, y, pairs)
-    return backend(x).forward_backward(x, x_lengths, y, y_lengths, pairs, weights, gamma, band)
+    return moments_of(x, y, weights, Task(rule_of(gamma), band, x_lengths, y_lengths, pairs))
 
 
 def soft_dtw_each(
@@ -129,10 +133,10 @@ def soft_dtw_each(
 
     W in channel 0 and Y in the others, (P, Ly, d + 1): for weights that are known only when all values are.
     """
-    from softecm.kernels.soft_dtw import cpu
+    from softecm.kernels.elastic.engine import solve
 
     check(x, y, x_lengths, None, pairs, gamma, band)
-    return cpu.each_pair(x, x_lengths, y, pairs, gamma, band)
+    return solve(x, y, None, Task(rule_of(gamma), band, x_lengths, None, pairs), moments=True, each=True)
 
 
 def dtw(
@@ -155,14 +159,7 @@ def dtw(
     tensor([[2.]])
     """
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
-    if x.is_cuda:
-        from softecm.kernels.soft_dtw import cuda_hard
-
-        return cuda_hard.forward(x.detach(), x_lengths, y.detach(), y_lengths, pairs, band)
-    from softecm.kernels.soft_dtw import cpu
-
-    xc, lx, yc, ly, p = _to_cpu(x, x_lengths, y, y_lengths, pairs)
-    return cpu.forward(xc, lx, yc, ly, p, 1.0, band, hard=True).to(x.device)
+    return values_of(x, y, Task(rule_of(0.0), band, x_lengths, y_lengths, pairs))
 
 
 def dtw_sums(
@@ -179,21 +176,9 @@ def dtw_sums(
 
     Of equally good alignments the one that, from the end, prefers the diagonal step, then a step in x.
     """
-    from softecm.kernels.soft_dtw import cpu
-
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
     check_weights(weights, x, y, pairs)
-    if x.is_cuda:
-        from softecm.kernels.elastic.cuda import solve, takes
-        from softecm.kernels.elastic.rules import adtw
-
-        if takes(x):
-            given = x.detach(), x_lengths, y.detach(), y_lengths, pairs, weights.detach()
-            values, mass, slope = solve(*given, adtw(0.0, 0.0), 1.0, band)
-            return values, mass[..., 0], mass * torch.where(mass != 0, y.detach(), 0.0) - 0.5 * slope
-    xc, lx, yc, ly, p = _to_cpu(x, x_lengths, y, y_lengths, pairs)
-    out = cpu.forward_backward(xc, lx, yc, ly, p, weights.detach().cpu(), 1.0, band, hard=True)
-    return out[0].to(x.device), out[1].to(x.device), out[2].to(x.device)
+    return moments_of(x, y, weights, Task(rule_of(0.0), band, x_lengths, y_lengths, pairs))
 
 
 def alignment(x: Tensor, y: Tensor, gamma: float = 1.0, band: int | None = None) -> Tensor:
@@ -211,29 +196,3 @@ def alignment(x: Tensor, y: Tensor, gamma: float = 1.0, band: int | None = None)
     check(x[None], y[None], None, None, None, gamma, band)
     a, b = (t.detach().to("cpu", torch.float64).numpy() for t in (x, y))
     return torch.from_numpy(reference.alignment(a, b, gamma, band)).to(x)
-
-
-def _to_cpu(
-    x: Tensor, x_lengths: Tensor | None, y: Tensor, y_lengths: Tensor | None, pairs: Pairs
-) -> tuple[Tensor, Tensor | None, Tensor, Tensor | None, Pairs]:
-    return (
-        x.detach().cpu(),
-        None if x_lengths is None else x_lengths.cpu(),
-        y.detach().cpu(),
-        None if y_lengths is None else y_lengths.cpu(),
-        None if pairs is None else (pairs[0].cpu(), pairs[1].cpu()),
-    )
-
-
-def _differentiable(
-    x: Tensor,
-    y: Tensor,
-    x_lengths: Tensor | None,
-    y_lengths: Tensor | None,
-    pairs: Pairs,
-    gamma: float,
-    band: int | None,
-) -> Tensor:
-    check(x, y, x_lengths, y_lengths, pairs, gamma, band)
-    values: Tensor = SoftDTW.apply(x, y, x_lengths, y_lengths, pairs, float(gamma), band)
-    return values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from softecm.kernels.elastic.engine import solve
-from softecm.kernels.elastic.rules import adtw
+from softecm.kernels.elastic.rules import Task, dtw
 from softecm.kernels.soft_dtw.checks import Pairs
 
 
@@ -23,8 +23,8 @@ def forward(
     max_bytes: int | None = None,
 ) -> Tensor:
     """Soft-DTW (or, if `hard`, DTW) values of pairs of series, (n, f) or (P,); parameters as in the engine's `solve`."""
-    rule = adtw(0.0, 0.0 if hard else gamma)
-    return solve(rule, x, x_lengths, y, y_lengths, pairs, None, band, n_threads=n_threads, max_bytes=max_bytes)[0]
+    task = Task(dtw(0.0 if hard else gamma), band, x_lengths, y_lengths, pairs)
+    return solve(x, y, None, task, n_threads=n_threads, max_bytes=max_bytes)[0]
 
 
 def forward_backward(
@@ -54,15 +54,7 @@ def forward_backward(
     W : Tensor (f, Ly)
     Y : Tensor (f, Ly, d)
     """
-    rule = adtw(0.0, 0.0 if hard else gamma)
-    series = x, x_lengths, y, y_lengths
-    values, sums = solve(rule, *series, pairs, weights, band, moments=True, n_threads=n_threads, max_bytes=max_bytes)
+    task = Task(dtw(0.0 if hard else gamma), band, x_lengths, y_lengths, pairs)
+    values, sums = solve(x, y, weights, task, moments=True, n_threads=n_threads, max_bytes=max_bytes)
     sums = sums.to(x.dtype)
     return values, sums[..., 0], sums[..., 1:]
-
-
-def each_pair(
-    x: Tensor, x_lengths: Tensor | None, y: Tensor, pairs: tuple[Tensor, Tensor], gamma: float, band: int | None
-) -> tuple[Tensor, Tensor]:
-    """Soft-DTW of pairs (P,), and what each adds to its prototype's sums: W in channel 0, Y in the others (P, Ly, d + 1)."""
-    return solve(adtw(0.0, gamma), x, x_lengths, y, None, pairs, None, band, moments=True, each=True)
