@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
+
+import numpy as np
 
 from softecm._engine import threads
 from softecm._interrupts import interruptible
 from softecm._warnings import ViewWarning, warn
 from softecm.algorithms.base import PrototypeClusterer, in_blocks
 from softecm.algorithms.parameters import FamilyParameters, checked
-from softecm.distances.auto import Choice, choose_for
+from softecm.belief import CredalPartition
+from softecm.distances.auto import ALIKE, UNITS, Choice, choose_for, is_auto
 from softecm.distances.base import SemiMetric
+from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.registry import resolve_metric
-from softecm.fit import fitting, pipeline
+from softecm.fit import fitting, pipeline, shaped
 from softecm.fit.algorithm import Algorithm
+from softecm.fit.group_shapes import OWN, GroupShape
+from softecm.fit.loop import stopped
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, runs_table
 from softecm.fit.pipeline import Outcome
@@ -24,9 +30,35 @@ from softecm.fit.prepare import InMemory, Objects, in_memory
 from softecm.fit.settings import Plan, Settings, settings
 from softecm.objective.linked import say_broken, with_linked
 from softecm.spaces.column_roles import ids_of
+from softecm.spaces.raw import numbers_of
 from softecm.spaces.views import IN_BLOCKS
 
 LOOKED_AT = 2000  # objects by which a metric judges the clusters
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fit in memory, before the estimator takes it over."""
+
+    choice: Choice
+    objects: InMemory[Any]
+    outcome: Outcome
+    model: PrototypeModel
+    partition: CredalPartition
+
+    def may_be_reshaped(self, chosen: Settings) -> bool:
+        """Whether these are numbers, measured by default in every respect that has to do with distances."""
+        numbers = self.choice.reason in (ALIKE, UNITS)
+        default = is_auto(chosen.metric) and chosen.staged and chosen.keeps_clusters and not chosen.warm_start
+        known = chosen.plan is not None or chosen.prior is not None or chosen.seeds
+        found = chosen.delta is None or isinstance(chosen.delta, str)
+        return bool(chosen.reshapes and numbers and default and found and not known and not stopped(chosen.callback))
+
+
+def _metric_of(shape: GroupShape) -> Any:
+    """What distances are measured with, where groups share a shape."""
+    named = {"raw": "sqeuclidean", "scaled": "mixed"}
+    return named.get(shape.shape) or Mahalanobis(shape.covariances[0])
 
 
 class PrototypeFamily(FamilyParameters, PrototypeClusterer):
@@ -89,25 +121,61 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
     def _fit_memory(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
         with threads(chosen.n_jobs):
-            choice = choose_for(chosen.metric, X, chosen.n_clusters)
-            given, metric, X = X, resolve_metric(choice.metric, None), choice.kept(X)
-            algorithm = self._algorithm(metric)
-            objects = in_memory(algorithm, chosen, metric, self, X, sample_weight, runs=chosen.n_init)
-            outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
-            model = pipeline.model_of(algorithm, objects, outcome)
-            partition = objects.partition(model)
-            if outcome.links is not None and "masses" in outcome.solution.found:
-                partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
-                say_broken(partition, outcome.links.pairs(), self.weight_of_links, given)
-        self._adopt(objects, model, outcome)
-        self._chose(choice)
-        self._ids = ids_of(given, choice.left_out)
+            fitted = self._fitted(choose_for(chosen.metric, X, chosen.n_clusters), chosen, X, sample_weight)
+            if fitted.may_be_reshaped(chosen):
+                fitted = self._reshaped(fitted, chosen, X, sample_weight)
+        objects, outcome, partition = fitted.objects, fitted.outcome, fitted.partition
+        self._adopt(objects, fitted.model, outcome)
+        self._chose(fitted.choice)
+        self._ids = ids_of(X, fitted.choice.left_out)
         self._store(partition)
         different = objects.distinct(outcome.chosen.n_clusters) if self.collapsed_ else None
         self._warn(outcome.chosen, different)
         if not self.collapsed_:
             self._warn_of_masses(nowhere=float(objects.counts[partition.outliers()].sum()) / objects.weight)
         self._warn_of_metric(objects)
+
+    def _fitted(self, choice: Choice, chosen: Settings, X: Any, sample_weight: Any) -> Fitted:
+        """One fit with a metric."""
+        metric = resolve_metric(choice.metric, None)
+        algorithm = self._algorithm(metric)
+        objects = in_memory(algorithm, chosen, metric, self, choice.kept(X), sample_weight, runs=chosen.n_init)
+        outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
+        model = pipeline.model_of(algorithm, objects, outcome)
+        partition = objects.partition(model)
+        if outcome.links is not None and "masses" in outcome.solution.found:
+            partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
+            say_broken(partition, outcome.links.pairs(), self.weight_of_links, X)
+        return Fitted(choice, objects, outcome, model, partition)
+
+    def _reshaped(self, fitted: Fitted, chosen: Settings, X: Any, sample_weight: Any) -> Fitted:
+        """The fit in units of its groups, where the evidence is for another shape than equal spheres."""
+        columns = numbers_of(fitted.choice.kept(X))
+        if columns is None:
+            return fitted
+        alone = replace(chosen, callback=None)
+
+        def labels_of(x: Any, counts: Any) -> Any:
+            return self._fitted(Choice("sqeuclidean", ""), alone, x, counts).partition.labels()
+
+        scaled = fitted.choice.reason == UNITS
+        shape = shaped.suggested(columns, fitted.partition, fitted.objects, scaled=scaled, labels_of=labels_of)
+        if shape is None:
+            return fitted
+        choice = replace(fitted.choice, metric=_metric_of(shape), reason=shaped.REASONS[shape.shape]).tell()
+        if shape.shape not in OWN:
+            return self._fitted(choice, alone, X, sample_weight)
+        if scaled:
+            fitted = self._fitted(replace(choice, metric="sqeuclidean"), alone, X, sample_weight)
+        model = shaped.own_model(fitted.objects, shape, chosen)
+        objective = model.mean_cost(fitted.objects.x.cpu(), fitted.objects.counts) * fitted.objects.weight
+        run = slice(fitted.outcome.best, fitted.outcome.best + 1)
+        solution = replace(
+            fitted.outcome.solution.part(run), objective=np.array([objective]), history=(np.array([objective]),)
+        )
+        resolved = replace(chosen, focal=model.focal, delta=model.delta)
+        outcome = replace(fitted.outcome, chosen=resolved, solution=solution, apart=fitted.outcome.apart[run], best=0)
+        return Fitted(choice, fitted.objects, outcome, model, fitted.objects.partition(model))
 
     def _warn_of_metric(self, objects: InMemory[Any]) -> None:
         """What the metric has to say about the clusters, from some of the objects."""

@@ -179,7 +179,7 @@ class LinkableFamily(PrototypeFamily):
         return self
 
     def _first_batch(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
-        self._fit_to(chosen, X, sample_weight)
+        self._fit_to(replace(chosen, reshapes=False), X, sample_weight)  # sums over batches need one metric for all
         self._check_means()
         objects, algorithm = self._batch(chosen, X, sample_weight), self._algorithm(self.model_.metric)
         self._past = learning.past_of(algorithm, objects, chosen, self.model_)

@@ -218,11 +218,16 @@ def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, Choice] | None = Non
 
 def choose_for(metric: Any, X: Any, n_clusters: int | None) -> Choice:
     """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
-    if isinstance(metric, str) and metric == AUTO:
+    if is_auto(metric):
         choice = choose(X).tell()
         _warn_of_far_values(X, choice)
         return choice
     return series_choice(X, n_clusters).tell() if is_series_auto(metric) else Choice(metric, ASKED)
+
+
+def is_auto(metric: Any) -> bool:
+    """Whether the metric is to be found."""
+    return isinstance(metric, str) and metric == AUTO
 
 
 def is_series_auto(metric: Any) -> bool:

@@ -113,6 +113,12 @@ class Mahalanobis(SemiMetric):
         """Squared lengths of all differences in whitened columns."""
         return squared_differences(self.white(x), self.white(v))
 
+    def terms(self, x: Tensor, v: Tensor) -> Tensor:
+        """What each column adds: its difference times what the inverse covariance makes of all; it may be negative."""
+        difference, factor = (x[:, None] - v).double(), self.whitening(x)
+        terms: Tensor = difference * (difference @ factor @ factor.T)
+        return terms
+
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """The same for matching rows."""
         return self.white(a - b).square().sum(-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -178,9 +179,19 @@ class InMemory(Objects[E]):
         found = len(np.unique(self.space.keys(self.x.cpu())))
         return found if found < enough else None
 
+    @cached_property
+    def _samples(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        return {}
+
+    def sample_rows(self, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Which objects stand for all in a sample of this size, and what each then counts."""
+        if size not in self._samples:
+            self._samples[size] = systematic(self.space.keys(self.x.cpu()), self.counts, size)
+        return self._samples[size]
+
     def sample(self, size: int) -> InMemory[E]:
         """Evenly over the weights in the order of the objects' keys."""
-        rows, counts = systematic(self.space.keys(self.x.cpu()), self.counts, size)
+        rows, counts = self.sample_rows(size)
         part = self.part(torch.as_tensor(rows, device=self.device))
         weights = torch.as_tensor(counts, dtype=self.dtype, device=self.device)
         return replace(part, each=counts, on_device=weights, weight=float(counts.sum()))

@@ -325,8 +325,13 @@ def _by_place(places: Tensor) -> NDArray[np.int64]:
     return found
 
 
+def sample_size(n_clusters: int) -> int:
+    """How many objects stand for many."""
+    return max(SAMPLE, SAMPLE_EACH * n_clusters)
+
+
 def _sampled(algorithm: Algorithm[Any], objects: Objects[Any], c: int) -> Objects[Any]:
-    size = max(SAMPLE, SAMPLE_EACH * c)
+    size = sample_size(c)
     return objects.sample(size) if algorithm.samples and len(objects) > 2 * size else objects
 
 
