@@ -11,6 +11,7 @@ NEEDED_IN_WHEEL = {
     "softecm/py.typed",
     "softecm/__init__.py",
     "softecm/report/assets/report.js",
+    "softecm/report/templates/report.html",
     "softecm/kernels/cuda/soft_dtw.cu",
     "softecm/native/lib/fingerprint",
 }
@@ -27,7 +28,7 @@ NEEDED_IN_SDIST = {
     "hatch_build.py",
     "src/softecm/native/common.h",
 }
-KINDS_IN_WHEEL = {".py", ".typed", ".css", ".js", ".cu", ".cuh", ".so", ".dll", ""}
+KINDS_IN_WHEEL = {".py", ".html", ".typed", ".css", ".js", ".cu", ".cuh", ".so", ".dll", ""}
 STRAY = {"__pycache__", ".venv", ".git", ".github", ".ci", ".mypy_cache", ".ruff_cache", ".hypothesis"}
 STRAY |= {"lib-checked"}  # kernels that check every index
 STRAY |= {"_site", "_examples", "_included", "gallery"}  # which make docs writes

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from softecm import CredalPartition, FocalSets, SoftECM
 from softecm.datasets import make_blobs
 from softecm.report import build
-from softecm.report.data import Explanation, Part
 from softecm.report.payload import payload
+from softecm.report.reasons import Explanation, Part
 from softecm.report.words import sentence
 
 MADE = make_blobs(90, between=6, outliers=3, random_state=0).data

@@ -14,8 +14,8 @@ from softecm import ECM, FocalSets, SoftECM, report
 from softecm.readers import Column, Written
 from softecm.report import Attribute, ReportData
 from softecm.report.payload import _column
+from softecm.report.run import candidates_figure
 from softecm.report.terms import TERMS, term
-from softecm.report.tried import candidates_figure
 
 RNG = np.random.default_rng(1)
 GROUP = np.repeat([0, 1], 20)
@@ -41,7 +41,7 @@ def page() -> ReportData:
 
 def headings(html: str) -> list[str]:
     table = html.split('<caption class="sr">Prototypes of the sets')[1].split("</thead>")[0]
-    return re.findall(r'<th scope="col" dir="auto">(.*?)</th>', table)
+    return re.findall(r'<th scope="col" dir="auto">(.*?)</th>', table)[2:]  # after the set and its size
 
 
 def test_dates_are_dates_everywhere(page: ReportData) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from softecm import SoftECM, report
 from softecm.distances import Combined
-from softecm.report.by_column import terms_of
+from softecm.report.reasons import terms_of
 
 GROUPS = np.repeat([0, 1, 2], 20)
 

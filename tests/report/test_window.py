@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softecm.report.window import window
+from softecm.report.map import window
 
 RNG = np.random.default_rng(0)
 

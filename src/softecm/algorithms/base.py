@@ -50,7 +50,7 @@ from softecm.spaces.column_roles import ids_of, without
 from softecm.spaces.real import RealVectors
 
 if TYPE_CHECKING:
-    from softecm.report.one import ObjectExplanation
+    from softecm.report.object_explanation import ObjectExplanation
 
 MANY_SETS = 500  # all sets of nine clusters and more
 MOST = 0.5  # of the objects nowhere: then it is delta that is wrong
@@ -501,7 +501,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         >>> print(model.explain_object(X, 1))
         Object 2 (X[1]) clearly belongs to ω1 (belief 1.00): x0 (0) and x1 (1) pull it to ω1.
         """
-        from softecm.report.one import explain_object
+        from softecm.report.object_explanation import explain_object
 
         check_is_fitted(self)
         refuse_blocks(X, type(self).__name__)

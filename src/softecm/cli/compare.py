@@ -14,7 +14,7 @@ from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import ResultFolder
 from softecm.cli.screen import consoles, print_json
 from softecm.files import check_file, to_file
-from softecm.report.comparing import compare
+from softecm.report.comparison import compare
 
 FEW = 5  # objects in common for each group: with fewer nobody can say which groups are the same
 

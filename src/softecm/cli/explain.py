@@ -20,8 +20,8 @@ from softecm.cli.screen import consoles, print_json
 from softecm.explain import ExplanationTree
 from softecm.files import check_file, to_file
 from softecm.readers import Loaded, ReadOptions, read
-from softecm.report.asked import of_series
-from softecm.report.one import explain_object
+from softecm.report.model_interface import of_series
+from softecm.report.object_explanation import explain_object
 
 SHOWN = 12
 ROW = re.compile(r"(?:row)?\s*(\d{1,18})", re.IGNORECASE)

@@ -21,7 +21,7 @@ from softecm.cli.source import Source
 from softecm.readers import Loaded, ReadOptions
 from softecm.report import build
 from softecm.report.fit import code, parameters, scores
-from softecm.report.sensitive import own_warnings, plain_parameters, without_details
+from softecm.report.no_values import own_warnings, plain_parameters, without_details
 from softecm.report.words import five_counts
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from softecm.cli.results import harmless, write_json
 from softecm.cli.screen import consoles, print_json
 from softecm.files import check_replaced, to_folder, write_text
 from softecm.files.places import RESULTS
-from softecm.report.asked import of_series
+from softecm.report.model_interface import of_series
 from softecm.report.words import three_sentences
 
 CELL = re.compile(r'("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|\Z)')

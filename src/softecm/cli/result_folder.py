@@ -23,7 +23,7 @@ from softecm.report.fit import code
 
 if TYPE_CHECKING:
     from softecm import SoftECM
-    from softecm.report.sure import Calibrated
+    from softecm.report.calibration import Calibrated
 
 GONE = "The file these objects came from is not there any more, so places are guessed from masses and nothing is explained."
 BY_BLOCKS = "{} holds a file that was read block by block: "

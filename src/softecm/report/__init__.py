@@ -1,11 +1,13 @@
 """One HTML file that shows a credal partition: offline, for screen, phone, printer and screen reader."""
 
 from softecm.report.build import build
-from softecm.report.chosen import choose_rows, noteworthy
-from softecm.report.comparing import Comparison, compare
-from softecm.report.data import Attribute, Explanation, Part, ReportData
-from softecm.report.embedding import landmark_mds
+from softecm.report.columns import Attribute
+from softecm.report.comparison import Comparison, compare
+from softecm.report.data import ReportData
+from softecm.report.map import landmark_mds
+from softecm.report.objects import choose_rows, noteworthy
 from softecm.report.page import render, write
+from softecm.report.reasons import Explanation, Part
 from softecm.report.words import three_sentences
 
 __all__ = [

@@ -12,13 +12,13 @@ from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, checked_clear
 from softecm.readers.base import Column
 from softecm.report import fit
-from softecm.report.asked import Data, Model, comparing, history, merged, pairwise, restarts
+from softecm.report.calibration import Calibrated
+from softecm.report.column_summary import taken
 from softecm.report.data import ReportData
+from softecm.report.model_interface import Data, Model, comparing, history, merged, pairwise, restarts
+from softecm.report.no_values import hidden
 from softecm.report.objects import every, names_of, take
-from softecm.report.profiled import profiled, ruled
-from softecm.report.sensitive import hidden
-from softecm.report.sure import Calibrated
-from softecm.report.taken import taken
+from softecm.report.profiles import profiled, ruled
 from softecm.report.view import is_square, look
 from softecm.spaces.column_roles import ids_of, without
 from softecm.spaces.views import n_objects

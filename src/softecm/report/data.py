@@ -2,115 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from softecm._precision import Precision, moment
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR
 from softecm.explain import ExplanationTree, Profiles
 from softecm.readers.base import Column
-from softecm.report.chosen import FloatArray, IntArray
+from softecm.report.calibration import Calibrated
+from softecm.report.columns import Attribute
 from softecm.report.facts import facts
+from softecm.report.model_interface import FloatArray, IntArray
 from softecm.report.page import render, write
-from softecm.report.sure import Calibrated
-
-EPOCH, DAY = np.datetime64(0, "us"), 86_400e6  # in microseconds
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """A column of the table, for the objects that are drawn."""
-
-    name: str
-    kind: Literal["number", "date", "category"]
-    values: Sequence[object] | NDArray[np.generic]  # numbers (nan: missing), moments (NaT), or words (None)
-    precision: Precision | None = None  # how its numbers, or dates, are shown; None for words
-    unit: str = ""  # of its numbers
-
-    def shown(self, value: object, *, between: bool = False) -> str:
-        """A cell for reading, or with ``between`` a prototype's, which lies between cells."""
-        if missing(value):
-            return "missing"
-        if self.precision is None or isinstance(value, str):
-            return f"{value:.4g}" if isinstance(value, float) else str(value)
-        text = self.precision.mean(value) if between else self.precision.cell(value)
-        return f"{text} {self.unit}" if self.unit else text
-
-    def words(self) -> list[str | None]:
-        """All cells for reading, None where missing."""
-        return [None if missing(value) else self.shown(value) for value in self.values]
-
-    def at(self, coordinate: float, *, between: bool = True) -> str:
-        """What lies at such a number, for reading."""
-        if self.precision is None:
-            return f"{coordinate:.4g}"
-        if self.kind == "date":
-            return self.shown(EPOCH + np.timedelta64(round(coordinate * DAY), "us"))
-        between = between and round(coordinate, self.precision.decimals) != coordinate
-        return self.shown(coordinate, between=between)
-
-    def coordinates(self) -> FloatArray | None:
-        """Its cells as numbers, nan where missing; None for words."""
-        if self.kind == "category":
-            return None
-        if self.kind == "number":
-            return np.asarray(self.values, dtype=np.float64)
-        moments = np.asarray(self.values, dtype="M8[us]")
-        return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / DAY)
-
-    def coordinate(self, value: object) -> float:
-        """A cell, or a prototype's, as a number: of a date its days; nan where there is none."""
-        if missing(value) or isinstance(value, str):
-            return math.nan
-        if self.kind == "date":
-            return float(moment(value).astype(np.int64) / DAY)
-        return float(value)  # type: ignore[arg-type]
-
-    @property
-    def known(self) -> bool:
-        """Whether any cell holds something."""
-        cells = self.coordinates()
-        return any(value is not None for value in self.values) if cells is None else bool(np.isfinite(cells).any())
-
-
-def missing(value: object) -> bool:
-    """Whether a cell is a gap: None, NaN, NaT, or pandas' NA."""
-    return value is None or type(value).__name__ == "NAType" or value != value
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one attribute, or one stretch of a series, says about an object between two clusters."""
-
-    name: str
-    value: str
-    at_first: str
-    at_second: str
-    pull: float  # above 0: nearer to the first; below: nearer to the second
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why an object is where it is: the two clusters nearest to it, and what pulls it to which."""
-
-    first: int  # columns of the mass matrix
-    second: int
-    distance_first: float
-    distance_second: float
-    parts: tuple[Part, ...] = ()
-    distance_set: float | None = None  # to the prototype of its set of several clusters, where that is nearest
-    to_set: tuple[str, ...] = ()  # what speaks most for that prototype
-    far: tuple[
-        tuple[str, float], ...
-    ] = ()  # of an outlier: what makes most of its distance to the first, and its share
+from softecm.report.reasons import Explanation
 
 
 @dataclass(frozen=True)

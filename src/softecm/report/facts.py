@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softecm.report.sure import facts_of
+from softecm.report.calibration import facts_of
 from softecm.report.words import three_sentences
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 from softecm.belief import CredalPartition
 from softecm.distances import SEMI_METRICS
 from softecm.distances.auto import AUTO, SERIES_AUTO
-from softecm.report.asked import Model, comparing, merged, pairwise
-from softecm.report.data import missing
+from softecm.report.columns import missing
+from softecm.report.model_interface import Model, comparing, merged, pairwise
 
 UNTOLD = ("callback", "verbose", "warm_start")
 LONGEST = 120  # signs of a parameter; what is longer is data rather than a setting

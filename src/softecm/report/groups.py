@@ -4,183 +4,162 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from softecm.explain.profiles import in_time
 from softecm.figures.colours import set_colors
-from softecm.report.chosen import IntArray
-from softecm.report.markup import as_float, as_number, section, table
-from softecm.report.telling import ordered
-from softecm.report.terms import term
-from softecm.report.words import FEW, _group, _listed, in_words, number_of
+from softecm.report.templating import as_float, as_number
+from softecm.report.words import FEW, in_words, listed
 
 if TYPE_CHECKING:
-    from softecm.belief import FocalSets
+    from softecm.belief import CredalPartition, FocalSets
     from softecm.explain import Trait
-    from softecm.report.data import Attribute, ReportData
+    from softecm.explain.nodes import Leaf
+    from softecm.report.columns import Attribute
+    from softecm.report.data import ReportData
 
 MOST_SETS = 40
 MOST_TRAITS = 5
 MOST_RULES = 12  # beyond, nobody reads them
 FAR = 1.5  # widths of its middle half from there: a value further out does not stretch a column's rule
+MOST_ATTRIBUTES = 60
 ON_PAPER = 10  # columns that a printed page has room for, as in report.css
 
 
-def groups(data: ReportData) -> str:
-    """The whole section."""
-    focal = data.partition.focal_sets
-    first = ", ".join(focal.cluster_names[:2]) + (" …" if focal.n_clusters > 2 else "")
-    lead = f"{escape(first)} are the groups."
-    if len(focal) > focal.n_clusters:
-        lead += f" A union such as {union(focal)} collects what could be in either; Ω is all of them."
-    counts = np.bincount(data.partition.masses.argmax(1), minlength=len(focal) + 1)
-    mean = data.partition.masses.mean(0)
-    shown = [j for j in range(1, len(focal) + 1) if j <= focal.n_clusters or counts[j] or mean[j] > 0.005][:MOST_SETS]
-    body = _profiles(data, counts) + _rules(data)
-    if data.prototype_series is not None:
-        body += """<p class="controls" id="channel-row" hidden>
-<label for="channel">Shown</label> <select id="channel"></select></p>
-<div class="cards" id="series-cards"></div>"""
-        body += f"<details><summary>Size of every set</summary>{_sizes(data, shown, counts)}</details>"
-    elif not len(data.prototypes) and not data.medoids:
-        body += _sizes(data, shown, counts)
-    else:
-        body += _prototypes(data, shown, counts)
-    rest = len(focal) - len(shown)
-    if rest:
-        some = "1 set" if rest == 1 else f"{rest} sets"
-        body += f'<p class="note">{some} to which no object belongs {"is" if rest == 1 else "are"} left out.</p>'
-    return section("sets", "Groups and what lies between", body, lead)
+@dataclass(frozen=True)
+class SetName:
+    """A focal set, or the empty set, as the page shows it."""
+
+    label: str
+    words: str
+    shape: str  # of its mark
+    color: str
+    count: int  # objects with their largest mass on it
+    mean: float  # mass of it, over all objects
+
+
+class PrototypeCell(NamedTuple):
+    """A cell of a set's prototype."""
+
+    text: str
+    is_word: bool = True
+    place: float | None = None  # between the ends of its column, in percent
+
+
+class Prototypes(NamedTuple):
+    """The table of prototypes."""
+
+    lead: str
+    names: list[str]  # of the columns that are shown
+    left_out: int  # columns
+    rows: list[list[PrototypeCell]]
+
+
+def set_names(partition: CredalPartition) -> list[SetName]:
+    """All sets, the empty set first."""
+    focal, labels = partition.focal_sets, partition.focal_sets.labels()
+    counts = np.bincount(partition.masses.argmax(1), minlength=len(labels)).tolist()
+    shapes = ["cross", *("dot" if len(members) == 1 else "gem" for members in focal.sets)]
+    colors = ["var(--ink)", *set_colors(focal)[1:]]
+    words = [in_words(focal, j) for j in range(len(labels))]
+    rows = zip(labels, words, shapes, colors, counts, partition.masses.mean(0).tolist(), strict=True)
+    return [SetName(*row) for row in rows]
+
+
+def group_values(data: ReportData, sets: Sequence[SetName]) -> dict[str, object]:
+    """What the section's template shows."""
+    focal, c = data.partition.focal_sets, data.partition.n_clusters
+    numbers = [j for j in range(1, len(sets)) if j <= c or sets[j].count or sets[j].mean > 0.005][:MOST_SETS]
+    return {
+        "first_groups": ", ".join(focal.cluster_names[:2]) + (" …" if c > 2 else ""),
+        "union": union(focal),
+        "traits": _traits(data, sets),
+        "rules": _rules(data),
+        "shown": [sets[j] for j in numbers],
+        "prototypes": _prototypes(data, numbers),
+    }
 
 
 def union(focal: FocalSets) -> str:
     """The first two groups together."""
-    return escape("∪".join((*focal.cluster_names[:2], "ω2")[:2]))
-
-
-def set_head(data: ReportData, column: int) -> str:
-    """The cell that names a set in a table's row."""
-    return f'<th scope="row">{_set_name(data, column)}</th>'
-
-
-def _set_name(data: ReportData, column: int) -> str:
-    focal = data.partition.focal_sets
-    label, words = focal.labels()[column], in_words(focal, column)
-    if column == 0:
-        return '<span class="cross" aria-hidden="true"></span>∅ none'
-    shape = "dot" if len(focal.sets[column - 1]) == 1 else "gem"
-    more = "" if label == words else f'<span class="sr"> ({escape(words)})</span>'
-    return f'<span class="{shape}" style="background:{set_colors(focal)[column]}"></span>{escape(label)}{more}'
+    return "∪".join((*focal.cluster_names[:2], "ω2")[:2])
 
 
 # ------------------------------------------------------------------ what each group is
 
 
-def _profiles(data: ReportData, counts: IntArray) -> str:
+def _traits(data: ReportData, sets: Sequence[SetName]) -> list[tuple[SetName, Markup | str]]:
     """A sentence a group, on what tells its objects from all others."""
     if data.profiles is None:
-        return ""
-    labels = data.partition.focal_sets.labels()
+        return []
     columns = {attribute.name: attribute for attribute in data.attributes}
-    lines = []
-    for j in [*range(1, len(labels)), 0]:
-        if labels[j] not in data.profiles.sizes:
+    lines: list[tuple[SetName, Markup | str]] = []
+    for one in [*sets[1:], sets[0]]:
+        if one.label not in data.profiles.sizes:
             continue
-        traits = data.profiles.of(labels[j])
-        told = "; ".join(told_trait(trait, columns.get(trait.column)) for trait in traits[:MOST_TRAITS])
+        traits = data.profiles.of(one.label)
+        told = Markup("; ").join(told_trait(trait, columns.get(trait.column)) for trait in traits[:MOST_TRAITS])
         more = len(traits) - MOST_TRAITS
         if more > 0:
             told += f"; and {more} more"
-        if not told:
-            told = f'<span class="soft">{data.profiles.untold(labels[j])}</span>'
-        head = f"<b>{_set_name(data, j)}</b><small>{number_of(int(counts[j]), data.noun)}</small>"
-        lines.append(f"<li><div>{head}</div><div>{told}</div></li>")
-    if not lines:
-        return ""
-    lead = f"What {term('distinguishes')} its objects from all others, the strongest first."
-    return f'<h3>What each group is</h3><p class="lead">{lead}</p><ul class="profiles">{"".join(lines)}</ul>'
+        lines.append((one, told or Markup('<span class="soft">{}</span>').format(data.profiles.untold(one.label))))
+    return lines
 
 
-def _rules(data: ReportData) -> str:
+def _rules(data: ReportData) -> list[tuple[Leaf, str]]:
     """Which columns lead to which set, a line a rule."""
     tree = data.rules
-    if tree is None or not 1 < len(tree.leaves_) <= MOST_RULES:
-        return ""
-    lines = []
-    for leaf, rule in tree.rules_by_leaf():
-        head = f"<b>{_set_name(data, leaf.said)}</b><small>{number_of(leaf.objects, data.noun)}</small>"
-        lines.append(f'<li><div>{head}</div><div dir="auto">{escape(rule)}</div></li>')
-    lead = f"The same in {term('rules')} that a person can check. {escape(tree.summary())}"
-    return f'<h3>Rules</h3><p class="lead">{lead}</p><ul class="profiles">{"".join(lines)}</ul>'
+    return [] if tree is None or not 1 < len(tree.leaves_) <= MOST_RULES else list(tree.rules_by_leaf())
 
 
-def told_trait(trait: Trait, attribute: Attribute | None) -> str:
+def told_trait(trait: Trait, attribute: Attribute | None) -> Markup:
     """What distinguishes a group in one column, in the column's own precision and unit."""
-    name = f'<em dir="auto">{escape(trait.column)}</em>'
+    name = Markup('<em dir="auto">{}</em>').format(trait.column)
     how = in_time(trait.how) if attribute is not None and attribute.kind == "date" else trait.how
     if math.isnan(trait.here):
-        return f"{name} {how}"
+        return Markup("{} {}").format(name, how)
     if trait.category is not None:
         shares = f"{trait.here:.0%}, elsewhere {trait.elsewhere:.0%}"
-        return f'{name} {trait.how} <b dir="auto">{escape(str(trait.category))}</b> ({shares})'
-    here, elsewhere = (escape(_shown(value, attribute)) for value in (trait.here, trait.elsewhere))
-    if trait.how == "around":
-        return f"{name} around <b>{here}</b>"
-    if trait.how == "far from":
-        return f"{name} far from <b>{elsewhere}</b>"
-    return f"{name} {how}" + (f" (<b>{here}</b>, elsewhere {elsewhere})" if here != elsewhere else "")
+        return Markup('{} {} <b dir="auto">{}</b> ({})').format(name, trait.how, str(trait.category), shares)
+    here, elsewhere = (_shown(value, attribute) for value in (trait.here, trait.elsewhere))
+    if trait.how in ("around", "far from"):
+        return Markup("{} {} <b>{}</b>").format(name, trait.how, here if trait.how == "around" else elsewhere)
+    compared = Markup(" (<b>{}</b>, elsewhere {})").format(here, elsewhere) if here != elsewhere else ""
+    return Markup("{} {}{}").format(name, how, compared)
 
 
 def _shown(value: float, attribute: Attribute | None) -> str:
     return f"{value:.3g}" if attribute is None else attribute.at(value)
 
 
-# ------------------------------------------------------------------ prototypes and sizes
+# ------------------------------------------------------------------ prototypes
 
 
-def _sizes(data: ReportData, shown: Sequence[int], counts: IntArray) -> str:
-    mean = data.partition.masses.mean(0)
-    rows = "".join(f"<tr>{set_head(data, j)}<td>{_group(counts[j])}</td><td>{mean[j]:.3f}</td></tr>" for j in shown)
-    head = f'<th scope="col">{term("Set", "set")}</th><th scope="col">Objects</th>'
-    return table(rows, f'<tr>{head}<th scope="col">{term("Mean mass", "mean mass")}</th></tr>', "Size of the sets")
-
-
-def _prototypes(data: ReportData, shown: Sequence[int], counts: IntArray) -> str:
-    names = [a.name for a in data.attributes]
+def _prototypes(data: ReportData, numbers: Sequence[int]) -> Prototypes:
     chosen = ordered(data)
-    head = "".join(f'<th scope="col" dir="auto">{escape(names[j])}</th>' for j in chosen)
-    head += f'<th scope="col">{term("Medoid", "medoid")}</th>' if data.medoids else ""
     ends = {j: _ends(data, j) for j in chosen}
-    rows = []
-    for s in shown:
-        cells = "".join(
-            _prototype_cell(data.prototypes[s - 1][j], data.attributes[j], ends[j])
-            for j in (chosen if len(data.prototypes) else ())
-        )
-        cells += f'<td class="word" dir="auto">{escape(data.medoids[s - 1])}</td>' if data.medoids else ""
-        rows.append(f"<tr>{set_head(data, s)}<td>{_group(counts[s])}</td>{cells}</tr>")
-    left = len(names) - len(chosen)
-    note = f"Shown are the {len(chosen)} columns in which the groups differ most; {left} more are left out."
-    first = f'<th scope="col">{term("Set", "set")}</th><th scope="col">Objects</th>'
-    shown_table = table("".join(rows), f"<tr>{first}{head}</tr>", "Prototypes of the sets", "prototypes")
-    lead = f'<h3>Prototypes</h3><p class="lead">{_prototypes_lead(data)}</p>'
-    paper = f'<p class="note on-paper">On paper: the first {ON_PAPER} columns.</p>' if len(chosen) > ON_PAPER else ""
-    return f"{lead}{shown_table}{paper}" + (f'<p class="note">{note}</p>' if left > 0 else "")
+    cells = data.prototypes if len(data.prototypes) else ()
+    rows = [
+        [_prototype_cell(cells[s - 1][j], data.attributes[j], ends[j]) for j in (chosen if cells else ())]
+        + ([PrototypeCell(data.medoids[s - 1])] if data.medoids else [])
+        for s in numbers
+    ]
+    names = [data.attributes[j].name for j in chosen]
+    return Prototypes(_lead(data), names, len(data.attributes) - len(chosen), rows)
 
 
-def _prototypes_lead(data: ReportData) -> str:
-    if data.medoids:
-        return f"The {term('medoid')} of each set: the object that stands for it."
-    lead = f"The {term('prototype')} of each set: what its members are like."
+def _lead(data: ReportData) -> str:
+    """What else to know of the prototypes."""
+    lead = ""
     if data.profiles is not None and len(data.attributes) > 1:
         lead += " The columns that distinguish the groups most come first."
     if any(a.kind != "category" and a.known for a in data.attributes):
-        names = {j: escape(data.attributes[j].name) for j in ordered(data)}
-        far = [name for j, name in names.items() if _ends(data, j) != _all(data.attributes[j])]
-        named = _listed(far, "and") if 0 < len(far) <= FEW else "some columns"
+        far = [data.attributes[j].name for j in ordered(data) if _ends(data, j) != _all(data.attributes[j])]
+        named = listed(far, "and") if 0 < len(far) <= FEW else "some columns"
         beyond = f"; far values of {named} lie beyond its ends" if far else ""
         lead += f" The mark shows where a value lies between the least and the most of all objects{beyond}."
     return lead
@@ -207,14 +186,47 @@ def _ends(data: ReportData, j: int) -> tuple[float, float] | None:
     return max(whole[0], min(both)), min(whole[1], max(both))
 
 
-def _prototype_cell(value: object, attribute: Attribute, ends: tuple[float, float] | None) -> str:
+def _prototype_cell(value: object, attribute: Attribute, ends: tuple[float, float] | None) -> PrototypeCell:
     at = attribute.coordinate(value) if attribute.kind != "category" else math.nan
     if not math.isfinite(at):
-        return f'<td class="word" dir="auto">{escape(str(value))}</td>'
-    shown = as_number(as_float(value)) if attribute.precision is None else escape(attribute.shown(value, between=True))
+        return PrototypeCell(str(value))
+    shown = as_number(as_float(value)) if attribute.precision is None else attribute.shown(value, between=True)
     if ends is None:
-        return f'<td><span class="num">{shown}</span></td>'
+        return PrototypeCell(shown, is_word=False)
     low, high = ends
     place = 50.0 if high <= low else min(max(100 * (at - low) / (high - low), 0.0), 100.0)
-    mark = f'<span class="rule" aria-hidden="true"><i style="left:{place:.0f}%"></i></span>'
-    return f'<td><span class="num">{shown}</span>{mark}</td>'
+    return PrototypeCell(shown, False, place)
+
+
+# ------------------------------------------------------------------ which columns are shown
+
+
+def telling(attributes: Sequence[Attribute], prototypes: Sequence[Sequence[object]], n_clusters: int) -> list[int]:
+    """Columns in their order; where there are too many, those in which the clusters' prototypes differ most."""
+    if len(attributes) <= MOST_ATTRIBUTES or not len(prototypes):
+        return list(range(len(attributes)))
+    clusters = prototypes[:n_clusters]
+    spread = [_spread(attribute, [row[j] for row in clusters]) for j, attribute in enumerate(attributes)]
+    return sorted(np.argsort(-np.nan_to_num(np.array(spread)), kind="stable")[:MOST_ATTRIBUTES].tolist())
+
+
+def _spread(attribute: Attribute, values: Sequence[object]) -> float:
+    """How far prototypes differ in one column, compared with its cells."""
+    cells = attribute.coordinates()
+    if cells is None:
+        return float(len({str(value) for value in values}) - 1)
+    own = float(np.nanstd(cells)) if np.isfinite(cells).any() else 0.0
+    return float(np.ptp([attribute.coordinate(value) for value in values])) / max(own, 1e-12)
+
+
+def ordered(data: ReportData) -> list[int]:
+    """The columns to show, the ones that distinguish most groups most first."""
+    chosen = telling(data.attributes, data.prototypes, data.partition.n_clusters)
+    if data.profiles is None:
+        return chosen
+    groups = set(data.partition.focal_sets.labels()[1 : data.partition.n_clusters + 1])
+    weight: dict[str, float] = {}
+    for trait in data.profiles:
+        if trait.group in groups and trait.distinguishes:
+            weight[trait.column] = weight.get(trait.column, 0.0) + trait.effect
+    return sorted(chosen, key=lambda j: -weight.get(data.attributes[j].name, 0.0))

@@ -1,31 +1,66 @@
-"""The objects themselves, whatever they came in: how many, some of them, their columns, their names."""
+"""The objects themselves, whatever they came in: which are shown, some of them, their names, their series."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
-from softecm._precision import Precision, moment
-from softecm.report.asked import Comparing, Data, FloatArray
-from softecm.report.chosen import IntArray
-from softecm.report.data import Attribute, missing
+from softecm.belief import CredalPartition
+from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
 from softecm.spaces import TimeSeries
 from softecm.spaces.column_roles import ids_of
-from softecm.spaces.raw import read_table
 from softecm.spaces.sparse import is_sparse
-from softecm.spaces.views import Views
 
 if TYPE_CHECKING:
     from softecm.belief import CredalPartition
-    from softecm.fit.model import PrototypeModel
 
-MOST_COLUMNS = 60  # of a view: one with more, such as an embedding, is not shown column by column
+MOST_DRAWN = 20_000
+MOST_EXPLAINED = 30  # of each kind: in doubt, typical, far out
+
+
+def noteworthy(
+    partition: CredalPartition, distances: FloatArray | None = None, most: int = MOST_EXPLAINED
+) -> tuple[IntArray, IntArray, IntArray]:
+    """The objects most in doubt, most typical (the best of each cluster in turn), and farthest out.
+
+    Doubt is :meth:`CredalPartition.doubt`; what belongs nowhere comes last there, since it has a list of its own.
+
+    Examples
+    --------
+    >>> from softecm import CredalPartition, FocalSets
+    >>> p = CredalPartition([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
+    >>> [int(rows[0]) for rows in noteworthy(p)]
+    [2, 0, 3]
+    """
+    in_doubt = np.lexsort((-partition.doubt(), partition.masses.argmax(1) == 0))[:most]
+    c = partition.n_clusters
+    single = partition.masses[:, 1 : c + 1]
+    second = np.zeros(len(partition)) if distances is None else distances
+    each = [np.lexsort((second, -single[:, k]))[:most] for k in range(c)]
+    turns = np.array([rows[i] for i in range(min(most, len(partition))) for rows in each], dtype=np.intp)
+    typical = turns[np.sort(np.unique(turns, return_index=True)[1])][:most]
+    far = np.lexsort((-second, -partition.masses[:, 0]))[:most]
+    return in_doubt, typical, far
+
+
+def choose_rows(partition: CredalPartition, keep: IntArray, most: int = MOST_DRAWN) -> IntArray:
+    """The objects to draw: all, or those to keep and an even sample of the rest, in their order.
+
+    Examples
+    --------
+    >>> choose_rows(CredalPartition.from_hard([0] * 100), np.array([3]), most=5).size
+    5
+    """
+    n = len(partition)
+    if n <= most:
+        return np.arange(n)
+    keep = np.unique(keep)[:most]
+    others = np.setdiff1d(np.arange(n), keep)
+    sample = np.random.default_rng(0).choice(others, most - len(keep), replace=False)
+    return np.sort(np.concatenate([keep, sample]))
 
 
 def names_of(X: Data, count: int, given: Iterable[object] | None) -> list[str]:
@@ -58,9 +93,6 @@ def every(count: int, most: int) -> IntArray:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.intp))
 
 
-# ------------------------------------------------------------------ series
-
-
 def series_of(model: Comparing, some: Data) -> tuple[list[FloatArray], list[FloatArray]]:
     """Series and prototypes as (length, channels) arrays, whatever layout they came in."""
     space = cast(TimeSeries, model.model_.space)
@@ -75,176 +107,3 @@ def channels_of(model: Comparing) -> Sequence[str]:
 def prototype_series(model: Comparing) -> list[FloatArray]:
     """The prototypes as (length, channels) arrays."""
     return cast(TimeSeries, model.model_.space).curves(model.model_.whole())
-
-
-# ------------------------------------------------------------------ tables
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of some objects, and the sets' prototypes in the same columns."""
-
-    keys: tuple[str, ...]  # as the model knows them
-    attributes: tuple[Attribute, ...]
-    prototypes: tuple[tuple[object, ...], ...]  # a row a set
-
-    def name(self, key: str) -> str:
-        """What a column is called on the page."""
-        return self.attributes[self.keys.index(key)].name if key in self.keys else key
-
-    def value(self, key: str, i: int) -> str:
-        """A cell of an object, for reading; empty where the objects lack the column."""
-        if key not in self.keys:
-            return ""
-        attribute = self.attributes[self.keys.index(key)]
-        return attribute.shown(attribute.values[i])
-
-    def at_prototype(self, key: str, s: int) -> str:
-        """A cell of a set's prototype."""
-        if key not in self.keys:
-            return ""
-        j = self.keys.index(key)
-        return self.attributes[j].shown(self.prototypes[s][j], between=True)
-
-    @property
-    def is_plane(self) -> bool:
-        """Whether there are two columns of numbers without gaps: then they are the map."""
-        return len(self.keys) == 2 and all(
-            a.kind == "number" and np.isfinite(np.asarray(a.values, dtype=np.float64)).all() for a in self.attributes
-        )
-
-
-def columns_of(
-    model: Comparing, some: Data, names: Sequence[str] | None, units: Mapping[str, str] | None = None
-) -> Columns | None:
-    """The columns of a table; None for objects of another kind. ``units`` are those of columns that have one."""
-    if isinstance(model.model_.space, Views):
-        return _columns_of_views(model, model.model_.space, some, units)
-    known = [str(name) for name in model.model_.space.attributes]
-    try:
-        table = read_table(some)
-    except (ValueError, TypeError):
-        return None
-    named = table.backend is not None or len(known) != len(table.columns)
-    keys = [str(c.name) for c in table.columns] if named else known
-    shown = _shown_names(keys, names)
-    words = {str(c.name) for c in getattr(model.model_.space, "categories", ())} if named else _places(model)
-    cells = zip(keys, shown, table.columns, strict=True)
-    attributes = [
-        replace(_attribute(name, column.values, words=key in words), unit=(units or {}).get(key, ""))
-        for key, name, column in cells
-    ]
-    return Columns(tuple(keys), tuple(attributes), prototype_cells(model, keys))
-
-
-@dataclass(frozen=True)
-class _OneView:
-    """One view of a model, as a model of its own."""
-
-    model_: PrototypeModel
-    prototypes_: Data
-    partition_: CredalPartition
-
-
-def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping[str, str] | None) -> Columns:
-    """The columns of all views that are tables, one view after the other; in a data frame they are its own."""
-    keys: list[str] = []
-    attributes: list[Attribute] = []
-    cells: list[list[object]] = [[] for _ in range(len(model.model_.focal))]
-    given = space.by_name(some)
-    for name, own, named in zip(space.views, space.spaces, keys_of_views(space), strict=True):
-        if not named:
-            continue
-        view = _OneView(replace(model.model_, space=own), model.prototypes_[name], model.partition_)
-        found = columns_of(view, given[name], None, units)  # type: ignore[arg-type]
-        if found is None:
-            continue
-        keys += [named.get(key, f"{name}: {key}") for key in found.keys]
-        attributes += found.attributes
-        cells = [[*row, *more] for row, more in zip(cells, found.prototypes, strict=True)]
-    shown = [replace(one, name=key) for one, key in zip(attributes, keys, strict=True)]
-    return Columns(tuple(keys), tuple(shown), tuple(map(tuple, cells)))
-
-
-def keys_of_views(space: Views) -> list[dict[str, str]]:
-    """What the columns of each view are called among those of all; nothing for series and wide embeddings."""
-    taken: set[str] = set()
-    found = []
-    for view, own in zip(space.views, space.spaces, strict=True):
-        columns = [str(name) for name in own.attributes] if own.kinds else []
-        named = {name: name if name not in taken else f"{view}: {name}" for name in columns[: MOST_COLUMNS + 1]}
-        found.append(named if len(named) <= MOST_COLUMNS else {})
-        taken |= set(found[-1].values())
-    return found
-
-
-def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> Columns:
-    """The columns of a model whose objects are gone: every cell missing; none where there are several views."""
-    if isinstance(model.model_.space, Views):
-        return Columns((), (), ((),) * len(model.model_.focal))
-    keys = [str(name) for name in model.model_.space.attributes]
-    rows = prototype_cells(model, keys)
-    shown = _shown_names(keys, names)
-    attributes = tuple(_gone(name, [row[j] for row in rows], count) for j, name in enumerate(shown))
-    return Columns(tuple(keys), attributes, rows)
-
-
-def _gone(name: str, prototypes: Sequence[object], count: int) -> Attribute:
-    """A column whose cells are gone, shown as its prototypes are."""
-    if all(isinstance(value, int | float) for value in prototypes):
-        return Attribute(name, "number", [np.nan] * count)
-    if all(isinstance(value, dt.date) for value in prototypes):
-        return Attribute(name, "date", [None] * count, Precision(moment=len("2024-12-31")))
-    return Attribute(name, "category", [None] * count)
-
-
-def _shown_names(keys: list[str], given: Sequence[str] | None) -> list[str]:
-    if given is None:
-        return keys
-    shown = [str(name) for name in given]
-    if len(shown) != len(keys):
-        raise ValueError(f"feature_names must have one name a column, {len(keys)}; got {len(shown)}.")
-    return shown
-
-
-def _places(model: Comparing) -> set[str]:
-    """Columns of categories in an array, by the names the model made for them."""
-    space = model.model_.space
-    return {
-        name
-        for name, column in zip(space.attributes, getattr(space, "columns", ()), strict=False)
-        if column in getattr(space, "categories", ())
-    }
-
-
-def _attribute(name: str, values: nw.Series[Any] | NDArray[np.generic], *, words: bool) -> Attribute:
-    """A column: a narwhals series or an array."""
-    if isinstance(values, nw.Series):
-        number, listed = values.dtype.is_numeric(), values.to_list()
-    else:
-        number, listed = values.dtype.kind in "iuf", values.tolist()
-    if number and not words:
-        numbers = np.array([np.nan if v is None else v for v in listed], dtype=np.float64)
-        return Attribute(name, "number", numbers, Precision.of(numbers))
-    if any(isinstance(v, dt.date) for v in listed):
-        moments = np.array([np.datetime64("NaT") if missing(v) else moment(v) for v in listed], dtype="M8[us]")
-        return Attribute(name, "date", moments, Precision.of(moments))
-    return Attribute(name, "category", [None if missing(v) else _word(v) for v in listed])
-
-
-def _word(value: object) -> str:
-    """A category as people write it: codes without the .0 that a gap among them brings."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object, ...], ...]:
-    """Cells of the sets' prototypes, in the order of the columns; empty where a model has none for a column."""
-    frame = nw.from_native(model.prototypes_, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        columns = {str(c.name): c.to_list() for c in frame.iter_columns()}
-    else:
-        array: NDArray[np.generic] = np.asarray(frame)
-        array = array if array.dtype == object else array.astype(np.float64)
-        columns = {str(name): array[:, j].tolist() for j, name in enumerate(model.model_.space.attributes)}
-    count = len(model.partition_.focal_sets) if not columns else len(next(iter(columns.values())))
-    return tuple(tuple(columns[key][i] if key in columns else "" for key in keys) for i in range(count))

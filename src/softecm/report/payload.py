@@ -12,13 +12,16 @@ from numpy.typing import ArrayLike
 
 from softecm.belief.assignments import Decisions
 from softecm.figures.colours import mix, set_colors
-from softecm.report.chosen import FloatArray, noteworthy
+from softecm.report.map import window
+from softecm.report.model_interface import FloatArray
+from softecm.report.objects import noteworthy
 from softecm.report.terms import TERMS
-from softecm.report.window import window
 from softecm.report.words import in_words, sentence
 
 if TYPE_CHECKING:
-    from softecm.report.data import Attribute, Explanation, ReportData
+    from softecm.report.columns import Attribute
+    from softecm.report.data import ReportData
+    from softecm.report.reasons import Explanation
 
 Json: TypeAlias = dict[str, object]
 LARGEST_SHOWN = float(np.finfo(np.float32).max)

@@ -1,4 +1,4 @@
-"""Why an object is where it is: what pulls it to its likeliest cluster, and what to the next."""
+"""Why objects are where they are: what adds up to a distance, by columns or by stretches of a series."""
 
 from __future__ import annotations
 
@@ -6,20 +6,48 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from softecm.belief import CredalPartition
-from softecm.report.asked import Comparing, Data, FloatArray
-from softecm.report.by_column import terms_of
-from softecm.report.chosen import IntArray
-from softecm.report.data import Explanation, Part
-from softecm.report.objects import Columns, take
+from softecm.distances import Combined
+from softecm.report.columns import Columns, keys_of_views
+from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
+from softecm.report.objects import take
+from softecm.spaces.views import EncodedViews, Views
 
 MOST_PARTS = 8
 SEGMENTS = 8
 OUTLYING = 0.2  # mass on no group from which an object's distance is worth explaining
 MUCH = 0.1  # of a distance: less is not worth naming
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one attribute, or one stretch of a series, says about an object between two clusters."""
+
+    name: str
+    value: str
+    at_first: str
+    at_second: str
+    pull: float  # above 0: nearer to the first; below: nearer to the second
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an object is where it is: the two clusters nearest to it, and what pulls it to which."""
+
+    first: int  # columns of the mass matrix
+    second: int
+    distance_first: float
+    distance_second: float
+    parts: tuple[Part, ...] = ()
+    distance_set: float | None = None  # to the prototype of its set of several clusters, where that is nearest
+    to_set: tuple[str, ...] = ()  # what speaks most for that prototype
+    far: tuple[
+        tuple[str, float], ...
+    ] = ()  # of an outlier: what makes most of its distance to the first, and its share
 
 
 class Teller(ABC):
@@ -107,9 +135,6 @@ def spans(size: FloatArray) -> list[tuple[str, int, int]]:
     return [(f"{s + 1}–{e}" if e > s + 1 else str(e), s, e) for s, e in pairwise(edges)]
 
 
-# ------------------------------------------------------------------ one explanation an object
-
-
 def explanations(
     model: Comparing, X: Data, partition: CredalPartition, rows: IntArray, teller: Teller | None
 ) -> Mapping[int, Explanation]:
@@ -171,3 +196,43 @@ def _ends(some: CredalPartition, distances: FloatArray) -> list[tuple[int, int]]
     likely[outside] = -distances[outside, : some.n_clusters]
     order = np.argsort(-likely, axis=1, kind="stable")
     return [(int(row[0]), int(row[min(1, len(row) - 1)])) for row in order]
+
+
+class Terms(NamedTuple):
+    """What each attribute adds to each distance, and what the attributes are called."""
+
+    keys: list[str]
+    values: FloatArray  # (n, f, attributes)
+
+
+def terms_of(model: Comparing, some: Data) -> Terms | None:
+    """What adds up to each distance; None where the metric does not add up."""
+    try:
+        values: FloatArray = np.asarray(model.explain(some), dtype=np.float64)
+    except ValueError:  # the metric does not add up over attributes
+        return None
+    space = model.model_.space
+    found = Terms([str(key) for key in space.attributes], values)
+    return found if not isinstance(space, Views) or space.alone is not None else _split(model, space, some, found)
+
+
+def _split(model: Comparing, space: Views, some: Data, whole: Terms) -> Terms:
+    """What views add, shared out among the columns of those that are tables with names."""
+    metric = cast(Combined, model.model_.metric)
+    x = cast(EncodedViews, space.encode(space.check(model, some, reset=False)))  # type: ignore[arg-type]
+    keys, values = [], []
+    views = zip(keys_of_views(space), metric.parts, x.parts, space.split(model.model_.whole()), strict=True)
+    for j, (columns, part, own, at) in enumerate(views):
+        each = part.terms(own, at) if columns and space.feature_names[j] else None
+        if each is not None and each.shape[-1] != len(columns):  # no object has the view: zeros like its prototypes
+            each = None
+        keys += [whole.keys[j]] if each is None else list(columns.values())
+        values.append(whole.values[:, :, j : j + 1] * (1.0 if each is None else _shares(each.double().numpy())))
+    return Terms(keys, np.concatenate(values, 2))
+
+
+def _shares(terms: FloatArray) -> FloatArray:
+    """Terms as parts of their sum; of nothing, nothing."""
+    total = terms.sum(-1, keepdims=True)
+    shares: FloatArray = np.divide(terms, total, out=np.zeros_like(terms), where=total > 0)
+    return shares

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+from markupsafe import Markup, escape
 
 TERMS: dict[str, str] = {
     "mass": "How much of the evidence about an object points to exactly this set. The masses of an object add up to 1.",
@@ -63,9 +63,9 @@ TERMS: dict[str, str] = {
 }
 
 
-def term(word: str, key: str | None = None) -> str:
+def term(word: str, key: str | None = None) -> Markup:
     """A word of the page, with what it means where that is known: shown on hovering, on focus and on a tap."""
     meaning = TERMS.get(key or word)
     if meaning is None:
         return escape(word)
-    return f'<span class="term" tabindex="0" data-tip="{escape(meaning)}">{escape(word)}</span>'
+    return Markup('<span class="term" tabindex="0" data-tip="{}">{}</span>').format(meaning, word)

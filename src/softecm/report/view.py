@@ -8,13 +8,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from softecm.belief import CredalPartition
-from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing, of_series, pairwise
-from softecm.report.chosen import MOST_DRAWN, IntArray, choose_rows, noteworthy
-from softecm.report.data import Explanation
-from softecm.report.objects import Columns, channels_of, columns_of, prototype_series, series_of, take, unknown_columns
-from softecm.report.places import Map, dissimilarity_map, mass_map, metric_map, plane_map
-from softecm.report.reasons import Attributes, Stretches, Teller, explanations
-from softecm.report.thin import guessed_map, thin_columns, thin_map
+from softecm.report.columns import Columns, columns_of, thin_columns, unknown_columns
+from softecm.report.map import Map, dissimilarity_map, guessed_map, mass_map, metric_map, plane_map, thin_map
+from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray, Model, comparing, of_series, pairwise
+from softecm.report.objects import (
+    MOST_DRAWN,
+    channels_of,
+    choose_rows,
+    noteworthy,
+    prototype_series,
+    series_of,
+    take,
+)
+from softecm.report.reasons import Attributes, Explanation, Stretches, Teller, explanations
 from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import Views
 

@@ -12,7 +12,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, WORDS, Decision, counts_of
 
 if TYPE_CHECKING:
-    from softecm.report.data import Explanation
+    from softecm.report.reasons import Explanation
 
 Counts: TypeAlias = NDArray[np.int64]
 FEW = 4  # name objects one by one up to this many
@@ -91,8 +91,8 @@ def counted_sentences(partition: Counted, table: Counts, *, merged: bool = False
     between, nowhere = said["between"], said["nowhere"]
     return (
         _groups(partition, table, merged, "object"),
-        f"{_group(between)} {'lies' if between == 1 else 'lie'} between groups.",
-        f"{_group(nowhere)} {'belongs' if nowhere == 1 else 'belong'} to no group.",
+        f"{grouped(between)} {'lies' if between == 1 else 'lie'} between groups.",
+        f"{grouped(nowhere)} {'belongs' if nowhere == 1 else 'belong'} to no group.",
     )
 
 
@@ -116,13 +116,13 @@ def sentence(name: str, said: Decision, told: Explanation, focal: FocalSets, nou
         place = f"{who} belongs to no group (mass {sure} on none); nearest is {a}"
     elif said.word == "between":
         clusters = [n for k, n in enumerate(focal.cluster_names) if k in focal.sets[focal.labels().index(said.set) - 1]]
-        place = f"{who} lies between {_listed(clusters, 'and')} (belief {sure})"
+        place = f"{who} lies between {listed(clusters, 'and')} (belief {sure})"
     elif said.word == "undecided":
         place = f"{who} is undecided: {a} is likeliest (belief {sure})"
     else:
         place = f"{who} {said.word} belongs to {a} (belief {sure})"
     kind = "steps " if noun == "series" else ""
-    far = _listed([f"{kind}{part} ({share:.0%})" for part, share in told.far], "and") if told.far else ""
+    far = listed([f"{kind}{part} ({share:.0%})" for part, share in told.far], "and") if told.far else ""
     if said.word == "nowhere":
         return f"{place}: it is far from {a} mostly in {far}." if far else f"{place}."
     why = _pulled(told, a, b, kind, one=said.word != "between")
@@ -144,9 +144,9 @@ def _pulled(told: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:
     for cluster, sign in ((a, 1.0), (b, -1.0)):
         named = [part for part in strongest if sign * part.pull > much][:MOST_NAMED]
         if named:
-            listed = _listed([f"{part.name} ({part.value})" if part.value else part.name for part in named], "and")
+            names = listed([f"{part.name} ({part.value})" if part.value else part.name for part in named], "and")
             verb = "pulls" if len(named) == 1 and not kind else "pull"
-            sides[cluster] = f"{kind}{listed} {verb} it to {cluster}"
+            sides[cluster] = f"{kind}{names} {verb} it to {cluster}"
     if one and a not in sides and b in sides:
         nearer = told.distance_first <= told.distance_second
         yet = f"all in all it is nearer to {a}" if nearer else f"sets that hold {a} have more of its mass"
@@ -162,13 +162,13 @@ def five_counts(counts: Mapping[str, int], clear: float) -> str:
     >>> five_counts({"clearly": 8, "rather": 1, "undecided": 0, "between": 2, "nowhere": 1}, 0.75)
     'clearly 8, rather 1, undecided 0, between 2, nowhere 1 (clearly: a belief of at least 0.75)'
     """
-    listed = ", ".join(f"{word} {_group(count)}" for word, count in counts.items())
-    return f"{listed} (clearly: a belief of at least {clear:g})"
+    each = ", ".join(f"{word} {grouped(count)}" for word, count in counts.items())
+    return f"{each} (clearly: a belief of at least {clear:g})"
 
 
 def in_words(focal: FocalSets, column: int) -> str:
     """A column of a mass matrix as a phrase: "ω1", "ω1 or ω2", "none"."""
-    return _listed([focal.cluster_names[k] for k in focal.sets[column - 1]], "or") if column else "none"
+    return listed([focal.cluster_names[k] for k in focal.sets[column - 1]], "or") if column else "none"
 
 
 def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:
@@ -180,14 +180,12 @@ def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:
         )
     counts = table[WORDS.index("clearly")]
     sure = int(counts.sum())
-    sizes = [f"{_group(counts[k + 1])} to {name}" for k, name in enumerate(partition.focal_sets.cluster_names)]
-    shown = sizes if c <= 6 else [*sizes[:5], f"{_group(int(counts[6 : c + 1].sum()))} to the other {c - 5}"]
+    sizes = [f"{grouped(counts[k + 1])} to {name}" for k, name in enumerate(partition.focal_sets.cluster_names)]
+    shown = sizes if c <= 6 else [*sizes[:5], f"{grouped(int(counts[6 : c + 1].sum()))} to the other {c - 5}"]
     one = "the one group" if c == 1 else f"one of {c} groups"
     verb = "belongs" if sure == 1 else "belong"
-    clearly = (
-        f"Of {number_of(n, noun)}, {_group(sure)} ({_share(sure, n)}) clearly {verb} to {one}: {_listed(shown, 'and')}."
-    )
-    return f"{clearly}{_less_clear(table)}"
+    of_all = f"Of {number_of(n, noun)}, {grouped(sure)} ({share_of(sure, n)})"
+    return f"{of_all} clearly {verb} to {one}: {listed(shown, 'and')}.{_less_clear(table)}"
 
 
 def _less_clear(table: Counts) -> str:
@@ -196,10 +194,10 @@ def _less_clear(table: Counts) -> str:
     rather, undecided = said["rather"], said["undecided"]
     parts = []
     if rather:
-        parts.append(f"{_group(rather)} rather {'belongs' if rather == 1 else 'belong'} to one than to another")
+        parts.append(f"{grouped(rather)} rather {'belongs' if rather == 1 else 'belong'} to one than to another")
     if undecided:
-        parts.append(f"{_group(undecided)} {'is' if undecided == 1 else 'are'} undecided")
-    return f" {_listed(parts, 'and')}." if parts else ""
+        parts.append(f"{grouped(undecided)} {'is' if undecided == 1 else 'are'} undecided")
+    return f" {listed(parts, 'and')}." if parts else ""
 
 
 def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp], counts: Counts) -> str:
@@ -209,14 +207,15 @@ def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.in
         return "Sets of several groups were not considered, so none can lie between."
     if total == 0:
         return "None lies between groups."
-    start = f"{_group(total)} {'lies' if total == 1 else 'lie'} between groups"
+    start = f"{grouped(total)} {'lies' if total == 1 else 'lie'} between groups"
     if total <= FEW:
         rows = np.flatnonzero(best > c)
-        return f"{start}: {_listed([f'{ids[i]} ({in_words(focal, int(best[i]))})' for i in rows], 'and')}."
+        return f"{start}: {listed([f'{ids[i]} ({in_words(focal, int(best[i]))})' for i in rows], 'and')}."
     column = int(counts[c + 1 :].argmax()) + c + 1
     if counts[column] == total:
         return f"{start}: all between {in_words(focal, column).replace(' or ', ' and ')}."
-    return f"{start}, most often between {in_words(focal, column).replace(' or ', ' and ')} ({_group(int(counts[column]))})."
+    most = in_words(focal, column).replace(" or ", " and ")
+    return f"{start}, most often between {most} ({grouped(counts[column])})."
 
 
 def _outliers(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp]) -> str:
@@ -224,28 +223,36 @@ def _outliers(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.i
     if not len(rows):
         return "None belongs to no group: there are no outliers."
     rows = rows[np.argsort(-partition.masses[rows, 0], kind="stable")]
-    start = f"{_group(len(rows))} {'belongs' if len(rows) == 1 else 'belong'} to no group"
+    start = f"{grouped(len(rows))} {'belongs' if len(rows) == 1 else 'belong'} to no group"
     names = [str(ids[i]) for i in rows[:FEW]]
     return (
-        f"{start}: {_listed(names, 'and')}."
+        f"{start}: {listed(names, 'and')}."
         if len(rows) <= FEW
-        else f"{start}; farthest out: {_listed(names[:3], 'and')}."
+        else f"{start}; farthest out: {listed(names[:3], 'and')}."
     )
 
 
-def _listed(items: Sequence[str], word: str) -> str:
+def listed(items: Sequence[str], word: str) -> str:
+    """Some items in a sentence, the last after a word such as "and"."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
 
 
-def _group(number: int) -> str:
+def grouped(number: int) -> str:
+    """A whole number, its digits in groups of three."""
     return f"{int(number):,}".replace(",", "\u202f")  # a narrow no-break space between thousands
 
 
 def number_of(number: int, noun: str) -> str:
     """How many there are of something, with blanks between thousands."""
-    return f"{_group(number)} {noun if number == 1 or noun.endswith('s') else noun + 's'}"
+    return f"{grouped(number)} {noun if number == 1 else plural(noun)}"
 
 
-def _share(part: int, whole: int) -> str:
+def plural(noun: str) -> str:
+    """More than one of something."""
+    return noun if noun.endswith("s") else f"{noun}s"
+
+
+def share_of(part: int, whole: int) -> str:
+    """A part of a whole in percent."""
     percent = 100 * part / max(whole, 1)
     return f"{percent:.0f} %" if percent in (0, 100) or 1 <= percent <= 99 else f"{percent:.1f} %"

@@ -13,12 +13,10 @@ from softecm._frames import make_frame
 from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, Decision
-from softecm.report.asked import Comparing, Data, FloatArray, of_series, pairwise
-from softecm.report.by_column import terms_of
-from softecm.report.data import Explanation
-from softecm.report.objects import Columns, columns_of, every, names_of, take
-from softecm.report.reasons import Attributes, Stretches, Teller, explanations, largest, spans
-from softecm.report.thin import thin_columns
+from softecm.report.columns import Columns, columns_of, thin_columns
+from softecm.report.model_interface import Comparing, Data, FloatArray, of_series, pairwise
+from softecm.report.objects import every, names_of, take
+from softecm.report.reasons import Attributes, Explanation, Stretches, Teller, explanations, largest, spans, terms_of
 from softecm.report.words import sentence
 from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import n_objects

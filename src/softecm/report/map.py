@@ -1,4 +1,4 @@
-"""Where objects and prototypes lie on the map."""
+"""Where objects and prototypes lie on the map, and which part of the plane it shows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import torch
 from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.report.asked import Comparing, Data, FloatArray, Model, comparing
-from softecm.report.chosen import IntArray
-from softecm.report.data import Attribute
-from softecm.report.embedding import landmark_mds
-from softecm.report.objects import Columns, every
-from softecm.report.window import window
+from softecm.distances.blocks import distances_of
+from softecm.report.columns import Attribute, Columns
+from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray, Model, comparing
+from softecm.report.objects import every
 
 if TYPE_CHECKING:
     from softecm.distances.base import SemiMetric
@@ -28,7 +26,6 @@ FEWEST_LANDMARKS = 12
 MAP_WORK = 2e9
 SLIM = 8.0  # times longer than the other, beyond which an axis has a scale of its own
 SELF = 0.01  # distances of objects to themselves, as a part of those to others, up to which they count as none
-
 PLANE = "The two axes keep distances as well as a plane can; they have no unit."
 ONE_SCALE = "Equal lengths are equal distances, along both axes."
 OWN_SCALES = "Each axis has a scale of its own, or one would be too short to see."
@@ -36,6 +33,10 @@ OWN_WAYS = "Every set measures in a way of its own, so the map shows plain Eucli
 GUESSED = (
     "Places are guessed from the masses: each group has a corner, and an object lies between those it may belong to."
 )
+MANY = 200  # objects, of which the outermost are always left beyond the edge
+FEWEST = 10  # objects, of which one is too many to leave there
+EDGE = 0.02  # of the objects at each end of an axis
+EMPTY = 4.0  # times as long as what the others need, beyond which a map would be mostly empty
 
 
 class Map(NamedTuple):
@@ -64,9 +65,6 @@ def plane_map(columns: Columns, model: Comparing) -> Map:
 
 def _axis(attribute: Attribute) -> str:
     return f"{attribute.name} ({attribute.unit})" if attribute.unit else attribute.name
-
-
-# ------------------------------------------------------------------ objects that a metric compares
 
 
 def metric_map(model: Comparing, some: Data) -> Map:
@@ -125,9 +123,6 @@ def _in_blocks(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArr
     return np.concatenate([_distances(metric, x[i : i + step], marks) for i in range(0, len(x), step)])
 
 
-# ------------------------------------------------------------------ dissimilarities
-
-
 def dissimilarity_map(model: Model, D: FloatArray, rows: IntArray) -> Map:
     """From the dissimilarities (n, n) of the fitted objects, taken as the algorithm takes them."""
     marks = rows[every(len(rows), LANDMARKS)]
@@ -155,9 +150,6 @@ def _squares(model: Model, D: FloatArray) -> FloatArray:
     return found
 
 
-# ------------------------------------------------------------------ masses alone
-
-
 def mass_map(model: Model, drawn: CredalPartition) -> Map:
     """Objects at the mass-weighted mean of the sets' places: all there is to draw when they can't be compared."""
     stars = _star_places(model, drawn.focal_sets)
@@ -176,3 +168,98 @@ def _star_places(model: Model, focal: FocalSets) -> FloatArray:
     corners = np.array([[math.cos(a), math.sin(a)] for a in angles])
     places: FloatArray = focal.shares @ corners
     return places
+
+
+def thin_map(model: Comparing, drawn: CredalPartition) -> Map:
+    """Clusters by the distances between them, sets midway between theirs, objects by their masses."""
+    fitted, focal = model.model_, drawn.focal_sets
+    centers = fitted.prototypes[: focal.n_clusters]
+    between = distances_of(fitted.metric, centers, centers).double().numpy()
+    stars = focal.shares @ landmark_mds(between, between)
+    return Map(drawn.masses[:, 1:] @ stars, stars, note=GUESSED)
+
+
+def guessed_map(model: Model, drawn: CredalPartition) -> Map:
+    """Places from masses alone, whether the prototypes of sets are written down or not."""
+    fitted = comparing(model)
+    if fitted is not None and fitted.model_.space.wide:
+        return thin_map(fitted, drawn)
+    return mass_map(model, drawn)
+
+
+def landmark_mds(between: FloatArray, to: FloatArray) -> FloatArray:
+    r"""Places in the plane for objects known by their distances to a few landmarks.
+
+    Distances play the part of *squared* lengths, as they do in the objective of Soft-ECM: with squared Euclidean distance
+    the map is the projection on the landmarks' two main axes.
+
+    Parameters
+    ----------
+    between : ndarray of shape (m, m)
+        Distances among the landmarks.
+    to : ndarray of shape (n, m)
+        Distances of the objects to the landmarks.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+
+    References
+    ----------
+    V. de Silva and J. Tenenbaum, "Sparse multidimensional scaling using landmark points", 2004.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
+    >>> d = ((x[:, None] - x) ** 2).sum(-1)
+    >>> y = landmark_mds(d, d)
+    >>> np.allclose(((y[:, None] - y) ** 2).sum(-1), d)
+    True
+    """
+    d = np.nan_to_num((between + between.T) / 2, nan=0.0, posinf=0.0, neginf=0.0)
+    far = np.nan_to_num(to, nan=0.0, posinf=0.0, neginf=0.0)
+    column = d.mean(0)
+    gram = -0.5 * (d - column - column[:, None] + d.mean())
+    values, vectors = np.linalg.eigh(gram)
+    values, vectors = values[::-1][:2], vectors[:, ::-1][:, :2]
+    usable = values > 1e-9 * max(float(values[0]), 1e-300)
+    axes = np.where(usable, vectors / np.sqrt(np.where(usable, values, 1.0)), 0.0)
+    places = np.zeros((len(far), 2))
+    places[:, : axes.shape[1]] = -0.5 * (far - column) @ axes
+    # The sign of an axis is free: let the farther end point right and up, so that the same data give the same picture.
+    flip = np.where(np.abs(places.min(0)) > places.max(0), -1.0, 1.0)
+    turned: FloatArray = places * flip + 0.0
+    return turned
+
+
+def window(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper corner: of all points, or of nearly all where they are many or the rest would fill it with nothing.
+
+    Examples
+    --------
+    >>> low, high = window(np.array([[float(i % 5), float(i % 3)] for i in range(30)] + [[500.0, 1.0]]))
+    >>> low.tolist(), high.tolist()
+    ([0.0, 0.0], [6.0, 2.0])
+    """
+    finite = points[np.isfinite(points).all(1)]
+    if not len(finite):
+        return np.zeros(2), np.ones(2)
+    low, high = finite.min(0), finite.max(0)
+    if len(finite) < FEWEST:
+        return low, high
+    inner_low, inner_high = _inner(finite)
+    room = 0.5 * (inner_high - inner_low)
+    near_low, near_high = np.maximum(low, inner_low - room), np.minimum(high, inner_high + room)
+    if len(finite) > MANY:
+        return near_low, near_high
+    stretched = (high - low > EMPTY * (near_high - near_low)) & (near_high > near_low)
+    return np.where(stretched, near_low, low), np.where(stretched, near_high, high)
+
+
+def _inner(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Between which values most of the points lie: all but one in fifty, at least one, at each end."""
+    if len(points) > MANY:
+        low, high = np.quantile(points, (EDGE, 1.0 - EDGE), axis=0)
+        return low, high
+    ordered, few = np.sort(points, axis=0), max(1, int(EDGE * len(points)))
+    return ordered[few], ordered[-few - 1]

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from markupsafe import Markup
 
 from softecm.belief import CredalPartition
 from softecm.figures.colours import set_colors
-from softecm.report.markup import section, table
-from softecm.report.terms import term
-from softecm.report.words import number_of
+from softecm.report.model_interface import FloatArray
+from softecm.report.words import number_of, plural
 
-if TYPE_CHECKING:
-    from softecm.report.data import ReportData
-
-FloatArray = NDArray[np.float64]
 WIDE, HIGH = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 92, 16, 16, 46
 MOST_LINES = 160  # beyond, lines run together
@@ -72,7 +66,7 @@ class Calibrated(Protocol):
 
 def sentences(found: Calibrated, noun: str = "object", ids: Sequence[str] | None = None) -> tuple[str, ...]:
     """What the refits say, in plain words; ``ids`` are what the objects are called, their numbers from 1 by default."""
-    names, many = found.before.focal_sets.cluster_names, _plural(noun)
+    names, many = found.before.focal_sets.cluster_names, plural(noun)
     kept = [name for name, value in zip(names, found.cluster_stability, strict=True) if value >= STABLE]
     apart = [name for name, value in zip(names, found.cluster_stability, strict=True) if value < LOOSE]
     own = _own(found)
@@ -151,41 +145,22 @@ def facts_of(found: Calibrated, ids: Sequence[str] | None = None) -> dict[str, o
     }
 
 
-def sure(data: ReportData) -> str:
-    """The whole section; empty where nothing was calibrated."""
-    found = data.calibration
-    if found is None:
-        return ""
-    level, refits = f"{found.level:.0%}", len(found.memberships)
-    lead = " ".join(sentences(found, data.noun, data.ids))
-    read = (
-        f"A line is one {escape(data.noun)}. It goes from the least to the most that {level} of the {refits} resamples say, "
-        "as the probability of the group it is in; the dot is their mean. A short line at the top: any sample of this kind "
-        "would put it there. A long line: another sample could well have said something else. A line that reaches below one "
-        "half: the group is not settled."
-    )
-    mind = (
-        f"The refits took the groups for {escape(found.form)}. Where groups are of quite another shape, or where their "
-        "number is wrong, intervals are too short: they say what other samples would change, not what another method would."
-    )
-    body = f'<div class="figure">{_legend(found)}{lines_figure(found, data.noun)}</div><p class="note">{read}</p>'
-    body += f"<h3>Which groups are found again</h3>{_groups(found)}{_least_sure(found, data.ids, data.noun)}"
-    body += f"<h3>What the masses hold</h3>{_held(found)}"
-    return section("sure", "How sure", f'{body}<p class="note">{mind}</p>', escape(lead))
+def calibration_values(found: Calibrated, noun: str, ids: Sequence[str]) -> dict[str, object]:
+    """What the section's template shows."""
+    focal, labels = found.before.focal_sets, found.before.labels()
+    groups = zip(focal.cluster_names, found.cluster_stability.tolist(), strict=True)
+    return {
+        "sentences": sentences(found, noun, ids),
+        "level": f"{found.level:.0%}",
+        "legend": list(zip(focal.cluster_names, set_colors(focal)[1:], strict=False)),
+        "figure": lines_figure(found, noun),
+        "groups": [(g, (int((labels == k).sum()), f"{v:.2f}", _word(v))) for k, (g, v) in enumerate(groups)],
+        "widest": widest(found, ids),
+        "coverage": found.coverage(),
+    }
 
 
-def _legend(found: Calibrated) -> str:
-    """Which colour is which group's."""
-    focal = found.before.focal_sets
-    colors = set_colors(focal)
-    names = [
-        f'<span class="key" dir="auto"><span class="dot" style="background:{colors[k + 1]}"></span>{escape(name)}</span>'
-        for k, name in enumerate(focal.cluster_names)
-    ]
-    return f'<div class="keys">{" ".join(names)}</div>'
-
-
-def lines_figure(found: Calibrated, noun: str = "object") -> str:
+def lines_figure(found: Calibrated, noun: str = "object") -> Markup:
     """Objects from the surest to the least sure, each with its interval."""
     low, mean, high = _own(found)
     order = np.lexsort((low, -mean))
@@ -209,11 +184,8 @@ def lines_figure(found: Calibrated, noun: str = "object") -> str:
     across = f"translate(22 {(TOP + HIGH - BOTTOM) / 2:.0f}) rotate(-90)"
     parts.append(f'<text transform="{across}" text-anchor="middle">probability of its group</text>')
     name = f"For each of {shown}, from where to where {found.level:.0%} of the refits put the probability of its group"
-    return f'<svg viewBox="0 0 {WIDE} {HIGH}" class="tried sure" role="img" aria-label="{name}">{"".join(parts)}</svg>'
-
-
-def _plural(noun: str) -> str:
-    return noun if noun.endswith("s") else f"{noun}s"
+    svg = f'<svg viewBox="0 0 {WIDE} {HIGH}" class="tried sure" role="img" aria-label="{name}">{"".join(parts)}</svg>'
+    return Markup(svg)  # numbers and the noun alone
 
 
 def _own(found: Calibrated) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -231,51 +203,6 @@ def _tick(value: float) -> str:
     y = _y(value)
     line = f'<line x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="axis"/>'
     return f'{line}<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
-
-
-def _held(found: Calibrated) -> str:
-    """How often refits lie between belief and plausibility of "these two belong together"."""
-    told = found.coverage()
-    called = {
-        "before": "the model’s own masses",
-        "after": "the calibrated masses",
-        "intervals": "half of the refits, of the rest",
-    }
-    rows = "".join(
-        f'<tr><th scope="row">{name}</th><td>{told[key]["inside"]:.0%}</td><td>{told[key]["width"]:.3f}</td></tr>'
-        for key, name in called.items()
-    )
-    head = (
-        f'<tr><th scope="col">Between {term("belief")} and {term("plausibility")} lie</th>'
-        f'<th scope="col">of the refits ({found.level:.0%} is meant)</th><th scope="col">mean width</th></tr>'
-    )
-    return table(rows, head, "How much of what refits say of two objects belonging together masses hold")
-
-
-def _least_sure(found: Calibrated, ids: Sequence[str], noun: str) -> str:
-    """The objects with the longest lines; nothing where all lines are short."""
-    rows = "".join(
-        f'<tr><th scope="row" dir="auto">{escape(one.name)}</th><td dir="auto">{escape(one.group)}</td>'
-        f"<td>{one.low:.2f}</td><td>{one.high:.2f}</td></tr>"
-        for one in widest(found, ids)
-    )
-    head = (
-        f'<tr><th scope="col">{escape(noun.capitalize())}</th><th scope="col">Group</th>'
-        '<th scope="col">its probability, from</th><th scope="col">to</th></tr>'
-    )
-    caption = f"The {escape(_plural(noun))} of which other samples say the most different things"
-    return f"<h3>Which {escape(_plural(noun))} are least sure</h3>{table(rows, head, caption)}" if rows else ""
-
-
-def _groups(found: Calibrated) -> str:
-    names, labels = found.before.focal_sets.cluster_names, found.before.labels()
-    rows = "".join(
-        f'<tr><th scope="row" dir="auto">{escape(name)}</th><td>{int((labels == k).sum())}</td><td>{value:.2f}</td>'
-        f"<td>{_word(value)}</td></tr>"
-        for k, (name, value) in enumerate(zip(names, found.cluster_stability, strict=True))
-    )
-    head = '<tr><th scope="col">Group</th><th scope="col">Objects</th><th scope="col">Jaccard index</th><th></th></tr>'
-    return table(rows, head, "How far each group is found again in other samples")
 
 
 def _word(value: float) -> str:

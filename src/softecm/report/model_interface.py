@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 #: Whatever an estimator takes: a data frame of any library, an array, a list of series, dissimilarities.
 Data: TypeAlias = Any
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 
 
 class Model(Protocol):

@@ -9,10 +9,11 @@ from dataclasses import replace
 from softecm.explain import Profiles, Trait
 from softecm.explain.profiles import in_time
 from softecm.readers.base import Column
-from softecm.report.asked import Model
-from softecm.report.data import Explanation, Part, ReportData
+from softecm.report.data import ReportData
 from softecm.report.fit import warnings
-from softecm.report.thin import guessed_map
+from softecm.report.map import guessed_map
+from softecm.report.model_interface import Model
+from softecm.report.reasons import Explanation, Part
 
 HIDDEN = (
     "Cells, names and prototypes are left out of this report, as was asked for: places are guessed from the masses, and "

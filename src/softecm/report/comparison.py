@@ -6,21 +6,19 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from softecm._atomic import write_text
 from softecm._frames import make_frame
-from softecm._text import visible
 from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.belief.combination import renumbered
 from softecm.figures.colours import set_colors
-from softecm.report.chosen import FloatArray, IntArray
-from softecm.report.markup import bare_page, section, table
-from softecm.report.words import _group, _listed, _share
+from softecm.report.model_interface import FloatArray, IntArray
+from softecm.report.templating import render_page
+from softecm.report.words import grouped, listed, share_of
 from softecm.scores import adjusted_rand_index, credal_rand_index, jousselme_distance
 
 COMPARED = 300  # objects whose pairs are compared
@@ -115,15 +113,15 @@ class Comparison:
         there = "is" if m == 1 else "are"
         both = " in both" if any(self.alone) else ""
         told = [
-            f"Of {_group(n)} objects{both}, {_group(m)} ({_share(m, n)}) {there} in another set in {self.names[1]}."
+            f"Of {grouped(n)} objects{both}, {grouped(m)} ({share_of(m, n)}) {there} in another set in {self.names[1]}."
         ]
         if any(self.alone):
-            gone, new = (f"{_group(k)} {'is' if k == 1 else 'are'}" for k in self.alone)
+            gone, new = (f"{grouped(k)} {'is' if k == 1 else 'are'}" for k in self.alone)
             told.append(f"{gone} in {self.names[0]} alone and {new} new in {self.names[1]}: they are not compared.")
         for name, parts in self.splits.items():
-            told.append(f"{name} of {self.names[0]} is split into {_listed(parts, 'and')}.")
+            told.append(f"{name} of {self.names[0]} is split into {listed(parts, 'and')}.")
         for name, groups in self.merges.items():
-            told.append(f"{_listed(groups, 'and')} of {self.names[0]} are together in {name} of {self.names[1]}.")
+            told.append(f"{listed(groups, 'and')} of {self.names[0]} are together in {name} of {self.names[1]}.")
         if not self.splits and not self.merges:
             told.append("No group is split, and none are merged.")
         return told
@@ -163,12 +161,23 @@ class Comparison:
     @property
     def html(self) -> str:
         """One self-contained page."""
-        title, both = f"{self.names[0]} and {self.names[1]}", " in both" if any(self.alone) else ""
-        head = (
-            f'<h1 dir="auto">{escape(title)}</h1><p class="sub">{_group(len(self))} objects{both}, two partitions</p>'
+        ours, theirs = self.first.focal_sets, self.second.focal_sets
+        there = np.flatnonzero(self.table.sum(0) > 0).tolist()
+        most = np.maximum(self.table.sum(1), 1).tolist()
+        parts = [
+            [(n, f"{100 * n / whole:.0f}") for n in row]
+            for row, whole in zip(self.table[:, there].tolist(), most, strict=True)
+        ]
+        before, after = self.first.decisions(), self.second.decisions()
+        return render_page(
+            "comparison.html",
+            data=self,
+            title=f"{self.names[0]} and {self.names[1]}",
+            made_by=f"softecm {__version__}",
+            theirs=[theirs.cluster_names[k] for k in there],
+            crossed=list(zip(ours.cluster_names, set_colors(ours)[1:], parts, strict=False)),
+            movers=[(self.ids[i], (before[i], after[i]), self.apart[i]) for i in self.moved[:MOST_LISTED].tolist()],
         )
-        body = "".join((_found(self), _crossed(self), _movers(self)))
-        return visible(bare_page(f"{title} – softecm comparison", head, body, f"softecm {__version__}"), lines=True)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page; it appears whole or not at all, and an existing file is replaced."""
@@ -240,66 +249,3 @@ def _interval(
     drawn = [score(rng.choice(rows, len(rows))) for _ in range(RESAMPLES)]
     low, high = np.quantile(drawn, (0.025, 0.975))
     return score(rows), float(low), float(high)
-
-
-# ---------------------------------------------------------------------------------------------------- the page
-
-
-def _found(data: Comparison) -> str:
-    body = "".join(f'<p class="finding" dir="auto">{escape(sentence)}</p>' for sentence in data.sentences())
-    rows = "".join(
-        f'<tr><th scope="row">{name}</th><td>{value:.3f}</td><td>{low:.3f} to {high:.3f}</td></tr>'
-        for name, (value, low, high) in data.scores.items()
-    )
-    head = (
-        '<tr><th scope="col">How alike</th><th scope="col">1 is equal</th><th scope="col">95 % of resamples</th></tr>'
-    )
-    return section("found", "What differs", body + table(rows, head, "How alike the partitions are"))
-
-
-def _crossed(data: Comparison) -> str:
-    """Objects by group in both."""
-    ours, theirs = data.first.focal_sets, data.second.focal_sets
-    colors = set_colors(ours)
-    there = np.flatnonzero(data.table.sum(0) > 0)
-    head = "".join(f'<th scope="col" dir="auto">{escape(theirs.cluster_names[k])}</th>' for k in there)
-    rows = []
-    for j, name in enumerate(ours.cluster_names):
-        most = max(int(data.table[j].sum()), 1)
-        cells = "".join(_cell(int(count), most, colors[j + 1]) for count in data.table[j, there])
-        rows.append(f'<tr><th scope="row" dir="auto">{escape(name)}</th>{cells}</tr>')
-    corner = f'<th scope="col" dir="auto">{escape(data.names[0])} ↓ {escape(data.names[1])} →</th>'
-    lead = "Objects by their likeliest group in both; groups are numbered so that they match as well as they can."
-    return section(
-        "groups", "Groups", table("".join(rows), f"<tr>{corner}{head}</tr>", "Objects by group in both"), lead
-    )
-
-
-def _cell(count: int, most: int, color: str) -> str:
-    if not count:
-        return '<td class="soft">0</td>'
-    shade = f"background:linear-gradient(90deg,{color}55 {100 * count / most:.0f}%,transparent 0)"
-    return f'<td style="{shade}">{_group(count)}</td>'
-
-
-def _movers(data: Comparison) -> str:
-    """Those in another set, the ones whose masses differ most first."""
-    if not len(data.moved):
-        return section("moved", "Who moved", '<p class="note">Nobody: every object is in the same set in both.</p>')
-    before, after = data.first.decisions(), data.second.decisions()
-    head = "".join(
-        f'<th scope="col" dir="auto">{escape(name)}</th>' for name in ("Object", *data.names, "Distance of masses")
-    )
-    rows = []
-    for i in data.moved[:MOST_LISTED].tolist():
-        sets = "".join(
-            f'<td class="word">{escape(one.set)} <span class="soft">{one.word}</span></td>'
-            for one in (before[i], after[i])
-        )
-        rows.append(f'<tr><th scope="row" dir="auto">{escape(data.ids[i])}</th>{sets}<td>{data.apart[i]:.3f}</td></tr>')
-    rest = len(data.moved) - MOST_LISTED
-    note = f'<p class="note">{_group(rest)} more are in <code>to_frame()</code>.</p>' if rest > 0 else ""
-    lead = "Objects in another set, those whose masses differ most first."
-    return section(
-        "moved", "Who moved", table("".join(rows), f"<tr>{head}</tr>", "Objects in another set") + note, lead
-    )

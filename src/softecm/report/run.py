@@ -1,14 +1,63 @@
-"""Numbers of groups that were tried, as a figure that needs no script."""
+"""The section on the run: restarts, and the numbers of groups that were tried, as a figure that needs no script."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+import numpy as np
+from markupsafe import Markup
+
+from softecm.report.templating import as_float, as_number
+from softecm.report.terms import term
+
+MOST_RUNS = 20
 WIDE, HIGH = 640, 220
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 24, 46
 
+RUN_COLUMNS = {
+    "run": "Run",
+    "objective": "Objective",
+    "n_iter": "Rounds",
+    "converged": "Converged",
+    "separation": "Separation",
+    "collapsed": "Merged",
+    "best": "Kept",
+}
 
-def candidates_figure(values: Mapping[int, float | None], chosen: int) -> str:
+
+class RunsTable(NamedTuple):
+    """The table of restarts, the lowest objective first."""
+
+    head: list[Markup]
+    rows: list[tuple[bool, list[str]]]  # whether the run was kept, and its cells
+    other_terms: bool  # whether the objective of the run that was kept is not where the curve ends
+
+
+def runs_table(runs: Mapping[str, Sequence[object]], history: Sequence[float]) -> RunsTable:
+    """The restarts of a fit with this history of the objective."""
+    keys = [key for key in RUN_COLUMNS if key in runs]
+    values = np.asarray(runs.get("objective", ()), dtype=np.float64)
+    order = np.argsort(values, kind="stable")[:MOST_RUNS].tolist()
+    kept = [bool(best) for best in runs.get("best", [False] * len(values))]
+    own = [value for value, best in zip(values.tolist(), kept, strict=False) if best]
+    other = bool(own) and bool(len(history)) and abs(own[0] - history[-1]) > 1e-6 * abs(own[0])
+    head = [term(RUN_COLUMNS[key], RUN_COLUMNS[key].lower()) for key in keys]
+    return RunsTable(head, [(kept[i], [_cell(key, runs[key][i]) for key in keys]) for i in order], other)
+
+
+def _cell(key: str, value: object) -> str:
+    if key in ("converged", "collapsed", "best"):
+        return "yes" if value else "no"
+    if key == "objective":  # those of runs differ late
+        return f"{as_float(value):.6g}"
+    return str(int(as_float(value)) + 1) if key == "run" else as_number(value)
+
+
+# ------------------------------------------------------------------ numbers of groups that were tried
+
+
+def candidates_figure(values: Mapping[int, float | None], chosen: int) -> Markup:
     """Each number of groups with its value; the chosen one filled, those that merged as crosses below the others.
 
     Examples
@@ -33,7 +82,8 @@ def candidates_figure(values: Mapping[int, float | None], chosen: int) -> str:
     parts += [_point(c, x[c], y[c], known[c], kept=c == chosen) for c in known]
     parts += [_cross(c, x[c], below - 8) for c in values if c not in known]
     name = f"Value of each number of groups that was tried, {chosen} was taken"
-    return f'<svg viewBox="0 0 {WIDE} {HIGH}" class="tried" role="img" aria-label="{name}">{"".join(parts)}</svg>'
+    svg = f'<svg viewBox="0 0 {WIDE} {HIGH}" class="tried" role="img" aria-label="{name}">{"".join(parts)}</svg>'
+    return Markup(svg)  # numbers alone
 
 
 def _height(value: float, ends: tuple[float, float]) -> float:

@@ -1,8 +1,9 @@
-"""What each group of a report is, by the columns that tell it from all others."""
+"""What each group is: the columns that tell it from all others, and rules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,15 @@ from numpy.typing import NDArray
 from softecm._precision import moment
 from softecm.belief import CredalPartition
 from softecm.explain import ExplanationTree, Profiles, profile
-from softecm.report.chosen import FloatArray, IntArray
-from softecm.report.data import Attribute, ReportData, missing
+from softecm.report.columns import Attribute, missing
+from softecm.report.data import ReportData
+from softecm.report.groups import telling
+from softecm.report.model_interface import FloatArray, IntArray
 from softecm.report.objects import every
-from softecm.report.telling import telling
+
+if TYPE_CHECKING:
+    from softecm.report.columns import Attribute
+    from softecm.report.data import ReportData
 
 MOST_COMPARED, FEWEST_COMPARED = 4_000, 500  # objects by which groups are told apart
 WORK = 6e5  # of objects, columns and groups together

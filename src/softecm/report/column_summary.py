@@ -1,22 +1,21 @@
-"""The section on what was taken how: every column, what it was read as, how it is compared, and why."""
+"""What was taken how: every column, what it was read as, how it is compared, and why."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from softecm.readers.base import Column, short
-from softecm.report.asked import Model, comparing
-from softecm.report.markup import as_number, pairs, section, table
+from softecm.report.model_interface import Model, comparing
+from softecm.report.templating import as_number
 
 if TYPE_CHECKING:
-    from softecm.report.data import Attribute, ReportData
+    from softecm.report.columns import Attribute
 
 DAY = 86_400e6  # in microseconds
 MANY = 60  # columns, beyond which neighbours of one kind share a line
@@ -69,31 +68,11 @@ def _scaled(kind: str, scale: float) -> str:
     return "compared by difference" if scale == 1.0 else f"a difference of {unit} counts as 1"
 
 
-def section_taken(data: ReportData) -> str:
-    """The section; empty where there is nothing to say."""
-    if not data.columns and not data.reading:
-        return ""
-    body = ""
-    if data.columns:
-        body += _columns(columns_shown(data.columns))
-    if data.reading:
-        body += "<h3>How the file was read</h3>" + pairs(data.reading, "How the file was read")
-    reason = data.parameters.get("metric_reason", "")
-    lead = f"Metric: {escape(data.parameters['metric'])} ({escape(reason)})." if reason else ""
-    return section("taken", "What was taken how", body, lead)
-
-
-def _columns(shown: Sequence[Sequence[str]]) -> str:
-    """A line a column; what is empty for all of them is left out."""
-    kept = [j for j in range(1, len(HEADS)) if any(line[j] for line in shown)]
-    rows = "".join(
-        f'<tr><th scope="row" dir="auto">{escape(line[0])}</th>'
-        + "".join(f'<td dir="auto">{escape(line[j])}</td>' for j in kept)
-        + "</tr>"
-        for line in shown
-    )
-    head = "".join(f'<th scope="col">{HEADS[j]}</th>' for j in (0, *kept))
-    return table(rows, f"<tr>{head}</tr>", "Columns and what each was taken as", "taken")
+def columns_table(columns: Sequence[Column]) -> list[list[str]]:
+    """A line a column below the heads; what is empty for all of them is left out, and all where there are none."""
+    shown = columns_shown(columns)
+    kept = [0, *(j for j in range(1, len(HEADS)) if any(line[j] for line in shown))]
+    return [[line[j] for j in kept] for line in (HEADS, *shown)] if shown else []
 
 
 def columns_shown(columns: Sequence[Column]) -> list[tuple[str, str, str, str, str]]:

@@ -1,0 +1,283 @@
+"""The columns of a table, and of sparse rows: cells of the drawn objects and of the sets' prototypes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm._precision import Precision, moment
+from softecm.belief import CredalPartition
+from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
+from softecm.spaces.raw import read_table
+from softecm.spaces.views import Views
+
+if TYPE_CHECKING:
+    from softecm.belief import CredalPartition
+    from softecm.fit.model import PrototypeModel
+
+EPOCH, DAY = np.datetime64(0, "us"), 86_400e6  # in microseconds
+MOST_COLUMNS = 60  # of a view: one with more, such as an embedding, is not shown column by column
+MOST_TERMS = 30
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column of the table, for the objects that are drawn."""
+
+    name: str
+    kind: Literal["number", "date", "category"]
+    values: Sequence[object] | NDArray[np.generic]  # numbers (nan: missing), moments (NaT), or words (None)
+    precision: Precision | None = None  # how its numbers, or dates, are shown; None for words
+    unit: str = ""  # of its numbers
+
+    def shown(self, value: object, *, between: bool = False) -> str:
+        """A cell for reading, or with ``between`` a prototype's, which lies between cells."""
+        if missing(value):
+            return "missing"
+        if self.precision is None or isinstance(value, str):
+            return f"{value:.4g}" if isinstance(value, float) else str(value)
+        text = self.precision.mean(value) if between else self.precision.cell(value)
+        return f"{text} {self.unit}" if self.unit else text
+
+    def words(self) -> list[str | None]:
+        """All cells for reading, None where missing."""
+        return [None if missing(value) else self.shown(value) for value in self.values]
+
+    def at(self, coordinate: float, *, between: bool = True) -> str:
+        """What lies at such a number, for reading."""
+        if self.precision is None:
+            return f"{coordinate:.4g}"
+        if self.kind == "date":
+            return self.shown(EPOCH + np.timedelta64(round(coordinate * DAY), "us"))
+        between = between and round(coordinate, self.precision.decimals) != coordinate
+        return self.shown(coordinate, between=between)
+
+    def coordinates(self) -> FloatArray | None:
+        """Its cells as numbers, nan where missing; None for words."""
+        if self.kind == "category":
+            return None
+        if self.kind == "number":
+            return np.asarray(self.values, dtype=np.float64)
+        moments = np.asarray(self.values, dtype="M8[us]")
+        return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / DAY)
+
+    def coordinate(self, value: object) -> float:
+        """A cell, or a prototype's, as a number: of a date its days; nan where there is none."""
+        if missing(value) or isinstance(value, str):
+            return math.nan
+        if self.kind == "date":
+            return float(moment(value).astype(np.int64) / DAY)
+        return float(value)  # type: ignore[arg-type]
+
+    @property
+    def known(self) -> bool:
+        """Whether any cell holds something."""
+        cells = self.coordinates()
+        return any(value is not None for value in self.values) if cells is None else bool(np.isfinite(cells).any())
+
+
+def missing(value: object) -> bool:
+    """Whether a cell is a gap: None, NaN, NaT, or pandas' NA."""
+    return value is None or type(value).__name__ == "NAType" or value != value
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of some objects, and the sets' prototypes in the same columns."""
+
+    keys: tuple[str, ...]  # as the model knows them
+    attributes: tuple[Attribute, ...]
+    prototypes: tuple[tuple[object, ...], ...]  # a row a set
+
+    def name(self, key: str) -> str:
+        """What a column is called on the page."""
+        return self.attributes[self.keys.index(key)].name if key in self.keys else key
+
+    def value(self, key: str, i: int) -> str:
+        """A cell of an object, for reading; empty where the objects lack the column."""
+        if key not in self.keys:
+            return ""
+        attribute = self.attributes[self.keys.index(key)]
+        return attribute.shown(attribute.values[i])
+
+    def at_prototype(self, key: str, s: int) -> str:
+        """A cell of a set's prototype."""
+        if key not in self.keys:
+            return ""
+        j = self.keys.index(key)
+        return self.attributes[j].shown(self.prototypes[s][j], between=True)
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether there are two columns of numbers without gaps: then they are the map."""
+        return len(self.keys) == 2 and all(
+            a.kind == "number" and np.isfinite(np.asarray(a.values, dtype=np.float64)).all() for a in self.attributes
+        )
+
+
+def columns_of(
+    model: Comparing, some: Data, names: Sequence[str] | None, units: Mapping[str, str] | None = None
+) -> Columns | None:
+    """The columns of a table; None for objects of another kind. ``units`` are those of columns that have one."""
+    if isinstance(model.model_.space, Views):
+        return _columns_of_views(model, model.model_.space, some, units)
+    known = [str(name) for name in model.model_.space.attributes]
+    try:
+        table = read_table(some)
+    except (ValueError, TypeError):
+        return None
+    named = table.backend is not None or len(known) != len(table.columns)
+    keys = [str(c.name) for c in table.columns] if named else known
+    shown = _shown_names(keys, names)
+    words = {str(c.name) for c in getattr(model.model_.space, "categories", ())} if named else _places(model)
+    cells = zip(keys, shown, table.columns, strict=True)
+    attributes = [
+        replace(_attribute(name, column.values, words=key in words), unit=(units or {}).get(key, ""))
+        for key, name, column in cells
+    ]
+    return Columns(tuple(keys), tuple(attributes), prototype_cells(model, keys))
+
+
+@dataclass(frozen=True)
+class _OneView:
+    """One view of a model, as a model of its own."""
+
+    model_: PrototypeModel
+    prototypes_: Data
+    partition_: CredalPartition
+
+
+def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping[str, str] | None) -> Columns:
+    """The columns of all views that are tables, one view after the other; in a data frame they are its own."""
+    keys: list[str] = []
+    attributes: list[Attribute] = []
+    cells: list[list[object]] = [[] for _ in range(len(model.model_.focal))]
+    given = space.by_name(some)
+    for name, own, named in zip(space.views, space.spaces, keys_of_views(space), strict=True):
+        if not named:
+            continue
+        view = _OneView(replace(model.model_, space=own), model.prototypes_[name], model.partition_)
+        found = columns_of(view, given[name], None, units)  # type: ignore[arg-type]
+        if found is None:
+            continue
+        keys += [named.get(key, f"{name}: {key}") for key in found.keys]
+        attributes += found.attributes
+        cells = [[*row, *more] for row, more in zip(cells, found.prototypes, strict=True)]
+    shown = [replace(one, name=key) for one, key in zip(attributes, keys, strict=True)]
+    return Columns(tuple(keys), tuple(shown), tuple(map(tuple, cells)))
+
+
+def keys_of_views(space: Views) -> list[dict[str, str]]:
+    """What the columns of each view are called among those of all; nothing for series and wide embeddings."""
+    taken: set[str] = set()
+    found = []
+    for view, own in zip(space.views, space.spaces, strict=True):
+        columns = [str(name) for name in own.attributes] if own.kinds else []
+        named = {name: name if name not in taken else f"{view}: {name}" for name in columns[: MOST_COLUMNS + 1]}
+        found.append(named if len(named) <= MOST_COLUMNS else {})
+        taken |= set(found[-1].values())
+    return found
+
+
+def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> Columns:
+    """The columns of a model whose objects are gone: every cell missing; none where there are several views."""
+    if isinstance(model.model_.space, Views):
+        return Columns((), (), ((),) * len(model.model_.focal))
+    keys = [str(name) for name in model.model_.space.attributes]
+    rows = prototype_cells(model, keys)
+    shown = _shown_names(keys, names)
+    attributes = tuple(_gone(name, [row[j] for row in rows], count) for j, name in enumerate(shown))
+    return Columns(tuple(keys), attributes, rows)
+
+
+def _gone(name: str, prototypes: Sequence[object], count: int) -> Attribute:
+    """A column whose cells are gone, shown as its prototypes are."""
+    if all(isinstance(value, int | float) for value in prototypes):
+        return Attribute(name, "number", [np.nan] * count)
+    if all(isinstance(value, dt.date) for value in prototypes):
+        return Attribute(name, "date", [None] * count, Precision(moment=len("2024-12-31")))
+    return Attribute(name, "category", [None] * count)
+
+
+def _shown_names(keys: list[str], given: Sequence[str] | None) -> list[str]:
+    if given is None:
+        return keys
+    shown = [str(name) for name in given]
+    if len(shown) != len(keys):
+        raise ValueError(f"feature_names must have one name a column, {len(keys)}; got {len(shown)}.")
+    return shown
+
+
+def _places(model: Comparing) -> set[str]:
+    """Columns of categories in an array, by the names the model made for them."""
+    space = model.model_.space
+    return {
+        name
+        for name, column in zip(space.attributes, getattr(space, "columns", ()), strict=False)
+        if column in getattr(space, "categories", ())
+    }
+
+
+def _attribute(name: str, values: nw.Series[Any] | NDArray[np.generic], *, words: bool) -> Attribute:
+    """A column: a narwhals series or an array."""
+    if isinstance(values, nw.Series):
+        number, listed = values.dtype.is_numeric(), values.to_list()
+    else:
+        number, listed = values.dtype.kind in "iuf", values.tolist()
+    if number and not words:
+        numbers = np.array([np.nan if v is None else v for v in listed], dtype=np.float64)
+        return Attribute(name, "number", numbers, Precision.of(numbers))
+    if any(isinstance(v, dt.date) for v in listed):
+        moments = np.array([np.datetime64("NaT") if missing(v) else moment(v) for v in listed], dtype="M8[us]")
+        return Attribute(name, "date", moments, Precision.of(moments))
+    return Attribute(name, "category", [None if missing(v) else _word(v) for v in listed])
+
+
+def _word(value: object) -> str:
+    """A category as people write it: codes without the .0 that a gap among them brings."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object, ...], ...]:
+    """Cells of the sets' prototypes, in the order of the columns; empty where a model has none for a column."""
+    frame = nw.from_native(model.prototypes_, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = {str(c.name): c.to_list() for c in frame.iter_columns()}
+    else:
+        array: NDArray[np.generic] = np.asarray(frame)
+        array = array if array.dtype == object else array.astype(np.float64)
+        columns = {str(name): array[:, j].tolist() for j, name in enumerate(model.model_.space.attributes)}
+    count = len(model.partition_.focal_sets) if not columns else len(next(iter(columns.values())))
+    return tuple(tuple(columns[key][i] if key in columns else "" for key in keys) for i in range(count))
+
+
+def telling_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArray:
+    """The columns in which the clusters' prototypes (c, p) differ most, at least one of each cluster's own."""
+    apart = centers - centers.mean(0)
+    each = max(1, most // len(centers))
+    own = [np.argsort(-row, kind="stable")[:each] for row in apart]
+    order = np.argsort(-np.square(apart).sum(0), kind="stable")
+    found: IntArray = np.array(list(dict.fromkeys(np.concatenate([*own, order]).tolist()))[:most], dtype=np.intp)
+    return found
+
+
+def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> Columns:
+    """The telling columns of some sparse rows, and of all sets' prototypes."""
+    fitted = model.model_
+    prototypes = fitted.prototypes.double().numpy()
+    terms = telling_terms(prototypes[: fitted.focal.n_clusters])
+    known = [str(name) for name in (fitted.space.attributes if names is None else names)]
+    keys = tuple(known[j] for j in terms)
+    cells = some[:, terms].toarray()
+    attributes = tuple(Attribute(key, "number", cells[:, j]) for j, key in enumerate(keys))
+    rows = prototypes[:, terms]
+    if len(rows) < len(fitted.focal):
+        rows = fitted.focal.shares @ rows
+    return Columns(keys, attributes, tuple(tuple(row) for row in rows.tolist()))
