@@ -17,6 +17,11 @@ from softecm.testing import check_semimetric
 VECTORS = [name for name, metric in SEMI_METRICS.items() if metric.space.__name__ == "RealVectors"]
 
 
+def n_columns(metric):
+    """As many columns as a metric compares; three where any number will do."""
+    return len(SEMI_METRICS[metric].column_names) or 3 if metric in VECTORS else 3
+
+
 @pytest.mark.parametrize("name", list(SEMI_METRICS))
 @pytest.mark.parametrize("seed", [0, 1])
 def test_registered_metrics_keep_the_contract(name, seed):
@@ -89,7 +94,7 @@ def test_pairwise_alone_is_enough():
 @pytest.mark.parametrize("metric", [*VECTORS, rbf], ids=[*VECTORS, "rbf"])
 @pytest.mark.parametrize("relaxation", ["penalty", "gap", "exact"])
 def test_clear_groups_are_found_with_any_metric(metric, relaxation):
-    blobs = make_blobs(60, n_features=3, distance=9, random_state=0)
+    blobs = make_blobs(60, n_features=n_columns(metric), distance=9, random_state=0)
     model = SoftECM(3, metric=metric, relaxation=relaxation, random_state=0, n_init=3).fit(blobs.data + 3)
     assert adjusted_rand_score(blobs.target, model.labels_) > {
         "mahalanobis": 0.6,
@@ -105,7 +110,8 @@ def test_clear_groups_are_found_with_any_metric(metric, relaxation):
 def test_the_objective_never_rises(name, relaxation, solver, many):
     for seed in range(many):
         rng = np.random.default_rng(seed)
-        x = torch.from_numpy(rng.normal(size=(int(rng.integers(8, 30)), 3)) + rng.integers(1, 4, (1, 3)))
+        p = n_columns(name)
+        x = torch.from_numpy(rng.normal(size=(int(rng.integers(8, 30)), p)) + rng.integers(1, 4, (1, p)))
         metric = SEMI_METRICS[name]().fitted(x, None)
         focal = FocalSets.up_to(int(rng.integers(2, 4)), int(rng.integers(1, 4)))
         run = soft_ecm(

@@ -72,7 +72,7 @@ def there(path: Path) -> Path:
 
 InputFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="CSV, Parquet, Feather, Excel, ARFF, .ts, .npy or .npz.", callback=there),
+    typer.Argument(metavar="FILE", help="CSV, Parquet, Feather, Excel, ARFF, .ts, .npy and others.", callback=there),
 ]
 
 

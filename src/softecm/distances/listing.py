@@ -19,6 +19,31 @@ from softecm.distances.soft_dtw import SoftDTW
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distances.state_sequences import StateSequences
 
+__all__ = [
+    "ADTW",
+    "DTW",
+    "ERP",
+    "MSM",
+    "SBD",
+    "SEMI_METRICS",
+    "TWE",
+    "WDTW",
+    "ConvolutionFeatures",
+    "Cosine",
+    "Euclidean",
+    "Hamming",
+    "Mahalanobis",
+    "Manhattan",
+    "Mixed",
+    "Precomputed",
+    "SeriesEuclidean",
+    "SoftDTW",
+    "SoftMSM",
+    "SoftTWE",
+    "SquaredEuclidean",
+    "StateSequences",
+]
+
 #: Every metric that has a name for ``metric=``; the tests, the command line and the docs read this table.
 SEMI_METRICS: dict[str, type[SemiMetric]] = {
     m.name: m

@@ -48,7 +48,6 @@ __all__ = [
     "Written",
     "check_file",
     "format_of",
-    "formats",
     "from_long",
     "objects_of",
     "read",
@@ -120,18 +119,6 @@ def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:
 def format_of(path: Path) -> Format:
     """The format of a file, by the end of its name; delimited text where that says nothing."""
     return next((one for one in READERS if one.takes(path)), DELIMITED)
-
-
-def formats() -> str:
-    """The names of all formats, for a sentence.
-
-    Examples
-    --------
-    >>> formats()
-    'CSV, Parquet, Feather, Excel, ARFF, .ts, .npy or .npz'
-    """
-    names = [one.name for one in READERS]
-    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def check_file(path: Path) -> None:

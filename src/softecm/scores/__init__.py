@@ -16,33 +16,10 @@ Three families, by what they compare:
 of two partitions is (truth, answer), as in scikit-learn; most are symmetric.
 """
 
-from __future__ import annotations
+from softecm.scores import listing
+from softecm.scores.listing import *  # noqa: F403 -- its ``__all__``
+from softecm.scores.pairs import PairwiseMasses, pairwise_masses
+from softecm.scores.silhouettes import Silhouettes, silhouettes
 
-from softecm.scores.credal import credal_rand_index, jousselme_distance, nonspecificity
-from softecm.scores.evidential import evidential_precision, evidential_rand_index, evidential_recall
-from softecm.scores.hard import accuracy, adjusted_rand_index, purity, rand_index
-from softecm.scores.listing import SCORES, Score
-from softecm.scores.pairs import PairwiseMasses, belief_distance, pairwise_masses, relational_nonspecificity
-from softecm.scores.silhouettes import Silhouettes, credal_silhouette, silhouettes
-
-__all__ = [
-    "SCORES",
-    "PairwiseMasses",
-    "Score",
-    "Silhouettes",
-    "accuracy",
-    "adjusted_rand_index",
-    "belief_distance",
-    "credal_rand_index",
-    "credal_silhouette",
-    "evidential_precision",
-    "evidential_rand_index",
-    "evidential_recall",
-    "jousselme_distance",
-    "nonspecificity",
-    "pairwise_masses",
-    "purity",
-    "rand_index",
-    "relational_nonspecificity",
-    "silhouettes",
-]
+__all__ = ["PairwiseMasses", "Silhouettes", "pairwise_masses", "silhouettes"]
+__all__ += listing.__all__

@@ -12,6 +12,24 @@ from softecm.scores.hard import accuracy, adjusted_rand_index, purity, rand_inde
 from softecm.scores.pairs import belief_distance, relational_nonspecificity
 from softecm.scores.silhouettes import credal_silhouette
 
+__all__ = [
+    "SCORES",
+    "Score",
+    "accuracy",
+    "adjusted_rand_index",
+    "belief_distance",
+    "credal_rand_index",
+    "credal_silhouette",
+    "evidential_precision",
+    "evidential_rand_index",
+    "evidential_recall",
+    "jousselme_distance",
+    "nonspecificity",
+    "purity",
+    "rand_index",
+    "relational_nonspecificity",
+]
+
 Needs = Literal[
     "two labellings",
     "classes and a partition",
