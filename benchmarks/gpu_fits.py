@@ -63,9 +63,9 @@ def round_seconds(x: torch.Tensor, beta: float, rounds: int) -> float:
 
 
 def vectors(n: int, threads: int) -> list[str]:
-    import numba
+    from softecm.native.threads import set_threads
 
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    set_threads(threads)
     torch.set_num_threads(threads)
     lines = ["", f"| {n:,} x 10, c = 8 with pairs | CPU, {threads} threads | GPU | ratio |", "|---|---|---|---|"]
     generator = torch.Generator().manual_seed(0)

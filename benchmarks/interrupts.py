@@ -2,7 +2,7 @@
 
 ``python benchmarks/interrupts.py [NAME ...]`` runs each case in a process of its own, sends it SIGINT some seconds after its
 fit has begun, and prints how long it went on from then, by the clock and in CPU time (of all its threads, which says more
-where other programs run beside). ``--cold`` compiles everything anew: no cache.
+where other programs run beside).
 """
 
 from __future__ import annotations
@@ -157,31 +157,28 @@ def child(name: str) -> None:
         print("KeyboardInterrupt", time.process_time(), flush=True)
 
 
-def measured(name: str, delay: float, cold: bool) -> str:
+def measured(name: str, delay: float) -> str:
     """Seconds from the signal to the end of the process, and how it ended."""
-    with tempfile.TemporaryDirectory() as cache:
-        given = {**os.environ, "NUMBA_CACHE_DIR": cache} if cold else dict(os.environ)
-        process = subprocess.Popen(
-            [sys.executable, __file__, "--child", name],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=given,
-        )
-        watch = threading.Timer(GIVEN_UP, process.kill)
-        watch.start()
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(delay)
-        used = cpu_seconds(process.pid)
-        process.send_signal(signal.SIGINT)
-        sent = time.perf_counter()
-        said, *then = process.stdout.readline().split() or [""]
-        seconds = time.perf_counter() - sent
-        cpu = float(then[0]) - used if said == "KeyboardInterrupt" and then else float("nan")
-        rest = process.communicate()[0].strip().splitlines()
-        watch.cancel()
-        return f"{seconds:6.2f} s, CPU {cpu:5.2f} s ({said if said in ENDS or not rest else rest[-1]})"
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--child", name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    watch = threading.Timer(GIVEN_UP, process.kill)
+    watch.start()
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(delay)
+    used = cpu_seconds(process.pid)
+    process.send_signal(signal.SIGINT)
+    sent = time.perf_counter()
+    said, *then = process.stdout.readline().split() or [""]
+    seconds = time.perf_counter() - sent
+    cpu = float(then[0]) - used if said == "KeyboardInterrupt" and then else float("nan")
+    rest = process.communicate()[0].strip().splitlines()
+    watch.cancel()
+    return f"{seconds:6.2f} s, CPU {cpu:5.2f} s ({said if said in ENDS or not rest else rest[-1]})"
 
 
 def cpu_seconds(pid: int) -> float:
@@ -190,14 +187,14 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def main(names: list[str], cold: bool) -> None:
+def main(names: list[str]) -> None:
     """A line a case."""
     for name in names or list(CASES):
-        print(f"{name:22s}", *(f"{measured(name, delay, cold):48s}" for delay in DELAYS), flush=True)
+        print(f"{name:22s}", *(f"{measured(name, delay):48s}" for delay in DELAYS), flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2])
     else:
-        main([a for a in sys.argv[1:] if a != "--cold"], "--cold" in sys.argv)
+        main(sys.argv[1:])

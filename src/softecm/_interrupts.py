@@ -1,8 +1,8 @@
 """Ctrl-C ends a fit, wherever it comes.
 
 Python turns Ctrl-C into a ``KeyboardInterrupt`` between two of its own instructions. Raised in the clean-up of another
-library's objects (Numba's compiler has such), it is printed and forgotten, and the fit would go on, or fail for what the
-compiler has not finished. So a fit also writes down that it was asked to end, and looks at that after every round.
+library's objects, it is printed and forgotten, and the fit would go on. So a fit also writes down that it was asked to end,
+and looks at that after every round.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from softecm.cli import main
 from softecm.files import to_folder, write_text
 
 COMMANDS = (
-    "matplotlib.pyplot", "pandas", "pyarrow.csv", "sklearn", "torch", "numba",
+    "matplotlib.pyplot", "pandas", "pyarrow.csv", "sklearn", "torch",
     *(f"softecm.{name}" for name in ("algorithms", "selection", "report")),
     *(f"softecm.cli.{name}" for name in ("cluster", "predict", "redraw", "sweep")),
 )  # fmt: skip

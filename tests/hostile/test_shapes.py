@@ -104,7 +104,7 @@ def spoilt(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 @pytest.mark.parametrize("name", list(calls(np.random.default_rng(0))))
 def test_a_kernel_refuses_what_does_not_fit(name, hostile_case):
-    """Or takes it as another problem; under SOFTECM_BOUNDS an index outside its array is an IndexError, which is neither."""
+    """Or takes it as another problem; under SOFTECM_BOUNDS an access outside an array ends the process."""
     refused = 0
     for seed in range(ROUNDS):
         rng = np.random.default_rng(seed)

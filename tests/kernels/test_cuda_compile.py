@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from softecm.kernels import compiling, cuda_compile
+from softecm.kernels import cuda_compile
 
 SOURCES = Path(cuda_compile.__file__).parent / "cuda"
 
@@ -21,9 +21,9 @@ def test_a_missing_compiler_says_what_to_install(monkeypatch):
 
 def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
     monkeypatch.setenv("SOFTECM_CACHE", str(tmp_path))
-    assert compiling.cache_folder().is_relative_to(tmp_path)
+    assert cuda_compile.cache_folder().is_relative_to(tmp_path)
     monkeypatch.delenv("SOFTECM_CACHE")
-    assert "softecm" in compiling.cache_folder().parts
+    assert "softecm" in cuda_compile.cache_folder().parts
 
 
 @pytest.mark.parametrize("path", sorted(SOURCES.glob("*.cu")), ids=lambda path: path.name)

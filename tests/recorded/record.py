@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy
 import torch
 
@@ -41,7 +40,7 @@ def machine() -> str:
 def about(note: str) -> dict[str, str]:
     """Where the numbers come from."""
     versions = {"Python": platform.python_version(), "torch": torch.__version__}
-    versions |= {"NumPy": numpy.__version__, "Numba": numba.__version__}
+    versions |= {"NumPy": numpy.__version__}
     return {
         "what": "outcomes of the fits in tests/recorded/cases.py, by softecm itself: a change of structure must keep them",
         "made_by": f"softecm {softecm.__version__} {note}".strip(),

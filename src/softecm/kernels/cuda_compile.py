@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import re
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -19,7 +21,6 @@ from types import ModuleType
 import torch
 
 from softecm._atomic import write_bytes
-from softecm.kernels.compiling import cache_folder
 
 __all__ = ["Card", "Kernel", "available", "cache_folder", "card", "kernel", "on", "source"]
 
@@ -27,6 +28,20 @@ _INSTALL = (
     "code for the GPU is compiled when it is first used and needs cuda-core (or CuPy) and NVRTC: "
     "pip install 'cuda-core[cu13]' (or 'cuda-core[cu12]', matching torch.version.cuda), or use device='cpu'."
 )
+
+
+def cache_folder() -> Path:
+    """Where compiled code is kept: ``SOFTECM_CACHE``, else the user's cache folder."""
+    chosen = os.environ.get("SOFTECM_CACHE")
+    if chosen:
+        return Path(chosen) / "kernels"
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return base / "softecm" / "kernels"
 
 
 def available() -> str | None:

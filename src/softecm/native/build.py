@@ -142,8 +142,9 @@ def build(folder: Path = PLAIN, *, force: bool = False) -> bool:
         folder.mkdir(exist_ok=True)
         stamp = folder / "fingerprint"
         stamp.unlink(missing_ok=True)  # a build that is interrupted here is made again
-        for path in Path(made).iterdir():
-            os.replace(path, folder / path.name)
+        for path in Path(made).glob("kernels*"):
+            if path.suffix in (".so", ".dll"):  # Windows' linker leaves more
+                os.replace(path, folder / path.name)
         stamp.write_text(fingerprint(sources()), encoding="utf-8")
     return True
 
