@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, SemiMetric, Sums
-from softecm.distances.soft_dtw import check_band, step_terms
+from softecm.distances.soft_dtw import check_band, check_face, step_terms
 from softecm.kernels.first_derivatives import first_only
 from softecm.kernels.soft_dtw import dtw, dtw_sums
 from softecm.spaces.series import OPTIONS, EncodedSeries, TimeSeries, as_batch
+from softecm.spaces.transformed import VALUES, series_space
 
 _Pairs: TypeAlias = tuple[Tensor, Tensor]
 
@@ -71,6 +72,12 @@ class DTW(SemiMetric):
     length : int, "median" or "max", default="median"
         Steps of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
+    of : {"values", "slope"}, default="values"
+        What is compared: the values, or their first differences, so that the level does not count. Prototypes of slopes are
+        shown as the curves that have these slopes, around 0.
+    znormalise : bool, default=False
+        Bring every series to mean 0 and standard deviation 1 in each channel first (and its slopes, where these are
+        compared), so that level and amplitude don't count. Prototypes are shown in these units.
 
     Examples
     --------
@@ -83,16 +90,19 @@ class DTW(SemiMetric):
     band: int | None = None
     length: int | str = "median"
     layout: str = "tslearn"
+    of: str = VALUES
+    znormalise: bool = False
     name = "dtw"
     space = TimeSeries
     SAVED = OPTIONS
 
     def __post_init__(self) -> None:
         check_band(self.band)
+        object.__setattr__(self, "znormalise", check_face(self.of, self.znormalise))
 
     def make_space(self) -> TimeSeries:
-        """Series with this metric's layout and prototype length."""
-        return TimeSeries(self.length, self.layout)
+        """Series with this metric's layout and prototype length, or what of them is compared."""
+        return series_space(self.length, self.layout, self.of, self.znormalise)
 
     def cost_of_distance(self, shape: Sequence[int]) -> float:
         """Every step meets every step."""

@@ -12,13 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm._checks import check_flag
+from softecm._checks import check_choice, check_flag
 from softecm.belief import FocalSets
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums, not_learned
 from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_each, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
 from softecm.kernels.soft_dtw.selves import self_alignments
 from softecm.spaces.base import Space
 from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch
+from softecm.spaces.transformed import FACES, VALUES, series_space
 
 RAW = "False takes the raw value, which may be below 0."
 T = TypeVar("T")
@@ -55,6 +56,12 @@ class SoftDTW(SemiMetric):
         Steps of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
         Whether raw series are (n, steps, channels) or (n, channels, steps).
+    of : {"values", "slope"}, default="values"
+        What is compared: the values, or their first differences, so that the level does not count. Prototypes of slopes are
+        shown as the curves that have these slopes, around 0.
+    znormalise : bool, default=False
+        Bring every series to mean 0 and standard deviation 1 in each channel first (and its slopes, where these are
+        compared), so that level and amplitude don't count. Prototypes are shown in these units.
 
     Examples
     --------
@@ -75,6 +82,8 @@ class SoftDTW(SemiMetric):
     band: int | None = None
     length: int | str = "median"
     layout: str = "tslearn"
+    of: str = VALUES
+    znormalise: bool = False
     name = "softdtw"
     space = TimeSeries
     single = True
@@ -94,12 +103,13 @@ class SoftDTW(SemiMetric):
             )
         object.__setattr__(self, "divergence", check_flag("divergence", self.divergence, hint=RAW))
         check_band(self.band)
+        object.__setattr__(self, "znormalise", check_face(self.of, self.znormalise))
         if number:  # a NumPy number would not go into a model file
             object.__setattr__(self, "gamma", float(self.gamma))
 
     def make_space(self) -> TimeSeries:
-        """Series with this metric's layout and prototype length."""
-        return TimeSeries(self.length, self.layout)
+        """Series with this metric's layout and prototype length, or what of them is compared."""
+        return series_space(self.length, self.layout, self.of, self.znormalise)
 
     def key(self) -> tuple[Hashable, ...]:
         """Under what a batch remembers each series' Soft-DTW with itself."""
@@ -311,6 +321,12 @@ def step_terms(batch: SeriesBatch, v: Tensor, gamma: float, band: int | None, di
     lengths = np.full(n, steps) if batch.lengths is None else batch.lengths.cpu().numpy()
     arrays = [t.detach().double().cpu().numpy() for t in (batch.values, v, distances)]
     return torch.from_numpy(shares_of_steps(arrays[0], lengths, arrays[1], gamma, band, arrays[2]))
+
+
+def check_face(of: object, znormalise: object) -> bool:
+    """What is compared of series; the flag as Python has it."""
+    check_choice("of", of, FACES, "'slope' compares first differences.")
+    return check_flag("znormalise", znormalise, hint="True leaves out level and amplitude.")
 
 
 def check_band(band: object) -> None:

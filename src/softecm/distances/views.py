@@ -69,7 +69,9 @@ class Combined(Weighed):
     Notes
     -----
     ``X`` is a dict from the views' names to their data, or a data frame in which a view is the column of its name (which
-    may hold arrays) and one view has all other columns. For an object that lacks a view put None, or a row of NaN, there.
+    may hold arrays) and one view has all other columns. Where every metric compares series, ``X`` may also be one set of
+    series, which all views share: ``Combined({"shape": SoftDTW(), "slope": SoftDTW(of="slope"), "texture": "texture"})``.
+    For an object that lacks a view put None, or a row of NaN, there.
     ``prototypes_`` is a dict of views, too, and ``explain`` says what each view adds to each distance.
 
     Examples

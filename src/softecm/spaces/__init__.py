@@ -9,6 +9,7 @@ from softecm.spaces.series import SeriesBatch, TimeSeries
 from softecm.spaces.states import States
 from softecm.spaces.tables import Table, TableOptions
 from softecm.spaces.texture import Texture
+from softecm.spaces.transformed import TransformedSeries
 from softecm.spaces.views import EncodedViews, Views
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "TableOptions",
     "Texture",
     "TimeSeries",
+    "TransformedSeries",
     "Views",
 ]

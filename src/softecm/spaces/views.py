@@ -18,6 +18,7 @@ from softecm._text import place
 from softecm.files.expected import Misfit, array, count, listed, maybe, rules, text
 from softecm.files.values import by_itself, own
 from softecm.spaces.base import Encoded, Space
+from softecm.spaces.series import TimeSeries
 from softecm.spaces.sparse import is_sparse
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ class Views(Space):
     """Objects described in several spaces at once; an object may lack views, not all of them.
 
     Raw data are a dict from a view's name to its data, or a data frame: a view with the name of a column is that column,
-    which may hold arrays, and the one view that is no column has all the others. A prototype has the coordinates of all
+    which may hold arrays, and the one view that is no column has all the others. Where all views are of series, one set of
+    series may be given instead: every view then shows the same series in its own way. A prototype has the coordinates of all
     views in a row; with one view only, everything is as in that view's own space.
     """
 
@@ -175,6 +177,8 @@ class Views(Space):
         frame = nw.from_native(X, eager_only=True, pass_through=True)  # type: ignore[call-overload]
         if isinstance(frame, nw.DataFrame):
             return self._by_column(frame)
+        if all(isinstance(space, TimeSeries) for space in self.spaces):
+            return dict.fromkeys(self.views, X)
         raise ValueError(
             f"X must be a dict from the views' names to their data, {', '.join(map(repr, self.views))}, or a data frame; "
             f"got {type(X).__name__}."

@@ -1,0 +1,125 @@
+"""Time series of which something else than the values is compared: slopes, or normalized series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softecm._text import place
+from softecm.files.expected import Misfit, flag, rules, text
+from softecm.spaces.base import Space
+from softecm.spaces.series import Lengths, SeriesBatch, TimeSeries, filled, to_list
+
+VALUES, SLOPE = "values", "slope"
+FACES = (VALUES, SLOPE)
+FLAT = 1e-12  # of the largest value: a deviation below it is rounding
+Series = NDArray[np.float64]
+
+
+def series_space(length: int | str, layout: str, of: str, znormalise: bool) -> TimeSeries:
+    """The space of series as they are, or of what is compared in their place."""
+    if of == VALUES and not znormalise:
+        return TimeSeries(length, layout)
+    return TransformedSeries(length, layout, of=of, znormalise=znormalise)
+
+
+@dataclass(frozen=True)
+class TransformedSeries(TimeSeries):
+    """Series encoded as first differences (``of="slope"``), brought to mean 0 and deviation 1 (``znormalise``), or both.
+
+    Prototypes of slopes are shown as the curves that have these slopes. Their level is not compared and set to 0 on
+    average.
+    """
+
+    holds_series: ClassVar[bool] = False
+    of: str = VALUES
+    znormalise: bool = False
+    SAVED = rules(TimeSeries.SAVED, of=text(*FACES), znormalise=flag)
+
+    def check_kind(self, expected: Space) -> None:
+        """With the metric's own transformation."""
+        super().check_kind(expected)
+        assert isinstance(expected, TransformedSeries)
+        if (expected.of, expected.znormalise) != (self.of, self.znormalise):
+            raise Misfit("the metric compares something else of series than model_.space")
+
+    def transformed(self, X: Sequence[Series]) -> list[Series]:
+        """What is compared of each series; missing values are filled in first."""
+        rows = [filled(row) for row in X]
+        if self.znormalise:
+            rows = [normalized(row) for row in rows]
+        if self.of == VALUES:
+            return rows
+        short = next((i for i, row in enumerate(rows) if len(row) < 3), None)
+        if short is not None:
+            raise ValueError(
+                f"X must hold series of at least 3 steps, so that slopes can be compared; got {len(rows[short])} in "
+                f"{place('series', short)}. Leave it out, or compare values: of='values'."
+            )
+        slopes = [np.diff(row, axis=0) for row in rows]
+        return [normalized(row) for row in slopes] if self.znormalise else slopes
+
+    def fit(self, X: list[Series], *, dtype: torch.dtype) -> TransformedSeries:
+        """Choose the prototypes' length."""
+        fitted = super().fit(self.transformed(X), dtype=dtype)
+        assert isinstance(fitted, TransformedSeries)
+        return fitted
+
+    def describe(self, X: list[Series]) -> Lengths:
+        """How often each length comes."""
+        return super().describe(self.transformed(X))
+
+    def encode(self, X: list[Series]) -> SeriesBatch:
+        """What is compared, padded to the longest."""
+        return super().encode(self.transformed(X))
+
+    def encode_prototypes(self, prototypes: object) -> Tensor:
+        """What is compared of series that a user gives."""
+        rows = self.transformed(to_list(prototypes, self.layout))
+        return TimeSeries.encode_prototypes(replace(self, layout="tslearn"), rows)
+
+    def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
+        """Prototypes as series (k, L, d), or (k, d, L) in aeon's layout."""
+        return super().decode(self._shown(prototypes.cpu()))
+
+    def curves(self, prototypes: Tensor) -> list[Series]:
+        """Prototypes as (L, d) arrays to draw."""
+        return super().curves(self._shown(prototypes))
+
+    def drawn(self, X: list[Series]) -> list[Series]:
+        """Series as their prototypes are drawn."""
+        return [self._shown(torch.from_numpy(row)).numpy() for row in self.transformed(X)]
+
+    def _shown(self, x: Tensor) -> Tensor:
+        """Curves (..., L + 1, d) with given slopes (..., L, d), around 0; values as they are."""
+        if self.of == VALUES:
+            return x
+        curves = torch.nn.functional.pad(x.cumsum(-2), (0, 0, 1, 0))
+        return curves - curves.mean(-2, keepdim=True)
+
+    def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
+        """Prototypes of the same transformation."""
+        same = isinstance(other, TransformedSeries) and (other.of, other.znormalise) == (self.of, self.znormalise)
+        return same and super().takes(other, prototypes, like)
+
+    def carried(self, other: Space, prototypes: Tensor) -> Tensor:
+        """As they are: what is shown says less."""
+        return prototypes.to(self.dtype)
+
+    def _check_table(self, X: object, *, reset: bool) -> None:
+        steps = self.length + 1 if isinstance(self.length, int) and self.of == SLOPE else self.length
+        TimeSeries(steps, self.layout)._check_table(X, reset=reset)
+
+
+def normalized(row: Series) -> Series:
+    """A series (L, d) with mean 0 and deviation 1 in each channel; a constant channel is 0."""
+    centered = row - row.mean(0)
+    scale = centered.std(0)
+    varies = scale > FLAT * np.abs(row).max(0)
+    return np.where(varies, centered / np.where(varies, scale, 1.0), 0.0)
