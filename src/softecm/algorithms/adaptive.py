@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from softecm._batch import PlainProblem, PlainState, from_tensors, named_tensors
-from softecm.algorithms.quadratic import VectorAlgorithm
+from softecm.algorithms.quadratic import VectorAlgorithm, means_of
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import SetQuadratic
@@ -77,8 +77,7 @@ class AdaptiveProblem(PlainProblem):
     @cached_property
     def mean(self) -> Tensor:
         """Row A averages the clusters of A: (f, c)."""
-        s = torch.as_tensor(self.focal.membership.copy(), dtype=self.x.dtype, device=self.x.device)
-        return s / s.sum(1, keepdim=True)
+        return means_of(self.focal, self.x)
 
     def shapes(self, matrices: Tensor) -> Tensor:
         """The sets' matrices (runs, f, p, p)."""
@@ -256,8 +255,7 @@ class AdaptiveECM(VectorAlgorithm):
 
 def adaptive_metric(matrices: Tensor, focal: FocalSets) -> SetQuadratic:
     """How the sets of one run, whose clusters have matrices (c, p, p), measure."""
-    mean = torch.tensor(focal.shares, dtype=matrices.dtype)
-    shapes = torch.einsum("ac,cpq->apq", mean, matrices.cpu())
+    shapes = torch.einsum("ac,cpq->apq", means_of(focal, matrices.cpu()), matrices.cpu())
     f, p = shapes.shape[:2]
     return SetQuadratic(shapes.new_ones(f), shapes.new_zeros(f, p), shapes)
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from softecm._frames import make_frame
 from softecm._text import meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
+from softecm.algorithms.parameters import checked
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, Decisions
 from softecm.belief.focal import Names
@@ -42,9 +43,11 @@ from softecm.files.expected import (
     text,
 )
 from softecm.files.values import anything, own
+from softecm.fit.loop import Callback
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED
 from softecm.fit.prepare import Columns, check_weights
+from softecm.fit.settings import told
 from softecm.spaces.checks import refuse_dissimilarities
 from softecm.spaces.column_roles import ids_of, without
 from softecm.spaces.real import RealVectors
@@ -146,6 +149,12 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         pairwise = self.of_dissimilarities or (isinstance(metric, str) and metric == "precomputed")
         tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
         return tags
+
+    def _open(self, X: object) -> Callback | None:
+        """Check the parameters, and that all objects are in memory; what is called after every round."""
+        checked(self)
+        refuse_blocks(X, type(self).__name__)
+        return told(getattr(self, "callback", None), getattr(self, "verbose", 0))
 
     @abstractmethod
     def predict_partition(self, X: Any) -> CredalPartition:

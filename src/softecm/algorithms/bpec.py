@@ -13,9 +13,9 @@ from torch import Tensor
 from softecm._engine import threads
 from softecm._interrupts import interruptible
 from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
-from softecm.algorithms.base import PrototypeClusterer, refuse_blocks, sets_asked_for
+from softecm.algorithms.base import PrototypeClusterer, sets_asked_for
 from softecm.algorithms.eknnclus import nearest_others
-from softecm.algorithms.parameters import FocalParameters, Iteration, Masses, checked, choice, count, number, parameters
+from softecm.algorithms.parameters import FocalParameters, Iteration, Masses, choice, count, number, parameters
 from softecm.belief import FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
@@ -211,8 +211,7 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
         -------
         self
         """
-        checked(self)
-        refuse_blocks(X, "BPEC")
+        self._open(X)
         space = RealVectors()
         rows = space.check(self, X, reset=True)
         refuse_dissimilarities(rows)

@@ -21,12 +21,11 @@ from torch import Tensor
 from softecm._batch import PlainProblem, PlainState, from_tensors
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
-from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer, sets_asked_for
 from softecm.algorithms.parameters import (
     Clusters,
     FocalParameters,
     Restarts,
-    checked,
     choice,
     count,
     number,
@@ -38,7 +37,7 @@ from softecm.files import expected
 from softecm.files.lock import locked
 from softecm.fit.checkpoints import Checkpoints, digest_of
 from softecm.fit.loop import Callback, Checkpointer, iterate
-from softecm.fit.settings import Plan, told
+from softecm.fit.settings import Plan
 from softecm.kernels.simplex_qp import RIDGE, Pull, fit_rows, sweep_all, sweep_some
 from softecm.objective.linked import say_broken
 from softecm.spaces.checks import check_enough
@@ -311,11 +310,8 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
     def _fit_to(
         self, X: ArrayLike, plan: Plan | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None
     ) -> Self:
-        checked(self)
-        name, c, tol = type(self).__name__, int(self.n_clusters), float(self.tol)
+        callback, c = self._open(X), int(self.n_clusters)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
-        callback = told(self.callback, self.verbose)
-        refuse_blocks(X, name)
         d = np.asarray(Dissimilarities().check(self, X, reset=True), dtype=np.float64)
         check_enough(c, len(d))
         links = check_constraints(*by_row(X, must_link, cannot_link), len(d))
@@ -324,7 +320,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         rng = check_random_state(self.random_state)
         pairs = self._pairs(len(d), rng)
         starts = self._starts(len(d), len(focal), rng)
-        problem = ConflictProblem(degree_of_conflict(d, self.d0_), focal, pairs, linked, tol)
+        problem = ConflictProblem(degree_of_conflict(d, self.d0_), focal, pairs, linked, float(self.tol))
         with threads(self.n_jobs), self._checkpoints(plan, focal, d, links, starts) as checkpointer:
             runs = solved(problem, starts, int(self.max_iter), callback=callback, checkpointer=checkpointer)
         best = int(np.argmin([run.history[-1] for run in runs]))

@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 from softecm._checks import HOW_MANY
 from softecm._engine import threads
 from softecm._interrupts import interruptible, look
-from softecm.algorithms.base import EvidentialClusterer, checked_rows, refuse_blocks, sets_asked_for
-from softecm.algorithms.parameters import FocalParameters, Restarts, checked, choice, count, number, parameters
+from softecm.algorithms.base import EvidentialClusterer, checked_rows, sets_asked_for
+from softecm.algorithms.parameters import FocalParameters, Restarts, choice, count, number, parameters
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
@@ -25,7 +25,6 @@ from softecm.fit.loop import Asked, Callback, stopped
 from softecm.fit.outcome import Progress
 from softecm.fit.prepare import check_weights
 from softecm.fit.seeding import Draw, seed
-from softecm.fit.settings import told
 from softecm.spaces.checks import SQUARABLE, check_enough
 from softecm.spaces.real import RealVectors
 
@@ -263,10 +262,8 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         -------
         self
         """
-        counts = self._counts()
-        callback = told(self.callback, self.verbose)
-        ask = None if callback is None else Asked(callback)
-        refuse_blocks(X, "EGMM")
+        callback = self._open(X)
+        ask, counts = None if callback is None else Asked(callback), self._counts()
         x = checked_rows(self, X, reset=True)
         weights = np.ones(len(x)) if sample_weight is None else check_weights(sample_weight, X)
         if self.n_clusters != "auto":
@@ -284,8 +281,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         return self
 
     def _counts(self) -> list[int]:
-        """Check the parameters; the numbers of clusters to try."""
-        checked(self)
+        """The numbers of clusters to try."""
         if not isinstance(self.n_clusters, str):
             return [int(self.n_clusters)]
         if not isinstance(self.init, str):

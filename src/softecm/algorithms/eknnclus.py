@@ -17,12 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from softecm import _memory
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
-from softecm.algorithms.base import EvidentialClusterer, checked_rows, refuse_blocks
+from softecm.algorithms.base import EvidentialClusterer, checked_rows
 from softecm.algorithms.parameters import Restarts, checked, choice, count, number, parameters
 from softecm.belief import CredalPartition, FocalSets
 from softecm.files import expected
 from softecm.fit.loop import after_runs
-from softecm.fit.settings import told
 from softecm.kernels.votes import backwards, between, sweep, tally
 from softecm.spaces.checks import SQUARABLE
 from softecm.spaces.dissimilarities import Dissimilarities
@@ -327,9 +326,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         -------
         self
         """
-        checked(self)
-        callback = told(self.callback, self.verbose)
-        refuse_blocks(X, "EKNNClus")
+        callback = self._open(X)
         x = self._checked(X, reset=True)
         n = len(x)
         if n < 2:

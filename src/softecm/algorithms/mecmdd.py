@@ -14,14 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm._engine import in_threads, threads
 from softecm._interrupts import interruptible
-from softecm.algorithms.base import EvidentialClusterer, refuse_blocks, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer, sets_asked_for
 from softecm.algorithms.ecmdd import apart
 from softecm.algorithms.parameters import (
     Clusters,
     FocalParameters,
     Masses,
     Restarts,
-    checked,
     choice,
     number,
     parameters,
@@ -46,7 +45,6 @@ from softecm.files import expected
 from softecm.fit.loop import after_runs
 from softecm.fit.prepare import check_weights, weighted_quantile
 from softecm.fit.seeding import Draw, seed
-from softecm.fit.settings import told
 from softecm.spaces.checks import check_enough, check_indices
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.sparse import is_sparse
@@ -232,11 +230,8 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         -------
         self
         """
-        checked(self)
-        c = int(self.n_clusters)
+        callback, c = self._open(X), int(self.n_clusters)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
-        callback = told(self.callback, self.verbose)
-        refuse_blocks(X, "MECMdd")
         names, given = named_views(X)
         views = checked_views(self, names, given, reset=True)
         check_enough(c, views.shape[1])

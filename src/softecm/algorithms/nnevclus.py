@@ -19,13 +19,12 @@ from softecm._checks import check_count
 from softecm._engine import choose_device, threads
 from softecm._interrupts import interruptible, look
 from softecm._warnings import warn
-from softecm.algorithms.base import EvidentialClusterer, checked_rows, refuse_blocks, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer, checked_rows, sets_asked_for
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
 from softecm.algorithms.parameters import (
     Clusters,
     FocalParameters,
     Restarts,
-    checked,
     count,
     flag,
     number,
@@ -38,7 +37,6 @@ from softecm.files import expected
 from softecm.files.values import anything
 from softecm.fit.loop import Asked, Callback, stopped
 from softecm.fit.outcome import Progress
-from softecm.fit.settings import told
 from softecm.spaces.checks import LARGEST, SQUARABLE, check_enough, symmetric
 from softecm.spaces.column_roles import by_row
 
@@ -450,11 +448,8 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
         -------
         self
         """
-        checked(self)
-        c = int(self.n_clusters)
-        callback = told(self.callback, self.verbose)
+        callback, c = self._open(X), int(self.n_clusters)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
-        refuse_blocks(X, "NNEVCLUS")
         x, center, scale = self._rows(X)
         n = len(x)
         check_enough(c, n)

@@ -66,8 +66,7 @@ class RelationalProblem(PlainProblem):
     @property
     def mean(self) -> Tensor:
         """Row A averages the clusters of A: (f, c)."""
-        member = torch.as_tensor(self.focal.membership.copy(), dtype=self.squared.dtype)
-        return member / member.sum(1, keepdim=True)
+        return torch.tensor(self.focal.shares).to(self.squared)
 
     def begin(self, start: Tensor) -> RelationalState:
         """From masses (runs, n, f + 1); what they put on the empty set plays no role in the first round."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -38,6 +38,7 @@ from softecm.objective.problem import solved
 from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import EncodedViews, joined, split_views
 
+Views: TypeAlias = Tensor | EncodedViews
 REGULAR = 1e-3  # of a view's total spread, added to its dispersion: one that is fitted perfectly does not take all
 
 
@@ -197,7 +198,7 @@ class WeighedProblem(PlainProblem):
 
 
 @dataclass(frozen=True)
-class WMVECAlgorithm(Algorithm[Any]):
+class WMVECAlgorithm(Algorithm[Views]):
     """Views whose weights are found with the clusters."""
 
     rule: str = ENTROPY
@@ -207,7 +208,7 @@ class WMVECAlgorithm(Algorithm[Any]):
     scaled: bool = True
 
     def problem(
-        self, objects: Objects[Any], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[Views], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> WeighedProblem:
         """For objects in memory that have every view."""
         rows, widths = rows_of(objects.x)
@@ -231,7 +232,7 @@ class WMVECAlgorithm(Algorithm[Any]):
         )
 
     @staticmethod
-    def _units(objects: Objects[Any]) -> list[float]:
+    def _units(objects: Objects[Views]) -> list[float]:
         """What distances of each view are multiplied by."""
         metric = objects.metric
         if not isinstance(metric, Combined) or metric.alone is not None:
@@ -239,7 +240,7 @@ class WMVECAlgorithm(Algorithm[Any]):
         pairs = zip(metric.units, metric.shares, strict=True)
         return [1.0 / unit if counted > 0 else 0.0 for unit, counted in pairs]
 
-    def metric_of(self, objects: Objects[Any], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+    def metric_of(self, objects: Objects[Views], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """With the weights that a run found; those of views add up to 1."""
         metric, (rows, widths) = objects.metric, rows_of(objects.x)
         views = solution.found["views"][run, 0].double().cpu()
@@ -279,7 +280,7 @@ def spreads_of(rows: Tensor, weights: Tensor | None) -> Tensor:
     return found
 
 
-def rows_of(x: Any) -> tuple[Tensor, tuple[int, ...]]:
+def rows_of(x: Views) -> tuple[Tensor, tuple[int, ...]]:
     """All views side by side (n, p), and how many columns each has; objects that lack a view are refused."""
     if not isinstance(x, EncodedViews):
         return x, (x.shape[1],)

@@ -1,8 +1,13 @@
-"""The loop of Algorithm 1, the only one: rounds of masses and prototypes until the masses stand still.
+"""The loop of Algorithm 1: rounds of masses and prototypes until the masses stand still.
 
 An algorithm states its ``Problem``: how a batch of runs begins and what one round does. Everything else is here, once:
 runs that leave the batch as they finish, races between starts, the guard that no objective rises, histories, callbacks,
 Ctrl-C and checkpoints.
+
+Four estimators have no batch of runs and iterate by themselves: EGMM (EM until the likelihood stands still, one number of
+clusters after the other), NNEVCLUS (training of a network, whose best weights are kept), MECMdd (each run in a thread, until
+its medoids come back) and EKNNClus (labels that spread along a graph). They hear callbacks and Ctrl-C and have no
+checkpoints.
 """
 
 from __future__ import annotations
