@@ -14,7 +14,7 @@ from softecm.algorithms import eknnclus as neighbours_module
 from softecm.algorithms.adaptive import adaptive_metric
 from softecm.algorithms.bpec import bpec, delta_bel
 from softecm.datasets import load_diamond, make_blobs
-from softecm.objective import update_masses
+from softecm.objective import mass_cost, update_masses
 from softecm.scores import adjusted_rand_index
 
 
@@ -36,12 +36,13 @@ def test_masses_meet_r(number):
     x = torch.tensor(file["datasets"][case["data"]], dtype=torch.float64)
     centers = torch.tensor(case["g"], dtype=x.dtype)
     prices = {k: float(case[k]) for k in ("alpha", "beta", "delta")}
+    cost = mass_cost(focal, **prices, like=x)
     adaptive = case["distance"] == "mahalanobis"
-    found = bpec(x, centers, focal, adaptive=adaptive, **prices, tol=0.0, max_iter=40)
+    found = bpec(x, centers, focal, cost, adaptive=adaptive, tol=0.0, max_iter=40)
     if adaptive:  # R stops when J moves by less than epsi
         rounds = int(np.argmax(-np.diff(found.history[0]) <= case["epsi"])) + 1
         assert largest_rise(found.history[0]) <= 1e-12
-        found = bpec(x, centers, focal, adaptive=True, **prices, tol=0.0, max_iter=rounds)
+        found = bpec(x, centers, focal, cost, adaptive=True, tol=0.0, max_iter=rounds)
     to_sets = adaptive_metric(found.found["matrices"][0], focal).pairwise(x, found.prototypes[0])
     np.testing.assert_allclose(update_masses(to_sets, focal, **prices), expected.masses, atol=1e-8)
     np.testing.assert_allclose(found.history[0][-1], case["output"]["crit"], rtol=1e-8)

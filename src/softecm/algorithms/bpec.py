@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -15,7 +15,17 @@ from softecm._interrupts import interruptible
 from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
 from softecm.algorithms.base import PrototypeClusterer, sets_asked_for
 from softecm.algorithms.eknnclus import nearest_others
-from softecm.algorithms.parameters import FocalParameters, Iteration, Masses, choice, count, number, parameters
+from softecm.algorithms.parameters import (
+    FocalParameters,
+    Iteration,
+    Masses,
+    choice,
+    count,
+    counting,
+    number,
+    parameters,
+    rule,
+)
 from softecm.belief import FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
@@ -23,7 +33,7 @@ from softecm.fit.loop import iterate
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, Solution, runs_table, separation
 from softecm.fit.prepare import fitted_space, weighted_quantile
-from softecm.objective import mass_cost
+from softecm.objective import MassCost, mass_cost
 from softecm.spaces.base import Space
 from softecm.spaces.checks import check_enough, check_indices, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
@@ -98,23 +108,13 @@ def _to_higher(x: Floats, bel: Floats) -> Floats:
 
 
 def bpec(
-    x: Tensor,
-    centers: Tensor,
-    focal: FocalSets,
-    *,
-    adaptive: bool = False,
-    alpha: float = 1.0,
-    beta: float = 2.0,
-    delta: float | None = None,
-    max_iter: int = 200,
-    tol: float = 1e-6,
+    x: Tensor, centers: Tensor, focal: FocalSets, cost: MassCost, *, adaptive: bool, max_iter: int, tol: float
 ) -> Solution:
     r"""ECM's masses with the clusters' centres (c, p) held fixed.
 
     With ``adaptive``, each cluster has a matrix :math:`S_k` of determinant 1 that follows its shape (Gustafson and Kessel),
     a set the mean of its clusters' matrices; masses and matrices alternate, and the objective falls in every round.
     """
-    cost = mass_cost(focal, alpha, beta, delta, like=x)
     problem = AdaptiveProblem(x, focal, cost, False, adaptive, None, tol, moves=False)
     return iterate(problem, centers[None], max_iter)
 
@@ -179,7 +179,7 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
     """
 
     n_clusters: int | None = field(
-        default=None, kw_only=False, metadata=count(None, "None finds the number of groups.", optional=True).metadata
+        default=None, kw_only=False, metadata=rule(counting("None finds the number of groups.", optional=True))
     )
     peaks: ArrayLike | None = None
     n_neighbors: int | None = count(None, "None takes twice the root of the number of objects.", optional=True)
@@ -249,10 +249,11 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
         from_mean = (x - x.mean(0)).square().sum(1).numpy()
         self.delta_ = self._outlier_distance(from_mean)
         adaptive = self.metric == "adaptive"
-        prices: dict[str, Any] = {"alpha": float(self.alpha), "beta": float(self.beta), "delta": self.delta_}
-        found = bpec(x, centers, focal, adaptive=adaptive, **prices, max_iter=int(self.max_iter), tol=float(self.tol))
+        alpha, beta, delta = float(self.alpha), float(self.beta), self.delta_
+        cost = mass_cost(focal, alpha, beta, delta, like=x)
+        found = bpec(x, centers, focal, cost, adaptive=adaptive, max_iter=int(self.max_iter), tol=float(self.tol))
         metric = adaptive_metric(found.found["matrices"][0], focal) if adaptive else SquaredEuclidean()
-        self.model_ = PrototypeModel(metric, space, focal, prototypes, **prices, tie=0.0)
+        self.model_ = PrototypeModel(metric, space, focal, prototypes, alpha, beta, delta, tie=0.0)
         self._store(self.model_.partition(x))
         among = (centers[:, None] - centers).square().sum(-1).numpy()
         apart = np.array([separation(among, float(from_mean.mean()))])

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -291,7 +291,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         above=0,
     )
     n_neighbors: int | None = count(None, "100 is plenty; None compares all pairs.", optional=True)
-    init: Any = choice("random", ("random",), "Or give a CredalPartition.", or_other=True)
+    init: str | CredalPartition | Floats = choice("random", ("random",), "Or give a CredalPartition.", or_other=True)
     n_init: int = 5
     max_iter: int = 500
     tol: float = 1e-5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from softecm._checks import HOW_MANY
 from softecm._engine import threads
 from softecm._interrupts import interruptible, look
 from softecm.algorithms.base import EvidentialClusterer, checked_rows, sets_asked_for
-from softecm.algorithms.parameters import FocalParameters, Restarts, choice, count, number, parameters
+from softecm.algorithms.parameters import FocalParameters, Restarts, choice, count, counting, number, parameters, rule
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
@@ -221,11 +221,11 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
     Applied Soft Computing 129, 2022.
     """
 
-    n_clusters: int | str = field(
-        default=2, kw_only=False, metadata=count(2, HOW_MANY, auto="Or give a number.").metadata
-    )
+    n_clusters: int | str = field(default=2, kw_only=False, metadata=rule(counting(HOW_MANY, auto="Or give a number.")))
     regularisation: float = number(1e-6, "1e-6 is usual; 0 is plain EM.", least=0)
-    init: Any = choice("k-means++", ("k-means++",), "Or give the starting centres, one row a cluster.", or_other=True)
+    init: str | ArrayLike = choice(
+        "k-means++", ("k-means++",), "Or give the starting centres, one row a cluster.", or_other=True
+    )
     max_clusters: int = count(10, "10 is usual.")
     max_iter: int = 1000
     tol: float = 1e-6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -285,7 +285,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
     power: float = number(1.0, "1 and 2 are usual.", above=0)
     valley: float | None = number(0.7, "0.7 is usual; None joins nothing.", optional=True, above=0, most=1)
     metric: str = choice("euclidean", ("euclidean", "precomputed"), "For another, compute the dissimilarities.")
-    init: Any = choice("objects", ("objects",), "Or give a label for each object.", or_other=True)
+    init: str | ArrayLike = choice("objects", ("objects",), "Or give a label for each object.", or_other=True)
     max_iter: int = 100
     tol: float = field(default=0.0, init=False)  # labels change, or they don't
 

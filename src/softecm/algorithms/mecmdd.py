@@ -173,7 +173,9 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
     gamma: float = number(0.5, "0.5 is usual; 0 leaves a set's own medoid alone.", least=0)
     eta: float = number(1.0, "1 is usual.", least=0)
     lam: float = number(0.0, "0 leaves the sets' medoids free.", least=0)
-    init: Any = choice("k-means++", ("k-means++", "random"), "Or give the numbers of objects.", or_other=True)
+    init: str | ArrayLike = choice(
+        "k-means++", ("k-means++", "random"), "Or give the numbers of objects.", or_other=True
+    )
     tol: float = 1e-8
 
     SAVED = expected.rules(

@@ -52,7 +52,7 @@ def rule(check: Check) -> dict[str, Check]:
     return {"check": check}
 
 
-def number(default: object, hint: str, *, auto: str = "", optional: bool = False, **bounds: float) -> Any:
+def number(default: T, hint: str, *, auto: str = "", optional: bool = False, **bounds: float) -> T:
     """A number within bounds (``above``, ``least``, ``below``, ``most``); ``auto`` is the hint where "auto" is one, too."""
 
     def check(name: str, value: object, usual: object) -> object:
@@ -61,13 +61,18 @@ def number(default: object, hint: str, *, auto: str = "", optional: bool = False
     return field(default=default, metadata=rule(_unless(check, auto, optional)))
 
 
-def count(default: object, hint: str, *, least: int = 1, auto: str = "", optional: bool = False) -> Any:
+def count(default: T, hint: str, *, least: int = 1, optional: bool = False) -> T:
     """A whole number of at least ``least``."""
+    return field(default=default, metadata=rule(counting(hint, least=least, optional=optional)))
+
+
+def counting(hint: str, *, least: int = 1, auto: str = "", optional: bool = False) -> Check:
+    """The check of a whole number."""
 
     def check(name: str, value: object, usual: object) -> object:
         return check_count(name, value, least=least, hint=hint.format(usual=usual))
 
-    return field(default=default, metadata=rule(_unless(check, auto, optional)))
+    return _unless(check, auto, optional)
 
 
 def _unless(check: Check, auto: str, optional: bool) -> Check:
@@ -76,14 +81,13 @@ def _unless(check: Check, auto: str, optional: bool) -> Check:
     def checked_value(name: str, value: object, usual: object) -> object:
         if value is None and optional:
             return None
-        return (
-            check_choice(name, value, ("auto",), auto) if auto and isinstance(value, str) else check(name, value, usual)
-        )
+        word = auto and isinstance(value, str)
+        return check_choice(name, value, ("auto",), auto) if word else check(name, value, usual)
 
     return checked_value
 
 
-def choice(default: object, words: Collection[str], hint: str = "", *, or_other: bool = False) -> Any:
+def choice(default: T, words: Collection[str], hint: str = "", *, or_other: bool = False) -> T:
     """One of some words; with ``or_other`` also anything that is no word, which the fit then looks at."""
 
     def check(name: str, value: object, usual: object) -> object:
@@ -92,20 +96,16 @@ def choice(default: object, words: Collection[str], hint: str = "", *, or_other:
     return field(default=default, metadata=rule(check))
 
 
-def flag(default: bool, hint: str) -> Any:
+def flag(default: bool, hint: str) -> bool:
     """True or False."""
     return field(default=default, metadata=rule(lambda name, value, usual: check_flag(name, value, hint)))
-
-
-def _n_clusters(name: str, value: object, usual: object) -> int:
-    return check_count(name, value, hint=HOW_MANY)
 
 
 @parameters
 class Clusters:
     """How many clusters are looked for; the one parameter that may go without its name."""
 
-    n_clusters: int = field(default=2, kw_only=False, metadata=rule(_n_clusters))
+    n_clusters: int = field(default=2, kw_only=False, metadata=rule(counting(HOW_MANY)))
 
 
 @parameters

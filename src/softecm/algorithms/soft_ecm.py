@@ -145,7 +145,7 @@ def _model(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Pric
 
 
 #: What the paper fixes for all its experiments.
-PAPER: dict[str, Any] = {
+PAPER: dict[str, float | str] = {
     "alpha": 2.0,
     "delta": 10.0,
     "lam": 1.0,
