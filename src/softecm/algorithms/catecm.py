@@ -80,7 +80,7 @@ class ModeProblem(PlainProblem):
     def _at(self, modes: Tensor, before: ModeState | None) -> ModeState:
         prototypes = self.mean @ modes
         distances = self.metric.pairwise(self.x, prototypes.flatten(0, 1)).clamp_min(0.0)
-        distances = distances.reshape(len(self.x), *prototypes.shape[:2])
+        distances = distances.reshape(len(self.x), *prototypes.shape[:2]).transpose(0, 1)
         return ModeState(modes, prototypes, *self.cost.step(distances, None if before is None else before.masses))
 
     def resumed(self, kept: Mapping[str, Tensor]) -> ModeState:

@@ -152,7 +152,7 @@ class MedoidProblem(PlainProblem):
         others = torch.from_numpy(set_medoids(self.ranking, self.focal, clusters.numpy(), self.eta))
         medoids = torch.cat([clusters, others], 1)
         to_sets = mixed_with_clusters(d[:, medoids].transpose(0, 1), self.focal, self.gamma)  # (runs, n, f)
-        found = self.cost.step(to_sets.transpose(0, 1))
+        found = self.cost.step(to_sets)
         still = torch.as_tensor(change, dtype=d.dtype).expand(len(clusters))
         return MedoidState(clusters, medoids.to(d.dtype), found.masses, found.weights, found.objective, still, seen)
 

@@ -127,7 +127,7 @@ class DiscreteProblem(PlainProblem):
 
     def _shared(self, medoids: Indices, distances: Tensor, before: DiscreteState | None) -> DiscreteState:
         """The same for known distances (runs, n, f)."""
-        found = self.cost.step(distances.transpose(0, 1), None if before is None else before.masses)
+        found = self.cost.step(distances, None if before is None else before.masses)
         constraint = torch.from_numpy(self.relaxation.constraint(medoids))
         numbers = torch.as_tensor(self.order[medoids], dtype=found.masses.dtype)
         objective, change = found.objective.double() + constraint, found.change.double()

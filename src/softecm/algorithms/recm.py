@@ -86,7 +86,7 @@ class RelationalProblem(PlainProblem):
         centers = _centers(raised, self.mean, state.centers)
         to_means, constants = _compare(self.squared, centers, self.mean)
         distances = self._floored(to_means - constants[:, None])
-        found = cost.step(distances.transpose(0, 1), state.masses)
+        found = cost.step(distances, state.masses)
         prototypes = torch.cat([self.mean @ centers, constants[..., None]], 2)
         return RelationalState(found.masses, centers, prototypes, found.objective, found.change)
 

@@ -50,7 +50,10 @@ class MassRule(Savable, ABC):
 
     @abstractmethod
     def shares(self, distances: Tensor, cost: MassCost) -> Shares:
-        """The masses that minimise each object's cost, for distances (n, runs, f), or (n, f) and the cost of one run."""
+        """The masses that minimise each object's cost, for distances (..., f) and prices that broadcast with them.
+
+        Factors are (..., f), beta and delta2 one value for each (...): distances are (n, runs, f), or (n, f) of one run.
+        """
 
 
 @dataclass(frozen=True)
@@ -93,13 +96,15 @@ class MassCost:
         return Shares(found.masses, found.weights * counts[..., None], found.cost * counts)
 
     def step(self, distances: Tensor, before: Tensor | None = None) -> MassStep:
-        """Masses of all objects for distances (n, runs, f), and how far they are from those of the round before."""
-        found = self.counted(distances)
-        masses = found.masses.transpose(0, 1)
+        """Masses of all objects for distances (runs, n, f), and how far they are from those of the round before."""
+        by_run = replace(self, factors=self.factors[:, None], beta=self.beta[:, None], delta2=self.delta2[:, None])
+        masses, weights, cost = by_run.shares(distances)
+        if self.weights is not None:
+            weights, cost = weights * self.weights[:, None], cost * self.weights
         change = masses.new_full((len(masses),), torch.inf)
         if before is not None:
             change = (masses - before).abs().amax((1, 2))
-        return MassStep(masses, found.weights.transpose(0, 1), found.cost.sum(0), change)
+        return MassStep(masses, weights, cost.sum(1), change)
 
     def of_run(self, run: int) -> MassCost:
         """That of one run, without its dimension: for distances (n, f)."""
