@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from references import soft_dtw as reference
 from softecm.barycenters import dba, soft_dtw_barycenter
 from softecm.datasets import make_cbf
-from softecm.kernels.soft_dtw import reference
 
 X = make_cbf(4, length=40, random_state=0).data[:4]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from references import soft_dtw as reference
 from softecm.distances import ADTW, DTW, SBD, SoftMSM, SoftTWE
-from softecm.kernels.soft_dtw import reference
 from softecm.losses import SeriesLoss, SoftDTW, SoftDTWLoss, SoftDTWLossPyTorch
 
 

@@ -9,10 +9,10 @@ import torch
 from sklearn.metrics import adjusted_rand_score
 
 from problems import largest_rise
+from references import elastic as reference
 from softecm import SoftECM, load_model
 from softecm.barycenters import barycenter
 from softecm.distances import ADTW, DTW, ERP, MSM, TWE, WDTW, SoftMSM, SoftTWE, SquaredEuclidean
-from softecm.kernels.elastic import reference
 from softecm.spaces.series import SeriesBatch
 from softecm.testing import check_semimetric
 

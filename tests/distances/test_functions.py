@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import softecm
+from references import soft_dtw as reference
 from softecm.distances import ADTW, DTW, SoftDTW, SoftMSM, series_distances
-from softecm.kernels.soft_dtw import reference
 
 
 def test_soft_dtw_is_the_recursions(rng):

@@ -6,10 +6,10 @@ import torch
 from sklearn.metrics import adjusted_rand_score
 
 from problems import largest_rise
+from references import soft_dtw as reference
 from softecm import SoftECM, load_model
 from softecm.datasets import make_bell_funnel_mixture, make_cbf
 from softecm.distances import DTW, SeriesEuclidean, SoftDTW, SquaredEuclidean
-from softecm.kernels.soft_dtw import reference
 
 
 def waves(n=8, length=40, seed=0):

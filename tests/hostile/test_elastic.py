@@ -6,9 +6,9 @@ import torch
 
 from hostile.outcomes import assert_sound
 from problems import DEEP
+from references import elastic as reference
 from softecm import SoftECM
 from softecm.distances import ADTW, ERP, MSM, TWE, WDTW, SoftMSM, SoftTWE
-from softecm.kernels.elastic import reference
 
 MANY = 300 if DEEP else 25
 

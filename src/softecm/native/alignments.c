@@ -1,5 +1,6 @@
 /* Whole tables of alignments, of few pairs: what each step of a prototype costs, and a series aligned with itself. */
 #include "rules.h"
+#include "vector_math.h"
 
 /* ---------------------------------------------------------------- what steps cost, for explanations */
 
@@ -82,15 +83,20 @@ static void add_step_costs(Series x, Series y, const Rule *rule, int64_t band, d
         }
 }
 
-/* Expected cost of the steps into each step of each prototype: x (n, steps, d), y (k, length, d) -> (n, k, length), zeros. */
+/* Expected cost of the steps into each step of each prototype: x (n, steps, d), y (k, length, d) -> (n, k, length), zeros;
+ * and, unless null, how likely each two steps go together (n, k, steps, length), zeros. */
 EXPORT int step_costs(int64_t *next, const double *x, const int64_t *lengths, int64_t n, int64_t steps, const double *y, int64_t k,
-                      int64_t length, int64_t d, const Rule *rule, int64_t band, double *out) {
+                      int64_t length, int64_t d, const Rule *rule, int64_t band, double *out, double *masses) {
     double *room = new_room(8 * (steps + 1) * (length + 1));
     if (!room) return 1;
     FOR_EACH_TASK(pair, next, n * k) {
         int64_t i = pair / k, a = pair % k;
         Series one = {x + i * steps * d, lengths[i], d}, other = {y + a * length * d, length, d};
         add_step_costs(one, other, rule, band, room, out + pair * length);
+        for (int64_t r = 0; masses && r < one.count; r++) {
+            const double *mass = room + (one.count + 1) * (length + 1) + (r + 1) * (length + 1) + 1;
+            memcpy(masses + (pair * steps + r) * length, mass, (size_t)length * sizeof *mass);
+        }
     }
     free_room(room);
     return 0;
@@ -102,9 +108,14 @@ EXPORT int step_costs(int64_t *next, const double *x, const int64_t *lengths, in
 
 /* exp(-cost / gamma) of all pairs of steps (steps, steps), 0 outside the band. */
 static void fill_similarities(Series v, double gamma, int64_t band, double *near) {
-    for (int64_t i = 0; i < v.count; i++)
-        for (int64_t j = 0; j <= i; j++)
-            near[i * v.count + j] = near[j * v.count + i] = band < 0 || i - j <= band ? exp(-square(v, i, &v, j) / gamma) : 0.0;
+    double unit = -1.0 / (gamma * LN2);
+    for (int64_t i = 0; i < v.count; i++) {
+        double *row = near + i * v.count;
+        for (int64_t j = 0; j <= i; j++) row[j] = square(v, i, &v, j) * unit;
+        for (int64_t j = 0; j <= i; j++) row[j] = power_of_two(row[j]);
+        for (int64_t j = 0; band >= 0 && j < i - band; j++) row[j] = 0.0;
+        for (int64_t j = 0; j < i; j++) near[j * v.count + i] = row[j];
+    }
 }
 
 /* Sums over all paths from the first cell to each, every row in a unit of its own, exp(scales). The table is read forwards
@@ -112,11 +123,12 @@ static void fill_similarities(Series v, double gamma, int64_t band, double *near
 static void sum_paths(const double *near, int64_t steps, int64_t way, double *out, double *scales) {
     double scale = 0.0;
     for (int64_t i = 0; i < steps; i++) {
-        double left = 0.0, across = i == 0 ? 1.0 : 0.0, top = 0.0, *row = out + i * steps; /* 1: where the first path comes from */
+        const double *here = near + way * i * steps;
+        double *row = out + i * steps, *above = i > 0 ? row - steps : row, left = 0.0, top = 0.0;
+        row[0] = (i > 0 ? above[0] : 1.0) * here[0]; /* 1: where the first path comes from */
+        for (int64_t j = 1; j < steps; j++) row[j] = i > 0 ? (above[j] + above[j - 1]) * here[way * j] : 0.0;
         for (int64_t j = 0; j < steps; j++) {
-            double up = i == 0 ? 0.0 : row[j - steps];
-            row[j] = left = (left + up + across) * near[way * (i * steps + j)];
-            across = up;
+            row[j] = left = left * here[way * j] + row[j];
             top = largest_of(top, left);
         }
         double unit = 1.0 / top;

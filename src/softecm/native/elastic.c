@@ -27,7 +27,6 @@
  * so neither do results. */
 #include "rules.h"
 
-#define LN2 0.69314718055994530942
 #define VECTORS(q, size) _Pragma("omp simd") for (int64_t q = 0; q < (size); q++)
 enum { MOST_LANES = 64, TABLE_BYTES = 1 << 24 /* a table this large stays whole */ };
 enum { FREE, AMERCED, LENGTHS }; /* what steps up and left cost beside the cell: nothing, a constant, lengths */

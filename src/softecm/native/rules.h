@@ -4,6 +4,8 @@
 
 #include "common.h"
 
+#define LN2 0.69314718055994530942
+
 /* The fields of ``kernels.elastic.rules.Rule``, in that order. */
 typedef struct {
     double gamma, squared, step, across, before, last, change, size, apart, weighted, steepness;

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import torch
 
+from references import elastic as reference
 from softecm.kernels import elastic as el
-from softecm.kernels.elastic import engine, reference
+from softecm.kernels.elastic import engine
 from softecm.kernels.elastic.steps import step_costs
 
 

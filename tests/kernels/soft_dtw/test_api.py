@@ -8,8 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from references import soft_dtw as reference
 from softecm.kernels import soft_dtw as sdtw
-from softecm.kernels.soft_dtw import reference, soft_dtw_paired, soft_dtw_self
+from softecm.kernels.soft_dtw import soft_dtw_paired, soft_dtw_self
 
 DEEP = bool(os.environ.get("SOFTECM_DEEP"))
 LONGEST = 300 if DEEP else 50

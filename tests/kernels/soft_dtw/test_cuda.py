@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from references import soft_dtw as reference
 from softecm.kernels import cuda_compile
 from softecm.kernels.soft_dtw import cuda as soft_dtw_cuda
-from softecm.kernels.soft_dtw import cuda_pairs, reference
+from softecm.kernels.soft_dtw import cuda_pairs
 
 WHY_NOT = soft_dtw_cuda.available()
 gpu = [pytest.mark.gpu, pytest.mark.skipif(WHY_NOT is not None, reason=f"no GPU to test on: {WHY_NOT}")]

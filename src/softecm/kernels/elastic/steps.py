@@ -6,30 +6,35 @@ import numpy as np
 
 from softecm.kernels.elastic.engine import numbers_of
 from softecm.kernels.elastic.rules import Rule, dtw
-from softecm.kernels.entry import FLOAT64, INDEX, expect, expect_within
+from softecm.kernels.entry import FLOAT64, INDEX, expect, expect_within, expect_writable
 from softecm.kernels.types import Floats, Ints
 from softecm.native.library import Array, Int, Tasks, function, status
 from softecm.native.threads import share_out
 
 _step_costs = function(
-    "step_costs", Tasks, Array, Array, Int, Int, Array, Int, Int, Int, Array, Int, Array, result=status
+    "step_costs", Tasks, Array, Array, Int, Int, Array, Int, Int, Int, Array, Int, Array, Array, result=status
 )
 _PARALLEL = 1 << 16  # cells from which a second thread pays
 
 
-def step_costs(x: Floats, lengths: Ints, y: Floats, rule: Rule, band: int | None) -> Floats:
+def step_costs(
+    x: Floats, lengths: Ints, y: Floats, rule: Rule, band: int | None, alignments: Floats | None = None
+) -> Floats:
     """Expected cost of the steps into each step of each prototype: x (n, Lx, d), y (k, Ly, d) -> (n, k, Ly).
 
     Plain recursion in float64; with a soft rule the costs add up to more than the distance, by what smoothing takes off.
+    How likely each two steps go together is written into ``alignments`` (n, k, Lx, Ly), zeros.
     """
     (n, steps, d), (k, length, _) = x.shape, y.shape
     x, y = expect("objects", x, FLOAT64, (n, steps, d)), expect("prototypes", y, FLOAT64, (k, length, d))
     lengths = expect("lengths", lengths, INDEX, (n,))
     expect_within("lengths", lengths, steps + 1)
+    if alignments is not None:
+        expect_writable("alignments", alignments, FLOAT64, (n, k, steps, length))
     out: Floats = np.zeros((n, k, length))
-    large = out.size * steps > _PARALLEL
+    series = x, lengths, n, steps, y, k, length, d
     reach = -1 if band is None else band
-    share_out(_step_costs, large, x, lengths, n, steps, y, k, length, d, numbers_of(rule), reach, out)
+    share_out(_step_costs, out.size * steps > _PARALLEL, *series, numbers_of(rule), reach, out, alignments)
     return out
 
 

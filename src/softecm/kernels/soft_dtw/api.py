@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from softecm.kernels.elastic.api import differentiable, moments_of, values_of
 from softecm.kernels.elastic.rules import Task
 from softecm.kernels.elastic.rules import dtw as rule_of
-from softecm.kernels.soft_dtw import reference
 from softecm.kernels.soft_dtw.checks import Pairs, Rows, check, check_weights
 
 
@@ -194,5 +194,9 @@ def alignment(x: Tensor, y: Tensor, gamma: float = 1.0, band: int | None = None)
             [0., 1.]])
     """
     check(x[None], y[None], None, None, None, gamma, band)
-    a, b = (t.detach().to("cpu", torch.float64).numpy() for t in (x, y))
-    return torch.from_numpy(reference.alignment(a, b, gamma, band)).to(x)
+    from softecm.kernels.elastic.steps import step_costs
+
+    a, b = (t.detach().to("cpu", torch.float64).numpy()[None] for t in (x, y))
+    table = np.zeros((1, 1, len(x), len(y)))
+    step_costs(a, np.array([len(x)]), b, rule_of(gamma), band, table)
+    return torch.from_numpy(table[0, 0]).to(x)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from softecm.kernels.soft_dtw.reference import band_mask
+from references.soft_dtw import band_mask
 
 Cost = Callable[[int, int], Tensor]  # of a step into cell (i, j)
 
