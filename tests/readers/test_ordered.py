@@ -5,7 +5,7 @@ import pytest
 
 from softecm import ReadingWarning, SoftECM, read_table
 from softecm.readers import ReadError
-from softecm.readers.ordered import known_order
+from softecm.readers.answers import known_order
 
 ANSWERS = ["never", "rarely", "Often", "always", "often", "k.A."] * 8
 FRAME = pd.DataFrame(

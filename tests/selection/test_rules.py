@@ -8,9 +8,8 @@ import pytest
 from softecm import ECM, CredalPartition, FocalSets, SoftECM
 from softecm.datasets import make_blobs
 from softecm.selection import RULES, sweep
-from softecm.selection.measures import Geometry, silhouette, valleys, xie_beni
+from softecm.selection.measures import Geometry, groups_apart, silhouette, valleys, xie_beni
 from softecm.selection.stability import agreement
-from softecm.selection.valleys import groups_apart
 
 BLOBS = make_blobs(90, n_clusters=3, distance=8, random_state=0)
 

@@ -13,7 +13,7 @@ from softecm.belief.partition import CredalPartition
 
 
 @dataclass(frozen=True)
-class Totals:
+class PartitionTotals:
     """How many objects are where, and how much is left open."""
 
     n_objects: int
@@ -23,12 +23,12 @@ class Totals:
     clear: float = CLEAR  # belief from which "clearly" is said
 
     @staticmethod
-    def of(partition: CredalPartition, clear: float = CLEAR) -> Totals:
+    def of(partition: CredalPartition, clear: float = CLEAR) -> PartitionTotals:
         """Of some of the objects."""
         decided = partition.decisions(clear).table()
-        return Totals(len(partition), partition.masses.sum(0), decided, partition.focal_sets, clear)
+        return PartitionTotals(len(partition), partition.masses.sum(0), decided, partition.focal_sets, clear)
 
-    def merge(self, other: Totals) -> Totals:
+    def merge(self, other: PartitionTotals) -> PartitionTotals:
         """Two blocks together."""
         objects, masses = self.n_objects + other.n_objects, self.masses + other.masses
         return replace(self, n_objects=objects, masses=masses, decided=self.decided + other.decided)

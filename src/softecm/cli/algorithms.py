@@ -44,7 +44,6 @@ ALGORITHMS = {
     "CEVCLUS": "dissimilarities, and links between objects (--links); groups without centres",
     "CatECM": "categories",
 }
-OF_DISSIMILARITIES = ("RECM", "ECMdd", "MECMdd", "EVCLUS", "CEVCLUS")
 OF_SEVERAL = "MECMdd"  # matrices of dissimilarities
 #: Estimators that find the number of groups themselves, and how that is said to them.
 FINDS: Mapping[str, Params] = {"EKNNClus": {}, "BPEC": {"n_clusters": None}, "EGMM": {"n_clusters": "auto"}}
@@ -59,6 +58,13 @@ def chosen(name: str) -> str:
         f"--algorithm {name} is unknown: use {', '.join(ALGORITHMS)}. softecm algorithms says what each is for."
         f"{meant(name, ALGORITHMS)}"
     )
+
+
+def of_dissimilarities(name: str) -> bool:
+    """Whether an estimator's objects are rows of dissimilarities (scikit-learn's tag)."""
+    import softecm
+
+    return bool(getattr(softecm, name)().__sklearn_tags__().input_tags.pairwise)
 
 
 def takes(name: str, argument: str) -> bool:
@@ -117,7 +123,7 @@ def objects(name: str, data: Any) -> Any:
         raise Problem(
             f"--algorithm {name} takes numbers, and some columns hold words: --drop them, or use SoftECM."
         ) from None
-    return rows if name in OF_DISSIMILARITIES else data
+    return rows if of_dissimilarities(name) else data
 
 
 def fit(name: str, data: Any, params: Params, err: Console, **options: Any) -> Fitted:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from softecm._memory import shown
 from softecm.belief.assignments import checked_clear
-from softecm.belief.totals import Totals
+from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
 from softecm.cli.fitting import Fitted, Measure, fit, fit_kept, metric_for
 from softecm.cli.memory import limit, must_stream
@@ -21,7 +21,7 @@ from softecm.cli.options import INVOCATION, ClusterOptions, Params, several, sev
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
 from softecm.cli.search import Search, fit_auto, whole_range
-from softecm.cli.source import Source, Whole, whole
+from softecm.cli.source import ObjectSource, WholeFile, whole
 from softecm.constraints import Constraints
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.places import RESULTS
@@ -140,7 +140,7 @@ def run(file: Path, options: ClusterOptions) -> None:
     say_understood(out, source.file, source.loaded, measure, source.n_objects)
     with links.said_once():
         fitted, chosen = _fit(asked, source, measure, err, pairs)
-    if isinstance(source, Whole):
+    if isinstance(source, WholeFile):
         fitted = replace(fitted, warnings=(*fitted.warnings, *measure.mind))
     if options.links is not None and pairs is not None:
         fitted = links.with_kept(fitted, options.links, pairs)
@@ -150,7 +150,7 @@ def run(file: Path, options: ClusterOptions) -> None:
         with mendable(ValueError):
             fitted.model.rename(asked.names)
 
-    def fill(work: Path) -> tuple[Totals, dict[str, Any]]:
+    def fill(work: Path) -> tuple[PartitionTotals, dict[str, Any]]:
         fitted.model.save(work / "model.safetensors")  # first: from it the rest can be made again
         with err.status("writing the masses"):
             totals = source.write_masses(fitted.model, work, options.clear)
@@ -164,7 +164,7 @@ def run(file: Path, options: ClusterOptions) -> None:
     print_json(summary)
 
 
-def _measure(asked: Request, source: Source) -> Measure:
+def _measure(asked: Request, source: ObjectSource) -> Measure:
     if not asked.is_default:
         return algorithms.measure(asked.algorithm, source.loaded)
     settings = asked.options.settings
@@ -200,7 +200,7 @@ def _check_names(asked: Request) -> None:
             raise ValueError(f"--names-of-clusters: {error}") from None
 
 
-def _source(asked: Request, err: Console) -> Source:
+def _source(asked: Request, err: Console) -> ObjectSource:
     """The file's objects, after everything that can be refused without reading them."""
     file, count, options = asked.file, asked.count, asked.options
     streamed = not asked.views and must_stream(file, options.memory, _n_sets(count, asked.params))
@@ -236,7 +236,7 @@ def _check_settings(asked: Request) -> None:
         SoftECM(**{**asked.params, "n_clusters": asked.count or 2})._settings()
 
 
-def _blocks(asked: Request, err: Console) -> Source:
+def _blocks(asked: Request, err: Console) -> ObjectSource:
     """A file that does not fit in memory."""
     from softecm.cli.stream import in_blocks
 
@@ -300,7 +300,7 @@ def _check_streamed(asked: Request) -> None:
         )
 
 
-def _check_size(source: Source, asked: Request) -> None:
+def _check_size(source: ObjectSource, asked: Request) -> None:
     count, candidates, n = asked.count, asked.candidates, source.n_objects
     least = count or (3 if candidates is None else candidates[-1])
     if n < least:
@@ -310,7 +310,7 @@ def _check_size(source: Source, asked: Request) -> None:
 
 
 def _fit(
-    asked: Request, source: Source, measure: Measure, err: Console, pairs: Constraints | None
+    asked: Request, source: ObjectSource, measure: Measure, err: Console, pairs: Constraints | None
 ) -> tuple[Fitted, Search]:
     """The fit, and how its number of clusters was chosen."""
     name, data = asked.algorithm, source.data(measure.name)

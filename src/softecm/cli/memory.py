@@ -8,7 +8,7 @@ from pathlib import Path
 from softecm._memory import free, shown
 from softecm.cli.problems import Problem
 from softecm.readers import PARQUET
-from softecm.readers.parquet import shape_of
+from softecm.readers.columnar import shape_of
 
 UNITS = {
     "": 1,

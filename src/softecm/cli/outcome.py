@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from softecm._version import __version__
-from softecm.belief.totals import Totals
+from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import Fitted
 from softecm.cli.results import fit_facts, write_json
 from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import Search, candidates_table
-from softecm.cli.source import Source
+from softecm.cli.source import ObjectSource
 from softecm.readers import Loaded, ReadOptions
 from softecm.report import build
 from softecm.report.fit import code, parameters, scores
@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 
 
 def summary(
-    source: Source, options: ReadOptions, fitted: Fitted, totals: Totals, chosen: Search, *, values: bool = True
+    source: ObjectSource,
+    options: ReadOptions,
+    fitted: Fitted,
+    totals: PartitionTotals,
+    chosen: Search,
+    *,
+    values: bool = True,
 ) -> dict[str, Any]:
     """What summary.json holds; without ``values`` nothing from which a cell could be read."""
     model, loaded = fitted.model, source.loaded
@@ -60,7 +66,7 @@ def reading(loaded: Loaded) -> dict[str, str]:
     return {**loaded.how, **({"notes": " ".join(loaded.notes)} if loaded.notes else {})}
 
 
-def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Mapping[str, Any]) -> dict[str, Any]:
+def write(work: Path, folder: Path, source: ObjectSource, fitted: Fitted, summary: Mapping[str, Any]) -> dict[str, Any]:
     """The summary and the report; ``folder`` is where they and the model will lie in the end. Gives the whole summary."""
     model = fitted.model
     write_json(summary, work / "summary.json")
@@ -88,7 +94,7 @@ def write(work: Path, folder: Path, source: Source, fitted: Fitted, summary: Map
     return whole
 
 
-def say(out: Console, folder: Path, model: SoftECM, totals: Totals, summary: Mapping[str, Any]) -> None:
+def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, summary: Mapping[str, Any]) -> None:
     """What was found, and where to look."""
     out.print()
     if summary["clusters_chosen"]:

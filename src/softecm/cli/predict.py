@@ -14,7 +14,7 @@ from rich.text import Text
 
 from softecm._text import visible
 from softecm.belief.assignments import CLEAR
-from softecm.belief.totals import Totals
+from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import told_users
 from softecm.cli.options import INVOCATION
 from softecm.cli.problems import Problem, mendable
@@ -66,7 +66,7 @@ def run(
     noun = "series" if loaded.shape == "series" else "object"
     sentences = three_sentences(partition, loaded.names, noun=noun, clear=clear)
     lines(out, sentences)
-    totals = Totals.of(partition, clear)
+    totals = PartitionTotals.of(partition, clear)
     out.print(counts_table(totals.focal, totals.objects.tolist()))
     out.print(Text(five_counts(totals.decisions(), clear)))
     remarks(out, told)

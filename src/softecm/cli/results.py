@@ -13,7 +13,7 @@ import numpy as np
 
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR
-from softecm.belief.totals import Totals
+from softecm.belief.totals import PartitionTotals
 from softecm.files import write_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def write_json(value: Mapping[str, Any], path: Path) -> None:
     write_text(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def fit_facts(model: SoftECM, totals: Totals, sentences: Sequence[str]) -> dict[str, Any]:
+def fit_facts(model: SoftECM, totals: PartitionTotals, sentences: Sequence[str]) -> dict[str, Any]:
     """What a machine wants to know about a fit."""
     return {
         "sentences": list(sentences),

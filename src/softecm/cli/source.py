@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from softecm._text import meant
 from softecm.belief import CredalPartition
-from softecm.belief.totals import Totals
+from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import Fitted
 from softecm.cli.problems import Problem
 from softecm.cli.results import partition_table, write_csv
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Source(ABC):
+class ObjectSource(ABC):
     """A file's objects, as they are fitted, written and shown."""
 
     file: Path
@@ -38,11 +38,11 @@ class Source(ABC):
         """What is fitted."""
 
     @abstractmethod
-    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Totals:
+    def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
         """Write the partition of all objects into a folder; says how many objects are where."""
 
     @abstractmethod
-    def sentences(self, model: SoftECM, totals: Totals) -> Sequence[str]:
+    def sentences(self, model: SoftECM, totals: PartitionTotals) -> Sequence[str]:
         """What was found, in words."""
 
     @abstractmethod
@@ -68,7 +68,7 @@ class Source(ABC):
 
 
 @dataclass(frozen=True)
-class Whole(Source):
+class WholeFile(ObjectSource):
     """All objects in memory."""
 
     parquet: bool = False  # whether partition.parquet is wanted, too
@@ -84,15 +84,15 @@ class Whole(Source):
         """The objects as they were read."""
         return self.loaded.data
 
-    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Totals:
+    def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
         """partition.csv, and partition.parquet where asked."""
         table = partition_table(model.partition_, self.loaded.names, clear, columns_beside(self.loaded, self.beside))
         write_csv(table, work / "partition.csv")
         if self.parquet:
             table.to_parquet(work / "partition.parquet", index=False)
-        return Totals.of(model.partition_, clear)
+        return PartitionTotals.of(model.partition_, clear)
 
-    def sentences(self, model: SoftECM, totals: Totals) -> Sequence[str]:
+    def sentences(self, model: SoftECM, totals: PartitionTotals) -> Sequence[str]:
         """Groups, objects between and objects nowhere, named where they are few."""
         noun = "series" if self.loaded.shape == "series" else "object"
         merged = bool(getattr(model, "collapsed_", False))
@@ -109,9 +109,9 @@ class Whole(Source):
 
 def whole(
     file: Path, options: ReadOptions, *, parquet: bool, beside: tuple[str, ...], views: Beside | None = None
-) -> Whole:
+) -> WholeFile:
     """Read a file, and those with other views of its objects."""
-    source = Whole(file, read(file, options, views), parquet, beside, views)
+    source = WholeFile(file, read(file, options, views), parquet, beside, views)
     columns_beside(source.loaded, beside)  # refused before anything is computed
     return source
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from softecm.belief import CredalPartition
-from softecm.belief.totals import Totals
+from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import Fitted
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.source import Source
+from softecm.cli.source import ObjectSource
 from softecm.readers import Column, Loaded, ReadOptions, check_file, understood_sample, words_of
 from softecm.readers.base import brief, check_names
 from softecm.report.words import counted_sentences
@@ -39,7 +39,7 @@ class Scan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Blocks(Source):
+class Blocks(ObjectSource):
     """A Parquet file, read block by block; nothing of its length is held."""
 
     rows: int
@@ -66,7 +66,7 @@ class Blocks(Source):
     def _kept(self) -> list[str]:
         return [str(name) for name in self.loaded.data.columns]
 
-    def write_masses(self, model: SoftECM, work: Path, clear: float) -> Totals:
+    def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
         """partition.parquet, with the ids where a column holds them."""
         named = [c.name for c in self.loaded.columns if c.kind == "id" and c.detail != "counts the rows"]
         source = self.data(model.model_.metric.name)
@@ -75,7 +75,7 @@ class Blocks(Source):
         totals = scattered.to_parquet(work / "partition.parquet", dtype="float32", ids=ids, clear=clear)
         return replace(totals, focal=model.focal_sets_)
 
-    def sentences(self, model: SoftECM, totals: Totals) -> Sequence[str]:
+    def sentences(self, model: SoftECM, totals: PartitionTotals) -> Sequence[str]:
         """Counts; no object is named."""
         return counted_sentences(model.partition_, totals.decided, merged=bool(model.collapsed_))
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from softecm.readers.series import as_data
-from softecm.readers.ts import from_aeon
+from softecm.readers.series import as_data, from_aeon
 
 SHAPES = ("cylinder", "bell", "funnel")
 

@@ -20,7 +20,7 @@ VARIABLE = "SOFTECM_DATA"
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """Where a table comes from and what its columns are; a column not named as a kind is left out."""
 
     title: str
@@ -57,8 +57,8 @@ _HEPATITIS = _split(
 )
 _HEPATITIS_NUMBERS = _split("age bilirubin alk_phosphate sgot albumin protime")
 
-SOURCES: dict[str, Source] = {
-    "abalone": Source(
+SOURCES: dict[str, DataSource] = {
+    "abalone": DataSource(
         "Abalone",
         "numerical/abalone.data",
         1,
@@ -67,7 +67,7 @@ SOURCES: dict[str, Source] = {
         numeric=_split("length diameter height whole shucked viscera shell rings"),
         note="The target is the sex (M, F, infant); the paper's eight numeric attributes include the rings.",
     ),
-    "ecoli": Source(
+    "ecoli": DataSource(
         "Ecoli",
         "numerical/ecoli.data",
         39,
@@ -76,7 +76,7 @@ SOURCES: dict[str, Source] = {
         numeric=_split("mcg gvh lip chg aac alm1 alm2"),
         separator=r"\s+",
     ),
-    "glass": Source(
+    "glass": DataSource(
         "Glass identification",
         "numerical/glass.data",
         42,
@@ -84,7 +84,7 @@ SOURCES: dict[str, Source] = {
         "type",
         numeric=_split("RI Na Mg Al Si K Ca Ba Fe"),
     ),
-    "breast_cancer": Source(
+    "breast_cancer": DataSource(
         "Breast cancer (Ljubljana)",
         "categorical/breast-cancer.data",
         14,
@@ -93,7 +93,7 @@ SOURCES: dict[str, Source] = {
         nominal=_split("age menopause tumor_size inv_nodes node_caps deg_malig breast breast_quad irradiat"),
         note="All nine attributes are categories, as in the paper; age, tumour size, nodes and malignancy have an order.",
     ),
-    "lung": Source(
+    "lung": DataSource(
         "Lung cancer",
         "categorical/lung-cancer.data",
         62,
@@ -102,7 +102,7 @@ SOURCES: dict[str, Source] = {
         nominal=tuple(f"a{j}" for j in range(1, 57)),
         note="What the attributes mean was never published.",
     ),
-    "soybean": Source(
+    "soybean": DataSource(
         "Soybean (small)",
         "categorical/soybean-small.data",
         91,
@@ -111,7 +111,7 @@ SOURCES: dict[str, Source] = {
         nominal=tuple(f"a{j}" for j in range(1, 36)),
         note="Fourteen of the 35 attributes are constant.",
     ),
-    "cleveland": Source(
+    "cleveland": DataSource(
         "Heart disease (Cleveland)",
         "mixed/processed.cleveland.data",
         45,
@@ -120,7 +120,7 @@ SOURCES: dict[str, Source] = {
         **_HEART_KINDS,
         note="The target is 0 without and 1 with narrowed vessels (num of 1 to 4, kept as `severity`).",
     ),
-    "heart": Source(
+    "heart": DataSource(
         "Heart disease (Statlog)",
         "mixed/heart.dat",
         145,
@@ -129,7 +129,7 @@ SOURCES: dict[str, Source] = {
         **_HEART_KINDS,
         separator=r"\s+",
     ),
-    "credit": Source(
+    "credit": DataSource(
         "Credit approval",
         "mixed/crx.data",
         27,
@@ -139,7 +139,7 @@ SOURCES: dict[str, Source] = {
         nominal=_split("A1 A4 A5 A6 A7 A9 A10 A12 A13"),
         note="The donor hid the attributes' names.",
     ),
-    "hepatitis": Source(
+    "hepatitis": DataSource(
         "Hepatitis",
         "mixed/hepatitis.data",
         46,
@@ -148,7 +148,7 @@ SOURCES: dict[str, Source] = {
         numeric=_HEPATITIS_NUMBERS,
         nominal=tuple(name for name in _HEPATITIS[1:] if name not in _HEPATITIS_NUMBERS),
     ),
-    "cmc": Source(
+    "cmc": DataSource(
         "Contraceptive method choice",
         "mixed/cmc.data",
         30,
@@ -179,7 +179,7 @@ def _read(name: str) -> pd.DataFrame:
     return _download(source, loader)
 
 
-def _download(source: Source, loader: str) -> pd.DataFrame:
+def _download(source: DataSource, loader: str) -> pd.DataFrame:
     remedy = f"Or set {VARIABLE} to a folder that holds {source.file}."
     try:
         from ucimlrepo import fetch_ucirepo

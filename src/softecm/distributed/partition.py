@@ -18,7 +18,7 @@ from softecm._atomic import replaced
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, WORDS, checked_clear
 from softecm.belief.focal import Names
-from softecm.belief.totals import Totals
+from softecm.belief.totals import PartitionTotals
 from softecm.belief.transforms import LabelRule, Normalisation
 from softecm.distributed.cluster import Cluster, packed
 from softecm.distributed.encoding import Encoder
@@ -50,7 +50,7 @@ class ScatteredPartition:
     model: PrototypeModel
     n_objects: int | None = None
     lengths: tuple[int, ...] | None = None
-    _known: dict[str, Totals] = field(default_factory=dict, repr=False)
+    _known: dict[str, PartitionTotals] = field(default_factory=dict, repr=False)
 
     @property
     def focal_sets(self) -> FocalSets:
@@ -138,14 +138,14 @@ class ScatteredPartition:
         for raw in ahead(Streaming(self.source).raw(None)):
             yield of_raw(raw)
 
-    def totals(self, clear: float = CLEAR) -> Totals:
+    def totals(self, clear: float = CLEAR) -> PartitionTotals:
         """Counts and means over all objects; "clearly" is said from a belief of ``clear`` on."""
         key = f"totals {checked_clear(clear)!r}"
         if key not in self._known:
             engine = engine_for(self.source)
             of_block = partial(_totals, of_raw=self._of_raw(), clear=clear)
-            self._known[key] = engine.over_raw(of_block, Totals.merge, None)
-        totals: Totals = self._known[key]
+            self._known[key] = engine.over_raw(of_block, PartitionTotals.merge, None)
+        totals: PartitionTotals = self._known[key]
         return totals
 
     def compute(self) -> CredalPartition:
@@ -163,7 +163,7 @@ class ScatteredPartition:
         dtype: str = "float64",
         ids: Iterable[Sequence[object]] | None = None,
         clear: float = CLEAR,
-    ) -> Totals:
+    ) -> PartitionTotals:
         """Write labels, decisions and masses: one file from this process, or a folder with a file a block from a cluster.
 
         Parameters
@@ -178,7 +178,7 @@ class ScatteredPartition:
 
         Returns
         -------
-        totals : Totals
+        totals : PartitionTotals
         """
         of_raw, clear = self._of_raw(), checked_clear(clear)
         client = current_client()
@@ -192,13 +192,13 @@ class ScatteredPartition:
                 digits=len(str(len(self.source))),
                 clear=clear,
             )
-            return Cluster(self.source, client).over_raw(write, Totals.merge, None)
-        tree = Tree(Totals.merge)
+            return Cluster(self.source, client).over_raw(write, PartitionTotals.merge, None)
+        tree = Tree(PartitionTotals.merge)
         with _parquet_file(Path(path)) as file:
             for part, names in zip(self.blocks(), repeat(None) if ids is None else ids, strict=False):
                 table = part_table(part, dtype, clear)
                 file.write(table if names is None else table.add_column(0, "id", names))
-                tree.add(Totals.of(part, clear))
+                tree.add(PartitionTotals.of(part, clear))
         return tree.result()
 
 
@@ -264,18 +264,18 @@ def _unpacked(payload: bytes, name: str, data: Data) -> Any:
     return pickle.loads(payload)(Raw(name, data, None))
 
 
-def _totals(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], clear: float) -> Totals:
-    return Totals.of(of_raw(raw), clear)
+def _totals(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], clear: float) -> PartitionTotals:
+    return PartitionTotals.of(of_raw(raw), clear)
 
 
 def _write_part(
     raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], folder: str, dtype: str, digits: int, clear: float
-) -> Totals:
+) -> PartitionTotals:
     part = of_raw(raw)
     number = raw.name.split()[1]
     with _parquet_file(Path(folder) / f"part.{number.zfill(digits)}.parquet") as file:
         file.write(part_table(part, dtype, clear))
-    return Totals.of(part, clear)
+    return PartitionTotals.of(part, clear)
 
 
 def _masses(part: CredalPartition) -> Array:

@@ -16,17 +16,15 @@ from softecm._errors import ReadError, check_there
 from softecm.readers.arff import read_arff
 from softecm.readers.arrays import read_arrays
 from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet, Written
+from softecm.readers.columnar import read_feather, read_parquet
 from softecm.readers.columns import stripped
 from softecm.readers.delimited import read_delimited
 from softecm.readers.excel import read_excel
-from softecm.readers.feather import read_feather
 from softecm.readers.long import from_long, read_long
-from softecm.readers.parquet import read_parquet
-from softecm.readers.rows import without_rows
-from softecm.readers.square import named_as_columns
+from softecm.readers.rows import named_as_columns, without_rows
+from softecm.readers.series import read_ts
 from softecm.readers.states import read_states
 from softecm.readers.table import understood
-from softecm.readers.ts import read_ts
 from softecm.readers.views import Beside, read_views
 
 if TYPE_CHECKING:

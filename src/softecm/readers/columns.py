@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._precision import Precision, span_of
+from softecm.readers.answers import in_order, known_order, no_answers, orders_asked, told_missing, without_gaps
 from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, short
 from softecm.readers.dates import (
     ISO,
-    Asked,
+    DateFormats,
     Dates,
     TwoOrders,
     in_words,
@@ -23,9 +24,17 @@ from softecm.readers.dates import (
     read_dates,
     whole_numbers_as_dates,
 )
-from softecm.readers.no_answer import no_answers, told_missing, without_gaps
-from softecm.readers.numbers import FEW, Ambiguous, Numbers, are_codes, are_few, how_written, read_numbers, signs, told
-from softecm.readers.ordered import in_order, known_order, orders_asked
+from softecm.readers.numbers import (
+    FEW,
+    Ambiguous,
+    ParsedNumbers,
+    are_codes,
+    are_few,
+    how_written,
+    read_numbers,
+    signs,
+    told,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +55,7 @@ class Understood:
 
 
 @dataclass
-class Context:
+class FileContext:
     """What is known of the file when a column is looked at."""
 
     path: Path
@@ -54,20 +63,20 @@ class Context:
     text: bool  # whether cells are as people wrote them
     first: str = ""  # the name of the first column
     decimal: str = ""  # the decimal sign that the file or the user shows
-    dates: Asked = field(default_factory=lambda: Asked({}))
+    dates: DateFormats = field(default_factory=lambda: DateFormats({}))
     order: str = ""  # of day and month, as another column proves it
     levels: dict[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # of columns said to be ordered, empty: a known scale
 
     @staticmethod
-    def of(path: Path, sheet: Sheet, options: ReadOptions) -> Context:
+    def of(path: Path, sheet: Sheet, options: ReadOptions) -> FileContext:
         """Of a table."""
         frame = sheet.frame
-        asked = Asked.of(options.dates, [str(name) for name in frame.columns])
+        asked = DateFormats.of(options.dates, [str(name) for name in frame.columns])
         decimal = signs(options.decimal, options.thousands)[0] or sheet.decimal
         levels = orders_asked(path, list(frame.columns), options.ordinal)
-        found = Context(path, options, sheet.text, str(frame.columns[0]), decimal, asked, levels=levels)
+        found = FileContext(path, options, sheet.text, str(frame.columns[0]), decimal, asked, levels=levels)
         if sheet.text and not asked.off:
             found.order = found._proved_order(frame)
         return found
@@ -115,7 +124,7 @@ class Context:
                 f"say which with {options}."
             ) from None
 
-    def numbers_of(self, name: str, column: pd.Series, known: Written | None = None) -> Numbers | None:
+    def numbers_of(self, name: str, column: pd.Series, known: Written | None = None) -> ParsedNumbers | None:
         """A column of text as numbers; asks for the signs where two readings would do."""
         try:
             return read_numbers(column, self.decimal, known)
@@ -126,13 +135,13 @@ class Context:
             ) from None
 
 
-def understood_column(column: pd.Series, context: Context, *, may_be_id: bool) -> Understood:
+def understood_column(column: pd.Series, context: FileContext, *, may_be_id: bool) -> Understood:
     """What a column is for.
 
     Parameters
     ----------
     column : pandas Series
-    context : Context
+    context : FileContext
     may_be_id : bool
         Whether it may name the rows.
     """
@@ -164,7 +173,7 @@ def understood_column(column: pd.Series, context: Context, *, may_be_id: bool) -
     return _number(context, column, Column(name, "number", "", gaps, "numbers"), may_be_id=may_be_id)
 
 
-def _recognised(name: str, column: pd.Series, context: Context, *, may_be_id: bool) -> Understood | None:
+def _recognised(name: str, column: pd.Series, context: FileContext, *, may_be_id: bool) -> Understood | None:
     """A column of dates, or of text that means dates or numbers; None for any other."""
     if column.dtype.kind in "mM":
         return Understood(column, Column(name, "date", shown(column), missing_in(column), "dates"))
@@ -182,7 +191,7 @@ def _recognised(name: str, column: pd.Series, context: Context, *, may_be_id: bo
     return found if found.values is None else replace(found, remarks=(*numbers.remarks(name), *found.remarks))
 
 
-def _number(context: Context, column: pd.Series, described: Column, *, may_be_id: bool) -> Understood:
+def _number(context: FileContext, column: pd.Series, described: Column, *, may_be_id: bool) -> Understood:
     """A column of numbers, unless it is always the same or names the rows."""
     from softecm.spaces.column_roles import BY_NAME, is_dense, number_names_rows
 
@@ -243,7 +252,7 @@ def _binary(column: pd.Series) -> bool:
     return bool(column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "bytes")
 
 
-def expected_column(context: Context, column: pd.Series, kind: ColumnKind, written: Written) -> Understood:
+def expected_column(context: FileContext, column: pd.Series, kind: ColumnKind, written: Written) -> Understood:
     """A column as what a fitted model wants it, whatever it looks like; ``written`` as in the fit's file."""
     name, remarks = str(column.name), tuple[str, ...]()
     if kind == "category":
@@ -263,7 +272,7 @@ def expected_column(context: Context, column: pd.Series, kind: ColumnKind, writt
 
 
 def _expected_numbers(
-    context: Context, name: str, column: pd.Series, written: Written
+    context: FileContext, name: str, column: pd.Series, written: Written
 ) -> tuple[pd.Series, tuple[str, ...]]:
     """Numbers as in the fit; a few cells that are none are missing, too, and said."""
     known = written if written != Written() and context.options.decimal is None else None
@@ -286,7 +295,7 @@ def _typed_dates(column: pd.Series) -> pd.Series:
 
 
 def _as_times(
-    context: Context, name: str, column: pd.Series, kind: ColumnKind, written: Written
+    context: FileContext, name: str, column: pd.Series, kind: ColumnKind, written: Written
 ) -> tuple[pd.Series, tuple[str, ...]]:
     """A column that must hold dates, or durations, as such; a few cells that are none are missing, and said."""
     import pandas as pd
@@ -312,7 +321,7 @@ def _as_times(
     )
 
 
-def _known_dates(context: Context, name: str, text: pd.Series, written: Written) -> Dates | None:
+def _known_dates(context: FileContext, name: str, text: pd.Series, written: Written) -> Dates | None:
     """Dates in the form that was asked for, or that the fit's file had."""
     known = context.dates.formats.get(name) or context.dates.order or written.dates
     return read_dates(text, known) if known else context.dates_of(name, text)
@@ -367,7 +376,7 @@ def _answers(column: pd.Series) -> list[str]:
     return list(words[~words.isin(no_answers(words))].dropna().unique())
 
 
-def _ordered(context: Context, name: str, column: pd.Series) -> Understood:
+def _ordered(context: FileContext, name: str, column: pd.Series) -> Understood:
     """A column of answers in an order."""
     words = stripped(column)
     empty = no_answers(words) if context.text else words[:0]
@@ -428,7 +437,7 @@ def _nearly_numbers(name: str, words: pd.Series) -> str:
     return ""
 
 
-def as_numbers(context: Context, name: str, column: pd.Series) -> pd.Series:
+def as_numbers(context: FileContext, name: str, column: pd.Series) -> pd.Series:
     """A column that must hold numbers, as such."""
     import pandas as pd
 

@@ -58,7 +58,7 @@ class Dates:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DateFormats:
     """What ``--dates`` said."""
 
     formats: dict[str, str]  # by column; empty: to be found out
@@ -66,7 +66,7 @@ class Asked:
     off: bool = False
 
     @staticmethod
-    def of(entries: Sequence[str], columns: Sequence[str]) -> Asked:
+    def of(entries: Sequence[str], columns: Sequence[str]) -> DateFormats:
         """From entries such as ``when``, ``when=%d.%m.%Y``, ``dmy`` or ``none``; refused where one is neither."""
         formats: dict[str, str] = {}
         order, off = "", False
@@ -85,7 +85,7 @@ class Asked:
                     f"--dates must name a column ({some_of(columns)}), a format (dmy, mdy, ymd, %d.%m.%Y), both as "
                     f"column=format, or be none; got {entry}."
                 )
-        return Asked(formats, order, off)
+        return DateFormats(formats, order, off)
 
 
 def _checked(form: str, entry: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.readers.base import Loaded, ReadError, ReadOptions, Sheet, existing, short
-from softecm.readers.columns import Context, as_numbers, words
+from softecm.readers.columns import FileContext, as_numbers, words
 from softecm.readers.series import Series, loaded_series
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """The series of a file that holds one time step of one series a row."""
     frame = sheet.frame
     options = checked_long(path, frame, options)
-    context = Context.of(path, sheet, options)
+    context = FileContext.of(path, sheet, options)
     numbers = np.column_stack([as_numbers(context, name, frame[name]) for name in options.value])
     series, names = cut(frame[options.series_id].tolist(), in_order(path, frame, options), numbers)
     labels = None

@@ -105,7 +105,7 @@ def spelled(text: str) -> Spelled | None:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class ParsedNumbers:
     """A column of text as numbers."""
 
     values: pd.Series  # NaN for gaps
@@ -181,7 +181,7 @@ def are_codes(cells: Iterable[str]) -> bool:
     return bool(zeros) and (zeros == digits or len({len(cell) for cell in digits}) == 1)
 
 
-def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> Numbers | None:
+def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> ParsedNumbers | None:
     """A column of text as numbers; None where too few of its cells are.
 
     Parameters
@@ -219,7 +219,7 @@ def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> 
     whole = pd.Series(np.nan, column.index)
     whole[own.index], whole[values.index] = own, values
     decimals = any(decimal in one.whole for one in parts.values())
-    return Numbers(_whole(whole), Written(decimal, thousands, unit), odd, limits, decimals)
+    return ParsedNumbers(_whole(whole), Written(decimal, thousands, unit), odd, limits, decimals)
 
 
 def _whole(values: pd.Series) -> pd.Series:
@@ -273,7 +273,7 @@ def _thousands(parts: Iterable[Spelled], decimal: str) -> str:
     return ""
 
 
-def how_written(numbers: Numbers) -> str:
+def how_written(numbers: ParsedNumbers) -> str:
     """Why a column of text is one of numbers, in words."""
     written = numbers.written
     parts = [f"in {written.unit}"] if written.unit else []

@@ -1,4 +1,4 @@
-"""Rows that the user wants left out, by number."""
+"""Rows that are no objects: those the user leaves out, a last row of totals; and rows of a matrix by their names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softecm.readers.base import ReadError, Sheet
+from softecm.readers.base import ReadError, Sheet, own_names, short
+from softecm.readers.numbers import Ambiguous, read_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
+
+TOTAL = re.compile(
+    r"(?:grand |sub)?total[e]?s?:?|sum(?:me|ma)?:?|gesamt(?:summe)?:?|insgesamt:?|somme:?", re.IGNORECASE
+)
+MEAN = re.compile(
+    r"(?:mean|average|avg\.?|median|mittelwert|mittel|durchschnitt|schnitt|moyenne|media|promedio):?", re.IGNORECASE
+)
+ALIKE = 1e-4  # sums of rounded numbers differ from a rounded sum
 
 
 def without_rows(path: Path, sheet: Sheet, asked: Sequence[str]) -> Sheet:
@@ -54,3 +63,41 @@ def _whole(column: pd.Series) -> pd.Series:
     numbers = column.to_numpy()
     whole = numbers.dtype.kind == "f" and np.isfinite(numbers).all() and (numbers % 1 == 0).all()
     return column.astype("int64") if whole else column
+
+
+def without_total(sheet: Sheet) -> Sheet:
+    """The table without a last row that is called a total and adds up a column; one that may be is pointed out."""
+    frame = sheet.frame
+    if not sheet.text or len(frame) < 4:
+        return sheet
+    words = [cell.strip() for cell in frame.iloc[-1] if isinstance(cell, str)]
+    called = next((word for word in words if TOTAL.fullmatch(word) or MEAN.fullmatch(word)), None)
+    if called is None:
+        return sheet
+    number = int(frame.index[-1]) + 1
+    row = f"the last row (row {number}) is called {short(called)}"
+    if TOTAL.fullmatch(called) and any(_adds_up(frame[name], sheet.decimal) for name in frame.columns):
+        note = f"{row} and adds up the others: it is left out."
+        return replace(sheet, frame=numbers_again(frame.iloc[:-1]), notes=(*sheet.notes, note))
+    return replace(sheet, notes=(*sheet.notes, f"{row}: if it is no object, give --drop-rows {number}."))
+
+
+def _adds_up(column: pd.Series, decimal: str) -> bool:
+    """Whether the last number of a column is the sum of the others."""
+    try:
+        found = read_numbers(column, decimal)
+    except Ambiguous:
+        found = read_numbers(column, ".")
+    if found is None or not np.isfinite(last := float(found.values.iloc[-1])):
+        return False
+    return last != 0 and abs(float(found.values.iloc[:-1].sum()) - last) <= ALIKE * abs(last)
+
+
+def named_as_columns(sheet: Sheet) -> Sheet:
+    """The table with the rows of a matrix called as its columns are, so that a name that comes twice still names one."""
+    frame = sheet.frame
+    if frame.shape[1] != len(frame) + 1:
+        return sheet
+    first, *others = (str(name) for name in frame.columns)
+    names = own_names([str(cell) for cell in frame.iloc[:, 0]])[0]
+    return replace(sheet, frame=frame.assign(**{first: names})) if names == others else sheet

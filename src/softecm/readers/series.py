@@ -1,13 +1,15 @@
-"""Series, once they are read, as loaded objects."""
+"""Series as loaded objects, and those of the UEA and UCR archives (``.ts``), read with aeon."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from softecm.readers.base import Column, Loaded, Names, ReadError
+from softecm.readers.base import Column, Loaded, Names, ReadError, ReadOptions, brief
 
 Series = NDArray[np.float64]  # (steps, channels)
 
@@ -31,3 +33,31 @@ def loaded_series(
         f"{channels} channel{'' if channels == 1 else 's'}", "number", f"{len(series)} series of {span} steps", gaps
     )
     return Loaded(as_data(series), "series", ids, labels, (column,), how, code=code)
+
+
+def read_ts(path: Path, options: ReadOptions) -> Loaded:
+    """The series and their classes."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from aeon.datasets import load_from_ts_file
+    except ImportError as error:
+        raise ReadError("reading .ts files needs aeon: pip install 'softecm[series]'.") from error
+    try:
+        x, y = load_from_ts_file(str(path))[:2]
+    except Exception as error:  # aeon raises many kinds
+        raise ReadError(f"{path} can't be read as a .ts file: {brief(error)}.") from error
+    series = from_aeon(x)
+    if not series:
+        raise ReadError(f"{path} has no series below a line @data: there is nothing to cluster.")
+    labels = np.array([str(v) for v in y], dtype=object) if y is not None and len(y) == len(series) else None
+    code = (
+        "from aeon.datasets import load_from_ts_file",
+        f"X = [series.T for series in load_from_ts_file({str(path)!r})[0]]  # (steps, channels) each",
+    )
+    return loaded_series(series, None, labels, {"format": "ts (UEA/UCR)"}, code)
+
+
+def from_aeon(series: Iterable[ArrayLike]) -> list[Series]:
+    """From aeon's (channels, steps) to ours."""
+    return [np.ascontiguousarray(np.asarray(one, dtype=np.float64).T) for one in series]

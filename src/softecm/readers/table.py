@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._text import some_of
+from softecm.readers.answers import told_orders
 from softecm.readers.base import (
     Column,
     Expected,
@@ -24,10 +25,9 @@ from softecm.readers.base import (
     existing,
     short,
 )
-from softecm.readers.columns import Context, expected_column, missing_in, shown, understood_column, words
-from softecm.readers.ordered import told_orders
+from softecm.readers.columns import FileContext, expected_column, missing_in, shown, understood_column, words
+from softecm.readers.rows import without_total
 from softecm.readers.steps import step_hint
-from softecm.readers.totals import without_total
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     sheet = without_total(sheet)
     frame = sheet.frame
     options = _by_name(path, list(frame.columns), options)
-    context, found = Context.of(path, sheet, options), _Found(notes=list(sheet.notes))
+    context, found = FileContext.of(path, sheet, options), _Found(notes=list(sheet.notes))
     if options.expected is None:
         for name in frame.columns:
             found.take(frame[name], context)
@@ -87,7 +87,7 @@ class _Found:
     ids: pd.Series | None = None
     labels: pd.Series | None = None
 
-    def take(self, column: pd.Series, context: Context) -> None:
+    def take(self, column: pd.Series, context: FileContext) -> None:
         """Look at one more column."""
         name, options = str(column.name), context.options
         if name in (options.label_column, options.id_column):
@@ -102,7 +102,7 @@ class _Found:
         elif found.values is not None:
             self.kept[name] = found.values
 
-    def take_expected(self, frame: pd.DataFrame, context: Context, expected: Expected) -> None:
+    def take_expected(self, frame: pd.DataFrame, context: FileContext, expected: Expected) -> None:
         """Take the columns a model wants, as what it wants them."""
         path, options = context.path, context.options
         if options.id_column is None and _names_objects(frame, expected):

@@ -15,7 +15,7 @@ from softecm.report import fit
 from softecm.report.calibration import Calibrated
 from softecm.report.column_summary import taken
 from softecm.report.data import ReportData
-from softecm.report.model_interface import Data, Model, comparing, history, merged, pairwise, restarts
+from softecm.report.model_interface import Data, FittedModel, comparing, history, merged, pairwise, restarts
 from softecm.report.no_values import hidden
 from softecm.report.objects import every, names_of, take
 from softecm.report.profiles import profiled, ruled
@@ -28,7 +28,7 @@ SAME = 1e-3
 
 
 def build(
-    model: Model,
+    model: FittedModel,
     X: Data,
     *,
     names: Sequence[object] | None = None,
@@ -147,7 +147,7 @@ def build(
     return page if values else hidden(page, model)
 
 
-def _partition(model: Model, X: Data) -> CredalPartition:
+def _partition(model: FittedModel, X: Data) -> CredalPartition:
     """The fit's own partition where ``X`` is what was fitted, else what the model says about ``X``.
 
     The fit's own may know more than a prediction: links between objects, and in EVCLUS all conflicts at once.
@@ -192,7 +192,7 @@ def _calibrated(found: Calibrated | None, count: int) -> Calibrated | None:
     return found
 
 
-def _others(model: Model, shown: CredalPartition) -> list[str]:
+def _others(model: FittedModel, shown: CredalPartition) -> list[str]:
     """That the objects are not those of the fit, where they are not as many."""
     fitted = model.partition_
     if not isinstance(fitted, CredalPartition) or len(fitted) == len(shown):
@@ -202,7 +202,7 @@ def _others(model: Model, shown: CredalPartition) -> list[str]:
     ]
 
 
-def _medoids(model: Model, names: Sequence[str]) -> list[str]:
+def _medoids(model: FittedModel, names: Sequence[str]) -> list[str]:
     """The objects that stand for the sets, where the prototypes are objects."""
     fitted = comparing(model)
     if fitted is None or not pairwise(model) or np.ndim(fitted.prototypes_) != 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softecm.readers.base import Column, short
-from softecm.report.model_interface import Model, comparing
+from softecm.report.model_interface import FittedModel, comparing
 from softecm.report.templating import as_number
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ SHOWN = 4  # categories that are named
 HELD = {"number": "numbers", "date": "dates", "category": "categories"}
 
 
-def taken(model: Model, attributes: Sequence[Attribute], given: Sequence[Column] | None) -> list[Column]:
+def taken(model: FittedModel, attributes: Sequence[Attribute], given: Sequence[Column] | None) -> list[Column]:
     """The columns as the reader of a file understood them, or as the model took them."""
     columns = _understood(model, attributes) if given is None else list(given)
     ways = _ways(model) if len(columns) <= MANY else {}
     return [replace(one, why="; ".join(filter(None, (one.why, ways.get(one.name, ""))))) for one in columns]
 
 
-def _understood(model: Model, attributes: Sequence[Attribute]) -> list[Column]:
+def _understood(model: FittedModel, attributes: Sequence[Attribute]) -> list[Column]:
     away: Mapping[str, object] = getattr(model, "left_out_", None) or {}
     own = [Column(a.name, a.kind, _values(a), _gaps(a), HELD[a.kind]) for a in attributes if a.known]
     return own + [Column(str(name), "left out", str(reason)) for name, reason in away.items()]
@@ -51,7 +51,7 @@ def _values(attribute: Attribute) -> str:
     return named + (f" … ({len(counts)} values)" if len(counts) > SHOWN else "")
 
 
-def _ways(model: Model) -> dict[str, str]:
+def _ways(model: FittedModel) -> dict[str, str]:
     """How the cells of each column are compared, where the space says."""
     fitted = comparing(model)
     found = {}

@@ -89,7 +89,7 @@ def missing(value: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Columns:
+class TableColumns:
     """The columns of some objects, and the sets' prototypes in the same columns."""
 
     keys: tuple[str, ...]  # as the model knows them
@@ -124,7 +124,7 @@ class Columns:
 
 def columns_of(
     model: Comparing, some: Data, names: Sequence[str] | None, units: Mapping[str, str] | None = None
-) -> Columns | None:
+) -> TableColumns | None:
     """The columns of a table; None for objects of another kind. ``units`` are those of columns that have one."""
     if isinstance(model.model_.space, Views):
         return _columns_of_views(model, model.model_.space, some, units)
@@ -142,7 +142,7 @@ def columns_of(
         replace(_attribute(name, column.values, words=key in words), unit=(units or {}).get(key, ""))
         for key, name, column in cells
     ]
-    return Columns(tuple(keys), tuple(attributes), prototype_cells(model, keys))
+    return TableColumns(tuple(keys), tuple(attributes), prototype_cells(model, keys))
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class _OneView:
     partition_: CredalPartition
 
 
-def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping[str, str] | None) -> Columns:
+def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping[str, str] | None) -> TableColumns:
     """The columns of all views that are tables, one view after the other; in a data frame they are its own."""
     keys: list[str] = []
     attributes: list[Attribute] = []
@@ -171,7 +171,7 @@ def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping
         attributes += found.attributes
         cells = [[*row, *more] for row, more in zip(cells, found.prototypes, strict=True)]
     shown = [replace(one, name=key) for one, key in zip(attributes, keys, strict=True)]
-    return Columns(tuple(keys), tuple(shown), tuple(map(tuple, cells)))
+    return TableColumns(tuple(keys), tuple(shown), tuple(map(tuple, cells)))
 
 
 def keys_of_views(space: Views) -> list[dict[str, str]]:
@@ -186,15 +186,15 @@ def keys_of_views(space: Views) -> list[dict[str, str]]:
     return found
 
 
-def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> Columns:
+def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> TableColumns:
     """The columns of a model whose objects are gone: every cell missing; none where there are several views."""
     if isinstance(model.model_.space, Views):
-        return Columns((), (), ((),) * len(model.model_.focal))
+        return TableColumns((), (), ((),) * len(model.model_.focal))
     keys = [str(name) for name in model.model_.space.attributes]
     rows = prototype_cells(model, keys)
     shown = _shown_names(keys, names)
     attributes = tuple(_gone(name, [row[j] for row in rows], count) for j, name in enumerate(shown))
-    return Columns(tuple(keys), attributes, rows)
+    return TableColumns(tuple(keys), attributes, rows)
 
 
 def _gone(name: str, prototypes: Sequence[object], count: int) -> Attribute:
@@ -268,7 +268,7 @@ def telling_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArray:
     return found
 
 
-def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> Columns:
+def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> TableColumns:
     """The telling columns of some sparse rows, and of all sets' prototypes."""
     fitted = model.model_
     prototypes = fitted.prototypes.double().numpy()
@@ -280,4 +280,4 @@ def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> C
     rows = prototypes[:, terms]
     if len(rows) < len(fitted.focal):
         rows = fitted.focal.shares @ rows
-    return Columns(keys, attributes, tuple(tuple(row) for row in rows.tolist()))
+    return TableColumns(keys, attributes, tuple(tuple(row) for row in rows.tolist()))

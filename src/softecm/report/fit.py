@@ -10,13 +10,13 @@ from softecm.belief import CredalPartition
 from softecm.distances import SEMI_METRICS
 from softecm.distances.auto import AUTO, SERIES_AUTO
 from softecm.report.columns import missing
-from softecm.report.model_interface import Model, comparing, merged, pairwise
+from softecm.report.model_interface import FittedModel, comparing, merged, pairwise
 
 UNTOLD = ("callback", "verbose", "warm_start")
 LONGEST = 120  # signs of a parameter; what is longer is data rather than a setting
 
 
-def parameters(model: Model) -> dict[str, str]:
+def parameters(model: FittedModel) -> dict[str, str]:
     """Parameters of the fit as text; what says nothing is left out."""
     params = model.get_params(deep=False)
     shown = {k: _told(v) for k, v in params.items() if k not in UNTOLD and v is not None}
@@ -35,7 +35,7 @@ def parameters(model: Model) -> dict[str, str]:
     return shown
 
 
-def found_weights(model: Model) -> dict[str, str]:
+def found_weights(model: FittedModel) -> dict[str, str]:
     """How much each view or column counts, in words; of sets with weights of their own, from the least to the most."""
     fitted = comparing(model)
     metric = None if fitted is None else fitted.model_.metric
@@ -49,7 +49,7 @@ def found_weights(model: Model) -> dict[str, str]:
     return told
 
 
-def _metric(model: Model, given: object) -> str:
+def _metric(model: FittedModel, given: object) -> str:
     """The metric's name: the one that was found where it was to be found, otherwise the one that was given."""
     if pairwise(model):
         return given if isinstance(given, str) else ""
@@ -67,7 +67,7 @@ def _told(value: object) -> str:
     return text if len(text) <= LONGEST else f"{type(value).__name__} as given"
 
 
-def warnings(model: Model) -> list[str]:
+def warnings(model: FittedModel) -> list[str]:
     """What a fitted model itself gives reason to mind."""
     told = []
     if not getattr(model, "converged_", True):
@@ -104,7 +104,7 @@ def scores(partition: CredalPartition, labels: Sequence[object] | None) -> dict[
     }
 
 
-def code(model: Model, reading: Sequence[str] = (), saved: str | None = None, *, streamed: bool = False) -> str:
+def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = None, *, streamed: bool = False) -> str:
     """The same fit in Python.
 
     Parameters
@@ -134,13 +134,13 @@ def code(model: Model, reading: Sequence[str] = (), saved: str | None = None, *,
     )
 
 
-def _metric_imports(model: Model) -> list[str]:
+def _metric_imports(model: FittedModel) -> list[str]:
     """The line that a metric of ours in the arguments needs."""
     kind = type(model.get_params(deep=False).get("metric"))
     return [f"from softecm.distances import {kind.__name__}"] if kind.__module__.startswith("softecm.distances") else []
 
 
-def _arguments(model: Model) -> str:
+def _arguments(model: FittedModel) -> str:
     usual: Mapping[str, object] = type(model)().get_params(deep=False)
     told = {k: v for k, v in model.get_params(deep=False).items() if k != "callback" and not _same(v, usual.get(k))}
     return ", ".join(f"{k}={v!r}" if len(repr(v)) <= LONGEST else f"{k}=..." for k, v in told.items())

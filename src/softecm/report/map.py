@@ -12,8 +12,8 @@ from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.blocks import distances_of
-from softecm.report.columns import Attribute, Columns
-from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray, Model, comparing
+from softecm.report.columns import Attribute, TableColumns
+from softecm.report.model_interface import Comparing, Data, FittedModel, FloatArray, IntArray, comparing
 from softecm.report.objects import every
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Map(NamedTuple):
     note: str = ""
 
 
-def plane_map(columns: Columns, model: Comparing) -> Map:
+def plane_map(columns: TableColumns, model: Comparing) -> Map:
     """Two columns of numbers are a map already, each as long as the metric makes it."""
     points = np.column_stack([np.asarray(a.values, dtype=np.float64) for a in columns.attributes])
     stars = np.array(columns.prototypes, dtype=np.float64).reshape(-1, 2)
@@ -123,7 +123,7 @@ def _in_blocks(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArr
     return np.concatenate([_distances(metric, x[i : i + step], marks) for i in range(0, len(x), step)])
 
 
-def dissimilarity_map(model: Model, D: FloatArray, rows: IntArray) -> Map:
+def dissimilarity_map(model: FittedModel, D: FloatArray, rows: IntArray) -> Map:
     """From the dissimilarities (n, n) of the fitted objects, taken as the algorithm takes them."""
     marks = rows[every(len(rows), LANDMARKS)]
     squares = _squares(model, D[rows])[:, marks]
@@ -140,7 +140,7 @@ def dissimilarity_map(model: Model, D: FloatArray, rows: IntArray) -> Map:
     return Map(both[: len(rows)], both[len(rows) :], note=PLANE)
 
 
-def _squares(model: Model, D: FloatArray) -> FloatArray:
+def _squares(model: FittedModel, D: FloatArray) -> FloatArray:
     """What plays the part of squared lengths: squares in RECM and EVCLUS, elsewhere the dissimilarities themselves."""
     fitted = comparing(model)
     if fitted is None:
@@ -150,13 +150,13 @@ def _squares(model: Model, D: FloatArray) -> FloatArray:
     return found
 
 
-def mass_map(model: Model, drawn: CredalPartition) -> Map:
+def mass_map(model: FittedModel, drawn: CredalPartition) -> Map:
     """Objects at the mass-weighted mean of the sets' places: all there is to draw when they can't be compared."""
     stars = _star_places(model, drawn.focal_sets)
     return Map(drawn.masses[:, 1:] @ stars, stars if comparing(model) is not None else None, note=GUESSED)
 
 
-def _star_places(model: Model, focal: FocalSets) -> FloatArray:
+def _star_places(model: FittedModel, focal: FocalSets) -> FloatArray:
     """The prototypes' places by the distances between them, or a corner for each cluster."""
     fitted = comparing(model)
     if fitted is not None and fitted.model_.prototypes.ndim > 1 and len(fitted.model_.space.attributes):
@@ -179,7 +179,7 @@ def thin_map(model: Comparing, drawn: CredalPartition) -> Map:
     return Map(drawn.masses[:, 1:] @ stars, stars, note=GUESSED)
 
 
-def guessed_map(model: Model, drawn: CredalPartition) -> Map:
+def guessed_map(model: FittedModel, drawn: CredalPartition) -> Map:
     """Places from masses alone, whether the prototypes of sets are written down or not."""
     fitted = comparing(model)
     if fitted is not None and fitted.model_.space.wide:

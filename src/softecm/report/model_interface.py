@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-class Model(Protocol):
+class FittedModel(Protocol):
     """A fitted estimator."""
 
     partition_: CredalPartition
@@ -34,7 +34,7 @@ class Model(Protocol):
         ...
 
 
-class Comparing(Model, Protocol):
+class Comparing(FittedModel, Protocol):
     """A fitted estimator with prototypes, to which objects can be compared."""
 
     model_: PrototypeModel
@@ -49,18 +49,18 @@ class Comparing(Model, Protocol):
         ...
 
 
-def comparing(model: Model) -> Comparing | None:
+def comparing(model: FittedModel) -> Comparing | None:
     """The model as one with prototypes; None for those without, such as EVCLUS."""
     return cast("Comparing", model) if hasattr(model, "model_") else None
 
 
-def pairwise(model: Model) -> bool:
+def pairwise(model: FittedModel) -> bool:
     """Whether its objects are rows of dissimilarities (scikit-learn's tag)."""
     tags = getattr(model, "__sklearn_tags__", None)
     return bool(tags is not None and tags().input_tags.pairwise)
 
 
-def of_series(model: Model) -> bool:
+def of_series(model: FittedModel) -> bool:
     """Whether its objects are series: then its prototypes are."""
     fitted = comparing(model)
     if fitted is None or pairwise(model):
@@ -68,17 +68,17 @@ def of_series(model: Model) -> bool:
     return isinstance(fitted.model_.space, TimeSeries)
 
 
-def merged(model: Model) -> bool:
+def merged(model: FittedModel) -> bool:
     """Whether prototypes of different clusters have come together."""
     return bool(getattr(model, "collapsed_", False))
 
 
-def history(model: Model) -> list[float]:
+def history(model: FittedModel) -> list[float]:
     """The objective after each round."""
     return [float(v) for v in getattr(model, "history_", ())]
 
 
-def restarts(model: Model) -> dict[str, Sequence[object]]:
+def restarts(model: FittedModel) -> dict[str, Sequence[object]]:
     """One entry a run, column by column."""
     runs: Mapping[str, Sequence[object]] = getattr(model, "_runs", {})
     return {name: list(values) for name, values in runs.items()}

@@ -12,7 +12,7 @@ from softecm.readers.base import Column
 from softecm.report.data import ReportData
 from softecm.report.fit import warnings
 from softecm.report.map import guessed_map
-from softecm.report.model_interface import Model
+from softecm.report.model_interface import FittedModel
 from softecm.report.reasons import Explanation, Part
 
 HIDDEN = (
@@ -23,7 +23,7 @@ PLAIN = (bool, int, float, str)
 COARSE = 4  # steps in which a pull is told
 
 
-def hidden(data: ReportData, model: Model) -> ReportData:
+def hidden(data: ReportData, model: FittedModel) -> ReportData:
     """The report without anything from which a cell could be read.
 
     What stays: masses and what follows from them, the names of columns and of groups, which columns distinguish a group
@@ -61,7 +61,7 @@ def without_details(columns: Sequence[Column]) -> list[Column]:
     return [Column(column.name, column.kind, "", column.gaps) for column in columns]
 
 
-def own_warnings(model: Model, told: Sequence[str]) -> list[str]:
+def own_warnings(model: FittedModel, told: Sequence[str]) -> list[str]:
     """What the model gives reason to mind; other remarks may quote cells, so they are counted alone."""
     own = warnings(model)
     quoted = sum(text not in own for text in told)
@@ -76,7 +76,7 @@ def _without_values(e: Explanation) -> Explanation:
     return Explanation(e.first, e.second, math.nan, math.nan, parts, far=far)
 
 
-def plain_parameters(model: Model, told: Mapping[str, str]) -> dict[str, str]:
+def plain_parameters(model: FittedModel, told: Mapping[str, str]) -> dict[str, str]:
     """Settings that are words or numbers: arrays may be data."""
     given = model.get_params(deep=False)
     known = {"metric", *(name for name, value in given.items() if isinstance(value, PLAIN))}

@@ -13,7 +13,7 @@ from softecm._frames import make_frame
 from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, Decision
-from softecm.report.columns import Columns, columns_of, thin_columns
+from softecm.report.columns import TableColumns, columns_of, thin_columns
 from softecm.report.model_interface import Comparing, Data, FloatArray, of_series, pairwise
 from softecm.report.objects import every, names_of, take
 from softecm.report.reasons import Attributes, Explanation, Stretches, Teller, explanations, largest, spans, terms_of
@@ -108,7 +108,7 @@ def explain_object(
     return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), pulls, said)
 
 
-def _columns(model: Comparing, X: Data, row: int) -> Columns | None:
+def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:
     """The object's cells, first of some whose precision is theirs; None where objects are no rows of a table."""
     if pairwise(model) or of_series(model):
         return None
@@ -117,7 +117,7 @@ def _columns(model: Comparing, X: Data, row: int) -> Columns | None:
     return thin_columns(model, some, None) if is_sparse(X) else columns_of(model, some, None)
 
 
-def _teller(model: Comparing, columns: Columns | None) -> Teller | None:
+def _teller(model: Comparing, columns: TableColumns | None) -> Teller | None:
     if of_series(model):
         return Stretches()
     return None if columns is None else Attributes(columns)
@@ -129,7 +129,7 @@ def _candidates(partition: CredalPartition, told: Explanation) -> list[int]:
     return list(dict.fromkeys([told.first - 1, told.second - 1, *inside]))
 
 
-def _pulls(model: Comparing, one: Data, chosen: Sequence[int], columns: Columns | None) -> tuple[Pulls, ...]:
+def _pulls(model: Comparing, one: Data, chosen: Sequence[int], columns: TableColumns | None) -> tuple[Pulls, ...]:
     """For each column how much nearer it puts the object to each candidate than to the others, on average."""
     found = terms_of(model, one)
     if found is None:
@@ -149,7 +149,7 @@ def _pulls(model: Comparing, one: Data, chosen: Sequence[int], columns: Columns 
     return tuple(_pull(found.keys[j], towards[:, j], chosen, columns) for j in order)
 
 
-def _pull(key: str, towards: FloatArray, chosen: Sequence[int], columns: Columns | None) -> Pulls:
+def _pull(key: str, towards: FloatArray, chosen: Sequence[int], columns: TableColumns | None) -> Pulls:
     if columns is None:
         return Pulls(key, "", tuple(towards.tolist()), ("",) * len(chosen))
     at = tuple(columns.at_prototype(key, k) for k in chosen)

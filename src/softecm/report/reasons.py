@@ -12,7 +12,7 @@ import numpy as np
 
 from softecm.belief import CredalPartition
 from softecm.distances import Combined
-from softecm.report.columns import Columns, keys_of_views
+from softecm.report.columns import TableColumns, keys_of_views
 from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
 from softecm.report.objects import take
 from softecm.spaces.views import EncodedViews, Views
@@ -76,7 +76,7 @@ class Teller(ABC):
 class Attributes(Teller):
     """Terms of a table: one a column."""
 
-    columns: Columns  # of the objects explained
+    columns: TableColumns  # of the objects explained
     keys: Sequence[str] = ()  # what the terms stand for
 
     def about(self, keys: Sequence[str]) -> Attributes:

@@ -8,9 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from softecm.belief import CredalPartition
-from softecm.report.columns import Columns, columns_of, thin_columns, unknown_columns
+from softecm.report.columns import TableColumns, columns_of, thin_columns, unknown_columns
 from softecm.report.map import Map, dissimilarity_map, guessed_map, mass_map, metric_map, plane_map, thin_map
-from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray, Model, comparing, of_series, pairwise
+from softecm.report.model_interface import (
+    Comparing,
+    Data,
+    FittedModel,
+    FloatArray,
+    IntArray,
+    comparing,
+    of_series,
+    pairwise,
+)
 from softecm.report.objects import (
     MOST_DRAWN,
     channels_of,
@@ -35,7 +44,7 @@ class View:
     rows: IntArray
     map: Map
     distances: FloatArray | None = None  # of each to its nearest cluster's prototype
-    columns: Columns | None = None
+    columns: TableColumns | None = None
     series: Sequence[FloatArray] | None = None
     prototype_series: Sequence[FloatArray] | None = None
     channels: Sequence[str] = ()  # of series
@@ -43,7 +52,7 @@ class View:
 
 
 def look(
-    model: Model,
+    model: FittedModel,
     X: Data,
     partition: CredalPartition,
     names: Sequence[str] | None,
@@ -91,7 +100,7 @@ def _teller(
     return None if columns is None else Attributes(columns)
 
 
-def _by_dissimilarities(model: Model, X: Data, partition: CredalPartition, rows: IntArray) -> View:
+def _by_dissimilarities(model: FittedModel, X: Data, partition: CredalPartition, rows: IntArray) -> View:
     """Objects known by how much they differ from those of the fit."""
     D = np.asarray(X, dtype=np.float64)
     square = D.ndim == 2 and is_square(D)
@@ -109,7 +118,9 @@ def is_square(D: FloatArray) -> bool:
     return D.shape[0] == D.shape[1] and not np.diagonal(D).any()
 
 
-def _without_objects(model: Model, partition: CredalPartition, rows: IntArray, names: Sequence[str] | None) -> View:
+def _without_objects(
+    model: FittedModel, partition: CredalPartition, rows: IntArray, names: Sequence[str] | None
+) -> View:
     """What can be drawn without the objects: the sets, and places guessed from masses."""
     fitted = comparing(model)
     drawn = guessed_map(model, partition[rows])._replace(note=GONE)

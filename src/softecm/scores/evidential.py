@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from softecm.belief import CredalPartition
-from softecm.scores.checks import as_credal, label_array, same_length
-from softecm.scores.counting import PairCounts, pair_counts
+from softecm.scores.checks import IntArray, as_credal, label_array, same_length
 
 
 def evidential_precision(labels_true: ArrayLike, partition: CredalPartition, *, undefined: float = math.nan) -> float:
@@ -110,3 +110,26 @@ def _evidential_counts(labels_true: ArrayLike, partition: CredalPartition) -> Pa
     sizes = np.concatenate([[0], answer.focal_sets.cardinalities])
     best = answer.masses.argmax(1)
     return pair_counts(truth, best, alone=sizes[best] != 1)
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """Pairs of objects together in the first partition, in the second, in both; and all pairs."""
+
+    first: int
+    second: int
+    both: int
+    total: int
+
+
+def pair_counts(first: IntArray, second: IntArray, alone: NDArray[np.bool_] | None = None) -> PairCounts:
+    """Count pairs; objects `alone` are together with nobody in the second partition."""
+    kept = slice(None) if alone is None else ~alone
+    cell = (second * (first.max() + 1) + first)[kept]
+    n = len(first)
+    return PairCounts(_pairs_in(first), _pairs_in(second[kept]), _pairs_in(cell), n * (n - 1) // 2)
+
+
+def _pairs_in(labels: IntArray) -> int:
+    counts = np.unique(labels, return_counts=True)[1].astype(np.int64)
+    return int((counts * (counts - 1) // 2).sum())

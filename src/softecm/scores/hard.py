@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from softecm.scores.checks import Labels, two_labels
-from softecm.scores.counting import pair_counts
 
 
 def rand_index(labels_true: Labels, labels_pred: Labels) -> float:
@@ -26,8 +25,9 @@ def rand_index(labels_true: Labels, labels_pred: Labels) -> float:
     >>> round(rand_index([0, 0, 1, 1], [1, 1, 0, 2]), 3)
     0.833
     """
-    together = pair_counts(*two_labels(labels_true, labels_pred))
-    return (together.total - together.first - together.second + 2 * together.both) / together.total
+    from sklearn.metrics import rand_score
+
+    return float(rand_score(*two_labels(labels_true, labels_pred)))
 
 
 def adjusted_rand_index(labels_true: Labels, labels_pred: Labels) -> float:
@@ -54,11 +54,9 @@ def adjusted_rand_index(labels_true: Labels, labels_pred: Labels) -> float:
     >>> adjusted_rand_index([0, 0, 1, 1], [0, 1, 0, 1])
     -0.5
     """
-    together = pair_counts(*two_labels(labels_true, labels_pred))
-    a, b, both, total = together.first, together.second, together.both, together.total
-    # Times the total, in whole numbers: exact however many pairs there are.
-    spread = (a + b) * total - 2 * a * b
-    return 1.0 if spread == 0 else 2 * (both * total - a * b) / spread
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(*two_labels(labels_true, labels_pred)))
 
 
 def accuracy(labels_true: Labels, labels_pred: Labels) -> float:

@@ -42,14 +42,14 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedRuns:
     """One data set prepared for the cells of one batch."""
 
     algorithm: Algorithm[Any]
     objects: InMemory[Any]
 
 
-_prepared: dict[str, Ready] = {}
+_prepared: dict[str, PreparedRuns] = {}
 
 
 def is_batchable(model: Any) -> bool:
@@ -57,7 +57,7 @@ def is_batchable(model: Any) -> bool:
     return bool(getattr(model, "batches", False)) and not getattr(model, "warm_start", False)
 
 
-def prepared(cell: Cell, data: Data) -> Ready:
+def prepared(cell: Cell, data: Data) -> PreparedRuns:
     """The data encoded for this cell's estimator; kept for the next task on it."""
     key, model = f"{data.token}\n{cell.key}", cell.model
     if key not in _prepared:
@@ -68,7 +68,7 @@ def prepared(cell: Cell, data: Data) -> Ready:
         metric, X = resolve_metric(choice.metric, None), choice.kept(data.X)
         algorithm = model._algorithm(metric)
         objects = in_memory(algorithm, chosen, metric, model, X, data.sample_weight, runs=100 * chosen.n_init)
-        _prepared[key] = Ready(algorithm, objects)
+        _prepared[key] = PreparedRuns(algorithm, objects)
     return _prepared[key]
 
 
@@ -82,7 +82,7 @@ def batch_size(cell: Cell, data: Data) -> int:
     return int(np.clip((GPU_WORK if objects.device.type == "cuda" else CPU_WORK) / work, 1, 1000))
 
 
-def partitions(ready: Ready, outcomes: Sequence[Outcome], x: Any) -> list[tuple[CredalPartition, Geometry]]:
+def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: Any) -> list[tuple[CredalPartition, Geometry]]:
     """The credal partition of the objects ``x`` for each cell's best run, with the distances behind it."""
     found: list[tuple[CredalPartition, Geometry]] = []
     for outcome in outcomes:

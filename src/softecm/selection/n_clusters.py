@@ -23,7 +23,7 @@ from softecm.distances.auto import choose_for, is_series_auto
 from softecm.selection.batch import Data, geometry_of
 from softecm.selection.grid import digest, make_cells
 from softecm.selection.measures import measures
-from softecm.selection.rules import RULES, Rule, pick_rule
+from softecm.selection.rules import RULES, SelectionRule, pick_rule
 from softecm.selection.stability import run_stability
 from softecm.selection.twins import twins, twins_remark
 from softecm.spaces.views import n_objects
@@ -252,7 +252,7 @@ def _fitted(model: Any, X: Any, fit: Callable[[Any, Any], Any] | None) -> tuple[
         return model.fit(X) if fit is None else fit(model, X), said
 
 
-def _value(wanted: Rule, rule: str, model: Any, X: Any) -> float:
+def _value(wanted: SelectionRule, rule: str, model: Any, X: Any) -> float:
     """The rule's value for a fitted model; infinitely bad where clusters merged or stand empty."""
     if math.isinf(guarded_nonspecificity(model)):
         return math.inf if wanted.smaller else -math.inf

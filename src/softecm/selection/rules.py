@@ -16,7 +16,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Rule:
+class SelectionRule:
     """A column, whether small or large is good, and whether degenerate runs are kept out."""
 
     column: str
@@ -33,13 +33,17 @@ class Rule:
         return math.inf if math.isnan(mean) else (mean if self.smaller else -mean)
 
 
-RULES: dict[str, Rule] = {
-    "nonspecificity": Rule("guarded_nonspecificity", True, True, "least left open, the empty set counted; the default"),
-    "paper": Rule("nonspecificity", True, False, "the paper's N* as printed: can be won by merged clusters"),
-    "xie_beni": Rule("xie_beni", True, True, "compact clusters far apart"),
-    "silhouette": Rule("silhouette", False, True, "objects nearer to their own cluster than to the next"),
-    "valleys": Rule("valleys", False, True, "few objects between each two groups, near to their own"),
-    "stability": Rule("stability", False, True, "the same groups again when a fifth of the objects is left out"),
+RULES: dict[str, SelectionRule] = {
+    "nonspecificity": SelectionRule(
+        "guarded_nonspecificity", True, True, "least left open, the empty set counted; the default"
+    ),
+    "paper": SelectionRule("nonspecificity", True, False, "the paper's N* as printed: can be won by merged clusters"),
+    "xie_beni": SelectionRule("xie_beni", True, True, "compact clusters far apart"),
+    "silhouette": SelectionRule("silhouette", False, True, "objects nearer to their own cluster than to the next"),
+    "valleys": SelectionRule("valleys", False, True, "few objects between each two groups, near to their own"),
+    "stability": SelectionRule(
+        "stability", False, True, "the same groups again when a fifth of the objects is left out"
+    ),
 }
 
 
@@ -50,14 +54,14 @@ def is_sound(columns: Columns) -> NDArray[np.bool_]:
     return np.asarray(apart & columns["converged"].astype(bool))
 
 
-def cheapest(columns: Columns, rule: Rule, combination: NDArray[np.int64]) -> tuple[int, float]:
+def cheapest(columns: Columns, rule: SelectionRule, combination: NDArray[np.int64]) -> tuple[int, float]:
     """The combination the rule prefers, and its value."""
     costs = {int(k): rule.value(columns, np.flatnonzero(combination == k)) for k in np.unique(combination)}
     best = min(costs, key=lambda k: costs[k])
     return best, costs[best]
 
 
-def pick_rule(rule: str | Callable[..., Any]) -> Rule:
+def pick_rule(rule: str | Callable[..., Any]) -> SelectionRule:
     """The rule of that name."""
     if not isinstance(rule, str) or rule not in RULES:
         raise ValueError(

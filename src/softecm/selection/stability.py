@@ -20,7 +20,7 @@ from softecm.fit.fitting import fit_cells
 from softecm.fit.loop import Callback
 from softecm.fit.outcome import MERGED
 from softecm.scores import credal_rand_index
-from softecm.selection.batch import Data, Ready, is_batchable, partitions, prepared, takes_dissimilarities
+from softecm.selection.batch import Data, PreparedRuns, is_batchable, partitions, prepared, takes_dissimilarities
 from softecm.selection.grid import Cell
 from softecm.spaces.views import n_objects
 
@@ -91,7 +91,7 @@ def _refit_together(
         seeded = [replace(s, random_state=number) for s in scaled]
         outcomes = fit_cells(ready.algorithm, objects, seeded, callback=report)
         seen = ready.objects.x[torch.as_tensor(compared, device=ready.objects.device)]
-        found = partitions(Ready(ready.algorithm, objects), outcomes, seen)
+        found = partitions(PreparedRuns(ready.algorithm, objects), outcomes, seen)
     merged = [outcome.apart[outcome.best] < MERGED for outcome in outcomes]
     return [None if alike else p for (p, _), alike in zip(found, merged, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Parquet: columns with their types. A file that does not fit in memory is read block by block elsewhere."""
+"""Parquet, Feather and Arrow: columns with their types. Larger Parquet files are read block by block elsewhere."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def read_parquet(path: Path, options: ReadOptions) -> Sheet:
     """The whole table."""
     code = (f"table = pd.read_parquet({str(path)!r})",)
-    return sheet(path, options, lambda: _frame(path), code, needs="pyarrow")
+    return sheet(path, options, lambda: _parquet_frame(path), code, needs="pyarrow")
 
 
-def _frame(path: Path) -> pd.DataFrame:
+def _parquet_frame(path: Path) -> pd.DataFrame:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
@@ -35,3 +35,16 @@ def shape_of(path: Path) -> tuple[int, int]:
     except Exception:  # whatever pyarrow raises
         return 0, 0
     return int(about.num_rows), int(about.num_columns)
+
+
+def read_feather(path: Path, options: ReadOptions) -> Sheet:
+    """The whole table."""
+    code = (f"table = pd.read_feather({str(path)!r})",)
+    return sheet(path, options, lambda: _feather_frame(path), code, needs="pyarrow")
+
+
+def _feather_frame(path: Path) -> pd.DataFrame:
+    from pyarrow import feather
+
+    check_text(feather.read_table(path).schema, lambda columns: feather.read_table(path, columns))
+    return pandas().read_feather(path)
