@@ -48,7 +48,7 @@ class Precision:
     moment: int = 0
 
     @staticmethod
-    def of(values: Any) -> Precision:
+    def of(values: object) -> Precision:
         """Of a column: numbers (NaN: missing), or dates."""
         column = np.asarray(values)
         if column.dtype.kind == "M":
@@ -70,7 +70,7 @@ class Precision:
         """A value between those of the column."""
         return self._moment(value) if self.moment else _number(float(value), self.between)
 
-    def _moment(self, value: Any) -> str:
+    def _moment(self, value: object) -> str:
         return str(moment(value).astype("M8[s]")).replace("T", " ")[: self.moment]
 
 

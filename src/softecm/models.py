@@ -16,7 +16,7 @@ from softecm.distances import resolve_metric
 from softecm.files.expected import Misfit
 from softecm.files.models import FORMAT, FORMAT_VERSION, check_description, save_model
 from softecm.files.tensors import WRITERS, Tensors, read_description, tensor_file
-from softecm.files.values import Reader
+from softecm.files.values import ValueReader
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "load_model", "read_description", "save_model", "tensor_file"]
 
@@ -79,7 +79,7 @@ def _file_of(path: str | os.PathLike[str]) -> str:
 
 
 def _build(description: Mapping[str, Any], tensors: Tensors, metric: object) -> EvidentialClusterer:
-    reader = Reader(tensors, metric)
+    reader = ValueReader(tensors, metric)
     params = {k: reader.value(v) for k, v in description["params"].items()}
     cls = getattr(algorithms, description["class"])
     known = set(cls().get_params(deep=False))

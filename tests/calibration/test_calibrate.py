@@ -12,7 +12,7 @@ from softecm import ECM, EVCLUS, FCM, RECM, CredalPartition, FocalSets, MECMdd, 
 from softecm.calibration import Calibration, CalibrationInterrupted
 from softecm.calibration import refits as module
 from softecm.calibration.intervals import bounds
-from softecm.calibration.mixture import Form, Mixture
+from softecm.calibration.mixture import Form, GaussianGroups
 from softecm.calibration.posterior import from_distances
 from softecm.calibration.refitting import Refitting, _numbered
 from softecm.datasets import make_blobs
@@ -105,7 +105,7 @@ def test_several_matrices_and_clusters_that_a_refit_splits():
 def test_groups_that_no_mixture_has_are_told_by_distances():
     noise = np.random.default_rng(0).uniform(size=(80, 2))
     fitted = SoftECM(4, n_init=1, random_state=0).fit(noise)
-    assert Mixture(noise - noise.mean(0)).likeliest(np.full((80, 4), 0.25), np.ones(80), fitted.labels_) is None
+    assert GaussianGroups(noise - noise.mean(0)).likeliest(np.full((80, 4), 0.25), np.ones(80), fitted.labels_) is None
 
 
 def test_tables_and_series_and_new_fits():
@@ -162,7 +162,7 @@ def test_a_damaged_row_is_done_again(model, tmp_path):
 def test_distances_of_a_mixture_are_the_metric_s(rng):
     points = rng.normal(size=(30, 3)) + 50.0
     for metric in (SquaredEuclidean(), Mahalanobis().learner.fitted(torch.from_numpy(points), None)):
-        mixture = Mixture.of(metric, torch.from_numpy(points))
+        mixture = GaussianGroups.of(metric, torch.from_numpy(points))
         wanted = metric.pairwise(torch.from_numpy(points), torch.from_numpy(points[:2])).numpy()
         np.testing.assert_allclose(mixture._distances(mixture.x[None, :2])[0].T, wanted, atol=1e-9)
 
@@ -179,7 +179,7 @@ def drawn(rng, form: Form) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("form", [Form(), Form(free=True), Form(tail=3.0), Form(free=True, tail=3.0)], ids=str)
 def test_the_form_of_the_groups_is_found(rng, form):
     x, start = drawn(rng, form)
-    found = Mixture(x - x.mean(0)).likeliest(start, np.ones(500), start.argmax(1)).form
+    found = GaussianGroups(x - x.mean(0)).likeliest(start, np.ones(500), start.argmax(1)).form
     assert found.free == form.free
     assert np.isfinite(found.tail) == np.isfinite(form.tail)
 
@@ -188,7 +188,7 @@ def test_the_form_of_the_groups_is_found(rng, form):
 def test_a_batch_of_refits_is_each_of_them_alone(rng, form):
     x, start = drawn(rng, form)
     weights = rng.multinomial(500, np.full(500, 1 / 500), size=7).astype(float)
-    mixture = Mixture(x - x.mean(0), form)
+    mixture = GaussianGroups(x - x.mean(0), form)
     together = mixture.fitted(start, weights)
     for one, alone in zip(weights, together, strict=True):
         np.testing.assert_array_equal(mixture.fitted(start, one[None])[0], alone)
@@ -196,7 +196,7 @@ def test_a_batch_of_refits_is_each_of_them_alone(rng, form):
 
 def test_a_mixture_of_any_form_has_the_probabilities_of_gaussians(rng):
     x, start = drawn(rng, Form(free=True))
-    found = Mixture(x, Form(free=True)).fitted(start, np.ones((1, 500)))[0]
+    found = GaussianGroups(x, Form(free=True)).fitted(start, np.ones((1, 500)))[0]
     logs = -np.square((x[:, None] - np.array([[-3.0, 0.0], [3.0, 0.0]])) / [0.4, 2.0]).sum(-1) / 2
     truth = np.exp(logs - np.logaddexp(*logs.T)[:, None])
     assert np.abs(found - truth).max() < 0.05

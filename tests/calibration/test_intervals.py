@@ -7,7 +7,7 @@ from scipy.spatial.distance import squareform
 import golden
 from softecm import CredalPartition, FocalSets
 from softecm.calibration.intervals import (
-    Compared,
+    ComparedPairs,
     believed,
     bounds,
     compared_bounds,
@@ -51,7 +51,7 @@ def solved(
     order = [focal.index(row) - 1 for row in rows if row]
     start = np.zeros((len(case["m0"]), len(focal)))
     start[:, order] = np.asarray(case["m0"], dtype=float)
-    compared = Compared.all_of(len(start))
+    compared = ComparedPairs.all_of(len(start))
     lows, highs = (squareform(one)[compared.owners, compared.others] for one in (low, high))
     found = pair_masses(start, focal, compared, lows, highs, still=still, most=most)
     wanted = np.asarray(case["output"]["mass"], dtype=float)[:, [bool(row) for row in rows]]
@@ -79,7 +79,7 @@ def test_masses_are_those_of_r_or_better(case):
 
 def test_the_misfit_never_rises(rng):
     found = rng.dirichlet(np.ones(3), (30, 12))
-    focal, compared = FocalSets.up_to(3, 2), Compared.all_of(12)
+    focal, compared = FocalSets.up_to(3, 2), ComparedPairs.all_of(12)
     low, high = bounds(found, compared.owners, compared.others, 0.8)
     masses, last = np.full((12, 6), 1 / 6), np.inf
     for _ in range(15):
@@ -98,13 +98,13 @@ def test_belief_of_pairs_is_that_of_the_scores(rng):
 
 
 def test_partners_are_symmetric_and_never_oneself():
-    some = Compared.some_of(200, 5, np.random.default_rng(0))
+    some = ComparedPairs.some_of(200, 5, np.random.default_rng(0))
     pairs = set(zip(some.owners.tolist(), some.others.tolist(), strict=True))
     assert all((j, i) in pairs and i != j for i, j in pairs)
     assert np.diff(some.starts).min() >= 5
 
 
-@pytest.mark.parametrize("compared", [Compared.all_of(9), Compared.some_of(9, 3, np.random.default_rng(0))])
+@pytest.mark.parametrize("compared", [ComparedPairs.all_of(9), ComparedPairs.some_of(9, 3, np.random.default_rng(0))])
 def test_a_pair_and_its_mirror_image_have_one_interval(rng, compared):
     found = rng.dirichlet(np.ones(3), (25, 9))
     for one, other in zip(

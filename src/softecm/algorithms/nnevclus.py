@@ -93,7 +93,7 @@ class Compared(NamedTuple):
     counted: Tensor  # the same shape: 1 for a pair that counts, else 0
 
 
-class Misfit(torch.autograd.Function):
+class ConflictMisfit(torch.autograd.Function):
     r"""Sum of :math:`(m_i C m_j - \varphi_{ij})^2` over the pairs that count; C is symmetric.
 
     With r the differences the derivative in the masses of i is :math:`2 \sum_j (r_{ij} + r_{ji}) C m_j`: two products more
@@ -151,7 +151,7 @@ class Loss:
         """At a network."""
         masses = network.masses(self.x, self.novelty)
         inside = masses[self.compared.rows]  # (groups, size, f + 1)
-        misfit: Tensor = Misfit.apply(inside, self.conflict, self.compared)  # type: ignore[no-untyped-call]
+        misfit: Tensor = ConflictMisfit.apply(inside, self.conflict, self.compared)  # type: ignore[no-untyped-call]
         loss = (1.0 - self.label_weight) * misfit / self.compared.counted.sum().clamp_min(1.0)
         if self.decay:
             loss = loss + 0.5 * self.decay * torch.stack([w.square().mean() for w in network.layers]).sum()

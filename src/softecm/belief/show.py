@@ -51,7 +51,7 @@ def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None
     return frame if index is None else frame.set_axis(index, axis=0)
 
 
-def _beside(partition: CredalPartition, X: Any, taken: set[str]) -> dict[str, Any]:
+def _beside(partition: CredalPartition, X: object, taken: set[str]) -> dict[str, Any]:
     """The columns of the objects, each by a name that none of ours has."""
     import narwhals.stable.v1 as nw
 

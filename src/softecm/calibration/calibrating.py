@@ -16,7 +16,7 @@ from softecm.algorithms.base import EvidentialClusterer, in_blocks
 from softecm.belief import CredalPartition, FocalSets
 from softecm.calibration.intervals import (
     AT_ONCE,
-    Compared,
+    ComparedPairs,
     FloatArray,
     IntArray,
     believed,
@@ -143,7 +143,7 @@ class Calibration:
 
 def calibrate(
     model: EvidentialClusterer,
-    X: Any,
+    X: object,
     n_boot: int = 100,
     *,
     level: float = 0.9,
@@ -154,7 +154,7 @@ def calibrate(
     random_state: int = 0,
     journal: str | os.PathLike[str] | None = None,
     progress: bool = False,
-    client: Any = None,
+    client: object = None,
 ) -> Calibration:
     r"""Masses that mean what they say: "0.9" happens nine times in ten.
 
@@ -235,7 +235,7 @@ def calibrate(
     return Calibration(partition, before, found, level, lower, upper, off, asked.form)
 
 
-def _checked(model: Any, X: Any, n_boot: object, level: object, pairs: object, resample: object) -> float:
+def _checked(model: object, X: object, n_boot: object, level: object, pairs: object, resample: object) -> float:
     if not isinstance(model, EvidentialClusterer):
         raise TypeError(
             f"model must be a fitted estimator of softecm; got {type(model).__name__}. Fit SoftECM(n_clusters).fit(X) and "
@@ -285,15 +285,15 @@ def _ends(memberships: FloatArray, level: float) -> tuple[FloatArray, FloatArray
     return ends[0], ends[1]
 
 
-def _compared(n: int, pairs: str, rng: np.random.Generator) -> Compared | None:
+def _compared(n: int, pairs: str, rng: np.random.Generator) -> ComparedPairs | None:
     if pairs == "auto":
         pairs = "all" if n <= ALL_PAIRS else "some" if n <= MOST_PAIRED else "none"
     if pairs == "none":
         return None
-    return Compared.all_of(n) if pairs == "all" or n <= 2 * PARTNERS else Compared.some_of(n, PARTNERS, rng)
+    return ComparedPairs.all_of(n) if pairs == "all" or n <= 2 * PARTNERS else ComparedPairs.some_of(n, PARTNERS, rng)
 
 
-def _owners(n: int, compared: Compared | None) -> tuple[IntArray, IntArray]:
+def _owners(n: int, compared: ComparedPairs | None) -> tuple[IntArray, IntArray]:
     """The pairs that masses are judged by: those they are fitted to, else some."""
     if compared is not None:
         return compared.owners, compared.others

@@ -25,7 +25,7 @@ MOST_SWEEPS, STILL = 200, 1e-6
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedPairs:
     """With which others each object is compared: those of i are ``others[starts[i]:starts[i + 1]]``; symmetric."""
 
     others: IntArray
@@ -37,20 +37,20 @@ class Compared:
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     @staticmethod
-    def all_of(n: int) -> Compared:
+    def all_of(n: int) -> ComparedPairs:
         """Every pair."""
         others = np.tile(np.arange(n), (n, 1))[~np.eye(n, dtype=bool)]
-        return Compared(others.astype(np.int64), np.arange(n + 1, dtype=np.int64) * (n - 1))
+        return ComparedPairs(others.astype(np.int64), np.arange(n + 1, dtype=np.int64) * (n - 1))
 
     @staticmethod
-    def some_of(n: int, each: int, rng: np.random.Generator) -> Compared:
+    def some_of(n: int, each: int, rng: np.random.Generator) -> ComparedPairs:
         """So many drawn for each object, and whoever draws it."""
         drawn = rng.integers(0, n - 1, (n, each))
         drawn += drawn >= np.arange(n)[:, None]  # never itself
         i, j = np.repeat(np.arange(n), each), drawn.ravel()
         both = np.unique(np.concatenate([i * n + j, j * n + i]))
         counts = np.bincount(both // n, minlength=n)
-        return Compared((both % n).astype(np.int64), np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+        return ComparedPairs((both % n).astype(np.int64), np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
 
 
 def bounds(
@@ -80,7 +80,7 @@ def bounds(
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
-def compared_bounds(memberships: FloatArray, compared: Compared, level: float) -> tuple[FloatArray, FloatArray]:
+def compared_bounds(memberships: FloatArray, compared: ComparedPairs, level: float) -> tuple[FloatArray, FloatArray]:
     """The same for all entries of ``compared``; a pair and its mirror image are counted once."""
     i, j, n = compared.owners, compared.others, len(compared.starts) - 1
     once, keys = i < j, np.minimum(i, j) * n + np.maximum(i, j)
@@ -112,7 +112,7 @@ def believed(masses: FloatArray, focal: FocalSets, i: IntArray, j: IntArray) -> 
 def pair_masses(
     start: FloatArray,
     focal: FocalSets,
-    compared: Compared,
+    compared: ComparedPairs,
     low: FloatArray,
     high: FloatArray,
     *,

@@ -62,14 +62,14 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class GaussianGroups:
     """Vectors, in coordinates in which distances are plain squares, and the form of their groups."""
 
     x: FloatArray  # (n, p), less its mean
     form: Form = Form()
 
     @classmethod
-    def of(cls, metric: SemiMetric, x: object) -> Mixture | None:
+    def of(cls, metric: SemiMetric, x: object) -> GaussianGroups | None:
         """Of encoded objects; None where they are no vectors, or distances no squares."""
         how = metric.closed_form
         if not how.quadratic or not isinstance(x, Tensor) or x.ndim != 2 or x.layout != torch.strided:
@@ -82,7 +82,7 @@ class Mixture:
             rows = rows @ np.linalg.cholesky((matrix + matrix.T) / 2)
         return cls(np.ascontiguousarray(rows))
 
-    def likeliest(self, start: FloatArray, weights: FloatArray, labels: NDArray[np.int64]) -> Mixture | None:
+    def likeliest(self, start: FloatArray, weights: FloatArray, labels: NDArray[np.int64]) -> GaussianGroups | None:
         """The same with the form that describes the objects best, from probabilities (n, c) near to theirs.
 
         None where no form leaves most objects in their clusters, ``labels`` (n,).

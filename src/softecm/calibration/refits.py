@@ -37,7 +37,7 @@ def refits(
     *,
     journal: str | os.PathLike[str] | None = None,
     progress: bool = False,
-    client: Any = None,
+    client: object = None,
 ) -> FloatArray:
     """Memberships (n_boot, n, c) of all objects in each refit, clusters numbered as the model's."""
     if journal is None:
@@ -60,7 +60,7 @@ def _described(model: Any) -> list[tuple[str, str]]:
     return [*own, ("masses", describe(np.asarray(model.partition_.masses)))]
 
 
-def _all(asked: Refitting, n_boot: int, book: Journal | None, progress: bool, client: Any) -> FloatArray:
+def _all(asked: Refitting, n_boot: int, book: Journal | None, progress: bool, client: object) -> FloatArray:
     """What the journal does not have yet is done, batch by batch."""
     found, done = np.empty((n_boot, *asked.shape)), np.zeros(n_boot, dtype=bool)
     for item, row in {} if book is None else book.done.items():

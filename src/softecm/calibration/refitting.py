@@ -17,7 +17,7 @@ from softecm.algorithms.base import EvidentialClusterer
 from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import CredalPartition
 from softecm.belief.combination import matching
-from softecm.calibration.mixture import AT_ONCE, Mixture
+from softecm.calibration.mixture import AT_ONCE, GaussianGroups
 from softecm.calibration.posterior import from_distances
 from softecm.distances.auto import choose_for
 from softecm.distances.registry import resolve_metric
@@ -50,7 +50,7 @@ class Refitting:
         return len(self.model.labels_), int(self.model.focal_sets_.n_clusters)
 
     @cached_property
-    def ready(self) -> Ready | None:
+    def ready(self) -> EncodedModel | None:
         """The model with its objects, where refits can go on from it; None where each begins anew."""
         if not self.warm or not _weighable(self.model):
             return None
@@ -104,7 +104,7 @@ def _counts(n: int, b: int, random_state: int, bootstrap: bool) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Ready:
+class EncodedModel:
     """A fitted model with its objects, encoded once for all refits."""
 
     model: Any
@@ -112,7 +112,7 @@ class Ready:
     objects: InMemory[Any]
     fitted: PrototypeModel
     inside: FloatArray  # (n,), how far each object belongs anywhere
-    mixture: Mixture | None  # where distances are squares, and some mixture has these groups
+    mixture: GaussianGroups | None  # where distances are squares, and some mixture has these groups
     start: FloatArray  # (n, c), probabilities by the model's own clusters
 
     @property
@@ -121,28 +121,28 @@ class Ready:
         return not self.objects.metric.discrete and not self.algorithm.starts_at_masses
 
 
-def _weighable(model: Any) -> bool:
+def _weighable(model: object) -> bool:
     return isinstance(model, PrototypeFamily) and model.batches and not takes_dissimilarities(model)
 
 
-def _ready(model: Any, X: Any) -> Ready:
+def _ready(model: Any, X: Any) -> EncodedModel:
     chosen = model._settings()
     choice = choose_for(chosen.metric, X, chosen.n_clusters)
     metric = resolve_metric(choice.metric, None)
     algorithm = model._algorithm(metric)
     objects = in_memory(algorithm, chosen, metric, model, choice.kept(X), None, runs=1)
     inside, x = 1.0 - model.partition_.masses[:, 0], objects.x.cpu()
-    c, mixture = chosen.n_clusters, Mixture.of(objects.metric, x)
+    c, mixture = chosen.n_clusters, GaussianGroups.of(objects.metric, x)
     distances = np.asarray(model.model_.distances(x), dtype=np.float64)[:, :c]
     start = from_distances(distances, inside)
     if mixture is not None:
         mixture = mixture.likeliest(start, inside, distances.argmin(1))
     if mixture is not None:
         start = mixture.fitted(start, inside[None])[0]
-    return Ready(model, algorithm, objects, model.model_, inside, mixture, start)
+    return EncodedModel(model, algorithm, objects, model.model_, inside, mixture, start)
 
 
-def _moved(ready: Ready, counts: FloatArray) -> FloatArray:
+def _moved(ready: EncodedModel, counts: FloatArray) -> FloatArray:
     """The model's clusters moved to where these weights want them, and what the distances to them say."""
     learned = counts * ready.inside
     objects, c = ready.objects, ready.fitted.focal.n_clusters
@@ -189,5 +189,5 @@ def _memberships(model: Any, X: Any, counts: FloatArray) -> FloatArray:
     return partition.pignistic()
 
 
-def _has_prototypes(model: Any) -> bool:
+def _has_prototypes(model: object) -> bool:
     return isinstance(getattr(model, "model_", None), PrototypeModel) and hasattr(model, "transform")

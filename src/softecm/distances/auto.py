@@ -61,7 +61,7 @@ class Choice:
         """The metric in a word."""
         return self.metric if isinstance(self.metric, str) else str(self.metric.name)
 
-    def kept(self, X: Any) -> Any:
+    def kept(self, X: object) -> Any:
         """The data without the columns that are left out."""
         return without(X, self.left_out)
 
@@ -90,7 +90,7 @@ class Look:
     high: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     @staticmethod
-    def of(X: Any) -> Look:
+    def of(X: object) -> Look:
         """Of objects in memory."""
         kind = kind_of(X)
         columns = numbers_of(X) if kind == "numbers" else None
@@ -128,7 +128,7 @@ class Look:
         return len(span) > 1 and bool(span.max() > DIFFERENT_UNITS * span.min())
 
 
-def choose(X: Any) -> Choice:
+def choose(X: object) -> Choice:
     """The metric that suits objects in memory, why, and the columns that name objects instead of describing them.
 
     Series get "softdtw"; tables with text, categories, booleans or dates, and numbers with gaps, "mixed"; numbers in
@@ -166,7 +166,7 @@ def _refuse_text_alone(found: Mapping[str, str]) -> None:
         )
 
 
-def _refuse_emptied(X: Any, away: Mapping[str, str]) -> None:
+def _refuse_emptied(X: object, away: Mapping[str, str]) -> None:
     """Refuse rows whose only values are in columns that are left out."""
     rows = emptied(X, away) if away else np.empty(0, dtype=np.int64)
     if len(rows):
@@ -178,7 +178,7 @@ def _refuse_emptied(X: Any, away: Mapping[str, str]) -> None:
         )
 
 
-def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
+def _warn_of_text(X: object, away: Mapping[str, str]) -> None:
     """Say which columns of text mean numbers or dates, and how to have them read."""
     from softecm.readers.reading import text_as_values  # every reader comes with it
 
@@ -196,7 +196,7 @@ def _warn_of_text(X: Any, away: Mapping[str, str]) -> None:
     )
 
 
-def _warn_of_far_values(X: Any, choice: Choice) -> None:
+def _warn_of_far_values(X: object, choice: Choice) -> None:
     for mind in far_values(choice.metric, choice.kept(X), lambda row: place("row", row)):
         warn(mind, ReadingWarning)
 
@@ -216,7 +216,7 @@ def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, Choice] | None = Non
     return Choice(Combined({name: choice.metric for name, choice in found.items()}), f"{VIEWS}: {told}", away)
 
 
-def choose_for(metric: Any, X: Any, n_clusters: int | None) -> Choice:
+def choose_for(metric: object, X: object, n_clusters: int | None) -> Choice:
     """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
     if is_auto(metric):
         choice = choose(X).tell()
@@ -225,12 +225,12 @@ def choose_for(metric: Any, X: Any, n_clusters: int | None) -> Choice:
     return series_choice(X, n_clusters).tell() if is_series_auto(metric) else Choice(metric, ASKED)
 
 
-def is_auto(metric: Any) -> bool:
+def is_auto(metric: object) -> bool:
     """Whether the metric is to be found."""
     return isinstance(metric, str) and metric == AUTO
 
 
-def is_series_auto(metric: Any) -> bool:
+def is_series_auto(metric: object) -> bool:
     """Whether a few distances between series are to be tried."""
     return isinstance(metric, str) and metric == SERIES_AUTO
 
@@ -280,7 +280,7 @@ def _is_ragged(X: Sequence[Any]) -> bool:
     return flat and len({len(row) for row in X}) > 1 and not any(isinstance(cell, str) for row in X for cell in row)
 
 
-def _has_words(X: Any) -> bool:
+def _has_words(X: object) -> bool:
     """Whether an array of Python values, or a list of rows, holds text or truth values."""
     if isinstance(X, list | tuple) and len(X) and all(isinstance(row, list | tuple) for row in X):
         return any(isinstance(cell, str | bool) for row in X for cell in row)
@@ -317,7 +317,7 @@ def far_values(metric: Any, X: Any, who: Callable[[int], str]) -> tuple[str, ...
     return (*(code.told() for code in codes), *([told(found, who)] if found else ()))
 
 
-def _numbers(metric: Any, data: Any) -> dict[str | int, NDArray[Any]]:
+def _numbers(metric: object, data: object) -> dict[str | int, NDArray[Any]]:
     """The columns of numbers of a table, by name; none of what is no table."""
     if metric == SquaredEuclidean.name and not is_sparse(data):
         frame = nw.from_native(data, eager_only=True, pass_through=True)
@@ -328,6 +328,6 @@ def _numbers(metric: Any, data: Any) -> dict[str | int, NDArray[Any]]:
     return {cells.name: cells.numbers("number") for cells in read_table(data).columns if cells.kind == "number"}
 
 
-def _stretched(view: str, metric: Any, data: Any) -> list[Stretched]:
+def _stretched(view: str, metric: object, data: object) -> list[Stretched]:
     by_spread = metric == Mixed.name or (isinstance(metric, Mixed) and metric.scaling == "std")
     return [replace(one, view=view) for one in stretched(data)] if by_spread else []

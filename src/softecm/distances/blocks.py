@@ -10,7 +10,7 @@ from torch import Tensor
 from softecm._text import place
 from softecm.distances.base import SemiMetric
 from softecm.spaces.base import Encoded
-from softecm.spaces.sparse import SparseRows, Whole
+from softecm.spaces.sparse import SparseRows, WholeRows
 
 BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
 GPU_CELLS = 1 << 27  # the same on a GPU, where a block must be large enough to fill it
@@ -20,7 +20,7 @@ def blocks(x: Encoded, prototypes: Tensor) -> list[slice]:
     """Cut objects so that a block's distances to all prototypes (k, *shape) fit in a block."""
     # A pair costs as many numbers as a prototype has: differences taken by broadcasting, or sums over alignments. Sparse
     # rows are multiplied as they are.
-    if isinstance(x, Whole):
+    if isinstance(x, WholeRows):
         return [slice(0, len(x))]
     each = len(prototypes) if isinstance(x, SparseRows) else prototypes.numel()
     n, size = len(x), max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, each))

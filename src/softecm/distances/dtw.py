@@ -20,7 +20,7 @@ from softecm.spaces.transformed import VALUES, series_space
 _Pairs: TypeAlias = tuple[Tensor, Tensor]
 
 
-class _Context(Protocol):
+class _AlignmentContext(Protocol):
     """What torch keeps between the two passes; ``rest`` is ours."""
 
     saved_tensors: tuple[Tensor, ...]
@@ -35,7 +35,7 @@ class _HardDTW(torch.autograd.Function):
 
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: _Context, x: Tensor, y: Tensor, x_lengths: Tensor | None, pairs: _Pairs | None, band: int | None
+        ctx: _AlignmentContext, x: Tensor, y: Tensor, x_lengths: Tensor | None, pairs: _Pairs | None, band: int | None
     ) -> Tensor:
         ctx.save_for_backward(x, y)
         ctx.rest = x_lengths, pairs, band
@@ -43,7 +43,7 @@ class _HardDTW(torch.autograd.Function):
 
     @staticmethod
     @first_only
-    def backward(ctx: _Context, weights: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _AlignmentContext, weights: Tensor) -> tuple[Tensor | None, ...]:
         x, y = ctx.saved_tensors
         lengths, pairs, band = ctx.rest
         grad_x = grad_y = None

@@ -153,7 +153,7 @@ class Elastic(SemiMetric):
     @property
     def compiled(self) -> CompiledPasses:
         """Derivatives of pairs of prototypes."""
-        return NO_COMPILED_PASSES if self.derivative or self.znormalise else PairPasses(self)
+        return NO_COMPILED_PASSES if self.derivative or self.znormalise else ElasticPasses(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,7 +280,7 @@ class Bounds(ClosedForm):
 
 
 @dataclass(frozen=True)
-class PairPasses(CompiledPasses):
+class ElasticPasses(CompiledPasses):
     """Derivatives of pairs without a graph."""
 
     metric: Elastic

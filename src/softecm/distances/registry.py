@@ -25,7 +25,7 @@ class FunctionMetric(SemiMetric, savable=False):
     function: Callable[[Any, Tensor], Tensor]
     name = "function"
 
-    def pairwise(self, x: Any, v: Tensor) -> Tensor:
+    def pairwise(self, x: object, v: Tensor) -> Tensor:
         """Whatever the function returns."""
         try:
             d = self.function(x, v)
@@ -44,7 +44,7 @@ def _is_for_arrays(function: object) -> bool:
     return home.split(".")[0] in ("numpy", "scipy", "sklearn")
 
 
-def resolve_metric(metric: Any, X: Any) -> SemiMetric:
+def resolve_metric(metric: object, X: object) -> SemiMetric:
     """The semi-metric for ``metric=``: a name, an instance, a torch function, or "auto", which looks at the data."""
     from softecm.distances.listing import SEMI_METRICS
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
 from softecm.distances.optional import RoundCost, RunCost
-from softecm.spaces.sparse import Combinations, SparseRows, Whole
+from softecm.spaces.sparse import Combinations, SparseRows, WholeRows
 
 Rows = Tensor | SparseRows
 WIDE = 1 << 19  # numbers of all points together, from which differences are not taken all at once
@@ -189,11 +189,11 @@ class CombinedMeans(ClosedForm):
     metric: CombinedSquares
     quadratic = True
 
-    def with_sums(self, x: Whole, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]]:
+    def with_sums(self, x: WholeRows, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]]:
         """Weights are the sums."""
         return self.metric.pairwise(x, v), partial(self.sums, x, v)
 
-    def sums(self, x: Whole, v: Tensor, weights: Tensor) -> Sums:
+    def sums(self, x: WholeRows, v: Tensor, weights: Tensor) -> Sums:
         """Weights are the sums."""
         return Sums(weights.sum(0)[:, None], weights.T)
 
@@ -221,10 +221,10 @@ class CombinedSquares(SemiMetric, savable=False):
         """The rows' combinations."""
         return Combinations(self.rows)
 
-    def pairwise(self, x: Whole | Tensor, v: Tensor) -> Tensor:
+    def pairwise(self, x: WholeRows | Tensor, v: Tensor) -> Tensor:
         """Of the rows, or of combinations, to combinations (k, n); a few of these are written out at a time."""
         if isinstance(x, Tensor):
-            x = Whole(SparseRows.of_dense(self.rows.sums(x.T)))
+            x = WholeRows(SparseRows.of_dense(self.rows.sums(x.T)))
         out = v.new_empty(len(x), len(v))
         for first in range(0, len(v), TOGETHER):
             part = slice(first, first + TOGETHER)

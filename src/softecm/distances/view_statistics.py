@@ -124,7 +124,7 @@ ABSURD = 100.0  # times what the others are apart, in the median: an object beyo
 WEIGHTS = "Give numbers of at least 0, not all of them 0; 'equal' lets every view count alike."
 
 
-class Sample(NamedTuple):
+class ViewSample(NamedTuple):
     """Distances (m, m) of some objects in each view, which of them have it, and what each counts for."""
 
     distances: list[Floats]
@@ -193,7 +193,7 @@ def without_constant(
     return [share / total for share in left]
 
 
-def sampled(metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | None) -> Sample:
+def sampled(metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | None) -> ViewSample:
     """Distances between some of the objects: all of few, a sample of many, whatever their order."""
     counts = np.ones(len(x)) if weights is None else weights.double().numpy()
     dearest = max(part.cost_of_distance(space.shape) for part, space in zip(metrics, x.space.spaces, strict=True))
@@ -207,10 +207,10 @@ def sampled(metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | No
         tables.append(distances_of(part, own, places).double().numpy())
         variances.append(float((places - places.mean(0)).double().square().flatten(1).sum(1).mean()))
     present = np.ones((len(x), len(metrics)), dtype=bool) if x.present is None else x.present.numpy()
-    return Sample(tables, present, counts, variances)
+    return ViewSample(tables, present, counts, variances)
 
 
-def sampled_columns(x: EncodedTable, weights: Tensor | None) -> Sample:
+def sampled_columns(x: EncodedTable, weights: Tensor | None) -> ViewSample:
     """Distances between some of the objects in each column of a table, numbers first."""
     counts = np.ones(len(x)) if weights is None else weights.double().numpy()
     columns = len(x.layout.number_weights) + len(x.layout.levels)
@@ -224,7 +224,7 @@ def sampled_columns(x: EncodedTable, weights: Tensor | None) -> Sample:
         tables.append(weight * (codes[:, None] != codes))
     there = x.there
     present = np.ones((len(x), columns), dtype=bool) if there is None else there.numpy()
-    return Sample(tables, present, counts, [1.0] * columns, 0.5)
+    return ViewSample(tables, present, counts, [1.0] * columns, 0.5)
 
 
 def _few(keys: NDArray[np.uint64], counts: Floats, size: int) -> tuple[Tensor, Floats]:

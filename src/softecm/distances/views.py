@@ -272,13 +272,13 @@ class Combined(Weighed):
         ends = zip(self.parts, split_views(a, self.shapes), split_views(b, self.shapes), strict=True)
         return self.summed([part.paired(p, q)[:, None] for part, p, q in ends], None)[:, 0]
 
-    def terms(self, x: Any, v: Tensor) -> Tensor | None:
+    def terms(self, x: object, v: Tensor) -> Tensor | None:
         """What each view adds; of one view alone, what each of its attributes adds."""
         if self.alone is not None:
             return self.alone.terms(x, v)
         return super().terms(x, v)
 
-    def doubts(self, x: Any, clusters: Tensor) -> Sequence[str]:
+    def doubts(self, x: object, clusters: Tensor) -> Sequence[str]:
         """Of several views."""
         return super().doubts(x, clusters) if self.alone is None else ()
 
@@ -465,7 +465,7 @@ def _differentiated(part: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Ten
     return d.detach(), in_a, in_b
 
 
-def measured(part: SemiMetric, x: Any, v: Tensor, bend: float) -> tuple[Tensor, Callable[[Tensor], Sums]]:
+def measured(part: SemiMetric, x: object, v: Tensor, bend: float) -> tuple[Tensor, Callable[[Tensor], Sums]]:
     """Distances (n, k) of one view, and its sums for weights (n, k) known later.
 
     Where a metric knows no bound, the gradient, and the curvature ``bend`` of an object.
@@ -488,7 +488,7 @@ def measured(part: SemiMetric, x: Any, v: Tensor, bend: float) -> tuple[Tensor, 
     return distances.detach(), later
 
 
-def _sums(part: SemiMetric, x: Any, v: Tensor, weights: Tensor) -> Sums:
+def _sums(part: SemiMetric, x: object, v: Tensor, weights: Tensor) -> Sums:
     sums = part.closed_form.sums(x, v, weights)
     assert sums is not None
     return sums

@@ -159,7 +159,7 @@ class Writer:
         raise TypeError(f"{path} holds a {kind}, which a model file can't; this is a defect of softecm.")
 
 
-class Reader:
+class ValueReader:
     """The way back."""
 
     def __init__(self, tensors: Mapping[str, NDArray[np.generic]], metric: object = None) -> None:

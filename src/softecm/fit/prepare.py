@@ -31,7 +31,7 @@ from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.real import RealVectors
 from softecm.spaces.sampling import systematic
 from softecm.spaces.scattered import Scattered
-from softecm.spaces.sparse import Whole, is_sparse
+from softecm.spaces.sparse import WholeRows, is_sparse
 
 POLISH = 3  # rounds for the barycentre of all that begin where one of coarser objects lies: it decides on no cluster
 ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual
@@ -328,7 +328,7 @@ def shortened(objects: Objects[Any]) -> InMemory[Any] | None:
     metric = objects.metric.closed_form.combined(objects.x) if isinstance(objects, InMemory) else None
     if metric is None or not isinstance(objects, InMemory):
         return None
-    return replace(objects, metric=metric, space=metric.make_space(), x=Whole(objects.x))
+    return replace(objects, metric=metric, space=metric.make_space(), x=WholeRows(objects.x))
 
 
 def _device(

@@ -26,7 +26,7 @@ from softecm.optim import Closed, Solver
 from softecm.spaces.base import Encoded
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.scattered import Scattered
-from softecm.spaces.sparse import SparseRows, Whole
+from softecm.spaces.sparse import SparseRows, WholeRows
 from softecm.spaces.views import EncodedViews
 
 Numbers = float | NDArray[np.float64]  # one for all runs, or one a run
@@ -89,7 +89,7 @@ def soft_ecm_problem(
     pull = None if pull is None else pull.to(like)
     by = make_solver(solver, metric)
     alone = len(focal) == focal.n_clusters and links is None and pull is None
-    wide = isinstance(x, SparseRows | Whole) and metric.is_quadratic and isinstance(by, Closed) and alone
+    wide = isinstance(x, SparseRows | WholeRows) and metric.is_quadratic and isinstance(by, Closed) and alone
     problem = SoftECMProblem(metric, x, cost, kept, by, tol, pull, wide)
     return problem if links is None else LinkedProblem.of(problem, links)
 

@@ -35,7 +35,7 @@ class Positions(dict[Any, int]):
         truths = [_truth(level) for level in levels]
         self.by_truth = _once(truths) if set(truths) == {True, False} and len(truths) == 2 else {}
 
-    def __missing__(self, value: Any) -> int:
+    def __missing__(self, value: object) -> int:
         found = self.by_text.get(_text(value))
         if found is None:
             found = self.by_number.get(_number(value))
@@ -56,11 +56,11 @@ def _once(keys: Iterable[Key | None]) -> dict[Key | None, int]:
     return {key: k for key, k in found.items() if key not in twice}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value).strip()
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     """A value as a number, a decimal comma allowed; None for a truth value and for what is no number."""
     text = _text(value)
     try:
@@ -70,6 +70,6 @@ def _number(value: Any) -> float | None:
     return number if isfinite(number) and "_" not in text else None
 
 
-def _truth(value: Any) -> bool | None:
+def _truth(value: object) -> bool | None:
     number = _number(value)
     return number == 1 if number in (0, 1) else TRUTHS.get(_text(value).lower())

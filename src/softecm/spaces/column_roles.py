@@ -88,7 +88,7 @@ def is_free_text(distinct: int, n: int) -> bool:
     return distinct > max(FEW_LEVELS, FREE_TEXT * n)
 
 
-def left_out(X: Any, found: Mapping[str, str] | None = None) -> dict[str, str]:
+def left_out(X: object, found: Mapping[str, str] | None = None) -> dict[str, str]:
     """The columns of a data frame that can't group its rows, each with the reason; ``found`` are its grounds, if known.
 
     An id counts the rows, is called or looks like one, or is text that is different in every row; the first such column
@@ -107,7 +107,7 @@ def left_out(X: Any, found: Mapping[str, str] | None = None) -> dict[str, str]:
     return away if len(away) < len(found) else {}
 
 
-def grounds(X: Any) -> dict[str, str]:
+def grounds(X: object) -> dict[str, str]:
     """Why each column of a data frame can't group its rows, empty where it can; nothing for arrays."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or not len(frame):
@@ -157,7 +157,7 @@ def without(X: Any, names: Any) -> Any:
     return frame.drop([name for name in frame.collect_schema().names() if str(name) in unwanted]).to_native()
 
 
-def emptied(X: Any, names: Collection[str]) -> NDArray[np.int64]:
+def emptied(X: object, names: Collection[str]) -> NDArray[np.int64]:
     """The rows of a data frame that have no value once some columns are left out."""
     frame = nw.from_native(without(X, names), eager_only=True, pass_through=True)
     empty = np.ones(len(frame), dtype=bool)
@@ -201,7 +201,7 @@ def _missing(column: Any) -> NDArray[np.bool_]:
     return np.asarray(column.is_null().to_numpy(), dtype=bool)
 
 
-def by_row(X: Any, must_link: Any, cannot_link: Any) -> tuple[Any, Any]:
+def by_row(X: object, must_link: object, cannot_link: object) -> tuple[Any, Any]:
     """Links whose ends are names of objects, in the index or the id column of a data frame, with their row numbers.
 
     Numbers are rows, counted from 0, and stay.
@@ -247,7 +247,7 @@ def _row(parameter: str, name: str, rows: Mapping[str, list[int]]) -> int:
     return at[0]
 
 
-def names_of(X: Any) -> NDArray[np.object_] | None:
+def names_of(X: object) -> NDArray[np.object_] | None:
     """What objects are called; of several views, as the first says that does."""
     parts = list(X.values()) if isinstance(X, Mapping) else [X]
     found = (ids_of(part, left_out(part)) for part in parts)

@@ -93,7 +93,7 @@ class Stretched:
     view: str = ""  # the column's, where objects have several
 
 
-def stretched(X: Any) -> list[Stretched]:
+def stretched(X: object) -> list[Stretched]:
     """The columns of a table that a few values stretch, the most stretched first.
 
     A few are one cell in a hundred, one at least. They stretch a column when more than three quarters of its variance is

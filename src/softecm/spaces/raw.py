@@ -180,7 +180,7 @@ def _holds_text(array: NDArray[np.generic]) -> bool:
     return any(isinstance(v, str | bool) for v in array.ravel())
 
 
-def numbers_of(X: Any) -> list[NDArray[Any]] | None:
+def numbers_of(X: object) -> list[NDArray[Any]] | None:
     """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):

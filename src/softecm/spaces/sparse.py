@@ -148,7 +148,7 @@ class _Products(torch.autograd.Function):
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class WholeRows:
     """Sparse rows that are not cut: prototypes are combinations of all of them."""
 
     rows: SparseRows
@@ -156,16 +156,16 @@ class Whole:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, rows: slice | Tensor) -> Whole:
+    def __getitem__(self, rows: slice | Tensor) -> WholeRows:
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
             return self
         raise TypeError("rows that prototypes are made of can't be cut")
 
-    def to(self, device: torch.device) -> Whole:
+    def to(self, device: torch.device) -> WholeRows:
         """The same: sparse rows stay in main memory."""
         return self
 
-    def cpu(self) -> Whole:
+    def cpu(self) -> WholeRows:
         """The same."""
         return self
 
@@ -199,14 +199,14 @@ class Combinations(Space, savable=False):
         """Combinations (k, n) written out (k, p)."""
         return self.rows.sums(prototypes.T)
 
-    def starts(self, x: Whole, rows: Tensor) -> Tensor:
+    def starts(self, x: WholeRows, rows: Tensor) -> Tensor:
         """The chosen objects: all weight on one each."""
         dtype = torch.float32 if self.rows.values.dtype == np.float32 else torch.float64
         places = torch.zeros(len(rows), len(self.rows), dtype=dtype)
         places[torch.arange(len(rows)), rows] = 1.0
         return places
 
-    def keys(self, x: Whole) -> NDArray[np.uint64]:
+    def keys(self, x: WholeRows) -> NDArray[np.uint64]:
         """Those of the rows."""
         return x.rows.keys
 

@@ -88,11 +88,11 @@ class States(TimeSeries):
         found._tell_what_differs()
         return found
 
-    def describe(self, X: Any) -> Any:
+    def describe(self, X: object) -> Any:
         """What states cost for each other is learned from all sequences at once."""
         raise self._needs_all()
 
-    def fit_described(self, description: Any, *, dtype: torch.dtype) -> States:
+    def fit_described(self, description: object, *, dtype: torch.dtype) -> States:
         """As ``describe``."""
         raise self._needs_all()
 

@@ -303,15 +303,15 @@ class Views(Space):
             pieces.append(placed)
         return joined(pieces)
 
-    def middle(self, x: Any, rows: Tensor) -> Tensor:
+    def middle(self, x: object, rows: Tensor) -> Tensor:
         """The mean of the chosen objects."""
         return super().middle(x, rows) if self.alone is None else self.alone.middle(x, rows)
 
-    def coarser(self, x: Any) -> tuple[Space, Encoded] | None:
+    def coarser(self, x: object) -> tuple[Space, Encoded] | None:
         """Of one view alone."""
         return self._alone_as(lambda space: space.coarser(x))
 
-    def single(self, x: Any) -> tuple[Space, Encoded] | None:
+    def single(self, x: object) -> tuple[Space, Encoded] | None:
         """Of one view alone."""
         return self._alone_as(lambda space: space.single(x))
 
@@ -411,7 +411,7 @@ def _is_empty(value: object) -> bool:
     return isinstance(value, list | tuple | np.ndarray) and len(value) > 0 and all(map(_is_empty, value))
 
 
-def filled(part: Any, present: NDArray[np.bool_]) -> Any:
+def filled(part: object, present: NDArray[np.bool_]) -> Any:
     """The view with its first object standing in for those that lack it."""
     if present.all() or not present.any():
         return part
