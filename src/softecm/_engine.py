@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -62,19 +63,32 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     if n_jobs is None:
         yield
         return
-    import os
-
     if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or a whole number other than 0; got {n_jobs!r}. -1 uses all cores.")
     available = os.cpu_count() or 1
     wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
     before = torch.get_num_threads(), set_threads(wanted)
-    torch.set_num_threads(wanted)
+    torch.set_num_threads(1 if _forked else wanted)
     try:
         yield
     finally:
         torch.set_num_threads(before[0])
         set_threads(before[1])
+
+
+def _after_fork() -> None:
+    """Leave torch one thread in a forked child, where the first large operation would wait for the parent's OpenMP pool.
+
+    Our kernels have threads of their own there.
+    """
+    global _forked
+    _forked = True
+    torch.set_num_threads(1)
+
+
+_forked = False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def in_threads(

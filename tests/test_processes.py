@@ -1,0 +1,26 @@
+"""After a fit of any kind: forked and fresh processes, a loader's workers and threads fit too, with the same answers."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from problems import DEEP
+
+WAYS = ["fork", "multiprocessing", "loader", "threads"]
+FRESH = ["spawn", "forkserver", "loky"]  # processes that import everything anew, which takes time
+REPETITIONS, SECONDS = (20, 3600) if DEEP else (1, 300)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
+@pytest.mark.parametrize(
+    "ways", [WAYS, pytest.param(FRESH, marks=pytest.mark.skipif(not DEEP, reason="deep"))], ids=" ".join
+)
+def test_a_fit_leaves_the_process_fit_for_forks_and_threads(ways):
+    command = [sys.executable, str(Path(__file__).with_name("processes.py")), str(REPETITIONS), *ways]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 8 * REPETITIONS * len(ways)
+    assert all(line.endswith(" same") for line in lines), done.stdout
