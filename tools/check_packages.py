@@ -67,10 +67,10 @@ def faults(path: Path, names: set[str], needed: set[str]) -> list[str]:
 def main(folder: Path) -> int:
     """Says what is wrong; 1 if anything is."""
     wheels, sdists = list(folder.glob("*.whl")), list(folder.glob("*.tar.gz"))
-    found = [f"{folder} should hold one wheel and one sdist"] if (len(wheels), len(sdists)) != (1, 1) else []
+    found = [f"{folder} should hold wheels and one sdist"] if not wheels or len(sdists) != 1 else []
     found += [fault for path in wheels for fault in faults_of_wheel(path)]
     found += [fault for path in sdists for fault in faults_of_sdist(path)]
-    print("\n".join(found) or f"{folder}: one wheel and one sdist, as they should be")
+    print("\n".join(found) or f"{folder}: {len(wheels)} wheels and one sdist, as they should be")
     return bool(found)
 
 
