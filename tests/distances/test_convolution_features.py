@@ -8,7 +8,15 @@ from sklearn.metrics import adjusted_rand_score
 from softecm import CollapseWarning, SoftECM, load_model
 from softecm.barycenters import barycenter
 from softecm.distances import Combined, ConvolutionFeatures, series_distances
-from softecm.kernels.convolutions import KERNELS, convolutions, dilations_for, pooled, thresholds_of, z_normalized
+from softecm.kernels.convolutions import (
+    KERNELS,
+    convolutions,
+    dilations_for,
+    kernel_weights,
+    pooled,
+    thresholds_of,
+    z_normalized,
+)
 from softecm.spaces.texture import SeriesSample, Texture
 
 
@@ -25,7 +33,7 @@ def waves(rng, n=24, steps=50, channels=1, unequal=False):
 
 def test_a_convolution_is_a_sum_over_taps(rng):
     x = rng.normal(size=(2, 20))
-    found = convolutions(torch.from_numpy(x), 2, KERNELS)
+    found = convolutions(torch.from_numpy(x), 2, kernel_weights(KERNELS))
     padded = np.pad(x, ((0, 0), (8, 8)), mode="edge")
     heavy = np.array([2, 2, 2, -1, -1, -1, -1, -1, -1])  # the first arrangement
     wanted = [[sum(w * row[t + 2 * j] for j, w in enumerate(heavy)) for t in range(20)] for row in padded]

@@ -27,17 +27,18 @@ MOST_DILATIONS = 5
 MOST_FEATURES = 8000  # with many channels, fewer of the kernels are used
 FEWEST_KERNELS = 6
 STEPS = 1 << 13  # steps of all series together from which thresholds are found
-CELLS = 1 << 22  # values of convolutions that are held at once
+CELLS = 1 << 18  # values of convolutions that are held at once: 2 MB stay in the cache
 TIE = 1e-9  # of the range: what a threshold lies above a value that occurs often, so that rounding decides nothing
 GOLDEN = (math.sqrt(5.0) + 1.0) / 2.0  # multiples of it modulo 1 are evenly spread, however many are taken
 
 
 @cache
-def _weights() -> Tensor:
+def kernel_weights(count: int) -> Tensor:
+    """So many of the kernels (count, 1, 9), evenly spread among all arrangements."""
     kernels = torch.full((KERNELS, 1, TAPS), -1.0, dtype=torch.float64)
     for row, heavy in zip(kernels, combinations(range(TAPS), HEAVY), strict=True):
         row[0, list(heavy)] = 2.0
-    return kernels
+    return kernels[torch.linspace(0, KERNELS - 1, count).round().long()]
 
 
 def dilations_for(length: int) -> tuple[int, ...]:
@@ -51,12 +52,11 @@ def n_kernels(channels: int, dilations: int) -> int:
     return int(np.clip(MOST_FEATURES // (channels * dilations * (THRESHOLDS + 1)), FEWEST_KERNELS, KERNELS))
 
 
-def convolutions(x: Tensor, dilation: int, kernels: int) -> Tensor:
-    """Series (m, L) -> (m, kernels, L); beyond its ends a series stays at its first and last value."""
-    chosen = torch.linspace(0, KERNELS - 1, kernels).round().long()
+def convolutions(x: Tensor, dilation: int, weights: Tensor) -> Tensor:
+    """Series (m, L) with kernels (k, 1, 9) -> (m, k, L); beyond its ends a series stays at its first and last value."""
     margin = dilation * (TAPS // 2)
     padded = torch.nn.functional.pad(x[:, None], (margin, margin), mode="replicate")
-    return torch.nn.functional.conv1d(padded, _weights()[chosen].to(x), dilation=dilation)
+    return torch.nn.functional.conv1d(padded, weights.to(x), dilation=dilation)
 
 
 def z_normalized(values: Tensor, lengths: Tensor) -> Tensor:
@@ -74,17 +74,18 @@ def thresholds_of(values: Tensor, lengths: Tensor, dilations: Sequence[int]) -> 
     n, _, d = values.shape
     kernels = n_kernels(d, len(dilations))
     steps = max(2, STEPS // n)
-    at = (torch.linspace(0.0, 1.0, steps, dtype=torch.float64)[None] * (lengths[:, None] - 1)).round().long()  # (n, P)
+    share = torch.linspace(0.0, 1.0, steps, dtype=torch.float64, device=values.device)
+    at = (share * (lengths[:, None] - 1)).round().long()  # (n, P)
     found = values.new_empty(len(dilations), d, kernels, THRESHOLDS)
     for i, dilation in enumerate(dilations):
         for channel in range(d):
             rows = _held(values[..., channel : channel + 1], lengths)
-            parts = [
-                convolutions(x, dilation, kernels).gather(2, at[own, None].expand(-1, kernels, -1))
-                for own, x in _blocks(rows, kernels)
-            ]
-            seen = torch.cat(parts).transpose(0, 1).flatten(1).sort(1).values  # (kernels, n P)
-            rank = _ranks(i, kernels, seen.shape[1])
+            seen = values.new_empty(kernels, n, steps)
+            for own, part, x in _blocks(rows, kernels):
+                block = convolutions(x, dilation, kernel_weights(kernels)[part])
+                seen[part, own] = block.gather(2, at[own, None].expand(-1, block.shape[1], -1)).transpose(0, 1)
+            seen = seen.flatten(1).sort(1).values  # (kernels, n P)
+            rank = _ranks(i, kernels, seen.shape[1]).to(seen.device)
             found[i, channel] = (seen.gather(1, rank) + seen.gather(1, rank + 1)) / 2.0
             found[i, channel] += TIE * (seen[:, -1:] - seen[:, :1])
     return found
@@ -104,12 +105,12 @@ def pooled(values: Tensor, lengths: Tensor, dilations: Sequence[int], thresholds
     out = values.new_empty(n * d, len(dilations), kernels, THRESHOLDS + 1)
     for i, dilation in enumerate(dilations):
         limits = thresholds[i].repeat(n, 1, 1)  # (n d, kernels, 4)
-        for own, x in _blocks(rows, kernels):
-            found, there = convolutions(x, dilation, kernels), inside[own, None]
+        for own, part, x in _blocks(rows, kernels):
+            found, there = convolutions(x, dilation, kernel_weights(kernels)[part]), inside[own, None]
             for j in range(THRESHOLDS):
-                above = (found > limits[own, :, j, None]) & there
-                out[own, i, :, j] = above.sum(-1).to(out) / there.sum(-1)
-            out[own, i, :, THRESHOLDS] = found.masked_fill(~there, -torch.inf).amax(-1)
+                above = (found > limits[own, part, j, None]) & there
+                out[own, i, part, j] = above.sum(-1).to(out) / there.sum(-1)
+            out[own, i, part, THRESHOLDS] = found.masked_fill(~there, -torch.inf).amax(-1)
     return out.reshape(n, -1)
 
 
@@ -125,8 +126,11 @@ def _held(values: Tensor, lengths: Tensor) -> Tensor:
     return values.gather(1, at[..., None].expand(n, longest, d)).transpose(1, 2).reshape(n * d, longest)
 
 
-def _blocks(rows: Tensor, kernels: int) -> Iterator[tuple[slice, Tensor]]:
-    size = max(1, CELLS // (kernels * rows.shape[1]))
+def _blocks(rows: Tensor, kernels: int) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Which rows and which kernels to take together, and the rows."""
+    together = max(1, min(kernels, CELLS // rows.shape[1]))
+    size = max(1, CELLS // (together * rows.shape[1]))
     for first in range(0, len(rows), size):
         own = slice(first, first + size)
-        yield own, rows[own]
+        for kernel in range(0, kernels, together):
+            yield own, slice(kernel, kernel + together), rows[own]
