@@ -45,13 +45,14 @@ Run = Callable[[np.ndarray, np.ndarray], np.ndarray | None]  # series (n, L, d),
 def ours(args: argparse.Namespace) -> Run:
     import torch
 
-    from softecm.kernels.soft_dtw import cpu as soft_dtw_cpu
+    from softecm.kernels.elastic.engine import solve
+    from softecm.kernels.elastic.rules import Task, dtw
 
     def run(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         a, b = torch.from_numpy(x), torch.from_numpy(y)
         weights = torch.ones(len(x), len(y))
-        _, w, s = soft_dtw_cpu.forward_backward(a, None, b, None, None, weights, 1.0, None, n_threads=args.threads)
-        return (2 * (w[..., None] * b - s)).numpy()
+        _, sums = solve(a, b, weights, Task(dtw(1.0)), n_threads=args.threads)
+        return (2 * sums[..., 1:].to(b)).numpy()
 
     return run
 
@@ -177,10 +178,10 @@ def seconds(run: Run, x: np.ndarray, y: np.ndarray, limit: float, clock: Clock) 
 COLD = """
 import time
 import numpy as np, torch
-from softecm.kernels.soft_dtw import cpu as soft_dtw_cpu
+from softecm.kernels.soft_dtw import soft_dtw_sums
 one = torch.zeros(1, 2, 1, dtype=torch.{dtype})
 start = time.perf_counter()
-soft_dtw_cpu.forward_backward(one, None, one, None, None, torch.ones(1, 1), 1.0, None)
+soft_dtw_sums(one, one, torch.ones(1, 1))
 print(time.perf_counter() - start)
 """
 

@@ -32,7 +32,7 @@ def test_importing_loads_no_more_than_is_needed():
         "def loaded(*names): print([name for name in names if name in sys.modules])\n"
         "import softecm; loaded('torch', 'sklearn', 'numba', 'scipy', 'pandas')\n"
         "import softecm.distances; loaded('sklearn', 'pandas', 'softecm.readers')\n"
-        "import softecm.kernels.soft_dtw; loaded('softecm.kernels.soft_dtw.cpu')\n"
+        "import softecm.kernels.soft_dtw; loaded('softecm.kernels.elastic.engine')\n"
         "softecm.SoftECM; loaded('dask', 'distributed', 'matplotlib')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -27,6 +27,8 @@
  * so neither do results. */
 #include "rules.h"
 
+#include <tgmath.h>
+
 #define VECTORS(q, size) _Pragma("omp simd") for (int64_t q = 0; q < (size); q++)
 enum { MOST_LANES = 64, TABLE_BYTES = 1 << 24 /* a table this large stays whole */ };
 enum { FREE, AMERCED, LENGTHS }; /* what steps up and left cost beside the cell: nothing, a constant, lengths */
@@ -103,41 +105,17 @@ static double *row_of(Partial *partial, int64_t iy) {
 #define SUFFIX f32
 #define REAL float
 #define BITS uint32_t
-#define MANTISSA 23
-#define BIAS 127
-#define LEAST (-60.0f)
-#define TINY 1e-12f
-#define FAR (-1e38f)
-#define SQRT sqrtf
-#define ABS fabsf
-#define RINT rintf
 #define EXP2_FACTORS \
     0.0013390863364671234f, 0.0096760319183220541f, 0.055503571142190778f, 0.24022107485308338f, 0.69314718802622878f, 1.0000000754548972f
 #include "elastic.h"
 #undef SUFFIX
 #undef REAL
 #undef BITS
-#undef MANTISSA
-#undef BIAS
-#undef LEAST
-#undef TINY
-#undef FAR
-#undef SQRT
-#undef ABS
-#undef RINT
 #undef EXP2_FACTORS
 
 #define SUFFIX f64
 #define REAL double
 #define BITS uint64_t
-#define MANTISSA 52
-#define BIAS 1023
-#define LEAST (-500.0)
-#define TINY 1e-140
-#define FAR (-1e38)
-#define SQRT sqrt
-#define ABS fabs
-#define RINT rint
 #define EXP2_FACTORS                                                                                                \
     7.0725859492692237e-9, 1.0208690299958306e-7, 1.321544258792169e-6, 1.5252657260200837e-5, 1.5403530441736050e-4,  \
         0.0013333558230164974, 0.0096181291076068885, 0.055504108664447719, 0.2402265069591009822, 0.69314718055994998, 1.0

@@ -2,6 +2,9 @@
 
 /* ---------------------------------------------------------------- numbers: a mantissa and a power of two */
 
+enum { F(SINGLE) = sizeof(REAL) == 4, F(MANTISSA) = F(SINGLE) ? 23 : 52 /* bits */, F(BIAS) = F(SINGLE) ? 127 : 1023 };
+static const REAL F(LEAST) = F(SINGLE) ? -60 : -500, F(TINY) = F(SINGLE) ? (REAL)1e-12 : (REAL)1e-140, F(FAR) = (REAL)-1e38;
+
 /* 2^a for a in [-1/2, 1/2]: Chebyshev's fit, errors 8e-8 and 2e-16. */
 INLINE REAL F(exp2_fraction)(REAL a) {
     static const REAL factors[] = {EXP2_FACTORS};
@@ -23,19 +26,19 @@ INLINE BITS F(to_bits)(REAL value) {
 INLINE REAL F(larger)(REAL a, REAL b) { return a > b ? a : b; }
 INLINE REAL F(smaller)(REAL a, REAL b) { return a < b ? a : b; }
 
-/* 2^a for whole a <= 0; everything below LEAST counts as LEAST, whose weight is nothing beside 1.
- * Adding 1.5 * 2^MANTISSA leaves the whole number in the lowest bits; the exponent's bias rides along. */
+/* 2^a for whole a <= 0; everything below F(LEAST) counts as F(LEAST), whose weight is nothing beside 1.
+ * Adding 1.5 * 2^F(MANTISSA) leaves the whole number in the lowest bits; the exponent's bias rides along. */
 INLINE REAL F(exp2_whole)(REAL a) {
-    REAL shifted = F(larger)(a, LEAST) + ((REAL)1.5 * (REAL)((BITS)1 << MANTISSA) + (REAL)BIAS);
-    return F(from_bits)(F(to_bits)(shifted) << MANTISSA);
+    REAL shifted = F(larger)(a, F(LEAST)) + ((REAL)1.5 * (REAL)((BITS)1 << F(MANTISSA)) + (REAL)F(BIAS));
+    return F(from_bits)(F(to_bits)(shifted) << F(MANTISSA));
 }
 /* A number's part in [1, 2), and its power of two. */
 INLINE REAL F(mantissa)(REAL a) {
-    return F(from_bits)((F(to_bits)(a) & (((BITS)1 << MANTISSA) - 1)) | (BITS)BIAS << MANTISSA);
+    return F(from_bits)((F(to_bits)(a) & (((BITS)1 << F(MANTISSA)) - 1)) | (BITS)F(BIAS) << F(MANTISSA));
 }
 INLINE REAL F(exponent)(REAL a) {
-    BITS bits = F(to_bits)(a) >> MANTISSA | (BITS)(BIAS + MANTISSA) << MANTISSA; /* 2^MANTISSA + the biased exponent */
-    return F(from_bits)(bits) - (REAL)(((BITS)1 << MANTISSA) + BIAS);
+    BITS bits = F(to_bits)(a) >> F(MANTISSA) | (BITS)(F(BIAS) + F(MANTISSA)) << F(MANTISSA); /* 2^F(MANTISSA) + the biased exponent */
+    return F(from_bits)(bits) - (REAL)(((BITS)1 << F(MANTISSA)) + F(BIAS));
 }
 /* Gamma times Huber's rounded length of a difference whose plain length is n; the length itself where eps is infinite. */
 INLINE REAL F(rounded)(REAL n, REAL eps) {
@@ -143,11 +146,11 @@ static void F(lay_steps)(const F(Layout) * at, const Rule *rule, const REAL *ser
         }
     }
     for (int64_t q = first; q < last; q++) {
-        REAL n = SQRT(out[q]);
+        REAL n = sqrt(out[q]);
         out[q] = factor * (eps > 0 ? F(rounded)(n, eps) : n) + base;
     }
     for (int64_t q = 0; rule->gamma > 0 && q < used; q++) {
-        REAL whole = RINT(out[q]);
+        REAL whole = rint(out[q]);
         out[stride + q] = whole;
         out[q] = F(exp2_fraction)(whole - out[q]);
     }
@@ -171,7 +174,7 @@ static void F(lay_places)(const F(Layout) * at, const Rule *rule, const Pair *pa
 static void F(lay_start)(const F(Layout) * at, bool hard) {
     for (int64_t k = 0; k < 3; k++) {
         F(fill)(F(state_of)(at, k), at->zs, hard ? (REAL)INFINITY : 0);
-        F(fill)(F(state_of)(at, k) + at->zs, at->zs, FAR);
+        F(fill)(F(state_of)(at, k) + at->zs, at->zs, F(FAR));
     }
     F(fill)(F(state_of)(at, 1), at->shape.group, hard ? 0 : 1); /* row -1 of diagonal -2, in buffer 1 */
     F(fill)(F(state_of)(at, 1) + at->zs, at->shape.group, 0);
@@ -203,7 +206,7 @@ typedef struct {
 INLINE REAL F(cost_at)(const F(Diagonal) * on, int64_t q, int kind, REAL across, REAL before, REAL eps) {
     REAL gap = on->x[q] - on->y[q];
     if (kind != LENGTHS) return gap * gap;
-    REAL length = eps > 0 ? F(rounded)(ABS(gap), eps) : ABS(gap);
+    REAL length = eps > 0 ? F(rounded)(fabs(gap), eps) : fabs(gap);
     on->lengths[q] = length;
     return across * length + before * on->two_lengths[q];
 }
@@ -219,9 +222,9 @@ static void F(measure)(const F(Layout) * at, const Rule *rule, F(Diagonal) on, i
         return;
     }
     if (at->shape.d == 1) {
-        VECTORS(q, size) lengths[q] = ABS(on.x[q] - on.y[q]);
+        VECTORS(q, size) lengths[q] = fabs(on.x[q] - on.y[q]);
     } else {
-        VECTORS(q, size) lengths[q] = SQRT(costs[q]);
+        VECTORS(q, size) lengths[q] = sqrt(costs[q]);
     }
     if (eps > 0) VECTORS(q, size) lengths[q] = F(rounded)(lengths[q], eps);
     VECTORS(q, size) costs[q] = across * lengths[q] + before * two_lengths[q];
@@ -232,14 +235,14 @@ static void F(measure)(const F(Layout) * at, const Rule *rule, F(Diagonal) on, i
 INLINE void F(soft_cells)(const F(Layout) * at, const Rule *rule, F(Diagonal) on, int kind, bool single, bool stored) {
     int64_t group = at->shape.group, zs = at->zs, size = on.size, xs = at->xs, ys = at->ys;
     REAL scale = kind == LENGTHS || rule->weighted > 0 ? 1 : at->unit;
-    REAL step_cost = (REAL)rule->step * at->unit, step_whole = RINT(step_cost), step = F(exp2_fraction)(step_whole - step_cost);
+    REAL step_cost = (REAL)rule->step * at->unit, step_whole = rint(step_cost), step = F(exp2_fraction)(step_whole - step_cost);
     REAL *restrict new = on.new, *restrict new_power = on.new + zs, *restrict table = on.table, *restrict other = on.table + size;
     const REAL *one = on.one, *one_power = on.one + zs, *two = on.two, *two_power = on.two + zs, *costs = at->costs;
     const REAL *up = on.up, *left = on.left;
     REAL across = at->across, before = at->before, eps = at->eps;
     VECTORS(q, size) {
         REAL cost = (single ? F(cost_at)(&on, q, kind, across, before, eps) : costs[q]) * scale;
-        REAL whole = RINT(cost), decay = F(exp2_fraction)(whole - cost);
+        REAL whole = rint(cost), decay = F(exp2_fraction)(whole - cost);
         REAL a = one[q - group], b = one[q], c = two[q];
         REAL above = one_power[q - group], aside = one_power[q], corner = two_power[q];
         if (kind == AMERCED) a *= step, b *= step, above -= step_whole, aside -= step_whole;
@@ -315,7 +318,7 @@ INLINE REAL *F(advance_as)(const F(Layout) * at, const Rule *rule, int64_t begin
         if (stored) table += 2 * on.size;
         for (int64_t q = 0; q < group; q++) {
             on.new[q - group] = on.new[count + q] = hard ? (REAL)INFINITY : 0;
-            on.new[zs + q - group] = on.new[zs + count + q] = FAR;
+            on.new[zs + q - group] = on.new[zs + count + q] = F(FAR);
         }
     }
     return table;
@@ -348,7 +351,7 @@ static void F(add_lengths)(const F(Layout) * at, REAL most, REAL tiny, int64_t r
     REAL *restrict squares = at->lengths; /* which are no longer needed */
     F(add_squares)(at, size, row, column, squares);
     VECTORS(q, size) {
-        REAL inverse = 1 / F(larger)(SQRT(squares[q]), tiny);
+        REAL inverse = 1 / F(larger)(sqrt(squares[q]), tiny);
         bend[q] += weights[q] * F(smaller)(inverse, most);
         weights[q] *= inverse;
     }
@@ -391,12 +394,12 @@ INLINE void F(retreat_as)(const F(Layout) * at, const Job *job, int64_t begin, i
         table -= 2 * size;
         VECTORS(q, size) {
             REAL leaving = across[q], e = up[q] + left[q] + leaving;
-            e = e > TINY ? e : 0;
+            e = e > F(TINY) ? e : 0;
             REAL a = e * table[q], b = e * table[size + q], c = e - a - b;
             up[q] = a;
             left[q] = b;
             across[q] = c;
-            REAL weight = squared ? e : inward * c + outward * (leaving > TINY ? leaving : 0);
+            REAL weight = squared ? e : inward * c + outward * (leaving > F(TINY) ? leaving : 0);
             if (!squared) lefts[q] += b;
             if (!single) {
                 weights[q] = weight;
@@ -404,7 +407,7 @@ INLINE void F(retreat_as)(const F(Layout) * at, const Job *job, int64_t begin, i
                 sums[q] += weight;
                 gaps[q] += weight * (moments ? x[q] : y[q] - x[q]);
             } else {
-                REAL gap = y[q] - x[q], inverse = 1 / F(larger)(ABS(gap), tiny);
+                REAL gap = y[q] - x[q], inverse = 1 / F(larger)(fabs(gap), tiny);
                 sums[q] += weight * F(smaller)(inverse, most);
                 gaps[q] += weight * gap * inverse;
             }

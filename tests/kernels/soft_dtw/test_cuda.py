@@ -9,7 +9,7 @@ import torch
 from references import soft_dtw as reference
 from softecm.kernels import cuda_compile
 from softecm.kernels.soft_dtw import cuda as soft_dtw_cuda
-from softecm.kernels.soft_dtw import cuda_pairs
+from softecm.kernels.soft_dtw import cuda_pairs, soft_dtw_sums
 
 WHY_NOT = soft_dtw_cuda.available()
 gpu = [pytest.mark.gpu, pytest.mark.skipif(WHY_NOT is not None, reason=f"no GPU to test on: {WHY_NOT}")]
@@ -202,9 +202,10 @@ class TestRuns:
             torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-3)
 
     def test_the_cpu_agrees(self, problem):
-        cpu = pytest.importorskip("softecm.kernels.soft_dtw.cpu")
-        args = [None if a is None else a.cpu() for a in problem.args]
-        found = cpu.forward_backward(*args, problem.weights.float().cpu(), problem.gamma, problem.band)
+        x, x_lengths, y, y_lengths, pairs = (None if a is None else a.cpu() for a in problem.args)
+        lengths = {"x_lengths": x_lengths, "y_lengths": y_lengths}
+        weights = problem.weights.float().cpu()
+        found = soft_dtw_sums(x, y, weights, gamma=problem.gamma, band=problem.band, pairs=pairs, **lengths)
         for a, b in zip(problem.solve(), found, strict=True):
             torch.testing.assert_close(a.cpu(), b, rtol=1e-4, atol=1e-3 * float(b.abs().max()))
 
