@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import softecm
 from softecm import ECM, FCM, BetaWarning, SoftECM, load_model
+from softecm.distances.squared_euclidean import VectorMeans
 from softecm.fit import stages
 from softecm.selection import choose_n_clusters
 from softecm.spaces.sparse import SparseRows
@@ -199,7 +200,7 @@ def test_a_sample_of_wide_rows_is_compared_by_its_combinations(monkeypatch):
     monkeypatch.setattr(stages, "SAMPLE_EACH", 10)
     wide = texts(120, 90)
     short = SoftECM(3, tol=1e-11, random_state=0).fit(wide)
-    monkeypatch.setattr(stages, "shortened", lambda _: None)
+    monkeypatch.setattr(VectorMeans, "combined", lambda *_: None)
     full = SoftECM(3, tol=1e-11, random_state=0).fit(wide)
     close(short.partition_.masses, full.partition_.masses)
     close(short.runs_["objective"], full.runs_["objective"])

@@ -12,10 +12,11 @@ from softecm import FocalSets, SoftECM
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.distances import SoftDTW
 from softecm.distances.base import SemiMetric
-from softecm.fit.prepare import coarsened, in_memory, in_single
+from softecm.fit.prepare import in_memory
 from softecm.fit.soft_ecm import soft_ecm_problem
 from softecm.objective import evaluate, mass_cost
 from softecm.objective.problem import SoftECMProblem
+from softecm.objective.relaxations import Exact
 from softecm.optim import Descent
 from softecm.spaces.series import SeriesBatch, TimeSeries
 
@@ -67,12 +68,12 @@ def in_memory_objects(X: np.ndarray, **options):
 
 def test_coarser_and_rounded_series_know_their_own_terms():
     objects = in_memory_objects(bumps(20, 80))
-    for made in (coarsened(SoftECMAlgorithm(), objects), in_single(SoftECMAlgorithm(), objects)):
-        assert made is not None and made.x.values.dtype == torch.float32  # noqa: PT018
-        (own,) = made.x.known.values()  # or every round would align each series with itself again
+    for version in (objects.coarsened(SoftECMAlgorithm()), objects.rounded(SoftECMAlgorithm())):
+        assert version is not None and version.objects.x.values.dtype == torch.float32  # noqa: PT018
+        (own,) = version.objects.x.known.values()  # or every round would align each series with itself again
         assert own.shape == (20,)
-    assert in_single(SoftECMAlgorithm(), replace(objects, metric=Unrounded())) is None
-    assert in_single(SoftECMAlgorithm(), in_memory_objects(bumps(20, 80), dtype="float32")) is None
+    assert replace(objects, metric=Unrounded()).rounded(SoftECMAlgorithm()) is None
+    assert in_memory_objects(bumps(20, 80), dtype="float32").rounded(SoftECMAlgorithm()) is None
 
 
 @pytest.mark.parametrize("length", [40, 24])  # shortened first, or not
@@ -94,9 +95,9 @@ def test_threads_change_nothing():
 def problem(solver: Descent) -> SoftECMProblem:
     x = SeriesBatch(torch.from_numpy(bumps(20, 30)))
     like = x.values[:1]
-    made = soft_ecm_problem(
-        x, SoftDTW(), FocalSets.up_to(2, 1), like[None], delta=4.0, lam=0.0, relaxation="exact", solver=solver
-    )
+    focal = FocalSets.up_to(2, 1)
+    cost = mass_cost(focal, 1.0, 1.2, 4.0, like=like)
+    made = soft_ecm_problem(x, SoftDTW(), focal, cost, lam=0.0, relaxation=Exact, solver=solver)
     assert isinstance(made, SoftECMProblem)
     return made
 

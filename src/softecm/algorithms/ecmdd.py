@@ -258,7 +258,7 @@ class EvidentialMedoids(Algorithm[Encoded]):
 
     def given(self, objects: Objects[Encoded], chosen: Settings) -> Tensor:
         """The objects a user gave (1, c)."""
-        return self._among(objects, check_indices("init", chosen.init, len(objects), chosen.n_clusters))
+        return self._among(objects, check_indices("init", chosen.init.given, len(objects), chosen.n_clusters))
 
     def continued(self, objects: Objects[Encoded], chosen: Settings, last: PrototypeModel) -> Tensor:
         """The last fit's medoids, by the objects nearest to them."""

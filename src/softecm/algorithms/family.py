@@ -19,16 +19,18 @@ from softecm.distances.auto import ALIKE, UNITS, Choice, choose_for, is_auto
 from softecm.distances.base import SemiMetric
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.registry import resolve_metric
-from softecm.fit import fitting, pipeline, shaped
+from softecm.fit import shaped
 from softecm.fit.algorithm import Algorithm
+from softecm.fit.fitting import fit_cells
 from softecm.fit.group_shapes import OWN, GroupShape
 from softecm.fit.loop import stopped
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, runs_table
-from softecm.fit.pipeline import Outcome
+from softecm.fit.pipeline import Fit, Outcome
 from softecm.fit.prepare import InMemory, Objects, in_memory
 from softecm.fit.settings import Plan, Settings, settings
 from softecm.objective.linked import say_broken, with_linked
+from softecm.objective.relaxations import Penalty
 from softecm.spaces.column_roles import ids_of
 from softecm.spaces.raw import numbers_of
 from softecm.spaces.views import IN_BLOCKS
@@ -49,10 +51,12 @@ class Fitted:
     def may_be_reshaped(self, chosen: Settings) -> bool:
         """Whether these are numbers, measured by default in every respect that has to do with distances."""
         numbers = self.choice.reason in (ALIKE, UNITS)
-        default = is_auto(chosen.metric) and chosen.staged and chosen.keeps_clusters and not chosen.warm_start
+        default = is_auto(chosen.metric) and chosen.keeps_clusters and not chosen.warm_start
         known = chosen.plan is not None or chosen.prior is not None or chosen.seeds
-        found = chosen.delta is None or isinstance(chosen.delta, str)
-        return bool(chosen.reshapes and numbers and default and found and not known and not stopped(chosen.callback))
+        own_delta = chosen.delta is not None  # in units of the distances as they are
+        return bool(
+            chosen.reshapes and numbers and default and not own_delta and not known and not stopped(chosen.callback)
+        )
 
 
 def _metric_of(shape: GroupShape) -> Any:
@@ -140,8 +144,10 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         metric = resolve_metric(choice.metric, None)
         algorithm = self._algorithm(metric)
         objects = in_memory(algorithm, chosen, metric, self, choice.kept(X), sample_weight, runs=chosen.n_init)
-        outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
-        model = pipeline.model_of(algorithm, objects, outcome)
+        (outcome,) = fit_cells(
+            algorithm, objects, [chosen], owner=type(self).__name__, last=self._last(), callback=chosen.callback
+        )
+        model = Fit(algorithm, objects, chosen).model_of(outcome)
         partition = objects.partition(model)
         if outcome.links is not None and "masses" in outcome.solution.found:
             partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
@@ -190,8 +196,10 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         choice = choose_for_blocks(chosen.metric, source)
         chosen = replace(chosen, metric=choice.metric)
         with opened(self._algorithm, chosen, type(self).__name__, source, sample_weight) as (algorithm, objects):
-            outcome = fitting.fit(algorithm, objects, chosen, type(self).__name__, self._last())
-            model = pipeline.model_of(algorithm, objects, outcome)
+            (outcome,) = fit_cells(
+                algorithm, objects, [chosen], owner=type(self).__name__, last=self._last(), callback=chosen.callback
+            )
+            model = Fit(algorithm, objects, chosen).model_of(outcome)
             partition = objects.partition(model)
             totals = partition.totals()
         self._adopt(objects, model, outcome)
@@ -261,7 +269,7 @@ def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
         objects = "All objects are equal" if different == 1 else f"There are only {different} different objects"
         return f"{objects}: ask for at most n_clusters={different}; got {chosen.n_clusters}."
     softer = f"a beta nearer to 1 (such as {max(1.05, 1 + (chosen.beta - 1) / 2):.3g}), fewer clusters or more restarts"
-    if chosen.relaxation != "penalty" or isinstance(chosen.lam, str) or chosen.lam == 0:
+    if chosen.relaxation is not Penalty or not chosen.lam:
         return f"Try {softer}; if many rows are equal there may be fewer groups than n_clusters={chosen.n_clusters}."
     return (
         f"With relaxation='penalty' a large lam pulls all prototypes into one point, and lam={chosen.lam:g} is large for "

@@ -19,8 +19,9 @@ from softecm.belief import CredalPartition
 from softecm.constraints import groups_of_labels, links_of_labels, partial_labels
 from softecm.files import expected
 from softecm.files.values import own
-from softecm.fit import learning, pipeline
+from softecm.fit import learning
 from softecm.fit.learning import FAR, Jump, Past
+from softecm.fit.pipeline import Fit
 from softecm.fit.prepare import in_memory
 from softecm.fit.settings import Plan, Prior, Settings
 from softecm.objective.linked import WeightedPairs
@@ -202,7 +203,7 @@ class LinkableFamily(PrototypeFamily):
             objects = self._batch(chosen, X, sample_weight)
             past = past.faded(keep)
             outcome = learning.next_batch(algorithm, objects, chosen, model, past)
-            found = pipeline.model_of(algorithm, objects, outcome)
+            found = Fit(algorithm, objects, chosen).model_of(outcome)
             found = replace(found, focal=found.focal.renamed(model.focal.names))
             partition = objects.partition(found)
             jump = learning.jump(objects, partition, model, past)

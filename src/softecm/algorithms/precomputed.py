@@ -25,6 +25,7 @@ from softecm.fit.settings import Settings
 from softecm.kernels.medoids import barycenters, exact_choice, gap_choice
 from softecm.objective import MassCost
 from softecm.objective.links import Links
+from softecm.objective.relaxations import Penalty
 from softecm.spaces.base import Space
 
 Floats = NDArray[np.floating]
@@ -181,7 +182,7 @@ class SoftECMdd(Algorithm[Tensor]):
     def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """To the sets' middles where they were added to clusters, to their medoids where all were found together."""
         c = chosen.n_clusters
-        if chosen.relaxation != "auto" or len(chosen.focal) == c:
+        if chosen.relaxation is not None or len(chosen.focal) == c:
             return objects.metric
         return MedoidMiddles.of(objects.x.cpu(), chosen.focal, solution.prototypes[run, :c].long().cpu())
 
@@ -196,7 +197,7 @@ class SoftECMdd(Algorithm[Tensor]):
             )
         x, weights = objects.x.cpu(), objects.weights
         counts = None if weights is None else weights.cpu()
-        return discrete_problem(x, chosen.focal, prices, counts, chosen.relaxation, chosen.tol)
+        return discrete_problem(x, chosen.focal, prices, counts, (chosen.relaxation or Penalty).name, chosen.tol)
 
     def from_center(
         self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device

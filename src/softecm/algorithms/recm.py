@@ -182,7 +182,7 @@ class RelationalECM(Algorithm[Tensor]):
 
     def given(self, objects: Objects[Tensor], chosen: Settings) -> Tensor:
         """Masses given, or those of clusters that sit on given objects."""
-        n, f, given = len(objects), len(chosen.focal), chosen.init
+        n, f, given = len(objects), len(chosen.focal), chosen.init.given
         if not isinstance(given, CredalPartition) and np.ndim(given) != 2:
             numbers = check_indices("init", given, n, chosen.n_clusters)
             return self._masses_of(objects, chosen, torch.as_tensor(numbers)[None])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Unpack, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -16,16 +16,16 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
 from softecm.distances.weighted_parts import Weighed
 from softecm.fit.algorithm import Algorithm, Prices
-from softecm.fit.loop import LoopOptions, Problem
+from softecm.fit.loop import Problem
 from softecm.fit.model import ROWS
 from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, Settings
-from softecm.fit.soft_ecm import Model, soft_ecm, soft_ecm_problem
+from softecm.fit.soft_ecm import is_approached, soft_ecm_problem
 from softecm.objective import MassCost, evaluate
 from softecm.objective.links import Links
 from softecm.objective.problem import RELAXATIONS
-from softecm.objective.relaxations import distances_to_sets, set_barycenters
+from softecm.objective.relaxations import Penalty, distances_to_sets, set_barycenters
 from softecm.optim import Accelerated, Closed, Descent, GradientDescent, Solver
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
@@ -96,31 +96,16 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> Problem[Any]:
         """Eq. 6 for a batch of runs."""
-        lam, kind, given = prices.lam, chosen.relaxation, _model(objects, chosen, prices, links)
-        return soft_ecm_problem(objects.x, objects.metric, chosen.focal, like, lam=lam, relaxation=kind, **given)
+        cost = prices.cost(chosen.focal, like, objects.weights)
+        relaxation = chosen.relaxation or Penalty
+        return soft_ecm_problem(
+            objects.x, objects.metric, chosen.focal, cost, lam=prices.lam, relaxation=relaxation,
+            solver=chosen.solver, links=links, pull=chosen.pull, tol=chosen.tol,
+        )  # fmt: skip
 
-    def solve(
-        self,
-        objects: Objects[Encoded | Scattered],
-        chosen: Settings,
-        prices: Prices,
-        start: Tensor,
-        links: Links | None,
-        **how: Unpack[LoopOptions],
-    ) -> Solution:
-        """The loop over the problem, or a chain of them where the hard constraint has no closed form."""
-        given = _model(objects, chosen, prices, links)
-        return soft_ecm(
-            objects.x,
-            objects.metric,
-            chosen.focal,
-            start,
-            lam=prices.lam,
-            relaxation=chosen.relaxation,
-            max_iter=chosen.max_iter,
-            **how,
-            **given,
-        )
+    def approaches(self, objects: Objects[Encoded | Scattered], chosen: Settings, start: Tensor) -> bool:
+        """Where sets have no barycentres in closed form."""
+        return is_approached(chosen.relaxation or Penalty, objects.metric, chosen.focal, start[0, :1])
 
 
 class Completed(NamedTuple):
@@ -128,20 +113,6 @@ class Completed(NamedTuple):
 
     prototypes: Tensor
     objective: Tensor
-
-
-def _model(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, links: Links | None) -> Model:
-    return {
-        "alpha": prices.alpha,
-        "beta": prices.beta,
-        "delta": prices.delta,
-        "solver": chosen.solver,
-        "weights": objects.weights,
-        "links": links,
-        "pull": chosen.pull,
-        "tol": chosen.tol,
-        "rule": prices.rule,
-    }
 
 
 #: What the paper fixes for all its experiments.

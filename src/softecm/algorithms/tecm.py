@@ -25,7 +25,7 @@ from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.algorithm import Prices
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects
-from softecm.fit.settings import Settings, settings
+from softecm.fit.settings import Init, Settings, settings
 from softecm.objective import Evaluation, MassCost, share
 from softecm.objective.links import Links
 from softecm.spaces.checks import LARGEST
@@ -253,8 +253,8 @@ class TECM(PrototypeFamily):
                 f"source must have a centre for each of n_clusters={chosen.n_clusters} with form='matched'; got {many}. Use "
                 "form='sets' or 'clusters', which find out what belongs together."
             )
-        at_source = chosen.staged and many == chosen.n_clusters
-        return replace(chosen, init=np.array(algorithm.source)) if at_source else chosen
+        at_source = chosen.init.staged and many == chosen.n_clusters
+        return replace(chosen, init=Init(np.array(algorithm.source))) if at_source else chosen
 
     def _algorithm(self, metric: SemiMetric) -> TECMAlgorithm:
         beside = float(self.beside) if self.form == MATCHED else 0.0

@@ -21,11 +21,11 @@ from softecm.calibration.mixture import AT_ONCE, GaussianGroups
 from softecm.calibration.posterior import from_distances
 from softecm.distances.auto import choose_for
 from softecm.distances.registry import resolve_metric
-from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.model import PrototypeModel
+from softecm.fit.pipeline import Fit
 from softecm.fit.prepare import InMemory, in_memory
-from softecm.fit.stages import refined
+from softecm.fit.stages import known_stage
 from softecm.selection.batch import takes_dissimilarities
 from softecm.selection.stability import part_of
 
@@ -150,8 +150,8 @@ def _moved(ready: EncodedModel, counts: FloatArray) -> FloatArray:
     weighed = replace(objects, each=counts, on_device=weights, weight=float(counts.sum()))
     chosen = ready.model._settings()
     with threads(chosen.n_jobs):
-        single = refined(ready.algorithm, weighed, chosen, ready.fitted, None).single
-        found = pipeline.model_of(ready.algorithm, weighed, single)
+        fit = Fit(ready.algorithm, weighed, chosen)
+        found = fit.model_of(known_stage(fit, ready.fitted).single)
         distances = np.asarray(found.distances(objects.x.cpu()), dtype=np.float64)[:, :c]
     return from_distances(distances, learned)
 

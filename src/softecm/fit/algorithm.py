@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Unpack, cast
+from typing import Any, ClassVar, Generic, cast
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from softecm._text import place
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
-from softecm.fit.loop import LoopOptions, Problem, iterate
+from softecm.fit.loop import Problem
 from softecm.fit.memory import check_size
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
@@ -136,17 +136,9 @@ class Algorithm(ABC, Generic[X]):
 
     # ---------------------------------------------------------------- how they are solved and judged
 
-    def solve(
-        self,
-        objects: Objects[X],
-        chosen: Settings,
-        prices: Prices,
-        start: Tensor,
-        links: Links | None,
-        **how: Unpack[LoopOptions],
-    ) -> Solution:
-        """The loop over the problem."""
-        return iterate(self.problem(objects, chosen, prices, start, links), start, chosen.max_iter, **how)
+    def approaches(self, objects: Objects[X], chosen: Settings, start: Tensor) -> bool:
+        """Whether the hard constraint must be approached by a chain of problems with a growing lambda."""
+        return False
 
     def between(self, objects: Objects[X], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """The distances (c, c) between the clusters of each run."""
@@ -168,7 +160,7 @@ class Algorithm(ABC, Generic[X]):
 
 def check_init(chosen: Settings, space: Space) -> Tensor:
     """The starting prototypes a user gave (1, c, *shape)."""
-    given = space.encode_prototypes(chosen.init)
+    given = space.encode_prototypes(chosen.init.given)
     if len(given) != chosen.n_clusters:
         raise ValueError(
             f"init must have one row a cluster, {chosen.n_clusters}; got {len(given)}. Sets start at the barycentre "

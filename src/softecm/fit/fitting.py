@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,17 +15,17 @@ from softecm._fingerprint import warn_unseen
 from softecm._text import some_of
 from softecm.belief import FocalSets
 from softecm.files.lock import locked
-from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.checkpoints import Checkpoints, identity
 from softecm.fit.loop import Asked, Callback, stopped
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Runs, Solution
-from softecm.fit.pipeline import Outcome
+from softecm.fit.pipeline import Fit, Outcome
 from softecm.fit.prepare import InMemory, Objects
-from softecm.fit.settings import Prior, Settings
-from softecm.fit.stages import BETA, Stage, discover, quicker, refined, renewed
+from softecm.fit.settings import Settings
+from softecm.fit.stages import BETA, Stage, first_stage, known_stage, quicker
 from softecm.objective.pull import Pull
+from softecm.objective.relaxations import Exact, Gap, Penalty
 
 
 @dataclass(frozen=True)
@@ -40,21 +41,7 @@ class Planned:
     @property
     def compared(self) -> Runs | None:
         """The starts that were compared first."""
-        return self.stage.runs if self.stage is not None and self.chosen.staged else self.begun
-
-
-def fit(
-    algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, owner: str, last: PrototypeModel | None
-) -> Outcome:
-    """One fit; ``last`` is the model of an earlier fit to go on from."""
-    options: dict[str, Any] = {"last": last, "callback": chosen.callback}
-    if chosen.plan is None:
-        return fit_cells(algorithm, objects, [chosen], **options)[0]
-    who = identity(owner, chosen, algorithm, objects.metric, len(objects), objects.content())
-    warn_unseen(objects.metric, f"checkpoint {chosen.plan.path}")
-    with locked(chosen.plan.path):
-        checkpoints = Checkpoints.open(chosen.plan, who, objects.device)
-        return fit_cells(algorithm, objects, [chosen], **options, checkpoints=checkpoints)[0]
+        return self.stage.runs if self.stage is not None and self.chosen.init.staged else self.begun
 
 
 def fit_cells(
@@ -62,138 +49,119 @@ def fit_cells(
     objects: Objects[Any],
     cells: Sequence[Settings],
     *,
+    owner: str = "",
     last: PrototypeModel | None = None,
     callback: Callback | None = None,
-    checkpoints: Checkpoints | None = None,
 ) -> list[Outcome]:
-    """All cells of a grid; they may differ in alpha, beta, delta, lam and seed. A single fit is a grid of one."""
-    stages: dict[str, Stage] = {}
-    ask = None if callback is None else Asked(callback)
-    plans = [_planned(algorithm, objects, chosen, stages, last, ask, checkpoints) for chosen in cells]
-    outcomes: list[Outcome | None] = [None] * len(cells)
-    for group in _alike(plans):
-        found = _solved(algorithm, objects, [plans[i] for i in group], ask, checkpoints)
-        for i, outcome in zip(group, found, strict=True):
-            outcomes[i] = outcome
-    return [outcome for outcome in outcomes if outcome is not None]
+    """All cells of a grid; they may differ in alpha, beta, delta, lam and seed. A single fit is a grid of one.
+
+    ``last`` is the model of an earlier fit to go on from; ``owner`` names the estimator in a checkpoint.
+    """
+    first, checkpoints = cells[0], None
+    with ExitStack() as held:
+        if first.plan is not None:
+            who = identity(owner, first, algorithm, objects.metric, len(objects), objects.content())
+            warn_unseen(objects.metric, f"checkpoint {first.plan.path}")
+            held.enter_context(locked(first.plan.path))
+            checkpoints = Checkpoints.open(first.plan, who, objects.device)
+        fit = Fit(algorithm, objects, first, None if callback is None else Asked(callback), checkpoints)
+        stages: dict[str, Stage] = {}
+        plans = [_planned(replace(fit, settings=settings), last, stages) for settings in cells]
+        groups: dict[tuple[Any, ...], list[Planned]] = {}  # cells that can be solved together: same sets, same way
+        for plan in plans:
+            groups.setdefault((plan.chosen.focal, plan.keeps, plan.chosen.relaxation), []).append(plan)
+        outcomes: dict[int, Outcome] = {}
+        for group in groups.values():
+            solved = with_sets(fit, group) if group[0].keeps else _all_at_once(fit, group)
+            outcomes |= {id(plan): outcome for plan, outcome in zip(group, solved, strict=True)}
+        return [outcomes[id(plan)] for plan in plans]
 
 
-def _alike(plans: Sequence[Planned]) -> list[list[int]]:
-    """Numbers of the cells that can be solved together: same sets, same way."""
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    for i, plan in enumerate(plans):
-        groups.setdefault((plan.chosen.focal, plan.keeps, plan.chosen.relaxation), []).append(i)
-    return list(groups.values())
+def _planned(fit: Fit[Any], last: PrototypeModel | None, stages: dict[str, Stage]) -> Planned:
+    """Everything that is "auto" found; ``stages`` are those that earlier cells had, which this one may share."""
+    settings, objects = fit.settings, fit.objects
+    if fit.checkpoints is not None and fit.checkpoints.reached == "sets":
+        return _resumed(fit, fit.checkpoints)
+    if settings.prior is not None:
+        return _from_prior(fit)
+    if settings.seeds and settings.init.staged and isinstance(objects, InMemory) and not objects.metric.discrete:
+        return _from_labels(fit, objects)
+    if settings.warm_start and last is not None:
+        return _continued(fit, last)
+    stage = None
+    if settings.looks:
+        key = f"{settings.random_state!r} {settings.n_init} {settings.delta!r} {settings.finds_delta}"
+        if key not in stages or not isinstance(settings.random_state, int):
+            stages[key] = first_stage(fit)
+        stage = stages[key]
+        settings = replace(settings, delta=stage.delta if settings.finds_delta else settings.delta)
+    if settings.finds_sets:  # around clusters that are known; else all pairs
+        known = stage is not None and (settings.init.staged or settings.init.given is not None)
+        focal = stage.focal if stage is not None and known else FocalSets.up_to(settings.n_clusters, 2)
+        settings = replace(settings, focal=focal)
+    if stage is None or not settings.init.staged:
+        return Planned(resolved(objects, settings), replace(fit, settings=settings).starts(), stage)
+    settings = replace(settings, solver=quicker(objects, settings))
+    start = replace(fit, settings=settings).clusters_of(stage.single)
+    return _after(fit, settings, stage, start)
 
 
-def _planned(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    chosen: Settings,
-    stages: dict[str, Stage],
-    last: PrototypeModel | None,
-    callback: Callback | None,
-    checkpoints: Checkpoints | None,
-) -> Planned:
-    """Everything that is "auto" found."""
-    if checkpoints is not None and checkpoints.reached == "sets":
-        return _resumed(objects, chosen, checkpoints)
-    if chosen.prior is not None:
-        return _from_prior(algorithm, objects, chosen, chosen.prior, callback)
-    if chosen.seeds and chosen.staged and isinstance(objects, InMemory) and not objects.metric.discrete:
-        return _from_labels(algorithm, objects, chosen, callback)
-    if chosen.warm_start and last is not None:
-        return _continued(algorithm, objects, chosen, last, callback)
-    stage, found, keeps = None, chosen, False
-    if chosen.looks:
-        keeps = chosen.staged and chosen.keeps_clusters and algorithm.adds_sets
-        stage = _discovered(algorithm, objects, chosen, stages, callback, checkpoints)
-        found = replace(chosen, delta=stage.delta if isinstance(chosen.delta, str) else chosen.delta)
-    if chosen.finds_sets:  # around clusters that are known; else all pairs
-        known = stage is not None and (chosen.staged or not isinstance(chosen.init, str))
-        focal = stage.focal if stage is not None and known else FocalSets.up_to(chosen.n_clusters, 2)
-        found = replace(found, focal=focal)
-    if stage is not None and chosen.staged:
-        start = algorithm.from_clusters(objects, found, stage.single.solution, stage.single.best)
-        found = replace(found, solver=quicker(objects, found))
-    else:
-        start = pipeline.starts(algorithm, objects, found, chosen.random_state)
-    return Planned(found if keeps else settled(objects, found), start, stage, keeps)
+def _after(fit: Fit[Any], settings: Settings, stage: Stage, start: Tensor) -> Planned:
+    """What follows a stage: sets are added to its clusters, or all sets are fitted from there."""
+    keeps = settings.keeps_clusters and fit.algorithm.adds_sets
+    return Planned(settings if keeps else resolved(fit.objects, settings), start, stage, keeps)
 
 
-def _discovered(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    chosen: Settings,
-    stages: dict[str, Stage],
-    callback: Callback | None,
-    checkpoints: Checkpoints | None,
-) -> Stage:
-    """The first stage, once for all cells that share it."""
-    key = f"{chosen.random_state!r} {chosen.n_init} {chosen.delta!r}"
-    if key not in stages or not isinstance(chosen.random_state, int):
-        stages[key] = discover(
-            algorithm, objects, chosen, chosen.random_state, callback=callback, checkpoints=checkpoints
-        )
-    return stages[key]
-
-
-def _resumed(objects: Objects[Any], chosen: Settings, checkpoints: Checkpoints) -> Planned:
+def _resumed(fit: Fit[Any], checkpoints: Checkpoints) -> Planned:
     """As a checkpoint of the last loop has it."""
-    sets, delta = checkpoints.facts["sets"], checkpoints.facts["delta"]
-    found = replace(chosen, focal=FocalSets.of(chosen.n_clusters, sets), delta=delta)
-    if chosen.looks and chosen.staged:  # as it began
-        found = replace(found, solver=quicker(objects, found))
-    runs = checkpoints.facts.get("runs")
+    facts, settings = checkpoints.facts, fit.settings
+    settings = replace(settings, focal=FocalSets.of(settings.n_clusters, facts["sets"]), delta=facts["delta"])
+    if settings.init.staged:  # as it began
+        settings = replace(settings, solver=quicker(fit.objects, settings))
+    runs = facts.get("runs")
     begun = None if runs is None else {name: np.asarray(column) for name, column in runs.items()}
-    return Planned(settled(objects, found), checkpoints.start, begun=begun)
+    return Planned(resolved(fit.objects, settings), checkpoints.start, begun=begun)
 
 
-def _continued(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    chosen: Settings,
-    last: PrototypeModel,
-    callback: Callback | None,
-) -> Planned:
+def _continued(fit: Fit[Any], last: PrototypeModel) -> Planned:
     """From where an earlier fit ended, with its sets and its delta where they were found."""
+    settings, objects = fit.settings, fit.objects
     _check_alike(objects, last)
-    if chosen.staged and chosen.keeps_clusters and algorithm.adds_sets and last.focal.n_clusters == chosen.n_clusters:
-        stage = refined(algorithm, objects, chosen, last, callback)
-        found = replace(chosen, delta=stage.delta, focal=last.focal if chosen.finds_sets else chosen.focal)
-        return Planned(found, algorithm.from_clusters(objects, found, stage.single.solution, 0), stage, True)
-    focal = last.focal if chosen.finds_sets and last.focal.n_clusters == chosen.n_clusters else chosen.focal
-    delta = last.delta if isinstance(chosen.delta, str) else chosen.delta
-    found = settled(objects, replace(chosen, focal=focal, delta=delta))
+    same = last.focal.n_clusters == settings.n_clusters
+    focal = last.focal if settings.finds_sets and same else settings.focal
+    if settings.keeps_clusters and fit.algorithm.adds_sets and same:
+        stage = known_stage(fit, last)
+        settings = replace(settings, delta=stage.delta, focal=focal)
+        return Planned(settings, replace(fit, settings=settings).clusters_of(stage.single), stage, True)
+    delta = last.delta if settings.finds_delta else settings.delta
+    settings = resolved(objects, replace(settings, focal=focal, delta=delta))
     if last.focal != focal:
-        return Planned(found, pipeline.starts(algorithm, objects, found, chosen.random_state))
-    return Planned(found, algorithm.continued(objects, found, last))
+        return Planned(settings, replace(fit, settings=settings).starts())
+    return Planned(settings, fit.algorithm.continued(objects, settings, last))
 
 
-def _from_prior(
-    algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, prior: Prior, callback: Callback | None
-) -> Planned:
+def _from_prior(fit: Fit[Any]) -> Planned:
     """From the clusters of an earlier model, which pull; delta and sets are found anew where they are to be found."""
-    c, last = chosen.n_clusters, prior.model
+    settings, objects, prior = fit.settings, fit.objects, fit.settings.prior
+    assert prior is not None
+    c, last = settings.n_clusters, prior.model
     _check_prior(objects, last, c)
-    clusters = objects.space.carried(last.space, last.prototypes[:c]).to(chosen.dtype)
-    weights = torch.full((c,), prior.weight * objects.weight / c, dtype=chosen.dtype)
-    chosen = replace(chosen, pull=Pull(clusters, weights))
-    stage = renewed(algorithm, objects, chosen, _alone(objects, chosen, clusters), callback)
-    keeps = chosen.staged and chosen.keeps_clusters and algorithm.adds_sets
-    found = _measured(chosen, stage)
-    start = algorithm.from_clusters(objects, found, stage.single.solution, 0)
-    return Planned(found if keeps else settled(objects, found), start, stage, keeps)
+    clusters = objects.space.carried(last.space, last.prototypes[:c]).to(settings.dtype)
+    weights = torch.full((c,), prior.weight * objects.weight / c, dtype=settings.dtype)
+    fit = fit.using(pull=Pull(clusters, weights))
+    stage = known_stage(fit, _alone(objects, settings, clusters), anew=True)
+    settings = _measured(fit.settings, stage)
+    start = replace(fit, settings=settings).clusters_of(stage.single)
+    return _after(fit, settings, stage, start)
 
 
-def _from_labels(
-    algorithm: Algorithm[Any], objects: InMemory[Any], chosen: Settings, callback: Callback | None
-) -> Planned:
+def _from_labels(fit: Fit[Any], objects: InMemory[Any]) -> Planned:
     """From the means of objects with known labels, which links then hold; delta and sets are found around these."""
-    at = [torch.as_tensor(rows, device=objects.device) for rows in chosen.seeds]
-    clusters = torch.cat([objects.space.middle(objects.x, rows) for rows in at]).to(chosen.dtype)
-    stage = renewed(algorithm, objects, replace(chosen, max_iter=1), _alone(objects, chosen, clusters), callback)
-    return Planned(settled(objects, _measured(chosen, stage)), clusters[None], stage)
+    settings = fit.settings
+    at = [torch.as_tensor(rows, device=objects.device) for rows in settings.seeds]
+    clusters = torch.cat([objects.space.middle(objects.x, rows) for rows in at]).to(settings.dtype)
+    stage = known_stage(fit.using(max_iter=1), _alone(objects, settings, clusters), anew=True)
+    return Planned(resolved(objects, _measured(settings, stage)), clusters[None], stage)
 
 
 def _alone(objects: Objects[Any], chosen: Settings, clusters: Tensor) -> PrototypeModel:
@@ -204,7 +172,7 @@ def _alone(objects: Objects[Any], chosen: Settings, clusters: Tensor) -> Prototy
 
 def _measured(chosen: Settings, stage: Stage) -> Settings:
     """With the delta and the sets of a stage, where they were to be found."""
-    delta = stage.delta if isinstance(chosen.delta, str) else chosen.delta
+    delta = stage.delta if chosen.finds_delta else chosen.delta
     return replace(chosen, delta=delta, focal=stage.focal if chosen.finds_sets else chosen.focal)
 
 
@@ -237,71 +205,48 @@ def _check_alike(objects: Objects[Any], last: PrototypeModel) -> None:
         )
 
 
-def settled(objects: Objects[Any], chosen: Settings) -> Settings:
+def resolved(objects: Objects[Any], chosen: Settings) -> Settings:
     """Relaxation and lambda as a run of all sets at once takes them."""
-    relaxation = chosen.relaxation
-    if relaxation == "auto":
-        penalised = not isinstance(chosen.lam, str) or not objects.has_barycenters
-        relaxation = "penalty" if penalised else "exact"
-    lam = chosen.lam
-    if isinstance(lam, str):
-        lam = objects.weight if relaxation == "gap" else 0.2 * objects.weight / chosen.n_clusters**2
+    relaxation, lam = chosen.relaxation, chosen.lam
+    if relaxation is None:
+        relaxation = Exact if lam is None and objects.has_barycenters else Penalty
+    if lam is None:
+        lam = objects.weight if relaxation is Gap else 0.2 * objects.weight / chosen.n_clusters**2
     return replace(chosen, relaxation=relaxation, lam=lam)
 
 
-def _solved(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    plans: Sequence[Planned],
-    callback: Callback | None,
-    checkpoints: Checkpoints | None,
-) -> list[Outcome]:
-    """Cells that are solved together."""
-    if plans[0].keeps:
-        return with_sets(algorithm, objects, plans, callback)
-    links, chosen = None, plans[0].chosen
-    if stopped(callback):
-        checkpoints = None  # its file says how to go on from where the fit was stopped
-    if checkpoints is not None:
+def _all_at_once(fit: Fit[Any], plans: Sequence[Planned]) -> list[Outcome]:
+    """Cells that are solved together, all sets at once."""
+    links, chosen, objects = None, plans[0].chosen, fit.objects
+    if stopped(fit.callback):
+        fit = replace(fit, checkpoints=None)  # its file says how to go on from where the fit was stopped
+    if fit.checkpoints is not None:
         runs = plans[0].compared
         kept = {} if runs is None else {"runs": {name: np.asarray(column).tolist() for name, column in runs.items()}}
-        checkpoints.enter("sets", sets=chosen.focal.sets, delta=chosen.delta, **kept)
-    pairs = chosen.pairs
-    if pairs is not None and isinstance(objects, InMemory):
-        links = pairs.links(chosen.focal, objects.counts, objects.spread, chosen.dtype)
-    outcomes = pipeline.solve(
-        algorithm,
-        objects,
-        [plan.chosen for plan in plans],
-        [plan.start for plan in plans],
-        links=links,
-        callback=callback,
-        checkpointer=checkpoints,
-    )
+        fit.checkpoints.enter("sets", sets=chosen.focal.sets, delta=chosen.delta, **kept)
+    if chosen.pairs is not None and isinstance(objects, InMemory):
+        links = chosen.pairs.links(chosen.focal, objects.counts, objects.spread, chosen.dtype)
+    outcomes = fit.solve(*((plan.chosen, plan.start) for plan in plans), links=links, checkpointed=True)
     return [replace(outcome, runs=plan.compared) for outcome, plan in zip(outcomes, plans, strict=True)]
 
 
-def with_sets(
-    algorithm: Algorithm[Any], objects: Objects[Any], plans: Sequence[Planned], callback: Callback | None
-) -> list[Outcome]:
+def with_sets(fit: Fit[Any], plans: Sequence[Planned]) -> list[Outcome]:
     """The first stage's clusters, fitted again where beta is another, and the sets they make."""
-    alone = [_single(plan) for plan in plans]
-    singles = [plan.stage.single for plan in plans if plan.stage is not None]
-    again = [i for i, chosen in enumerate(alone) if _finds_others(chosen.beta, singles[i].chosen.beta)]
+    cells, first = [plan.chosen for plan in plans], [plan.stage.single for plan in plans if plan.stage is not None]
+    alone = [replace(one.chosen, beta=cell.beta) for one, cell in zip(first, cells, strict=True)]
+    again = [i for i, cell in enumerate(alone) if _finds_others(cell.beta, first[i].chosen.beta)]
     if again:
-        starts = [plans[i].start for i in again]
-        moved = pipeline.solve(algorithm, objects, [alone[i] for i in again], starts, callback=callback)
+        moved = fit.solve(*((alone[i], plans[i].start) for i in again))
         for i, outcome in zip(again, moved, strict=True):
-            singles[i] = outcome
-    cells = [plan.chosen for plan in plans]
-    best = Solution.joined([one.solution.part(slice(one.best, one.best + 1)) for one in singles])
-    prices = Prices.of([replace(c, lam=0.0) for c in cells], np.arange(len(cells)), algorithm.masses)
-    alone_again = algorithm.with_sets(objects, replace(cells[0], focal=alone[0].focal), prices, best)
-    solution = _in_last_terms(algorithm.with_sets(objects, cells[0], prices, best), alone_again)
-    outcomes = pipeline.judged(algorithm, objects, cells, [1] * len(cells), solution)
+            first[i] = outcome
+    best = Solution.joined([one.solution.part(slice(one.best, one.best + 1)) for one in first])
+    prices = Prices.of([replace(cell, lam=0.0) for cell in cells], np.arange(len(cells)), fit.algorithm.masses)
+    singles = fit.algorithm.with_sets(fit.objects, replace(cells[0], focal=alone[0].focal), prices, best)
+    solution = _in_last_terms(fit.algorithm.with_sets(fit.objects, cells[0], prices, best), singles)
+    outcomes = fit.judged(cells, [1] * len(cells), solution)
     return [
-        replace(outcome, runs=None if plan.stage is None else plan.stage.runs, close=_number(_single(plan).delta))
-        for outcome, plan in zip(outcomes, plans, strict=True)
+        replace(outcome, runs=None if plan.stage is None else plan.stage.runs, close=cell.delta)
+        for outcome, plan, cell in zip(outcomes, plans, alone, strict=True)
     ]
 
 
@@ -324,13 +269,3 @@ def _in_last_terms(solution: Solution, singles: Solution) -> Solution:
         for rounds, alone, whole in zip(solution.history, singles.objective, solution.objective, strict=True)
     )
     return replace(solution, history=history)
-
-
-def _number(delta: float | str | None) -> float | None:
-    return None if isinstance(delta, str) else delta
-
-
-def _single(plan: Planned) -> Settings:
-    """A cell's settings for single clusters: what the first stage was fitted with."""
-    assert plan.stage is not None
-    return replace(plan.stage.single.chosen, beta=plan.chosen.beta)

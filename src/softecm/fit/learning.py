@@ -21,14 +21,13 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.blocks import distances_of
 from softecm.files.expected import NOT_NEGATIVE, Misfit, array, number, rules
 from softecm.files.values import Savable
-from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm, Prices
-from softecm.fit.fitting import Planned, settled, with_sets
+from softecm.fit.fitting import Planned, resolved, with_sets
 from softecm.fit.model import PrototypeModel
-from softecm.fit.pipeline import Outcome
+from softecm.fit.pipeline import Fit, Outcome
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import Settings
-from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, neighbouring, outlying
+from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, clusters_alone, neighbouring, outlying
 from softecm.objective import evaluate
 from softecm.objective.pull import Pull
 
@@ -141,18 +140,13 @@ def jump(objects: InMemory[Any], partition: CredalPartition, last: PrototypeMode
     return furthest if furthest.spreads > 0 else None
 
 
-def keeps_clusters(algorithm: Algorithm[Any], chosen: Settings) -> bool:
-    """Whether clusters are found alone and sets added to them."""
-    return chosen.staged and chosen.keeps_clusters and algorithm.adds_sets
-
-
 def past_of(algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, model: PrototypeModel) -> Past:
     """What a batch leaves behind that ended at a model."""
     c = chosen.n_clusters
     simple = FocalSets.up_to(c, 1)
     alone = replace(model, focal=simple, prototypes=model.prototypes[:c])
     learned = model
-    if keeps_clusters(algorithm, chosen):
+    if chosen.keeps_clusters and algorithm.adds_sets:
         learned = replace(alone, delta=model.delta if model.close is None else model.close)
     places = learned.whole()[None].to(objects.device)
     prices = Prices.same(1, alpha=model.alpha, beta=model.beta, delta=learned.delta)
@@ -170,7 +164,7 @@ def past_of_fit(chosen: Settings, algorithm: Algorithm[Any], model: PrototypeMod
     c = chosen.n_clusters
     masses = partition.masses[:, 1:]
     sizes = model.focal.cardinalities.astype(np.float64)
-    if keeps_clusters(algorithm, chosen):
+    if chosen.keeps_clusters and algorithm.adds_sets:
         raised = partition.pignistic() ** model.beta * (1.0 - partition.masses[:, :1])
         places = model.prototypes[:c]
     else:
@@ -207,37 +201,30 @@ def next_batch(
     algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, last: PrototypeModel, past: Past
 ) -> Outcome:
     """One more batch, from where the last ended, with the past pulling at it."""
-    chosen = replace(chosen, pull=past.pull())
-    if keeps_clusters(algorithm, chosen):
-        return _clusters_first(algorithm, objects, chosen, last, past)
-    delta = last.delta if isinstance(chosen.delta, str) else chosen.delta
-    found = settled(objects, replace(chosen, focal=last.focal, delta=delta))
-    start = last.whole().to(chosen.dtype)[None]
-    return pipeline.solve(algorithm, objects, [found], [start], callback=chosen.callback)[0]
+    fit = Fit(algorithm, objects, replace(chosen, pull=past.pull()), chosen.callback)
+    if chosen.keeps_clusters and algorithm.adds_sets:
+        return _clusters_first(fit, last, past)
+    delta = last.delta if chosen.finds_delta else chosen.delta
+    settings = resolved(objects, replace(fit.settings, focal=last.focal, delta=delta))
+    return fit.solve((settings, last.whole().to(chosen.dtype)[None]))[0]
 
 
-def _clusters_first(
-    algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, last: PrototypeModel, past: Past
-) -> Outcome:
-    c = chosen.n_clusters
-    simple = FocalSets.up_to(c, 1)
-    auto = isinstance(chosen.delta, str)
-    close = last.close if auto else chosen.delta
-    if auto and past.mad > 0 and past.weight >= ENOUGH * c:
+def _clusters_first(fit: Fit[Any], last: PrototypeModel, past: Past) -> Outcome:
+    settings, objects, c = fit.settings, fit.objects, fit.settings.n_clusters
+    close = last.close if settings.finds_delta else settings.delta
+    if settings.finds_delta and past.mad > 0 and past.weight >= ENOUGH * c:
         close = beyond(past.median, past.mad, CLOSE)
-    alone = replace(chosen, focal=simple, lam=0.0, relaxation="exact", pairs=None, delta=close)
-    start = last.prototypes[:c].to(chosen.dtype)[None]
-    (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=chosen.callback)
-    here = pipeline.model_of(algorithm, objects, single)
-    median, mad = objects.nearest_spread(here)
-    share = objects.weight / (past.weight + objects.weight)
-    both = (1.0 - share) * past.median + share * median, (1.0 - share) * past.mad + share * mad
-    delta = (outlying(*both, here.metric, objects.space) or last.delta) if auto else chosen.delta
-    focal = chosen.focal
-    if chosen.finds_sets:
+    single = clusters_alone(fit, last.prototypes[:c], close)
+    here = fit.model_of(single)
+    delta, focal = settings.delta, settings.focal
+    if settings.finds_delta:
+        median, mad = objects.nearest_spread(here)
+        share = objects.weight / (past.weight + objects.weight)
+        both = (1.0 - share) * past.median + share * median, (1.0 - share) * past.mad + share * mad
+        delta = outlying(*both, here.metric, objects.space) or last.delta
+    if settings.finds_sets:
         held = past.held.numpy() + objects.second_nearest(here)
-        focal, _ = neighbouring(algorithm.between(objects, single.solution, c)[0], objects.metric.degree, held)
-    found = replace(chosen, delta=delta, focal=focal)
-    stage = Stage(single, None, delta, focal, 0)  # type: ignore[arg-type]
-    plan = Planned(found, algorithm.from_clusters(objects, found, single.solution, 0), stage, True)
-    return with_sets(algorithm, objects, [plan], chosen.callback)[0]
+        focal, _ = neighbouring(fit.algorithm.between(objects, single.solution, c)[0], objects.metric.degree, held)
+    fit = fit.using(delta=delta, focal=focal)
+    plan = Planned(fit.settings, fit.clusters_of(single), Stage(single, None, delta, focal, 0), True)
+    return with_sets(fit, [plan])[0]

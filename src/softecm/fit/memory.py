@@ -7,6 +7,7 @@ from math import comb
 
 from softecm import _memory
 from softecm.fit.settings import Settings
+from softecm.objective.relaxations import Gap, Penalty
 
 MASSES = 2  # copies of the masses of all objects at the end of a fit
 MATRICES = 6  # of all sets by all sets in a prototype step that pays for the constraint, a run
@@ -28,10 +29,10 @@ class Size:
     @staticmethod
     def of(chosen: Settings, n: int, *, quadratic: bool, compares: bool) -> Size:
         """Of a fit; ``quadratic``: its metric's prototype step is a linear system."""
-        asked = chosen.relaxation in ("penalty", "gap")
-        pays = quadratic and (asked or (chosen.relaxation == "auto" and not isinstance(chosen.lam, str)))
+        asked = chosen.relaxation in (Penalty, Gap)
+        pays = quadratic and (asked or (chosen.relaxation is None and chosen.lam is not None))
         sizes = chosen.focal.cardinalities[chosen.n_clusters :]
-        runs = 1 if chosen.staged else chosen.n_init
+        runs = 1 if chosen.init.staged else chosen.n_init
         return Size(n, chosen.n_sets, int(sizes.sum()), runs, pays, compares)
 
     def bytes(self) -> float:

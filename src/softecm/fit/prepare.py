@@ -20,11 +20,13 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import blocks, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
+from softecm.fit.loop import Problem, iterate
 from softecm.fit.model import PrototypeModel
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import Settings
-from softecm.fit.soft_ecm import soft_ecm
-from softecm.objective.relaxations import has_barycenters
+from softecm.fit.soft_ecm import soft_ecm_problem
+from softecm.objective import mass_cost
+from softecm.objective.relaxations import Penalty, has_barycenters
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.checks import check_enough, refuse_dissimilarities
 from softecm.spaces.dissimilarities import Dissimilarities
@@ -48,6 +50,10 @@ class Preparation(Protocol[P]):
     @property
     def takes_sparse(self) -> bool:
         """Whether objects may be sparse rows, where the metric takes them."""
+
+    @property
+    def samples(self) -> bool:
+        """Whether the first stage may look at a sample of the objects."""
 
     @property
     def weighs(self) -> bool:
@@ -140,6 +146,35 @@ class Objects(ABC, Generic[X]):
     def content(self) -> int:
         """One number for all objects and their weights, whatever their order."""
 
+    def quicker(self, algorithm: Preparation[Any], *, rounded: bool) -> Version:
+        """Objects that cost less, for deciding between starts; ``rounded``: in single precision where that will do."""
+        return Version(self)
+
+    def rounded(self, algorithm: Preparation[Any]) -> Version | None:
+        """The objects in single precision; None where that won't do for the metric or for them."""
+        return None
+
+
+@dataclass(frozen=True)
+class Version:
+    """Objects that stand for others and cost less, with the way back for prototypes found there."""
+
+    objects: Objects[Any]
+    space: Space | None = None  # of the objects in full; None: these are they
+    coarser: bool = False  # with less detail, in units of their own: the objects in full must have the last word
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the objects are in this process's memory."""
+        return isinstance(self.objects, InMemory)
+
+    def back(self, prototypes: Tensor) -> Tensor:
+        """Prototypes (runs, c, ...) as the objects in full have them."""
+        if self.space is None:
+            return prototypes
+        finer = self.space.finer(prototypes.flatten(0, 1))
+        return finer.reshape(*prototypes.shape[:2], *finer.shape[1:])
+
 
 @dataclass(frozen=True)
 class InMemory(Objects[E]):
@@ -228,6 +263,45 @@ class InMemory(Objects[E]):
         """The credal partition a model gives these objects."""
         return model.partition(self.x.cpu())
 
+    def quicker(self, algorithm: Preparation[Any], *, rounded: bool) -> Version:
+        """Combinations of objects, fewer steps, or half the digits: the first of these that there is."""
+        combined = self.metric.closed_form.combined(self.x)
+        if combined is not None:
+            space = combined.make_space()
+            return Version(replace(self, metric=combined, space=space, x=WholeRows(self.x)), space)  # type: ignore[arg-type]
+        if not algorithm.samples or self.metric.is_quadratic:
+            return Version(self)
+        return self.coarsened(algorithm) or (self.rounded(algorithm) if rounded else None) or Version(self)
+
+    def coarsened(self, algorithm: Preparation[Any]) -> Version | None:
+        """The objects with less detail, where their space has such; measured in their own units."""
+        fewer = self.space.coarser(self.x)
+        if fewer is None:
+            return None
+        coarse = self._encoded_as(algorithm, *fewer)
+        coarse = coarse._in_single(algorithm) or coarse
+        distances = algorithm.from_center(coarse.metric, coarse.space, coarse.x, coarse.weights, coarse.device)
+        spread = float(np.average(distances, weights=self.counts))
+        return Version(replace(coarse, distances=distances, spread=spread), self.space, coarser=True)
+
+    def rounded(self, algorithm: Preparation[Any]) -> Version | None:
+        """The objects in single precision, where that will do for the metric and for them."""
+        light = self._in_single(algorithm)
+        return None if light is None else Version(light, self.space)
+
+    def _in_single(self, algorithm: Preparation[Any]) -> InMemory[Any] | None:
+        half = self.space.single(self.x) if self.metric.single else None
+        if half is None:
+            return None
+        weights = None if self.weights is None else self.weights.float()
+        return replace(self, on_device=weights)._encoded_as(algorithm, *half)
+
+    def _encoded_as(self, algorithm: Preparation[Any], space: Space, x: Encoded) -> InMemory[Any]:
+        """The same objects encoded in another way, with what the metric knows of them."""
+        weights, near = None if self.weights is None else self.weights.cpu(), x.cpu()
+        metric = algorithm.fitted_metric(self.metric, near, weights)
+        return replace(self, metric=metric, space=space, x=near.to(self.device))  # type: ignore[arg-type]
+
 
 def in_memory(
     algorithm: Preparation[Any],
@@ -293,42 +367,6 @@ def space_for(algorithm: Preparation[Any], metric: SemiMetric, X: Any) -> Space:
             "'sqeuclidean' or 'cosine', or, where it fits in memory, X.toarray()."
         )
     return replace(space, sparse=True)
-
-
-def coarsened(algorithm: Preparation[Any], objects: Objects[Any]) -> InMemory[Any] | None:
-    """The objects with less detail, where their space has such; measured in their own units."""
-    found = objects.space.coarser(objects.x) if isinstance(objects, InMemory) else None
-    if found is None or not isinstance(objects, InMemory):
-        return None
-    coarse = _measured(algorithm, objects, *found)
-    coarse = in_single(algorithm, coarse) or coarse
-    distances = algorithm.from_center(coarse.metric, coarse.space, coarse.x, coarse.weights, coarse.device)
-    return replace(coarse, distances=distances, spread=float(np.average(distances, weights=objects.counts)))
-
-
-def in_single(algorithm: Preparation[Any], objects: Objects[Any]) -> InMemory[Any] | None:
-    """The objects in single precision, where that will do for the metric and for them."""
-    known = isinstance(objects, InMemory) and objects.metric.single
-    found = objects.space.single(objects.x) if known else None
-    if found is None or not isinstance(objects, InMemory):
-        return None
-    weights = None if objects.weights is None else objects.weights.float()
-    return _measured(algorithm, replace(objects, on_device=weights), *found)
-
-
-def _measured(algorithm: Preparation[Any], objects: InMemory[Any], space: Space, x: Encoded) -> InMemory[Any]:
-    """The same objects encoded in another way, with what the metric knows of them."""
-    weights, near = None if objects.weights is None else objects.weights.cpu(), x.cpu()
-    metric = algorithm.fitted_metric(objects.metric, near, weights)
-    return replace(objects, metric=metric, space=space, x=near.to(objects.device))
-
-
-def shortened(objects: Objects[Any]) -> InMemory[Any] | None:
-    """The same objects with prototypes as combinations of them, where that is shorter; None where it is not."""
-    metric = objects.metric.closed_form.combined(objects.x) if isinstance(objects, InMemory) else None
-    if metric is None or not isinstance(objects, InMemory):
-        return None
-    return replace(objects, metric=metric, space=metric.make_space(), x=WholeRows(objects.x))
 
 
 def _device(
@@ -408,11 +446,10 @@ def barycenter_from(
     metric: SemiMetric, x: Encoded | Scattered, start: Tensor, weights: Tensor | None, rounds: int = 50
 ) -> Tensor:
     """The barycentre of all objects: Soft-ECM with one cluster and no empty set is just that."""
-    alone, rounds = FocalSets.full(1), 1 if metric.is_quadratic else rounds
-    solution = soft_ecm(
-        x, metric, alone, start, alpha=0.0, beta=2.0, lam=0.0, weights=weights, tol=0.0, max_iter=rounds
-    )
-    return solution.prototypes[0]
+    alone = FocalSets.full(1)
+    cost = mass_cost(alone, 0.0, 2.0, None, like=start, weights=weights)
+    problem: Problem[Any] = soft_ecm_problem(x, metric, alone, cost, lam=0.0, relaxation=Penalty, tol=0.0)
+    return iterate(problem, start, 1 if metric.is_quadratic else rounds).prototypes[0]
 
 
 def distances_to(metric: SemiMetric, x: Encoded, point: Tensor) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,7 +21,10 @@ from softecm.fit.loop import Callback
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Progress
 from softecm.objective.linked import Pairs
+from softecm.objective.problem import RELAXATIONS, SOLVERS
 from softecm.objective.pull import Pull
+from softecm.objective.relaxations import Relaxation
+from softecm.optim import Solver
 
 logger = logging.getLogger("softecm")
 INITS = ("auto", "k-means++", "random")
@@ -89,6 +92,21 @@ class Prior:
         return Prior(model, price)
 
 
+class Init(NamedTuple):
+    """Where runs start."""
+
+    given: Any = None  # at these prototypes, one row a cluster, or whatever else an algorithm takes for them
+    kind: str = "random"  # else drawn: see :class:`softecm.fit.seeding.Draw`
+    staged: bool = False  # single clusters come first: by default
+
+    @staticmethod
+    def of(init: Any) -> Init:
+        """From the parameter."""
+        if not isinstance(init, str):
+            return Init(init)
+        return Init(staged=True) if init == "auto" else Init(kind=init)
+
+
 @dataclass(frozen=True)
 class Settings:
     """A Soft-ECM problem with every choice made; what an estimator's parameters come down to."""
@@ -97,21 +115,22 @@ class Settings:
     metric: Any
     alpha: float
     beta: float
-    delta: float | str | None
-    lam: float | str
-    relaxation: str
+    delta: float | None  # None: no empty set, or not known yet
+    lam: float | None  # None: in proportion to the objects' weight
+    relaxation: type[Relaxation] | None  # None: as suits the metric
     focal: FocalSets  # single clusters only where the sets are to be found
-    init: Any
+    init: Init
     n_init: int
     max_iter: int
     tol: float
-    solver: Any
+    solver: Solver | None  # None: as suits the metric
     device: Any
     dtype: torch.dtype
     n_jobs: int | None
     warm_start: bool
     callback: Callback | None
     random_state: Any
+    finds_delta: bool = False  # from the distances to single clusters
     finds_sets: bool = False  # each cluster and each pair of neighbouring clusters, which are found
     pairs: Pairs | None = None  # must-links and cannot-links
     plan: Plan | None = None  # where checkpoints go
@@ -122,21 +141,16 @@ class Settings:
     gain: float = 0.0  # a run also ends when a round gains less than this part of its objective
 
     @property
-    def staged(self) -> bool:
-        """Whether single clusters come first: by default."""
-        return isinstance(self.init, str) and self.init == "auto"
-
-    @property
     def looks(self) -> bool:
         """Whether a first stage is needed: for the starts, for delta, or for the neighbours of given clusters."""
-        given = not isinstance(self.init, str) and self.finds_sets and self.n_clusters > 2
-        return self.staged or isinstance(self.delta, str) or given
+        given = self.init.given is not None and self.finds_sets and self.n_clusters > 2
+        return self.init.staged or self.finds_delta or given
 
     @property
     def keeps_clusters(self) -> bool:
         """Whether the clusters found first are kept when sets are added: where nobody asks for a relaxation or a price."""
         linked = self.pairs is not None and self.pairs.some
-        return self.relaxation == "auto" and isinstance(self.lam, str) and not linked
+        return self.init.staged and self.relaxation is None and self.lam is None and not linked
 
     @property
     def n_sets(self) -> int:
@@ -149,7 +163,14 @@ def settings(checked: Mapping[str, Any], **choices: Any) -> Settings:
     values = {"metric": "sqeuclidean", "lam": 0.0, "solver": "auto", **checked, **choices}
     c, largest, sets = values["n_clusters"], values.pop("max_cardinality"), values.pop("focal_sets")
     finds = _finds_sets(largest, sets)
+    delta, lam, solver = values["delta"], values["lam"], values["solver"]
     values |= {
+        "delta": None if delta == "auto" else delta,
+        "finds_delta": delta == "auto",
+        "lam": None if lam == "auto" else lam,
+        "relaxation": RELAXATIONS.get(values["relaxation"]),
+        "init": Init.of(values["init"]),
+        "solver": SOLVERS[solver] if isinstance(solver, str) else solver,
         "focal": _sets(c, finds, largest, sets),
         "dtype": choose_dtype(values["dtype"]),
         "warm_start": bool(values["warm_start"]),

@@ -90,7 +90,7 @@ def own_model(objects: InMemory[torch.Tensor], shape: GroupShape, chosen: Settin
     focal, delta = chosen.focal, chosen.delta
     if chosen.finds_sets:
         focal = _neighbours(singles, objects.second_nearest(singles))
-    if isinstance(delta, str):
+    if chosen.finds_delta:
         delta = outlying(*objects.nearest_spread(singles), singles.metric, objects.space)
     return _model(objects, shape, chosen, focal, delta)
 

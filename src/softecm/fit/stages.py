@@ -7,7 +7,7 @@ runs start. So the clusters come first:
    capped there, the best of a few candidates for each cluster; single clusters and the empty set are fitted.
 2. :math:`\delta`: median plus seven deviations (1.4826 MAD) of :math:`\sqrt d` to the nearest cluster. While it shrinks,
    the starts are drawn and fitted once more with it, the last answer among them.
-3. Clusters are moved to where one is missed most, as long as that pays (:mod:`softecm.fit.swaps`).
+3. Clusters are moved to where one is missed most, as long as that pays (:func:`moved_clusters`).
 4. The best is fitted to all objects with a closer delta (three deviations), so that what lies between clusters and beyond
    them does not pull at them; delta is measured again (five deviations, in tables at least one category that differs).
    Where most objects are equally far from their clusters there are no deviations: each of these deltas is twice the median.
@@ -25,7 +25,6 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,17 +37,14 @@ from softecm._warnings import BetaWarning, warn
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import nearest_of
-from softecm.fit import pipeline
-from softecm.fit.algorithm import Algorithm
-from softecm.fit.checkpoints import Checkpoints
-from softecm.fit.loop import Callback, Checkpointer, stopped
+from softecm.fit.loop import stopped
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, Runs, Solution, runs_table
-from softecm.fit.pipeline import Outcome
-from softecm.fit.prepare import InMemory, Objects, coarsened, in_single, shortened
+from softecm.fit.pipeline import Fit, Outcome
+from softecm.fit.prepare import InMemory, Objects, Version
 from softecm.fit.seeding import Draw
 from softecm.fit.settings import GAIN, Settings
-from softecm.fit.swaps import swapped
+from softecm.objective.relaxations import Exact
 from softecm.optim import Accelerated, Descent, Solver
 from softecm.spaces import Space
 
@@ -71,6 +67,10 @@ FIRST_COORDINATES = 64  # that are looked at to put clusters in order
 PAIRS = 3  # sets of two clusters considered, for each cluster
 SAMPLE, SAMPLE_EACH = 2000, 100  # objects that decide between starts: at least, and for each cluster
 ROUGH = 1e-3  # how far masses may still move while starts are compared
+MOVES = 50  # of clusters to where one is missed, at most
+FEW, PLACES = 3, 20  # clusters to move, and places to move them to; objects looked at for the latter
+TRIAL = 8  # iterations that say whether a move may pay
+WORTH, BETTER = 1e-3, 1e-6  # parts of the objective that a trial must save to be followed, and its end to be taken
 
 logger = logging.getLogger("softecm")
 
@@ -86,121 +86,112 @@ class Stage:
     cut: int  # pairs of neighbours that were left out for being too many
 
 
-def discover(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    chosen: Settings,
-    random_state: object,
-    *,
-    callback: Callback | None = None,
-    checkpoints: Checkpoints | None = None,
-) -> Stage:
+@dataclass(frozen=True)
+class BestStart:
+    """The best of several starts, and how the objects are fitted from there."""
+
+    place: Tensor  # (1, c, *shape); of coarser objects, as many as have a chance
+    runs: Runs  # the starts that were compared
+    delta: float | None
+    beta: float
+    merged: bool = False  # its clusters lie in one place
+
+
+def first_stage(fit: Fit[Any]) -> Stage:
     """Single clusters, delta and sets; where checkpoints are written, single clusters are the fit's last loop."""
-    alone = replace(
-        chosen, focal=FocalSets.up_to(chosen.n_clusters, 1), beta=BETA, lam=0.0, relaxation="exact", pairs=None
-    )
-    if chosen.staged and not objects.metric.is_quadratic:
-        alone = replace(alone, gain=GAIN * chosen.tol)
-        alone = replace(alone, solver=quicker(objects, alone))
-    first = _first(objects)
+    settings, objects, checkpoints = fit.settings, fit.objects, fit.checkpoints
+    gain = GAIN * settings.tol if settings.init.staged and not objects.metric.is_quadratic else settings.gain
+    simple = FocalSets.up_to(settings.n_clusters, 1)
+    single = fit.using(focal=simple, beta=BETA, lam=0.0, relaxation=Exact, pairs=None, gain=gain)
+    if settings.init.staged and not objects.metric.is_quadratic:
+        single = single.using(solver=quicker(objects, single.settings))
+    unit = first_delta(objects)
     if checkpoints is not None and checkpoints.reached == "clusters":
-        close, start = checkpoints.facts["close"], checkpoints.start
-        runs: Runs = {name: np.asarray(column) for name, column in checkpoints.facts["runs"].items()}
-        alone = replace(alone, beta=checkpoints.facts.get("beta", BETA))
+        facts = checkpoints.facts
+        runs = {name: np.asarray(column) for name, column in facts["runs"].items()}
+        start = BestStart(checkpoints.start, runs, facts["close"], facts.get("beta", BETA))
     else:
-        starts, close, start, beta = _apart(algorithm, objects, alone, first, random_state, callback, checkpoints)
-        runs = runs_table(starts.solution, starts.best, starts.apart)
-        alone = replace(alone, beta=beta)
-    if alone.beta < BETA <= chosen.beta:
+        start = _best_start(single, unit)
+        if _pulled_together(single, start, unit):
+            start = _with_softer_masses(single, start, unit)
+    _warn_of_beta(settings.beta, start.beta)
+    if stopped(fit.callback):
+        single = replace(single, checkpoints=None)  # its file says how to go on from where the fit was stopped
+    elif checkpoints is not None:
+        table = {name: column.tolist() for name, column in start.runs.items()}
+        checkpoints.enter("clusters", close=start.delta, runs=table, beta=start.beta)
+    last = replace(single.settings, beta=start.beta, delta=start.delta, finds_delta=False)
+    last = replace(last, solver=quicker(objects, last))
+    (found,) = single.solve((last, start.place), checkpointed=True)
+    delta = robust_delta(single, objects, found, unit, OUTLYING) if settings.finds_delta else start.delta
+    focal, cut = neighbours(single, found)
+    return Stage(found, start.runs, delta, focal, cut)
+
+
+def _warn_of_beta(beta: float, first: float) -> None:
+    if first < BETA <= beta:
         warn(
-            f"beta={chosen.beta:g} pulls clusters of these objects together, as it does in many columns of noise, so they "
-            f"were looked for with beta={alone.beta:g}. Give beta={alone.beta:g} for masses that leave less open.",
+            f"beta={beta:g} pulls clusters of these objects together, as it does in many columns of noise, so they "
+            f"were looked for with beta={first:g}. Give beta={first:g} for masses that leave less open.",
             BetaWarning,
         )
-    if stopped(callback):
-        checkpoints = None  # its file says how to go on from where the fit was stopped
-    if checkpoints is not None:
-        table = {name: column.tolist() for name, column in runs.items()}
-        checkpoints.enter("clusters", close=close, runs=table, beta=alone.beta)
-    alone = replace(alone, delta=close, solver=quicker(objects, alone))
-    (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpoints)
-    delta = close
-    if isinstance(chosen.delta, str):
-        delta = robust_delta(algorithm, objects, objects, single, first, OUTLYING)
-    focal, cut = neighbours(algorithm, objects, single)
-    return Stage(single, runs, delta, focal, cut)
 
 
-def refined(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    chosen: Settings,
-    last: PrototypeModel,
-    callback: Callback | None,
-) -> Stage:
-    """Single clusters from where an earlier fit left them; its sets are kept."""
-    c = chosen.n_clusters
-    simple = FocalSets.up_to(c, 1)
-    before = replace(last, focal=simple, prototypes=last.prototypes[:c])
-    close, auto = chosen.delta, isinstance(chosen.delta, str)
-    if auto:
-        close = last.close
-        if close is None:
-            median, mad = objects.nearest_spread(before)
-            close = beyond(median, mad, CLOSE, before.metric.scale_power(objects.x)) or last.delta
-    alone = replace(chosen, focal=simple, beta=BETA, lam=0.0, relaxation="exact", pairs=None, delta=close)
-    start = before.prototypes.to(chosen.dtype)[None]
-    (single,) = pipeline.solve(algorithm, objects, [alone], [start], callback=callback)
-    return Stage(single, None, last.delta if auto else chosen.delta, last.focal, 0)  # type: ignore[arg-type]
+def known_stage(fit: Fit[Any], last: PrototypeModel, *, anew: bool = False) -> Stage:
+    """Single clusters from where an earlier fit left them; its sets and its delta are kept, or measured ``anew``."""
+    settings, objects, c = fit.settings, fit.objects, fit.settings.n_clusters
+    before = replace(last, focal=FocalSets.up_to(c, 1), prototypes=last.prototypes[:c])
+    close = last.close if settings.finds_delta else settings.delta
+    if settings.finds_delta and close is None:
+        median, mad = objects.nearest_spread(before)
+        close = beyond(median, mad, CLOSE, before.metric.scale_power(objects.x)) or last.delta
+    single = clusters_alone(fit.using(beta=BETA), before.prototypes, close)
+    delta = last.delta if settings.finds_delta else settings.delta
+    if not anew:
+        return Stage(single, None, delta, last.focal, 0)
+    focal, cut = neighbours(fit, single)
+    if settings.finds_delta:
+        delta = robust_delta(fit, objects, single, first_delta(objects), OUTLYING)
+    return Stage(single, None, delta, focal, cut)
 
 
-def renewed(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    chosen: Settings,
-    last: PrototypeModel,
-    callback: Callback | None,
-) -> Stage:
-    """Single clusters from where an earlier fit left them; delta and sets are measured anew."""
-    stage = refined(algorithm, objects, chosen, last, callback)
-    focal, cut = neighbours(algorithm, objects, stage.single)
-    delta = stage.delta
-    if isinstance(chosen.delta, str):
-        delta = robust_delta(algorithm, objects, objects, stage.single, _first(objects), OUTLYING)
-    return replace(stage, delta=delta, focal=focal, cut=cut)
+def clusters_alone(fit: Fit[Any], clusters: Tensor, close: float | None) -> Outcome:
+    """Single clusters, fitted from known places (c, *shape) with a delta."""
+    settings = replace(
+        fit.settings, focal=FocalSets.up_to(len(clusters), 1), lam=0.0, relaxation=Exact, pairs=None, delta=close
+    )
+    (single,) = fit.solve((settings, clusters.to(settings.dtype)[None]))
+    return single
 
 
-def _apart(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    alone: Settings,
-    first: float,
-    random_state: object,
-    callback: Callback | None,
-    checkpoints: Checkpoints | None,
-) -> tuple[Outcome, float | None, Tensor, float]:
-    """The best of the starts, with a beta so near to 1 that clusters stay apart.
+def _pulled_together(fit: Fit[Any], start: BestStart, unit: float) -> bool:
+    """Whether the clusters of a start have merged, or most of them hold next to nothing, as in many columns of noise."""
+    objects, c = fit.objects, fit.settings.n_clusters
+    points = fit.algorithm.adds_sets and objects.metric.is_quadratic  # whatever else prototypes are, it is as it was
+    if not isinstance(objects, InMemory) or c < 2 or not points:
+        return False
+    return (start.merged or _left(objects, start.place, WIDER * unit)[1]) and objects.distinct(c) is None
 
-    In many columns of noise all clusters merge, or most of them hold next to nothing. Then a few smaller betas are tried,
-    and that is taken whose clusters leave the objects least far from the nearest of them.
+
+def _with_softer_masses(fit: Fit[Any], best: BestStart, unit: float) -> BestStart:
+    """A start with a beta so near to 1 that clusters stay apart.
+
+    A few smaller betas are tried; that is taken whose clusters leave the objects least far from the nearest of them.
     """
-    found = _started(algorithm, objects, alone, first, random_state, callback, checkpoints)
-    points = algorithm.adds_sets and objects.metric.is_quadratic  # whatever else prototypes are, it is as it was
-    if not isinstance(objects, InMemory) or alone.n_clusters < 2 or not points:
-        return *found[:-1], alone.beta
-    wide = WIDER * first  # noise puts any two objects further apart than either from the barycentre of all
-    left, lost = _left(objects, found[2], wide)
-    if not (found[-1] or lost) or objects.distinct(alone.n_clusters) is not None:
-        return *found[:-1], alone.beta
-    best, chosen = found, alone.beta
+    objects, wide = (
+        fit.objects,
+        WIDER * unit,
+    )  # noise puts any two objects further apart than either from the barycentre
+    assert isinstance(objects, InMemory)
+    left, _ = _left(objects, best.place, wide)
     for beta in SOFTER:
-        tried = _started(algorithm, objects, replace(alone, beta=beta), wide, random_state, callback, None)
-        far, lost = _left(objects, tried[2], wide)
-        if far < left and not tried[-1]:
-            best, chosen, left = tried, beta, far
+        tried = _best_start(replace(fit.using(beta=beta), checkpoints=None), wide)
+        far, lost = _left(objects, tried.place, wide)
+        if far < left and not tried.merged:
+            best, left = tried, far
             if not lost:
                 break
-    return *best[:-1], chosen
+    return best
 
 
 def _left(objects: InMemory[Any], start: Tensor, cap: float) -> tuple[float, bool]:
@@ -211,100 +202,101 @@ def _left(objects: InMemory[Any], start: Tensor, cap: float) -> tuple[float, boo
     return float(objects.counts @ np.minimum(d.numpy(), cap**2)), bool(2 * few.sum() > len(held))
 
 
-def _started(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    alone: Settings,
-    first: float,
-    random_state: object,
-    callback: Callback | None,
-    checkpoints: Checkpoints | None,
-) -> tuple[Outcome, float | None, Tensor, bool]:
-    """The best of the starts, found on a sample of many objects; the delta to fit it to all of them; where to begin.
+def _best_start(fit: Fit[Any], unit: float) -> BestStart:
+    """The best of the starts, found on a sample of many objects, or on a quicker version of them.
 
-    And whether it has merged.
+    ``unit`` is the delta before any cluster is known.
     """
-    few, rng = _sampled(algorithm, objects, alone.n_clusters), check_random_state(random_state)
-    slow = algorithm.samples and not objects.metric.is_quadratic and isinstance(alone.init, str)
-    coarse = coarsened(algorithm, few) if slow else None
-    light = in_single(algorithm, few if coarse is None else objects) if slow and alone.gain > 0.0 else None
-    among, unit = (light or few, first) if coarse is None else (coarse, _first(coarse))
-    short = shortened(few) if isinstance(alone.init, str) else None
-    rough, auto = replace(alone, tol=max(alone.tol, ROUGH), gain=3.0 * alone.gain), isinstance(alone.delta, str)
-    if not auto and alone.delta is not None:
-        rough = replace(rough, delta=float(alone.delta) * (unit / first))
-    starts, best, close = _compared(algorithm, short or among, rough, unit, rng, callback, checkpoints)
-    if short is not None:
-        best = _written_out(short, best)
-    runs = [best.best]
-    if coarse is not None or light is not None:
-        finer = few.space.finer(best.solution.prototypes)
-        best = replace(best, solution=replace(best.solution, prototypes=finer))
-    if coarse is not None:  # the best of them as the objects in full see them, and these have the last word
-        others = [run for run in np.argsort(best.solution.objective, kind="stable").tolist() if run != best.best]
-        runs = [best.best, *others][:FINALISTS]
-        close = robust_delta(algorithm, few, few, best, first, COMPARED) if auto else alone.delta
-    if auto and objects.weight >= ENOUGH * alone.n_clusters:
-        close = min(close, robust_delta(algorithm, objects, few, best, first, CLOSE))
-    settled = replace(alone, delta=close)
-    solutions = {run: in_order(best.solution, run) if isinstance(alone.init, str) else best.solution for run in runs}
-    start = torch.cat([algorithm.from_clusters(few, settled, solutions[run], run) for run in runs])
+    settings, objects, few = fit.settings, fit.objects, _sampled(fit)
+    drawn, finds_delta = settings.init.given is None, settings.finds_delta
+    version = few.quicker(fit.algorithm, rounded=settings.gain > 0.0) if drawn else Version(few)
+    own_unit = first_delta(version.objects) if version.coarser else unit
+    rough = replace(settings, tol=max(settings.tol, ROUGH), gain=3.0 * settings.gain)
+    if settings.delta is not None:
+        rough = replace(rough, delta=settings.delta * (own_unit / unit))
+    comparing = replace(fit, objects=version.objects, settings=rough)
+    starts, best, close = _compared(comparing, own_unit)
+    if rough.n_clusters > 2 and fit.algorithm.samples and objects.metric.is_quadratic and version.in_memory:
+        best = moved_clusters(comparing.using(delta=close), best)
     merged = bool(best.apart[best.best] < MERGED)
-    if coarse is not None and light is not None:  # most of the way
-        (best,) = pipeline.solve(algorithm, light, [settled], [start.float()], callback=callback)
-        start = few.space.finer(algorithm.from_clusters(light, settled, best.solution, best.best))
-    return starts, close, start, merged
+    finalists = _finalists(best, FINALISTS if version.coarser else 1, version)
+    whole = replace(fit, objects=few)
+    if version.coarser:  # the objects in full have the last word
+        close = robust_delta(whole, few, finalists, unit, COMPARED) if finds_delta else settings.delta
+    if finds_delta and close is not None and objects.weight >= ENOUGH * settings.n_clusters:
+        close = min(close, robust_delta(whole, objects, finalists, unit, CLOSE))
+    whole = whole.using(delta=close)
+    runs = [replace(finalists, best=run) for run in range(len(finalists.solution.objective))]
+    ordered = [replace(one, solution=in_order(one.solution, one.best)) if drawn else one for one in runs]
+    place = torch.cat([whole.clusters_of(one) for one in ordered])
+    if version.coarser and settings.gain > 0.0:
+        place = _most_of_the_way(whole.using(finds_delta=False), place, objects)
+    return BestStart(place, runs_table(starts.solution, starts.best, starts.apart), close, settings.beta, merged)
 
 
-def _written_out(short: InMemory[Any], best: Outcome) -> Outcome:
-    """The best run, its combinations of objects written out."""
-    run = slice(best.best, best.best + 1)
-    one = best.solution.part(run)
-    solution = replace(one, prototypes=short.space.finer(one.prototypes[0])[None])
-    return replace(best, solution=solution, apart=best.apart[run], best=0)
+def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
+    """The best runs, the very best first, as the objects in full have them."""
+    order = np.argsort(best.solution.objective, kind="stable").tolist() if most > 1 else []
+    runs = [best.best, *(run for run in order if run != best.best)][:most]
+    parts = [best.solution.part(slice(run, run + 1)) for run in runs]
+    solution = Solution.joined(parts) if most > 1 else parts[0]
+    solution = replace(solution, prototypes=version.back(solution.prototypes))
+    return replace(best, solution=solution, apart=best.apart[runs], best=0)
 
 
-def _compared(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    rough: Settings,
-    first: float,
-    rng: np.random.RandomState,
-    callback: Callback | None,
-    checkpoints: Checkpoints | None,
-) -> tuple[Outcome, Outcome, Any]:
-    """All starts, the best of them once delta has been found and clusters have been moved, and that delta."""
-    auto = isinstance(rough.delta, str)
-    if checkpoints is not None:
-        checkpoints.enter("starts")
-    fitted = partial(_fitted, algorithm, objects, rng=rng, callback=callback)
-    close: Any = first if auto else rough.delta
-    starts = best = fitted(replace(rough, delta=close), first, None, checkpointer=checkpoints)
-    for _ in range(PASSES - 1 if auto else 0):
-        shrunk = robust_delta(algorithm, objects, objects, best, first, COMPARED)
-        if shrunk >= SHRINKS * close:
+def _most_of_the_way(fit: Fit[Any], place: Tensor, objects: Objects[Any]) -> Tensor:
+    """A start nearer to the end, by iterations in single precision, where that will do for the objects."""
+    light = objects.rounded(fit.algorithm)
+    if light is None:
+        return place
+    rounding = replace(fit, objects=light.objects)
+    (best,) = rounding.solve((fit.settings, place.float()))
+    return light.back(rounding.clusters_of(best))
+
+
+def _compared(fit: Fit[Any], unit: float) -> tuple[Outcome, Outcome, float | None]:
+    """All starts; the best of them once delta has been found; that delta."""
+    settings, rng = fit.settings, check_random_state(fit.settings.random_state)
+    if fit.checkpoints is not None:
+        fit.checkpoints.enter("starts")
+    close = unit if settings.finds_delta else settings.delta
+    starts = best = _fitted(fit, close, unit, None, rng)
+    for _ in range(PASSES - 1 if settings.finds_delta else 0):
+        shrunk = robust_delta(fit, fit.objects, best, unit, COMPARED)
+        if close is None or shrunk >= SHRINKS * close:
             break
         close = shrunk
-        best = fitted(replace(rough, delta=close), close, best)
-    if rough.n_clusters > 2 and algorithm.samples and objects.metric.is_quadratic and isinstance(objects, InMemory):
-        best = swapped(algorithm, objects, replace(rough, delta=close), best, callback)
+        best = _fitted(fit, close, close, best, rng)
     return starts, best, close
 
 
-def _first(objects: Objects[Any]) -> float:
+def _fitted(
+    fit: Fit[Any], delta: float | None, cap: float, before: Outcome | None, rng: np.random.RandomState
+) -> Outcome:
+    """The best of several starts, an earlier answer among them; the first such loop of a fit is written down."""
+    settings = replace(fit.settings, delta=delta)
+    if settings.init.given is None or fit.algorithm.starts_at_masses:
+        start = fit.algorithm.seeded(fit.objects, settings, Draw("k-means++", settings.n_init, cap**2, GREEDY), rng)
+    else:
+        start = fit.algorithm.given(fit.objects, settings)
+    if before is not None:
+        start = torch.cat([replace(fit, settings=settings).clusters_of(before).to(start), start])
+    return fit.solve((settings, start), checkpointed=before is None)[0]
+
+
+def first_delta(objects: Objects[Any]) -> float:
     """The delta before any cluster is known."""
     near = objects.from_center(NEAR)
     return float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
 
 
-def quicker(objects: Objects[Any], alone: Settings) -> str | Solver:
-    """Exact steps near the end of a fit can be extrapolated; where they are not exact, curvature saves rounds."""
-    solver: str | Solver = alone.solver
-    if not (isinstance(solver, str) and solver == "auto"):
-        return solver
+def quicker(objects: Objects[Any], settings: Settings) -> Solver | None:
+    """Exact steps near the end of a fit can be extrapolated; where they are not exact, curvature saves iterations."""
+    if settings.solver is not None:
+        return settings.solver
     if objects.metric.is_quadratic:
-        return solver if objects.space.wide else Accelerated()  # wide rounds are not remembered
-    return Descent(stiff=True, least=alone.gain) if alone.gain > 0.0 else solver
+        return None if objects.space.wide else Accelerated()  # wide iterations are not remembered
+    return Descent(stiff=True, least=settings.gain) if settings.gain > 0.0 else None
 
 
 def in_order(solution: Solution, run: int) -> Solution:
@@ -330,43 +322,17 @@ def sample_size(n_clusters: int) -> int:
     return max(SAMPLE, SAMPLE_EACH * n_clusters)
 
 
-def _sampled(algorithm: Algorithm[Any], objects: Objects[Any], c: int) -> Objects[Any]:
-    size = sample_size(c)
-    return objects.sample(size) if algorithm.samples and len(objects) > 2 * size else objects
+def _sampled(fit: Fit[Any]) -> Objects[Any]:
+    size = sample_size(fit.settings.n_clusters)
+    return fit.objects.sample(size) if fit.algorithm.samples and len(fit.objects) > 2 * size else fit.objects
 
 
-def _fitted(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    alone: Settings,
-    cap: float,
-    before: Outcome | None,
-    *,
-    rng: np.random.RandomState,
-    callback: Callback | None,
-    checkpointer: Checkpointer | None = None,
-) -> Outcome:
-    """The best of several starts, an earlier answer among them."""
-    if isinstance(alone.init, str) or algorithm.starts_at_masses:
-        draw = Draw("k-means++", alone.n_init, cap**2, GREEDY)
-        start = algorithm.seeded(objects, alone, draw, rng)
-    else:
-        start = algorithm.given(objects, alone)
-    if before is not None:
-        start = torch.cat([algorithm.from_clusters(objects, alone, before.solution, before.best).to(start), start])
-    return pipeline.solve(algorithm, objects, [alone], [start], callback=callback, checkpointer=checkpointer)[0]
+def robust_delta(fit: Fit[Any], objects: Objects[Any], single: Outcome, first: float, deviations: float) -> float:
+    """Median plus so many deviations of distances to the nearest cluster, as a root; the first where that is next to 0.
 
-
-def robust_delta(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
-    among: Objects[Any],
-    single: Outcome,
-    first: float,
-    deviations: float,
-) -> float:
-    """Median plus so many deviations of distances to the nearest cluster, as a root; the first where that is next to 0."""
-    model = pipeline.model_of(algorithm, among, single)
+    ``single`` was found with the objects of ``fit``, which may be a sample of ``objects``.
+    """
+    model = fit.model_of(single)
     median, mad = objects.nearest_spread(model)
     power = model.metric.scale_power(objects.x)
     found = beyond(median, mad, deviations, power)
@@ -408,12 +374,11 @@ def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power:
     return min(found, math.sqrt((end + metric.unrelated) / 2.0)) if end < metric.unrelated else found
 
 
-def neighbours(algorithm: Algorithm[Any], objects: Objects[Any], single: Outcome) -> tuple[FocalSets, int]:
+def neighbours(fit: Fit[Any], single: Outcome) -> tuple[FocalSets, int]:
     """Each cluster, and pairs of neighbouring clusters; how many such pairs were left out."""
-    c = single.chosen.n_clusters
-    apart = algorithm.between(objects, single.solution, c)[single.best]
-    held = objects.second_nearest(pipeline.model_of(algorithm, objects, single))
-    return neighbouring(apart, objects.metric.degree, held)
+    apart = fit.algorithm.between(fit.objects, single.solution, single.chosen.n_clusters)[single.best]
+    held = fit.objects.second_nearest(fit.model_of(single))
+    return neighbouring(apart, fit.objects.metric.degree, held)
 
 
 def neighbouring(apart: NDArray[np.float64], degree: float, held: NDArray[np.float64]) -> tuple[FocalSets, int]:
@@ -447,3 +412,76 @@ def gabriel(squares: NDArray[np.float64]) -> NDArray[np.bool_]:
     least = through.min(1) if len(squares) > 2 else np.full(squares.shape, np.inf)
     near: NDArray[np.bool_] = (squares < least) & ~np.eye(len(squares), dtype=bool)
     return near
+
+
+def moved_clusters(fit: Fit[Any], best: Outcome) -> Outcome:
+    """A way out of poor local minima: move the cluster that is missed least to where one is missed most.
+
+    Two clusters that share a group while another cluster holds two is where starts get stuck, the more so the more clusters
+    there are. A few such moves are tried at once for a few iterations each; the best is followed where it pays.
+    """
+    for _ in range(MOVES):
+        trials = _moves(fit, best)
+        if trials is None:
+            break
+        now = float(best.solution.objective[best.best])
+        (tried,) = fit.solve((replace(fit.settings, max_iter=TRIAL), trials))
+        if not pays(float(tried.solution.objective[tried.best]), now, WORTH):
+            break
+        (followed,) = fit.solve((fit.settings, fit.clusters_of(tried)))
+        if not pays(float(followed.solution.objective[0]), now, BETTER) or followed.apart[0] < MERGED:
+            break
+        best = followed
+    return best
+
+
+def _moves(fit: Fit[Any], best: Outcome) -> Tensor | None:
+    """Clusters (moves, c, *shape), one of them elsewhere; None where there is no place for it."""
+    objects, delta = fit.objects, fit.settings.delta
+    clusters = fit.clusters_of(best)[0]
+    distances = fit.model_of(best).distances(objects.x.cpu()).astype(np.float64)
+    cap = np.inf if delta is None else delta * delta
+    spare, wanted = _least_missed(distances, objects.counts, cap), _most_wanted(objects, distances.min(1), cap)
+    if not wanted:
+        return None
+    trials = clusters.expand(len(spare) * len(wanted), *clusters.shape).clone()
+    places = objects.space.starts(objects.x, torch.as_tensor(wanted, device=objects.device))
+    for number, (k, place) in enumerate((k, place) for k in spare for place in places):
+        trials[number, k] = place
+    return trials
+
+
+def pays(objective: float, now: float, part: float) -> bool:
+    """Whether an objective is lower than now by more than this part; with weights of views it may be negative.
+
+    Examples
+    --------
+    >>> pays(0.9, 1.0, 1e-3), pays(-1.0, -1.0, 1e-3), pays(-1.1, -1.0, 1e-3)
+    (True, False, True)
+    """
+    return objective < now - part * abs(now)
+
+
+def _least_missed(distances: NDArray[np.float64], counts: NDArray[np.float64], cap: float) -> list[int]:
+    """The clusters without which their objects would have least further to go."""
+    nearest = np.argpartition(distances, 1, axis=1)[:, :2]
+    rows = np.arange(len(distances))
+    two = np.minimum(np.sort(distances[rows[:, None], nearest], axis=1), cap)
+    loss = np.bincount(distances.argmin(1), counts * (two[:, 1] - two[:, 0]), distances.shape[1])
+    return [int(k) for k in np.argsort(loss, kind="stable")[:FEW]]
+
+
+def _most_wanted(objects: Objects[Any], nearest: NDArray[np.float64], cap: float) -> list[int]:
+    """Objects at which one more cluster would bring all objects nearest, of a few that lie far from theirs."""
+    near = np.minimum(nearest, cap)
+    order = np.argsort(objects.space.keys(objects.x.cpu()), kind="stable")
+    steps = np.cumsum((objects.counts * near)[order])
+    if not steps[-1] > 0:
+        return []
+    places = np.searchsorted(steps, (np.arange(PLACES) + 0.5) / PLACES * steps[-1])
+    rows = np.unique(order[np.minimum(places, len(order) - 1)])
+    starts = objects.space.starts(objects.x, torch.as_tensor(rows, device=objects.device))
+    with torch.no_grad():
+        d = objects.metric.pairwise(objects.x, starts).clamp_min(0.0).double().cpu().numpy()
+    gain = objects.counts @ np.maximum(near[:, None] - d, 0.0)
+    return [int(i) for i in rows[np.argsort(-gain, kind="stable")[:FEW]]]

@@ -16,7 +16,7 @@ from softecm.distances.base import SemiMetric
 from softecm.objective import Evaluation, MassCost, Previous, evaluate, inertia, set_members, with_masses
 from softecm.objective.pull import Pull
 from softecm.objective.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
-from softecm.optim import Closed, Descent, GradientDescent, Solver, State
+from softecm.optim import Descent, GradientDescent, Solver, State
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Block, Scattered
 
@@ -24,15 +24,9 @@ RIDGE = 1e-13  # of the mean weight: a cluster without mass stays where it is, a
 TINY = 1e-280  # where all weights underflow
 STIFF = 1e10  # times the weights: ties beyond this drown them, and the plain solution has no digits left
 
-RELAXATIONS: dict[str, type[Relaxation]] = {"penalty": Penalty, "gap": Gap, "exact": Exact}
-
-
-def make_solver(solver: str | Solver, metric: SemiMetric) -> Solver:
-    """The solver a name stands for: the exact step where the metric has one, else the descent."""
-    if not isinstance(solver, str):
-        return solver
-    named: dict[str, Solver] = {"gradient": GradientDescent(), "descent": Descent()}
-    return named.get(solver) or (Closed() if metric.is_quadratic else Descent())
+RELAXATIONS: dict[str, type[Relaxation]] = {kind.name: kind for kind in (Penalty, Gap, Exact)}
+#: Solvers by name; None: the exact step where the metric has one, else the descent.
+SOLVERS: dict[str, Solver | None] = {"auto": None, "gradient": GradientDescent(), "descent": Descent()}
 
 
 @dataclass(frozen=True)

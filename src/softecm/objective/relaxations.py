@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -36,6 +36,7 @@ class Relaxation(ABC):
     metric: SemiMetric
     focal: FocalSets
     lam: Tensor
+    name: ClassVar[str]
 
     @property
     def n_free(self) -> int:
@@ -88,6 +89,8 @@ class Penalty(Relaxation):
     It pulls the clusters together as well: a large lambda merges all prototypes into one point.
     """
 
+    name = "penalty"
+
     def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
         """Inertia and its gradient."""
         direct = self._direct(prototypes.detach())
@@ -133,6 +136,8 @@ class Gap(Relaxation):
     Merging the clusters gains nothing, and lambda -> inf is the hard constraint.
     """
 
+    name = "gap"
+
     def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
         """The gap, and its gradient with the inner minimiser held fixed (envelope theorem)."""
         clusters, sets = set_members(self.focal, prototypes.device)
@@ -162,6 +167,8 @@ class Gap(Relaxation):
 
 class Exact(Relaxation):
     """The hard constraint: only the clusters' prototypes are free, the sets' follow from them."""
+
+    name = "exact"
 
     @property
     def n_free(self) -> int:

@@ -16,13 +16,12 @@ from softecm._engine import threads
 from softecm.belief import CredalPartition
 from softecm.distances.auto import choose_for
 from softecm.distances.registry import resolve_metric
-from softecm.fit import pipeline
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.fitting import fit_cells
 from softecm.fit.loop import Callback
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED
-from softecm.fit.pipeline import Outcome
+from softecm.fit.pipeline import Fit, Outcome
 from softecm.fit.prepare import InMemory, in_memory
 from softecm.selection.grid import Cell
 from softecm.selection.measures import Geometry, measures
@@ -87,7 +86,7 @@ def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: Any) -> list
     found: list[tuple[CredalPartition, Geometry]] = []
     for outcome in outcomes:
         c, best = outcome.chosen.n_clusters, outcome.solution.part(slice(outcome.best, outcome.best + 1))
-        model = pipeline.model_of(ready.algorithm, ready.objects, outcome)
+        model = Fit(ready.algorithm, ready.objects, outcome.chosen).model_of(outcome)
         partition, far = model.to(ready.objects.device).measured(x)
         between = ready.algorithm.between(ready.objects, best, c)[0]
         found.append((partition, Geometry(far[:, :c], between, of_means=model.metric.is_quadratic)))
@@ -112,7 +111,6 @@ def run_cells(cells: Sequence[Cell], data: Data, report: Callback | None = None)
 
 def _row_of(outcome: Outcome, measured: dict[str, Any], seconds: float) -> dict[str, Any]:
     run, solution, delta = outcome.best, outcome.solution, outcome.chosen.delta
-    assert not isinstance(delta, str)
     return _row(
         float(solution.objective[run]),
         float(outcome.apart[run]),

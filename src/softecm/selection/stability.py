@@ -96,9 +96,9 @@ def _refit_together(
     return [None if alike else p for (p, _), alike in zip(found, merged, strict=True)]
 
 
-def _scaled(lam: float | str, share: float) -> float | str:
+def _scaled(lam: float | None, share: float) -> float | None:
     """A price for fewer objects; "auto" follows their number by itself."""
-    return lam if isinstance(lam, str) else lam * share
+    return None if lam is None else lam * share
 
 
 def _refit_alone(
