@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from operator import itemgetter
 from typing import ClassVar, Protocol, Self, TypeVar, get_type_hints
 
 import torch
@@ -29,7 +30,7 @@ def mapped(value: B, function: Callable[[Tensor], Tensor]) -> B:
 
 def selected(value: B, runs: Tensor) -> B:
     """The same for some of the runs."""
-    return mapped(value, lambda tensor: tensor[runs])
+    return mapped(value, itemgetter(runs))
 
 
 class Batch:

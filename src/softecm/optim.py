@@ -187,7 +187,8 @@ class Minimisable(Protocol):
 class Solver(Protocol):
     """Moves a batch of runs one round further without raising any objective."""
 
-    patience: int  # rounds in a row with still masses that make a run converged
+    patience: int  # iterations in a row with still masses that make a run converged
+    descends: bool  # whether it goes by the gradient, which the exact step does not need
 
     def step(self, problem: Minimisable, state: State) -> State:
         """One round."""
@@ -198,6 +199,7 @@ class Closed(Savable):
     """The exact prototype step (eq. 8 solved): one linear system a run."""
 
     patience = 1
+    descends = False
 
     def step(self, problem: Minimisable, state: State) -> State:
         """Solve, then measure."""
@@ -218,6 +220,7 @@ class Accelerated:
 
     memory: int = 5
     patience = 1
+    descends = False
 
     def step(self, problem: Minimisable, state: State) -> State:
         """Extrapolate, measure, and take the plain step where that was no good."""
@@ -277,6 +280,7 @@ class Descent(Savable):
     stiff: bool = False
     least: float = 0.0
     patience = 2
+    descends = True
 
     def step(self, problem: Minimisable, state: State) -> State:
         """Try the quasi-Newton step; shorten it where it brings too little."""
@@ -365,6 +369,7 @@ class GradientDescent(Savable):
     inner_tol: float = 1e-3
     inner_steps: int = 100
     patience = 1
+    descends = True
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "inner_tol", "inner_steps"):

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 
 from softecm import BPEC, ECM, EVCLUS, ECMdd, SoftECM, _memory
 from softecm.algorithms import base
-from softecm.fit.memory import Size, check_size
+from softecm.fit.settings import Size, check_size
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # merged, empty, not converged: not what is looked at
 X = np.random.default_rng(0).normal(size=(60, 2))

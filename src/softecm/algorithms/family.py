@@ -118,12 +118,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if isinstance(X, Mapping) and any(map(in_blocks, X.values())):
             raise TypeError(IN_BLOCKS)
         if in_blocks(X):
-            self._fit_blocks(chosen, X, sample_weight)
-        else:
-            self._fit_memory(chosen, X, sample_weight)
-        return self
-
-    def _fit_memory(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
+            return self._fit_blocks(chosen, X, sample_weight)
         with threads(chosen.n_jobs):
             fitted = self._fitted(choose_for(chosen.metric, X, chosen.n_clusters), chosen, X, sample_weight)
             if fitted.may_be_reshaped(chosen):
@@ -138,6 +133,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if not self.collapsed_:
             self._warn_of_masses(nowhere=float(objects.counts[partition.outliers()].sum()) / objects.weight)
         self._warn_of_metric(objects)
+        return self
 
     def _fitted(self, choice: Choice, chosen: Settings, X: Any, sample_weight: Any) -> Fitted:
         """One fit with a metric."""
@@ -189,7 +185,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         for doubt in self.metric_.doubts(few.x.cpu(), self.model_.prototypes[: self.focal_sets_.n_clusters]):
             warn(doubt, ViewWarning)
 
-    def _fit_blocks(self, chosen: Settings, X: Any, sample_weight: Any) -> None:
+    def _fit_blocks(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
         from softecm.distributed import choose_for_blocks, opened, source_of
 
         source = source_of(X)
@@ -208,6 +204,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         self._warn(outcome.chosen)
         if not self.collapsed_:
             self._warn_of_masses(totals.held, totals.objects[0] / totals.n_objects)
+        return self
 
     def _last(self) -> PrototypeModel | None:
         return getattr(self, "model_", None)

@@ -115,12 +115,15 @@ class LinkableFamily(PrototypeFamily):
             raise ValueError(
                 "checkpoint must be left out with prior, near whose clusters a fit ends soon; got both. Leave one out."
             )
-        if y is not None and partial_labels(np.asarray(y)) is not None:
-            check_consistent_length(X, y)
-        seeds = groups_of_labels(y, self.n_clusters)
-        must_link, cannot_link = by_row(X, must_link, cannot_link)
-        must_link, cannot_link = links_of_labels(y, must_link, cannot_link, self.n_clusters)
-        pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
+        seeds: tuple[NDArray[np.int64], ...] = ()
+        pairs = None
+        if y is not None or must_link is not None or cannot_link is not None:
+            if y is not None and partial_labels(np.asarray(y)) is not None:
+                check_consistent_length(X, y)
+            seeds = groups_of_labels(y, self.n_clusters)
+            must_link, cannot_link = by_row(X, must_link, cannot_link)
+            must_link, cannot_link = links_of_labels(y, must_link, cannot_link, self.n_clusters)
+            pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
         self._forget()
         chosen = replace(self._settings(), pairs=pairs, plan=plan, prior=known, seeds=seeds)
         self._fit_to(chosen, X, sample_weight)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
-from softecm.distances.optional import RoundCost, RunCost
+from softecm.distances.optional import RoundCost
 from softecm.spaces.sparse import Combinations, SparseRows, WholeRows
 
 Rows = Tensor | SparseRows
@@ -47,21 +46,23 @@ def fused_vectors(x: Rows, v: Tensor, previous: Tensor | None, **cost: Unpack[Ro
         return None
     if x.is_cuda:
         return _fused_on_gpu(x, v, previous, **cost)
-    from softecm.kernels import quadratic
+    from softecm.kernels.tables import sum_over_objects, vectors
 
     weights = cost["weights"]
-    values = quadratic.run_round(
-        x.numpy(),
+    total, mass, moment, _, change = sum_over_objects(
+        vectors(x.numpy(), v.shape[-1]),
         None if weights is None else weights.double().numpy(),
         v.double().numpy(),
+        None,
         None if previous is None else previous.double().numpy(),
+        None,
         cost["factors"].double().numpy(),
         cost["beta"].double().numpy(),
         cost["delta2"].double().numpy(),
         cost["tol"],
     )
-    total, mass, moment, change = (torch.from_numpy(np.ascontiguousarray(value)) for value in values)
-    return FusedRound(total, mass[..., None].to(v.dtype), moment.to(v.dtype), change)
+    sums = torch.from_numpy(mass).to(v.dtype), torch.from_numpy(moment).to(v.dtype)
+    return FusedRound(torch.from_numpy(total), *sums, torch.from_numpy(change))
 
 
 def _fused_on_gpu(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
@@ -120,13 +121,8 @@ class VectorMeans(ClosedForm):
 class VectorPasses(CompiledPasses):
     """The compiled passes over rows of numbers."""
 
-    def round(self, x: Rows, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
-        """On the CPU and, where it fits, on the GPU."""
-        return fused_vectors(x, v, previous, **cost)
-
-    def masses(self, x: Rows, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
-        """On the CPU."""
-        return fused_vector_masses(x, v, **cost)
+    round = staticmethod(fused_vectors)  # on the CPU and, where it fits, on the GPU
+    masses = staticmethod(fused_vector_masses)  # on the CPU
 
     def nearest(self, x: Rows, v: Tensor) -> tuple[Tensor, Tensor] | None:
         """On the CPU."""

@@ -17,12 +17,11 @@ from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
 from softecm.fit.loop import Problem
-from softecm.fit.memory import check_size
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import Solution
 from softecm.fit.prepare import Objects, X, barycenter, distances_to
 from softecm.fit.seeding import Draw
-from softecm.fit.settings import Settings
+from softecm.fit.settings import Settings, check_size
 from softecm.objective import POWER_MASSES, MassCost, MassRule, mass_cost
 from softecm.objective.links import Links
 from softecm.spaces.base import Encoded, Space
@@ -42,17 +41,9 @@ class Prices:
     @staticmethod
     def of(cells: Sequence[Settings], cell: NDArray[np.int64], rule: MassRule = POWER_MASSES) -> Prices:
         """Of the settings of several cells, all numbers; ``cell`` (runs,) says which of them a run belongs to."""
-
-        def per_run(values: list[Any]) -> NDArray[np.float64]:
-            return np.asarray(values, dtype=np.float64)[cell]
-
-        return Prices(
-            per_run([s.alpha for s in cells]),
-            per_run([s.beta for s in cells]),
-            per_run([np.inf if s.delta is None else s.delta for s in cells]),
-            per_run([s.lam for s in cells]),
-            rule,
-        )
+        numbers = [(s.alpha, s.beta, np.inf if s.delta is None else s.delta, s.lam) for s in cells]
+        alpha, beta, delta, lam = np.array(numbers, dtype=np.float64)[cell].T.copy()
+        return Prices(alpha, beta, delta, lam, rule)
 
     @staticmethod
     def same(runs: int, *, alpha: float = 1.0, beta: float, delta: float | None = None, lam: float = 1.0) -> Prices:

@@ -242,7 +242,9 @@ def iterate(
     try:
         while rounds.iteration < max_iter and len(rounds.active) and not stopped(callback):
             look()
-            new = rounds.after(*descended(problem, rounds.state), problem.tol).resting(gain, problem.patience)
+            state = problem.step(rounds.state)
+            moved = without_rises(state, rounds.state) if problem.rises == "refused" else (state, state.change)
+            new = rounds.after(*moved, problem.tol).resting(gain, problem.patience)
             done = new.still >= problem.patience
             if groups is not None and problem.races:
                 done = done | torch.from_numpy((halved if gain > 0.0 else outrun)(new, groups))
@@ -298,15 +300,12 @@ def stopped(callback: Callback | None) -> bool:
     return isinstance(callback, Asked) and callback.said
 
 
-def descended(problem: Problem[S], state: S) -> tuple[S, Tensor]:
-    """The state one round further and its masses' change; what raises the objective beyond rounding may be refused."""
-    moved = problem.step(state)
-    if problem.rises != "refused":
-        return moved, moved.change
-    rose = ~(moved.objective <= state.objective + RISE * state.objective.abs())
+def without_rises(moved: S, before: S) -> tuple[S, Tensor]:
+    """A state and its masses' change; runs whose objective rose beyond rounding stay where they were."""
+    rose = ~(moved.objective <= before.objective + RISE * before.objective.abs())
     if not bool(rose.any()):
         return moved, moved.change
-    return moved.merged(state, rose), torch.where(rose, 0.0, moved.change)
+    return moved.merged(before, rose), torch.where(rose, 0.0, moved.change)
 
 
 def outrun(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -71,6 +71,8 @@ class Solution:
     @staticmethod
     def joined(parts: Sequence[Solution]) -> Solution:
         """The runs of several solutions of the same sets, in a row."""
+        if len(parts) == 1:
+            return parts[0]
         residuals = [part.residual for part in parts if part.residual is not None]
         return Solution(
             torch.cat([part.prototypes for part in parts]),

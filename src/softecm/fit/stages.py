@@ -97,6 +97,17 @@ class BestStart:
     merged: bool = False  # its clusters lie in one place
 
 
+@dataclass(frozen=True)
+class Compared:
+    """What comparing starts has found, on a version of a few objects."""
+
+    few: Objects[Any]  # that stand for all
+    version: Version  # of these, on which the starts were compared
+    fit: Fit[Any]  # of that version, with the last delta
+    starts: Outcome  # all of them
+    best: Outcome
+
+
 def first_stage(fit: Fit[Any]) -> Stage:
     """Single clusters, delta and sets; where checkpoints are written, single clusters are the fit's last loop."""
     settings, objects, checkpoints = fit.settings, fit.objects, fit.checkpoints
@@ -111,7 +122,7 @@ def first_stage(fit: Fit[Any]) -> Stage:
         runs = {name: np.asarray(column) for name, column in facts["runs"].items()}
         start = BestStart(checkpoints.start, runs, facts["close"], facts.get("beta", BETA))
     else:
-        start = _best_start(single, unit)
+        start = _in_full(single, moved_clusters(_compared(single, unit)), unit)
         if _pulled_together(single, start, unit):
             start = _with_softer_masses(single, start, unit)
     _warn_of_beta(settings.beta, start.beta)
@@ -185,7 +196,8 @@ def _with_softer_masses(fit: Fit[Any], best: BestStart, unit: float) -> BestStar
     assert isinstance(objects, InMemory)
     left, _ = _left(objects, best.place, wide)
     for beta in SOFTER:
-        tried = _best_start(replace(fit.using(beta=beta), checkpoints=None), wide)
+        softer = replace(fit.using(beta=beta), checkpoints=None)
+        tried = _in_full(softer, moved_clusters(_compared(softer, wide)), wide)
         far, lost = _left(objects, tried.place, wide)
         if far < left and not tried.merged:
             best, left = tried, far
@@ -202,36 +214,64 @@ def _left(objects: InMemory[Any], start: Tensor, cap: float) -> tuple[float, boo
     return float(objects.counts @ np.minimum(d.numpy(), cap**2)), bool(2 * few.sum() > len(held))
 
 
-def _best_start(fit: Fit[Any], unit: float) -> BestStart:
-    """The best of the starts, found on a sample of many objects, or on a quicker version of them.
+def _compared(fit: Fit[Any], unit: float) -> Compared:
+    """The best of the starts, on a sample of many objects, or on a quicker version of them.
 
-    ``unit`` is the delta before any cluster is known.
+    ``unit`` is the delta before any cluster is known. While delta shrinks, starts are drawn anew beside the last answer.
     """
-    settings, objects, few = fit.settings, fit.objects, _sampled(fit)
-    drawn, finds_delta = settings.init.given is None, settings.finds_delta
+    settings, few, drawn = fit.settings, _sampled(fit), fit.settings.init.given is None
     version = few.quicker(fit.algorithm, rounded=settings.gain > 0.0) if drawn else Version(few)
     own_unit = first_delta(version.objects) if version.coarser else unit
-    rough = replace(settings, tol=max(settings.tol, ROUGH), gain=3.0 * settings.gain)
-    if settings.delta is not None:
-        rough = replace(rough, delta=settings.delta * (own_unit / unit))
-    comparing = replace(fit, objects=version.objects, settings=rough)
-    starts, best, close = _compared(comparing, own_unit)
-    if rough.n_clusters > 2 and fit.algorithm.samples and objects.metric.is_quadratic and version.in_memory:
-        best = moved_clusters(comparing.using(delta=close), best)
-    merged = bool(best.apart[best.best] < MERGED)
+    rng = check_random_state(settings.random_state)
+    if fit.checkpoints is not None:
+        fit.checkpoints.enter("starts")
+    delta = settings.delta if settings.delta is None else settings.delta * (own_unit / unit)
+    delta, cap = own_unit if settings.finds_delta else delta, own_unit
+    fit = replace(fit, objects=version.objects)
+    fit = fit.using(tol=max(settings.tol, ROUGH), gain=3.0 * settings.gain, delta=delta)
+    first = best = None
+    for number in range(PASSES):
+        start = _starts(fit, cap, rng)
+        if best is not None:
+            start = torch.cat([fit.clusters_of(best).to(start), start])
+        (best,) = fit.solve((fit.settings, start), checkpointed=first is None)
+        first = first or best
+        if not settings.finds_delta or number + 1 == PASSES:
+            break
+        shrunk = robust_delta(fit, fit.objects, best, own_unit, COMPARED)
+        if shrunk >= SHRINKS * cap:
+            break
+        cap, fit = shrunk, fit.using(delta=shrunk)
+    assert first is not None and best is not None  # noqa: PT018 -- there is one pass at least
+    return Compared(few, version, fit, first, best)
+
+
+def _starts(fit: Fit[Any], cap: float, rng: np.random.RandomState) -> Tensor:
+    """Starts as given, or drawn with distances of at most the square of ``cap``."""
+    settings = fit.settings
+    if settings.init.given is not None and not fit.algorithm.starts_at_masses:
+        return fit.algorithm.given(fit.objects, settings)
+    return fit.algorithm.seeded(fit.objects, settings, Draw("k-means++", settings.n_init, cap**2, GREEDY), rng)
+
+
+def _in_full(fit: Fit[Any], compared: Compared, unit: float) -> BestStart:
+    """Where the objects in full are fitted from, and with which delta."""
+    settings, objects, few, version = fit.settings, fit.objects, compared.few, compared.version
+    best, close, drawn = compared.best, compared.fit.settings.delta, settings.init.given is None
     finalists = _finalists(best, FINALISTS if version.coarser else 1, version)
     whole = replace(fit, objects=few)
     if version.coarser:  # the objects in full have the last word
-        close = robust_delta(whole, few, finalists, unit, COMPARED) if finds_delta else settings.delta
-    if finds_delta and close is not None and objects.weight >= ENOUGH * settings.n_clusters:
+        close = robust_delta(whole, few, finalists, unit, COMPARED) if settings.finds_delta else settings.delta
+    if settings.finds_delta and close is not None and objects.weight >= ENOUGH * settings.n_clusters:
         close = min(close, robust_delta(whole, objects, finalists, unit, CLOSE))
     whole = whole.using(delta=close)
     runs = [replace(finalists, best=run) for run in range(len(finalists.solution.objective))]
     ordered = [replace(one, solution=in_order(one.solution, one.best)) if drawn else one for one in runs]
     place = torch.cat([whole.clusters_of(one) for one in ordered])
     if version.coarser and settings.gain > 0.0:
-        place = _most_of_the_way(whole.using(finds_delta=False), place, objects)
-    return BestStart(place, runs_table(starts.solution, starts.best, starts.apart), close, settings.beta, merged)
+        place = _most_of_the_way(whole, place, objects)
+    table = runs_table(compared.starts.solution, compared.starts.best, compared.starts.apart)
+    return BestStart(place, table, close, settings.beta, bool(best.apart[best.best] < MERGED))
 
 
 def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
@@ -252,36 +292,6 @@ def _most_of_the_way(fit: Fit[Any], place: Tensor, objects: Objects[Any]) -> Ten
     rounding = replace(fit, objects=light.objects)
     (best,) = rounding.solve((fit.settings, place.float()))
     return light.back(rounding.clusters_of(best))
-
-
-def _compared(fit: Fit[Any], unit: float) -> tuple[Outcome, Outcome, float | None]:
-    """All starts; the best of them once delta has been found; that delta."""
-    settings, rng = fit.settings, check_random_state(fit.settings.random_state)
-    if fit.checkpoints is not None:
-        fit.checkpoints.enter("starts")
-    close = unit if settings.finds_delta else settings.delta
-    starts = best = _fitted(fit, close, unit, None, rng)
-    for _ in range(PASSES - 1 if settings.finds_delta else 0):
-        shrunk = robust_delta(fit, fit.objects, best, unit, COMPARED)
-        if close is None or shrunk >= SHRINKS * close:
-            break
-        close = shrunk
-        best = _fitted(fit, close, close, best, rng)
-    return starts, best, close
-
-
-def _fitted(
-    fit: Fit[Any], delta: float | None, cap: float, before: Outcome | None, rng: np.random.RandomState
-) -> Outcome:
-    """The best of several starts, an earlier answer among them; the first such loop of a fit is written down."""
-    settings = replace(fit.settings, delta=delta)
-    if settings.init.given is None or fit.algorithm.starts_at_masses:
-        start = fit.algorithm.seeded(fit.objects, settings, Draw("k-means++", settings.n_init, cap**2, GREEDY), rng)
-    else:
-        start = fit.algorithm.given(fit.objects, settings)
-    if before is not None:
-        start = torch.cat([replace(fit, settings=settings).clusters_of(before).to(start), start])
-    return fit.solve((settings, start), checkpointed=before is None)[0]
 
 
 def first_delta(objects: Objects[Any]) -> float:
@@ -414,13 +424,16 @@ def gabriel(squares: NDArray[np.float64]) -> NDArray[np.bool_]:
     return near
 
 
-def moved_clusters(fit: Fit[Any], best: Outcome) -> Outcome:
+def moved_clusters(compared: Compared) -> Compared:
     """A way out of poor local minima: move the cluster that is missed least to where one is missed most.
 
     Two clusters that share a group while another cluster holds two is where starts get stuck, the more so the more clusters
-    there are. A few such moves are tried at once for a few iterations each; the best is followed where it pays.
+    there are. A few such moves are tried at once for a few iterations each; the best is followed where it pays. Only where
+    iterations are cheap: with an exact step, in memory.
     """
-    for _ in range(MOVES):
+    fit, best = compared.fit, compared.best
+    exact = fit.algorithm.samples and fit.objects.metric.is_quadratic and compared.version.in_memory
+    for _ in range(MOVES if exact and fit.settings.n_clusters > 2 else 0):
         trials = _moves(fit, best)
         if trials is None:
             break
@@ -432,7 +445,7 @@ def moved_clusters(fit: Fit[Any], best: Outcome) -> Outcome:
         if not pays(float(followed.solution.objective[0]), now, BETTER) or followed.apart[0] < MERGED:
             break
         best = followed
-    return best
+    return replace(compared, best=best)
 
 
 def _moves(fit: Fit[Any], best: Outcome) -> Tensor | None:

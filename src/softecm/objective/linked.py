@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Protocol, cast
 
 import numpy as np
@@ -113,26 +114,29 @@ class LinkedProblem:
         """As a checkpoint kept it."""
         return from_tensors(State, kept, "state")
 
-    def step(self, state: State) -> State:
-        """Prototypes (eq. 8), then masses."""
-        return self.rest.solver.step(self, state)
+    @property
+    def step(self) -> Callable[[State], State]:
+        """Prototypes (eq. 8), then masses: as the solver does it."""
+        return partial(self.rest.solver.step, self)
 
     def at(self, free: Tensor, before: State | None = None) -> State:
         """Masses and objective at the given prototypes; linked objects start from their last masses."""
         state = self.rest.at(free, self._of_rest(before))
         last = None if before is None or before.own_masses is None else before.own_masses.transpose(0, 1)
         evaluation = self._join(state.evaluation, self._linked(state.prototypes, last))
+        own = None if evaluation.masses is None else evaluation.masses[:, : len(self.links.rows)]
+        objective = state.objective + (evaluation.cost - state.evaluation.cost)
+        joined = replace(state, evaluation=evaluation, objective=objective, own_masses=own)
+        if not self.rest.solver.descends:
+            return replace(joined, gradient=evaluation.gradient)
         leaf = free.detach().requires_grad_()
         with torch.enable_grad():
             expanded = self.rest.relaxation.expand(leaf)
         added = evaluation.gradient - state.evaluation.gradient
         return replace(
-            state,
-            evaluation=evaluation,
-            objective=state.objective + (evaluation.cost - state.evaluation.cost),
+            joined,
             gradient=state.gradient + self.rest._pull_back(added, leaf, expanded),
             scale=self.rest._scale(evaluation.curvature, state.prototypes),
-            own_masses=None if evaluation.masses is None else evaluation.masses[:, : len(self.links.rows)],
         )
 
     def _of_rest(self, state: State | None) -> State | None:

@@ -61,9 +61,10 @@ class SoftECMProblem:
         """As a checkpoint kept it."""
         return from_tensors(State, kept, "state")
 
-    def step(self, state: State) -> State:
-        """Prototypes (eq. 8), then masses (eq. 7)."""
-        return self.solver.step(self, state)
+    @property
+    def step(self) -> Callable[[State], State]:
+        """Prototypes (eq. 8), then masses (eq. 7): as the solver does it."""
+        return partial(self.solver.step, self)
 
     def at(self, free: Tensor, before: State | None = None) -> State:
         """Masses (eq. 7) and objective at the given prototypes."""
@@ -78,13 +79,16 @@ class SoftECMProblem:
         if self.pull is not None:
             evaluation = self.pull.added(self.metric, evaluation, prototypes)
         constraint = self.relaxation.constraint(prototypes, None if before is None else before.inner)
+        objective = evaluation.cost + constraint.cost
+        if not self.solver.descends:
+            return State(free.detach(), prototypes, evaluation, objective, evaluation.gradient, None, constraint.inner)
         gradient = self._pull_back(evaluation.gradient + constraint.gradient, leaf, expanded)
         factor = self._factor(evaluation, prototypes)
         return State(
             free.detach(),
             prototypes,
             evaluation,
-            evaluation.cost + constraint.cost,
+            objective,
             gradient,
             self._scale(evaluation.curvature, prototypes) if factor is None else None,
             constraint.inner,
