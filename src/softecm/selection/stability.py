@@ -87,18 +87,16 @@ def _refit_together(
         ready = prepared(cells[0], data)
         inside = torch.as_tensor(rows, device=ready.objects.device)
         objects = ready.objects.part(inside)
-        scaled = [replace(s, lam=_scaled(s.lam, objects.weight / ready.objects.weight)) for s in settings]
+        share = (
+            objects.weight / ready.objects.weight
+        )  # of the price of the constraint, too, unless it follows by itself
+        scaled = [s if s.lam is None else replace(s, lam=s.lam * share) for s in settings]
         seeded = [replace(s, random_state=number) for s in scaled]
         outcomes = fit_cells(ready.algorithm, objects, seeded, callback=report)
         seen = ready.objects.x[torch.as_tensor(compared, device=ready.objects.device)]
         found = partitions(PreparedRuns(ready.algorithm, objects), outcomes, seen)
     merged = [outcome.apart[outcome.best] < MERGED for outcome in outcomes]
     return [None if alike else p for (p, _), alike in zip(found, merged, strict=True)]
-
-
-def _scaled(lam: float | None, share: float) -> float | None:
-    """A price for fewer objects; "auto" follows their number by itself."""
-    return None if lam is None else lam * share
 
 
 def _refit_alone(
@@ -116,8 +114,8 @@ def _refit_alone(
         changed: dict[str, Any] = {}
         if "random_state" in own:
             changed["random_state"] = number
-        if "lam" in own:
-            changed["lam"] = _scaled(own["lam"], len(rows) / n_objects(data.X))
+        if own.get("lam", "auto") != "auto":  # which follows the number of objects by itself
+            changed["lam"] = own["lam"] * len(rows) / n_objects(data.X)
         weights = {} if data.sample_weight is None else {"sample_weight": np.asarray(data.sample_weight)[rows]}
         relational = takes_dissimilarities(model)
         model.set_params(**changed).fit(part_of(data.X, rows, rows if relational else None), **weights)
