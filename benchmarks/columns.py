@@ -23,7 +23,7 @@ from softecm import SoftECM
 from softecm.distances import Mixed
 
 RULES = {
-    "usual weights": {},
+    "usual weights": {"weights": None},
     "agreement": {"weights": "agreement"},
     "learned": {"weights": "learned"},
     "learned, each cluster": {"weights": "learned", "weights_of": "cluster"},

@@ -81,11 +81,12 @@ def test_numbers_alone_are_squared_euclidean_on_scaled_columns(rng):
     X = rng.normal(size=(80, 4)) * [1, 10, 0.1, 5] + rng.integers(0, 3, (80, 1)) * [4, 40, 0.4, 20]
     frame = pd.DataFrame(X, columns=list("abcd"))
     Z = (X - X.mean(0)) / X.std(0)
-    ours = SoftECM(3, metric="mixed", init=frame.iloc[:3]).fit(frame)
+    alike = Mixed(weights=None)
+    ours = SoftECM(3, metric=alike, init=frame.iloc[:3]).fit(frame)
     plain = SoftECM(3, init=Z[:3]).fit(Z)
     np.testing.assert_allclose(ours.partition_.masses, plain.partition_.masses, atol=1e-8)
     np.testing.assert_allclose((ours.prototypes_ - X.mean(0)) / X.std(0), plain.prototypes_, atol=1e-6)
-    seeded = SoftECM(3, metric="mixed", random_state=0).fit(frame), SoftECM(3, random_state=0).fit(Z)
+    seeded = SoftECM(3, metric=alike, random_state=0).fit(frame), SoftECM(3, random_state=0).fit(Z)
     assert adjusted_rand_score(*(m.labels_ for m in seeded)) == 1.0
 
 

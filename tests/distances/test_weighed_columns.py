@@ -126,10 +126,10 @@ def test_one_column_has_all_the_weight():
 
 
 def test_weights_need_a_rule():
-    model = fitted(table())
+    model = fitted(table(), weights=None)
     with pytest.raises(AttributeError, match="weighed by a rule"):
         _ = model.feature_weights_
-    with pytest.raises(ValueError, match="weights must be one of 'equal', 'agreement'"):
+    with pytest.raises(ValueError, match="weights must be one of 'auto', 'equal', 'agreement'"):
         Mixed(weights="best")
     with pytest.raises(ValueError, match="weights_of must be one of 'all'"):
         Mixed(weights="learned", weights_of="column")

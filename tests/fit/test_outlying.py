@@ -51,7 +51,7 @@ def test_only_categories_have_a_step() -> None:
 def test_delta_stays_when_a_batch_of_the_same_follows() -> None:
     table = groups(120, 30)
     model = SoftECM(3, metric="mixed", random_state=0).fit(table)
-    assert model.delta_ > math.sqrt(model.model_.space.step)
+    assert model.delta_ > math.sqrt(model.metric_.step(model.model_.space))
     before = model.delta_
     model.partial_fit(table)
     assert model.delta_ == pytest.approx(before, rel=0.1)

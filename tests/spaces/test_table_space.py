@@ -109,7 +109,8 @@ def test_column_order_is_free_extra_columns_are_left_alone_and_missing_ones_refu
 
 
 @pytest.mark.filterwarnings("ignore::softecm.UnseenCategoryWarning")
-def test_an_unseen_category_is_as_far_as_can_be(fitted):
+def test_an_unseen_category_is_as_far_as_can_be():
+    fitted = SoftECM(2, metric=Mixed(weights=None), random_state=0, n_init=3).fit(small())
     one = small().iloc[[6]].assign(colour="green")
     parts = fitted.explain(one)[0, :, 1]
     np.testing.assert_allclose(parts, 2.0)  # the column's weight, whatever the prototype

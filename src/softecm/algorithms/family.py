@@ -15,7 +15,7 @@ from softecm._warnings import ViewWarning, warn
 from softecm.algorithms.base import PrototypeClusterer, in_blocks
 from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.belief import CredalPartition
-from softecm.distances.auto import ALIKE, UNITS, Choice, choose_for, is_auto
+from softecm.distances.auto import ALIKE, UNITS, Choice, choose_for, is_auto, with_finding
 from softecm.distances.base import SemiMetric
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.registry import resolve_metric
@@ -234,7 +234,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         """Keep why the metric was taken, and which columns it does not see."""
         self.left_out_ = dict(choice.left_out)
         if "metric" in self.get_params(deep=False):
-            self.metric_reason_ = choice.reason
+            self.metric_reason_ = with_finding(choice.reason, self.model_.metric)
 
     def _store_scattered(self, partition: Any) -> None:
         """A partition that stays where its objects are; labels and scores only where they can stay there, too."""

@@ -45,7 +45,7 @@ class Request:
     @cached_property
     def given(self) -> frozenset[str]:
         """Settings of the fit that were given on the command line."""
-        return INVOCATION.get().given & ({*self.params, "scale"} - {"random_state"})
+        return INVOCATION.get().given & ({*self.params, "scale", "weights"} - {"random_state"})
 
     @cached_property
     def algorithm(self) -> str:
@@ -145,7 +145,9 @@ def run(file: Path, options: ClusterOptions) -> None:
     if options.links is not None and pairs is not None:
         fitted = links.with_kept(fitted, options.links, pairs)
     if asked.is_default:
-        fitted.model.metric_reason_ = measure.why
+        from softecm.distances.auto import with_finding
+
+        fitted.model.metric_reason_ = with_finding(measure.why, fitted.model.model_.metric)
     if asked.names is not None:
         with mendable(ValueError):
             fitted.model.rename(asked.names)
@@ -168,7 +170,7 @@ def _measure(asked: Request, source: ObjectSource) -> Measure:
     if not asked.is_default:
         return algorithms.measure(asked.algorithm, source.loaded)
     settings = asked.options.settings
-    return metric_for(settings.metric, source.loaded, settings.scale, asked.count)
+    return metric_for(settings.metric, source.loaded, settings.scale, settings.weights, asked.count)
 
 
 def show_reading(asked: Request) -> None:
@@ -179,7 +181,7 @@ def show_reading(asked: Request) -> None:
     else:
         with err.status(f"reading {file}"):
             source = whole(file, asked.reading, parquet=False, beside=(), views=asked.views)
-    measure = metric_for(settings.metric, source.loaded, settings.scale)
+    measure = metric_for(settings.metric, source.loaded, settings.scale, settings.weights)
     loaded = replace(source.loaded, notes=(*source.loaded.notes, *measure.mind))
     say_understood(out, file, loaded, measure, source.n_objects)
     understood = {**loaded.how, "columns": [asdict(c) for c in loaded.columns], "notes": list(loaded.notes)}

@@ -42,6 +42,9 @@ SCALES = {
 }
 
 
+WEIGHTS = ("auto", "equal")  # what ``--weights`` may say
+
+
 @dataclass(frozen=True)
 class Fitted:
     """A fitted estimator and what happened on the way."""
@@ -64,9 +67,14 @@ class Measure(NamedTuple):
     mind: tuple[str, ...] = ()  # what makes it a poor choice
 
 
-def metric_for(asked: str, loaded: Loaded, scale: str = "auto", n_clusters: int | None = None) -> Measure:
+def metric_for(
+    asked: str, loaded: Loaded, scale: str = "auto", weights: str = "auto", n_clusters: int | None = None
+) -> Measure:
     """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
+    if weights not in WEIGHTS:
+        raise Problem(f"--weights must be {' or '.join(WEIGHTS)}; got {weights}.{meant(weights, WEIGHTS)}")
     measure = _measure_for(asked, loaded, scale, n_clusters)
+    measure = _alike(measure, loaded) if weights == "equal" else measure
     return measure._replace(mind=_far_values(measure.metric, loaded))
 
 
@@ -109,7 +117,7 @@ def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None)
         look = Look.of(loaded.data)  # which columns to take, the reader has said
     # Of a file read block by block only a sample is here, but its gaps were counted.
     choice = replace(look, gaps=look.gaps or bool(loaded.gaps)).choice()
-    return Measure(str(choice.metric), choice.reason, str(choice.metric))
+    return Measure(choice.name, choice.reason, choice.metric)
 
 
 def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
@@ -180,7 +188,24 @@ def _scaled(asked: str, loaded: Loaded, scale: str) -> Measure:
     plain = not loaded.gaps and all(c.kind == "number" for c in loaded.columns if c.kind in ATTRIBUTES)
     if scale == "none" and asked == "auto" and plain:
         return Measure("sqeuclidean", why, "sqeuclidean")
-    return Measure("mixed", why, Mixed(scaling={"standard": "std"}.get(scale, scale)))
+    return Measure("mixed", why, Mixed(scaling={"standard": "std"}.get(scale, scale), weights=None))
+
+
+def _alike(measure: Measure, loaded: Loaded) -> Measure:
+    """The same with all columns counting alike."""
+    from softecm.distances import Mixed
+    from softecm.distances.auto import ASKED
+
+    if loaded.shape == "series" or isinstance(loaded.data, Mapping):
+        raise Problem("--weights equal is for columns of a table, and the file holds series or views: leave it out.")
+    if measure.name != Mixed.name:
+        if measure.why == ASKED:
+            raise Problem(f"--weights equal goes with --metric auto or mixed, which weigh columns; got {measure.name}.")
+        return measure
+    metric = measure.metric if isinstance(measure.metric, Mixed) else Mixed()
+    return measure._replace(
+        metric=replace(metric, weights=None), why=f"{measure.why}; all columns count alike, as asked"
+    )
 
 
 def _no_gaps(asked: str, loaded: Loaded) -> str:

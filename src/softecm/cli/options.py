@@ -44,6 +44,9 @@ ScaleName = Annotated[
         "How columns of numbers are scaled: auto, standard (to unit spread), robust (by quartiles) or none.", "--scale"
     ),
 ]
+WeightsRule = Annotated[
+    str, _fit("Columns of a table: auto (those that say nothing about the groups are set aside) or equal.", "--weights")
+]
 LabelColumn = Annotated[str | None, _file("Column with known classes: only to score.", "--label-column", "--labels")]
 WithColumns = Annotated[
     list[str] | None, _out("Columns of FILE to write beside, comma between, or all.", "--with-columns")
@@ -158,6 +161,7 @@ class FitSettings:
 
     metric: MetricName = "auto"
     scale: ScaleName = "auto"
+    weights: WeightsRule = "auto"
     seed: Annotated[int, _fit("Same seed, same result.")] = 0
     alpha: Annotated[float, _fit("Larger keeps mass off large sets.")] = 1.0
     beta: Annotated[float, _fit("Above 1; larger spreads mass over more sets.")] = 1.2
@@ -181,7 +185,7 @@ class FitSettings:
         """Parameters of the estimator; ``scale`` is none of them."""
         given = {**vars(self), "random_state": self.seed, "delta": number_or("--delta", self.delta, "auto")}
         given |= {"lam": number_or("--lam", self.lam, "auto"), **focal_params(self.max_cardinality, self.focal_sets)}
-        return {name: value for name, value in given.items() if name not in ("scale", "seed")}
+        return {name: value for name, value in given.items() if name not in ("scale", "weights", "seed")}
 
 
 @dataclass(frozen=True)
@@ -240,6 +244,7 @@ class SweepOptions:
     resamples: Annotated[int, _fit("Refits on parts of the objects, for the rule stability.")] = 0
     metric: MetricName = "auto"
     scale: ScaleName = "auto"
+    weights: WeightsRule = "auto"
     delta: Delta = "auto"
     relaxation: RelaxationName = "auto"
     n_init: Annotated[int, _fit("Starts of a run.")] = 10

@@ -101,6 +101,9 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
         out.print(candidates_table(summary["candidates"], totals.focal.n_clusters))
         out.print(Text(summary["clusters_chosen"] + "."))
     lines(out, summary["sentences"])
+    finding = str(getattr(getattr(getattr(model, "model_", None), "metric", None), "finding", ""))
+    if finding:
+        out.print(Text(f"{finding[0].upper()}{finding[1:]}.", style="dim"))
     out.print(counts_table(model.focal_sets_, totals.objects.tolist()))
     out.print(Text(five_counts(totals.decisions(), totals.clear)))
     if summary["scores"]:

@@ -47,7 +47,8 @@ def run(file: Path, options: SweepOptions) -> None:
     with err.status(f"reading {file}"):
         loaded = read(file, options.reading.options(label_column=options.label_column))
     numbers = values["n_clusters"]
-    measure = metric_for(options.metric, loaded, options.scale, int(numbers[0]) if len(numbers) == 1 else None)
+    count = int(numbers[0]) if len(numbers) == 1 else None
+    measure = metric_for(options.metric, loaded, options.scale, options.weights, count)
     out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {measure.name} ({measure.why})"))
     for note in (*loaded.notes, *measure.mind):
         out.print(Text(f"  note: {note}", style="yellow"))

@@ -21,6 +21,7 @@ from softecm.distances.squared_euclidean import (
     weighted_means,
     weighted_sums,
 )
+from softecm.distances.weighted_parts import made_up
 from softecm.spaces.encoded import EncodedTable, Layout
 
 if TYPE_CHECKING:
@@ -270,10 +271,10 @@ def plain(x: EncodedTable | Tensor) -> EncodedTable | Tensor:
     return x
 
 
-def weighed_table(x: EncodedTable, factors: Sequence[float], shares: Sequence[float]) -> EncodedTable:
+def weighed_table(x: EncodedTable, factors: Sequence[float], shares: Sequence[float], least: float) -> EncodedTable:
     """The table with every column's distances multiplied by a factor; made once.
 
-    A row with gaps counts as much as the shares of the columns it has.
+    A row with gaps counts as much as the shares of the columns it has; with less than ``least`` it is as near to everything.
     """
     key = tuple(factors)
     if key in x.known:
@@ -286,18 +287,18 @@ def weighed_table(x: EncodedTable, factors: Sequence[float], shares: Sequence[fl
         heights=tuple(h * r for h, r in zip(x.layout.heights, roots[p:], strict=True)),
     )
     numbers = x.numbers * x.numbers.new_tensor(roots[:p])
-    found = replace(x, numbers=numbers, scale=gap_scale(x, shares), layout=layout, known={})
+    found = replace(x, numbers=numbers, scale=gap_scale(x, shares, least), layout=layout, known={})
     x.known[key] = found
     return found
 
 
-def gap_scale(x: EncodedTable, shares: Sequence[float]) -> Tensor | None:
+def gap_scale(x: EncodedTable, shares: Sequence[float], least: float) -> Tensor | None:
     """What makes up for a row's gaps (n,): one over the shares of the columns it has; None without gaps."""
     there = x.there
     if there is None:
         return None
     held = there.to(x.numbers) @ x.numbers.new_tensor(shares)
-    return 1.0 / held.clamp_min(torch.finfo(held.dtype).tiny)
+    return made_up(held, least)
 
 
 @dataclass(frozen=True)
@@ -311,7 +312,7 @@ class WeighedMeans(ClosedForm):
         """Exact: the cost is itself a quadratic."""
         if isinstance(x, Tensor):
             return weighted_sums(x, weights)
-        return table_sums(replace(x, scale=gap_scale(x, self.metric.shares)), weights)
+        return table_sums(replace(x, scale=gap_scale(x, self.metric.shares, self.metric.least_held)), weights)
 
     def tensor(self, u: Tensor) -> Tensor:
         """Each coordinate times its column's factor."""
@@ -347,4 +348,4 @@ class WeighedPasses(CompiledPasses):
     def _rows(self, x: EncodedTable | Tensor) -> EncodedTable | Tensor:
         if isinstance(x, Tensor):
             return x * self.metric.roots(x)
-        return weighed_table(x, self.metric.factors, self.metric.shares)
+        return weighed_table(x, self.metric.factors, self.metric.shares, self.metric.least_held)

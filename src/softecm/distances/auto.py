@@ -32,9 +32,9 @@ STEPS_A_CHANNEL = 4
 SHOWN = 3  # columns named in a warning
 
 SERIES = "series are compared with soft-DTW"
-CATEGORIES = "numbers are scaled to unit spread, categories count when they differ"
-GAPS = "missing cells are left out of the comparison, numbers scaled to unit spread"
-UNITS = "the columns are in different units, so each is scaled to unit spread"
+CATEGORIES = "numbers are scaled, categories count when they differ"
+GAPS = "missing cells are left out of the comparison, numbers are scaled"
+UNITS = "the columns are in different units, so each is scaled"
 ALIKE = "the columns are in comparable units and taken as they are"
 VIEWS = "every view counts alike"
 SPARSE = "sparse rows are taken as they are"
@@ -115,7 +115,7 @@ class Look:
             return Choice("mixed", CATEGORIES)
         if self.gaps:
             return Choice("mixed", GAPS)
-        return Choice("mixed", UNITS) if self.units_differ else Choice("sqeuclidean", ALIKE)
+        return Choice(Mixed(weights=None), UNITS) if self.units_differ else Choice("sqeuclidean", ALIKE)
 
     @property
     def units_differ(self) -> bool:
@@ -140,7 +140,7 @@ def choose(X: object) -> Choice:
     --------
     >>> import numpy as np
     >>> choose(np.array([[1.0, 2000.0], [1.2, 1000.0]])).reason
-    'the columns are in different units, so each is scaled to unit spread'
+    'the columns are in different units, so each is scaled'
     """
     if isinstance(X, Mapping):
         refuse_columns(X)
@@ -228,6 +228,12 @@ def choose_for(metric: object, X: object, n_clusters: int | None) -> Choice:
 def is_auto(metric: object) -> bool:
     """Whether the metric is to be found."""
     return isinstance(metric, str) and metric == AUTO
+
+
+def with_finding(reason: str, metric: object) -> str:
+    """Why a metric was taken, and what it found about the columns when it was fitted."""
+    finding = getattr(metric, "finding", "")
+    return f"{reason}; {finding}" if finding else reason
 
 
 def is_series_auto(metric: object) -> bool:

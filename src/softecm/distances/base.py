@@ -104,6 +104,14 @@ class SemiMetric(Savable, ABC):
         """The metric with what it learns from encoded objects filled in; itself where it learns nothing."""
         return self if self.learner is None else self.learner.fitted(x, weights)
 
+    def for_clusters(self, n_clusters: int) -> SemiMetric:
+        """The metric that learns from data knowing how many clusters are looked for; the same for most metrics."""
+        return self
+
+    def open_space(self, space: Space) -> Space:
+        """The space for objects to come, which may lack what the fitted metric does not look at."""
+        return space
+
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Distances between rows of the same number: (k, *shape), (k, *shape) -> (k,)."""
         parts = [

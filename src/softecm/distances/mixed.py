@@ -26,11 +26,13 @@ from softecm.distances._tables import (
 )
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, SemiMetric, Sums
 from softecm.distances.blocks import check_distances
+from softecm.distances.column_relevance import Relevance, relevance
 from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES
 from softecm.distances.squared_euclidean import SquaredEuclidean, squared_differences
+from softecm.distances.table_sample import TableSample
 from softecm.distances.view_statistics import relevance_by, sampled_columns, without_constant
-from softecm.distances.weighted_parts import AGREEMENT, ALL, EQUAL, Apart, Weighed, say_unheard
-from softecm.files.expected import Misfit, count, listed, rules, text
+from softecm.distances.weighted_parts import AGREEMENT, ALL, AUTO, EQUAL, RULES, Apart, Weighed, say_unheard
+from softecm.files.expected import Misfit, count, listed, maybe, rules, text
 from softecm.spaces.base import Space
 from softecm.spaces.columns import Cell, Name
 from softecm.spaces.encoded import EncodedTable
@@ -38,7 +40,9 @@ from softecm.spaces.tables import ColumnChoice, Table, TableOptions
 
 SCALINGS = ("std", "range", "robust", "none")
 LEAST = 1e-9  # of all weight: a column keeps so much of it, so that no prototype is lost in it
-WEIGHTS = "Or give numbers, by column; 'agreement' lets a column count for what it has in common with the others."
+WEIGHTS = "Or give numbers, by column, or None, by which all count alike."
+SHOWN = 5  # names in a sentence
+HELD = 0.01  # of all weight: a row that has less says nothing about its group
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,15 @@ class Mixed(Weighed):
     ordinal_features : list or dict, optional
         Columns of ordered levels, measured by the difference of ranks; a dict gives each its levels, lowest first.
         Ordered categorical types are ordinal by themselves.
-    weights : dict of names, one number a column, or the name of a rule, optional
-        The weights :math:`\omega_l`, positive. By default 1 for numbers, ranks and dates, ``category_weight`` for
-        categories. A rule makes all columns count alike, whatever their kind (:math:`\omega_l` is one over half the mean
-        distance between two rows in the column), and then weighs them. "agreement": a column counts once it has something
+    weights : "auto", None, dict of names, one number a column, or the name of a rule, default="auto"
+        The weights :math:`\omega_l`, positive. "auto": estimators set aside columns that say nothing about the groups they
+        look for, and measure numbers by their spread over all rows and within groups, far values left out, unless another
+        ``scaling`` than "std" is asked for; categories count ``category_weight``. It is found by a mixture model on at most
+        2000 rows (:mod:`softecm.distances.column_relevance`); with few rows a column, all count alike. ``feature_weights_``
+        says how much each counts, ``metric_reason_`` what was set aside; new tables may lack those columns.
+        None: all columns count alike, 1 for numbers, ranks and dates, ``category_weight`` for categories. The other rules
+        make all columns count alike, whatever their kind (:math:`\omega_l` is one over half the mean distance between two
+        rows in the column), and then weigh them. "agreement": a column counts once it has something
         in common with any other (bias-corrected distance correlation). "learned" (or "product"), "sum", "entropy": found
         with the clusters, for SoftECM, as for :class:`Combined`. Either way columns of noise count for little;
         ``feature_weights_`` says how much. Learned weights favour columns that are easiest to fit, right or wrong: a tenth
@@ -96,7 +105,7 @@ class Mixed(Weighed):
 
     categorical_features: ColumnChoice = None
     ordinal_features: ColumnChoice | Mapping[Name, Sequence[Cell] | None] = None
-    weights: str | Sequence[float] | Mapping[Name, float] | None = None
+    weights: str | Sequence[float] | Mapping[Name, float] | None = AUTO
     scaling: str = "std"
     category_weight: float | None = None
     max_levels: int = 10_000
@@ -110,11 +119,20 @@ class Mixed(Weighed):
     columns: tuple[str, ...] = field(default=(), repr=False)  # the user's, in their order
     order: tuple[int, ...] = field(default=(), repr=False)  # their places among numbers, then categories
     by_set: Tensor | None = field(default=None, repr=False)
+    n_clusters: int | None = field(default=None, repr=False)  # how many groups the columns are to tell apart
+    finding: str = field(default="", repr=False)  # what was found about the columns, in a sentence
     name = "mixed"
     space = Table
     part = "column"
+    known_rules = (AUTO, *RULES)
     regular = 0.1
-    SAVED = rules(Weighed.SAVED, columns=listed(text()), order=listed(count(least=0)))
+    SAVED = rules(
+        Weighed.SAVED,
+        columns=listed(text()),
+        order=listed(count(least=0)),
+        n_clusters=maybe(count()),
+        finding=text(),
+    )
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
         """With the columns of the table, and weights that fit them."""
@@ -170,12 +188,39 @@ class Mixed(Weighed):
         """The weight of each column under a rule; they add up to 1. Where each set has its own, one a set."""
         if not self.shares:
             return None
-        found = self.part_weights
-        return {name: found[name] for name in self.columns}
+        found, aside = self.part_weights, set(self.set_aside)
+        return {name: 0.0 if name in aside else found[name] for name in self.columns}
 
     @property
-    def learner(self) -> ColumnLearner | None:
+    def least_held(self) -> float:
+        """A row that has next to no column that counts is as near to every cluster."""
+        return HELD if self.weights == AUTO else 0.0
+
+    @property
+    def set_aside(self) -> list[str]:
+        """Columns that do not count, for they say nothing about the groups."""
+        if self.weights != AUTO or not self.shares:
+            return []
+        return [name for name, share in zip(self.names, self.shares, strict=True) if share <= 2.0 * LEAST]
+
+    def for_clusters(self, n_clusters: int) -> Mixed:
+        """With weights that are found for so many groups, where they are to be found and are not yet."""
+        known = self.weights != AUTO or self.shares
+        return self if known else replace(self, n_clusters=n_clusters)
+
+    def open_space(self, space: Space) -> Space:
+        """New tables may lack the columns that are set aside."""
+        aside = set(self.set_aside)
+        if not aside or not isinstance(space, Table):
+            return space
+        pairs = zip(space.columns, space.attributes, strict=True)
+        return replace(space, optional=tuple(str(c.name) for c, label in pairs if label in aside))
+
+    @property
+    def learner(self) -> Learner | None:
         """Weights by a rule."""
+        if self.weights == AUTO:
+            return None if self.n_clusters is None else RelevanceLearner(self)
         return ColumnLearner(self) if isinstance(self.weights, str) and self.weights != EQUAL else None
 
     @property
@@ -208,7 +253,7 @@ class Mixed(Weighed):
             return squared_differences(x * by, v * by)
         if not self.shares:
             return table_pairwise(x, v)
-        return table_pairwise(weighed_table(x, self.factors, self.shares), v * self.roots(v))
+        return table_pairwise(weighed_table(x, self.factors, self.shares, self.least_held), v * self.roots(v))
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Squared lengths of the differences of matching rows."""
@@ -256,8 +301,17 @@ class Mixed(Weighed):
         return max((weight * factor for weight, factor in zip(weights, self.factors[p:], strict=True)), default=0.0)
 
     def doubts(self, x: EncodedTable, clusters: Tensor) -> Sequence[str]:
-        """Under a rule."""
-        return super().doubts(x, clusters) if self.shares else ()
+        """Under a rule; of rows that have no column that counts."""
+        if not self.shares or self.weights != AUTO:
+            return super().doubts(x, clusters) if self.shares else ()
+        there = x.there
+        lost = 0 if there is None else int((there.double() @ torch.tensor(self.shares).double() < HELD).sum())
+        if not lost:
+            return ()
+        return [
+            f"{lost} of {len(x)} rows that were looked at have no value in the columns that say something about the groups: "
+            "they are placed with little certainty."
+        ]
 
     def reweighed(self, shares: Tensor, of: str, n_clusters: int) -> Mixed:
         """With the weights that a run found; a column without any keeps next to nothing."""
@@ -293,6 +347,51 @@ class ColumnLearner(Learner):
             f"weights={self.metric.weights!r} must have all rows in memory; got blocks. Fit a sample of them and give its "
             "feature_weights_ as weights=..., numbers by column."
         )
+
+
+@dataclass(frozen=True)
+class RelevanceLearner(Learner):
+    """Weights of columns by what they say about a number of groups, from a sample of the rows."""
+
+    metric: Mixed
+
+    def fitted(self, x: EncodedTable, weights: Tensor | None) -> Mixed:
+        """From rows in memory."""
+        return self.metric if self.metric.shares else self.fitted_to(self.describe(x, weights))
+
+    def describe(self, x: EncodedTable, weights: Tensor | None) -> TableSample:
+        """Some rows of a block."""
+        return TableSample.of(x, weights)
+
+    def fitted_to(self, description: TableSample) -> Mixed:
+        """From the rows that stand for all."""
+        metric, layout = self.metric, description.layout
+        assert metric.n_clusters is not None
+        found = relevance(description, metric.n_clusters, scales=metric.scaling == SCALINGS[0])
+        shapes = ((1,),) * len(layout.number_weights) + tuple((size,) for size in layout.levels)
+        known = replace(metric, shapes=shapes, columns=layout.names, order=layout.order, spreads=tuple(found.spreads))
+        parts = found.factors * np.array(known.units)
+        shares, common = floored((parts / parts.sum()).tolist()), (0.0,) * len(shapes)
+        return replace(known, shares=shares, common=common, finding=sentence(known, found))
+
+
+def sentence(metric: Mixed, found: Relevance) -> str:
+    """What was found about the columns; nothing where there was nothing to find."""
+    if metric.n_clusters == 1 or (found.trust == 0.0 and found.pays.sum() < 2):
+        return ""
+    if found.trust == 0.0:
+        return "all columns count alike, for there are too few rows to tell which say something about the groups"
+    if not found.pays.any():
+        return (
+            f"all columns count alike, for none says anything about {metric.n_clusters} groups that another agrees with"
+        )
+    aside = [name for name, pays in zip(metric.names, found.pays, strict=True) if not pays]
+    numbers = "; numbers count by their spread within groups" if metric.scaling == SCALINGS[0] else ""
+    if not aside:
+        return f"every column says something about the groups{numbers}"
+    more = f" and {len(aside) - SHOWN} more" if len(aside) > SHOWN else ""
+    verb = "are set aside" if found.trust == 1.0 else "count for less"
+    return f"columns that say nothing about the groups {verb}: {', '.join(map(repr, aside[:SHOWN]))}{more}{numbers}"
 
 
 def floored(shares: Sequence[float]) -> tuple[float, ...]:

@@ -78,7 +78,7 @@ class Weighing:
         return each.sum((-2, -1))
 
 
-EQUAL, AGREEMENT = "equal", "agreement"
+EQUAL, AGREEMENT, AUTO = "equal", "agreement", "auto"
 LEARNED = {"learned": PRODUCT, SUM: SUM, PRODUCT: PRODUCT, ENTROPY: ENTROPY}
 RULES = (EQUAL, AGREEMENT, *LEARNED)
 TAKEN_OVER = 0.9  # of all weight: a part with more has taken over
@@ -111,6 +111,7 @@ class Weighed(SemiMetric):
     shapes: tuple[tuple[int, ...], ...]  # of a prototype in each part; all lie in a row
     common: tuple[float, ...]  # the most that each part shares with another, 0 to 1
     by_set: Tensor | None  # (f, parts), where each set has weights of its own
+    known_rules: ClassVar[tuple[str, ...]] = RULES
     part: ClassVar[str] = "view"  # what a part is called
     regular: ClassVar[float] = 1e-3  # of a part's spread, added to its dispersion where weights are learned
     SAVED = rules(
@@ -159,7 +160,12 @@ class Weighed(SemiMetric):
             "temperature", self.temperature, above=0, hint=f"0.1 is usual: smaller, one {self.part} takes all."
         )
         if isinstance(self.weights, str):
-            check_choice("weights", self.weights, RULES, hint)
+            check_choice("weights", self.weights, self.known_rules, hint)
+
+    @property
+    def least_held(self) -> float:
+        """Objects whose parts hold less of the weight are as near to everything."""
+        return 0.0
 
     @property
     def weighing(self) -> Weighing | None:
@@ -200,7 +206,7 @@ class Weighed(SemiMetric):
         if there is None:
             return None
         shares, there = like.new_tensor(self.shares), there.to(like.dtype)
-        return there / (there @ shares).clamp_min(torch.finfo(like.dtype).tiny)[:, None]
+        return there * made_up(there @ shares, self.least_held)[:, None]
 
     def terms(self, x: Any, v: Tensor) -> Tensor | None:
         """What each part adds to each distance (n, k, parts)."""
@@ -253,6 +259,11 @@ class Weighed(SemiMetric):
                     "weights='agreement'."
                 )
         return said
+
+
+def made_up(held: Tensor, least: float) -> Tensor:
+    """What makes up for parts that are lacking where only so much weight is held (n,): 0 where it is less than ``least``."""
+    return torch.where(held < least, 0.0, 1.0 / held.clamp_min(torch.finfo(held.dtype).tiny))
 
 
 def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[np.float64], part: str) -> None:

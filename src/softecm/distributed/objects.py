@@ -185,10 +185,12 @@ def _prepared(
     algorithm.check_size(metric, chosen, 0)  # masses stay with the blocks
     space = named(space.fit_described(facts.description, dtype=chosen.dtype), facts.names)
     encoder = Encoder(space, None, owner, facts.n_features, facts.names, chosen.dtype, trusted=True)
+    metric = metric.for_clusters(chosen.n_clusters)
     if metric.learner is not None:
         described = partial(_describe_metric, encoder=encoder, learner=metric.learner)
         merge: Callable[[Described | None, Described | None], Described | None] = _merge
         metric = metric.learner.fitted_to(engine.over_raw(described, merge, weights))
+        space = metric.open_space(space)
     encoder = replace(encoder, metric=metric)
     placement = Placement(chosen.device, float(chosen.n_sets) * chosen.n_init, chosen.n_jobs)
     x = engine.encoded(encoder, weights, facts.lengths, facts.weight, placement)

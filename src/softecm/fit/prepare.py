@@ -335,8 +335,10 @@ def in_memory(
     device = _device(algorithm, chosen, metric, space, x, runs)
     counts = np.ones(n) if given is None else given
     weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
-    metric = algorithm.fitted_metric(metric, x, None if weights is None else weights.cpu())
-    x = x.to(device)
+    metric = algorithm.fitted_metric(
+        metric.for_clusters(chosen.n_clusters), x, None if weights is None else weights.cpu()
+    )
+    space, x = metric.open_space(space), x.to(device)
     distances = algorithm.from_center(metric, space, x, weights, device)
     usual = weighted_quantile(distances, 0.5, counts)
     kept = counts * (distances <= ABSURD * usual)

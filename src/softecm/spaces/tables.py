@@ -86,12 +86,14 @@ class Table(Space):
     backend: str | None = None
     dtype: torch.dtype = field(default=torch.float64)
     sample_weight: NDArray[np.float64] | None = None  # only while fitting
+    optional: tuple[str, ...] = ()  # names of columns that a table to come may lack
     SAVED = rules(
         columns=listed(either(own(NumberColumn), own(CategoryColumn)), size="p", least=1),
         options=own(TableOptions),
         backend=maybe(text()),
         dtype=numeric_type,
         sample_weight=maybe(array("none")),
+        optional=listed(text()),
     )
 
     def check_kind(self, expected: Space) -> None:
@@ -136,13 +138,13 @@ class Table(Space):
                 )
             return replace(table, columns=tuple(Cells(n, c.values) for n, c in zip(names, table.columns, strict=True)))
         there = {c.name: c for c in table.columns}
-        absent = [n for n in names if n not in there]
+        absent = [n for n in names if n not in there and str(n) not in self.optional]
         if absent:
             raise ValueError(
                 f"X must have every column of the fit; {', '.join(map(repr, absent[:5]))} "
                 f"{'is' if len(absent) == 1 else 'are'} missing. A cell may be empty, a column may not be left out."
             )
-        return replace(table, columns=tuple(there[n] for n in names))
+        return replace(table, columns=tuple(there[n] for n in names if n in there))
 
     def weighted(self, weights: NDArray[np.float64] | None) -> Table:
         """Scales, means and frequencies will count each row so often."""
@@ -249,13 +251,13 @@ class Table(Space):
         gaps: dict[int, NDArray[np.bool_]] = {}  # by number, then category; only columns that have some
         unseen: dict[Name, NDArray[np.bool_]] = {}
         for j, column in enumerate(self.numbers):
-            numbers[:, j] = column.encode(cells[column.name])
+            numbers[:, j] = column.encode(cells[column.name]) if column.name in cells else np.nan
             empty = np.isnan(numbers[:, j])
             if empty.any():
                 gaps[j] = empty
                 numbers[empty, j] = 0.0
         for j, category in enumerate(self.categories):
-            found = category.encode(cells[category.name])
+            found = category.encode(cells[category.name]) if category.name in cells else np.full(n, MISSING)
             empty = found == MISSING
             if (found == UNSEEN).any():
                 unseen[category.name] = found == UNSEEN

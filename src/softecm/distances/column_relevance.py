@@ -1,0 +1,93 @@
+r"""Which columns of a table say something about c groups, and how far rows of one group lie apart in them.
+
+A distance should be measured in units of the spread *within* groups, and columns that say nothing about the groups should
+not count. Neither is known before the groups are, so a mixture model (:mod:`softecm.distances.group_mixture`) finds them
+together, on a sample. Columns that don't pay for themselves there are set aside. A number counts for one over the geometric
+mean of its variances over all rows and within groups, outliers left out; a category for what it is given. Counting them by
+their spread within groups, too, was worse on labelled tables: where two columns say nearly the same, a category has next to
+no spread within the groups of the two, and then decides alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.distances.group_mixture import Mixture, fitted
+from softecm.distances.table_sample import TableSample, names_of, weighted_quantile
+
+FAR = 20.0  # robust deviations from the median at which numbers are cut
+THIN, AMPLE = 1.0, 3.0  # rows a group and column: below, all columns count alike; beyond, as found
+TINY = 1e-300
+MOST = 6.0  # times as much as by its spread over all rows: a number never counts for more
+
+Floats = NDArray[np.float64]
+
+
+class Relevance(NamedTuple):
+    """What each column counts for, numbers first."""
+
+    spreads: Floats  # half the mean distance between two rows, outliers left out, in the table's own units
+    factors: Floats  # by which its distances are multiplied
+    pays: NDArray[np.bool_]  # whether it says something about the groups
+    trust: float  # from 0, too few rows to tell, to 1
+
+
+def relevance(sample: TableSample, n_clusters: int, *, scales: bool) -> Relevance:
+    """Columns that don't pay for themselves are set aside; numbers are measured by their spread within groups.
+
+    Unless ``scales``, numbers keep the unit that they have.
+
+    With less than ``AMPLE`` rows a group and column the weights are drawn towards those of all columns alike.
+    """
+    sample = sample.ordered()
+    varies = sample.varies
+    alike, shown = np.ones(len(varies)), int(varies.sum())
+    trust = float(np.clip((sample.rows / (n_clusters * max(shown, 1)) - THIN) / (AMPLE - THIN), 0.0, 1.0))
+    if n_clusters < 2 or shown < 2 or trust == 0.0:
+        return Relevance(spreads(sample, None), alike, varies, 0.0)
+    columns = in_order(sample, varies)
+    found, pays = fitted(Mixture.of(sample, columns), n_clusters), np.zeros(len(varies), dtype=bool)
+    pays[columns] = found.pays
+    if not pays.any():
+        return Relevance(spreads(sample, None), alike, pays, trust)
+    everywhere, within = spreads(sample, found.groups.sum(1)[:, None]), spreads(sample, found.groups)
+    ratio = np.sqrt(np.divide(everywhere, within, out=np.full(len(alike), MOST**2), where=within > 0))
+    numeric = (np.arange(len(alike)) < sample.numbers.shape[1]) & scales
+    unit = np.where(everywhere > 0, everywhere, 1.0)
+    factors = np.where(numeric, np.minimum(ratio, MOST) / unit, alike) * pays
+    return Relevance(everywhere, trust * factors + (1.0 - trust) * alike, pays, trust)
+
+
+def in_order(sample: TableSample, varies: NDArray[np.bool_]) -> list[int]:
+    """The columns that vary, numbers first, by name: their order in the table decides nothing."""
+    names, width = names_of(sample.layout), sample.numbers.shape[1]
+    return sorted(np.flatnonzero(varies).tolist(), key=lambda j: (j >= width, names[j]))
+
+
+def spreads(sample: TableSample, groups: Floats | None) -> Floats:
+    """Half the mean distance between two rows of a group in each column, far numbers cut; without groups (n, c) of all."""
+    shares = sample.counts[:, None] if groups is None else sample.counts[:, None] * groups
+    numbers = [_variance(column, sample.counts, shares) for column in sample.numbers.T]
+    weights, levels = sample.layout.category_weights, sample.layout.levels
+    categories = [w * _impurity(c, s, shares) for c, s, w in zip(sample.codes.T, levels, weights, strict=True)]
+    return np.array([*numbers, *categories])
+
+
+def _variance(column: Floats, counts: Floats, shares: Floats) -> float:
+    """Within groups, of numbers at most ``FAR`` robust deviations from their median."""
+    low, middle, high = (weighted_quantile(column, counts, q) for q in (0.25, 0.5, 0.75))
+    reach = FAR * (high - low) / 1.349 if high > low else np.inf
+    there = ~np.isnan(column)
+    z, part = np.clip(column[there], middle - reach, middle + reach), shares[there]
+    sums = part.sum(0) + TINY
+    return float((part * (z[:, None] - part.T @ z / sums) ** 2).sum() / sums.sum())
+
+
+def _impurity(column: NDArray[np.int64], levels: int, shares: Floats) -> float:
+    """Half the chance that two rows of a group differ."""
+    table = np.stack([np.bincount(column[column >= 0], part[column >= 0], levels) for part in shares.T])
+    sums = table.sum(1) + TINY
+    return float(0.5 * (sums - (table**2).sum(1) / sums).sum() / sums.sum())
