@@ -59,7 +59,7 @@ def frame(**columns):
 )
 def test_what_is_chosen_and_why(X, metric, reason):
     choice = choose(X)
-    assert (choice.metric, choice.reason) == (metric, reason)
+    assert (choice.name, choice.reason) == (metric, reason)
 
 
 @pytest.mark.parametrize(("ratio", "metric"), [(5.0, "sqeuclidean"), (5.01, "mixed"), (0.2, "sqeuclidean")])
