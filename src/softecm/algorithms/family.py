@@ -18,6 +18,7 @@ from softecm.belief import CredalPartition
 from softecm.distances.auto import ALIKE, UNITS, Choice, choose_for, is_auto, with_finding
 from softecm.distances.base import SemiMetric
 from softecm.distances.mahalanobis import Mahalanobis
+from softecm.distances.mixed import Mixed
 from softecm.distances.registry import resolve_metric
 from softecm.fit import shaped
 from softecm.fit.algorithm import Algorithm
@@ -61,7 +62,7 @@ class Fitted:
 
 def _metric_of(shape: GroupShape) -> Any:
     """What distances are measured with, where groups share a shape."""
-    named = {"raw": "sqeuclidean", "scaled": "mixed"}
+    named = {"raw": "sqeuclidean", "scaled": Mixed(weights=None)}
     return named.get(shape.shape) or Mahalanobis(shape.covariances[0])
 
 
