@@ -46,7 +46,7 @@ WIDE = 3.0  # standard deviations of the background, in those of all objects
 # Chosen with the labels of eight data sets and ten draws of each kind of group in view; judged on other draws.
 MISFIT = 0.10
 OVERLAP = 1.1  # times the entropy of equal spheres
-SAME = 0.02  # part of the objects that another shape must move
+SAME = 0.01  # part of the objects that another shape must move
 TIES = 0.3  # part of the objects with one value in a column: it is no measurement, and no shape is trusted
 ROWS_EACH = 2.0  # objects for each parameter of the covariances
 TRIED = 5  # iterations of every shape; the best of them go on
@@ -60,6 +60,7 @@ class GroupShape:
     """A shape and its groups, in the units of the data."""
 
     shape: Shape
+    tail: float | None  # degrees of freedom of its groups; None where they are normal
     centers: Floats  # (c, p)
     covariances: Floats  # (c, p, p)
 
@@ -111,7 +112,12 @@ class _Sample:
 
 
 def find_shape(
-    x: Floats, labels: Iterable[NDArray[np.int64]], n_clusters: int, *, scaled: bool, counts: Floats | None = None
+    x: Floats,
+    labels: Iterable[NDArray[np.int64]],
+    n_clusters: int,
+    *,
+    scaled: bool,
+    counts: Floats | None = None,
 ) -> GroupShape:
     """The shape the evidence supports, from groups found with equal spheres: in units of spread or not (``scaled``).
 
@@ -124,14 +130,27 @@ def find_shape(
     counts : (n,), how often each object counts
     """
     starts, sample = list(labels), _sample(x, counts)
-    middle, spread = x.mean(0), x.std(0)
     groups = _best(sample, starts, n_clusters)
     chosen = _trusted(sample, groups, starts[0], scaled=scaled)
-    covariances = chosen.covariances
+    return _in_units_of(x, sample, chosen)
+
+
+def _in_units_of(x: Floats, sample: _Sample, groups: _Groups) -> GroupShape:
+    """Groups of a sample in the units of the objects it was made from."""
+    covariances, units = groups.covariances, x.std(0) / sample.units(groups.shape)
     if covariances.ndim == 2:
         covariances = covariances[:, :, None] * np.eye(x.shape[1])
-    units = spread / sample.units(chosen.shape)
-    return GroupShape(chosen.shape, middle + chosen.centers * units, covariances * units[:, None] * units[None, :])
+    return GroupShape(
+        groups.shape, groups.tail, x.mean(0) + groups.centers * units, covariances * units[:, None] * units[None, :]
+    )
+
+
+def refined(shape: GroupShape, x: Floats, counts: Floats) -> GroupShape:
+    """The same shape fitted to more objects, from the groups that it has."""
+    squares, volume = _squares(x, shape.centers, shape.covariances)
+    sample, labels = _sample(x, counts), (squares + volume).argmin(1)
+    groups = _iterated(sample, _begun(sample, shape.shape, shape.tail, labels, len(shape.centers)), ITERATIONS)
+    return _in_units_of(x, sample, groups) if np.isfinite(groups.bic) else shape
 
 
 def _sample(x: Floats, counts: Floats | None) -> _Sample:
@@ -171,6 +190,8 @@ def _trusted(sample: _Sample, groups: list[_Groups], labels: NDArray[np.int64], 
     for found in groups:
         if found.shape in SPHERES:
             break
+        if not np.isfinite(found.bic):
+            continue
         if continuous and _misfit(sample, found) <= MISFIT and _entropy(sample, found) <= overlap:
             break
     own_units = "scaled" if scaled else "raw"
@@ -189,7 +210,7 @@ def _iterated(sample: _Sample, groups: _Groups, iterations: int) -> _Groups:
     """EM until the likelihood stands still."""
     for _ in range(iterations):
         before, groups = groups.fit, _iteration(sample, groups)
-        if abs(groups.fit - before) < TOLERANCE * abs(groups.fit):
+        if not np.isfinite(groups.fit) or abs(groups.fit - before) < TOLERANCE * abs(groups.fit):
             break
     return groups
 
@@ -204,7 +225,10 @@ def _iteration(sample: _Sample, groups: _Groups) -> _Groups:
     sizes = held.sum(0) + 1e-9
     centers = pull.T @ x / (pull.sum(0) + 1e-9)[:, None]
     covariances = _covariances(groups.shape, x, pull, sizes, centers)
-    squares, volume = _squares(x, centers, covariances)
+    try:
+        squares, volume = _squares(x, centers, covariances)
+    except np.linalg.LinAlgError:  # columns that follow from others: no such shape
+        return replace(groups, fit=-np.inf, bic=-np.inf)
     if tail is None:
         density = -0.5 * (squares + volume + p * np.log(2 * np.pi))
     else:
@@ -295,7 +319,8 @@ def _moved(sample: _Sample, groups: _Groups, labels: NDArray[np.int64]) -> float
     inside = np.where(groups.shares.sum(1) > 0.5, sample.counts, 0.0)
     table = np.zeros((c, c))
     np.add.at(table, (labels, groups.shares.argmax(1)), inside)
-    return 1.0 - float(table[linear_sum_assignment(-table)].sum() / inside.sum())
+    held = inside.sum()
+    return 1.0 - float(table[linear_sum_assignment(-table)].sum() / held) if held else 0.0
 
 
 def equal_spheres_suffice(

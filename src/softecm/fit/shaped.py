@@ -9,6 +9,7 @@ groups are the clusters, and :func:`own_model` adds the sets.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.estimator_metrics import SetQuadratic
-from softecm.fit.group_shapes import Floats, GroupShape, equal_spheres_suffice, find_shape
+from softecm.fit.group_shapes import OWN, Floats, GroupShape, equal_spheres_suffice, find_shape, refined
 from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory
 from softecm.fit.settings import Settings
@@ -64,15 +65,19 @@ def suggested(
         counts = counts * (len(rows) / counts.sum())  # they are no more evidence than they are
     x = np.column_stack([column[rows] for column in columns]).astype(np.float64)
     some = CredalPartition._trusted(partition.masses[rows], partition.focal_sets)
-    labels, spread = some.labels(), x.std(0)
-    inside = np.ones(len(x), dtype=bool)
-    inside[some.outliers()] = False
-    if not (spread > 0).all():
+    sizes = np.append(0, partition.focal_sets.membership.sum(1))[some.masses.argmax(1)]  # of the set of largest mass
+    sure = sizes == 1  # what lies between groups or nowhere is no evidence of their shape
+    every, weights = x[sizes > 0], counts[sizes > 0]
+    x, counts, labels = x[sure], counts[sure], some.labels()[sure]
+    spread = x.std(0)
+    if len(x) < ROWS_EACH * c or not (spread > 0).all():
         return None
-    if equal_spheres_suffice(x[inside], labels[inside], c, counts[inside], scaled=scaled):
+    if equal_spheres_suffice(x, labels, c, counts, scaled=scaled):
         return None
     others = labels_of(x / (1.0 if scaled else spread), counts)
     shape = find_shape(x, [labels, others], c, scaled=scaled, counts=counts)
+    if shape.shape in OWN:
+        shape = refined(shape, every, weights)
     return None if shape.shape == ("scaled" if scaled else "raw") else shape
 
 
@@ -85,7 +90,7 @@ def own_model(objects: InMemory[torch.Tensor], shape: GroupShape, chosen: Settin
     """
     c = chosen.n_clusters
     order = np.lexsort(shape.centers.T[::-1])  # numbered by where they are, the first coordinate first
-    shape = GroupShape(shape.shape, shape.centers[order], shape.covariances[order])
+    shape = replace(shape, centers=shape.centers[order], covariances=shape.covariances[order])
     singles = _model(objects, shape, chosen, FocalSets.up_to(c, 1), None)
     focal, delta = chosen.focal, chosen.delta
     if chosen.finds_sets:
