@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from softecm import SoftECM
 from softecm.datasets import make_mixed_blobs
 from softecm.distances.auto import ALIKE, CATEGORIES, GAPS, UNITS
+from softecm.fit.shaped import REASONS
 
 GIVEN = {"n_init": 3, "random_state": 0, "max_iter": 100}
 
@@ -20,7 +21,7 @@ def table_of(name):
     """A data frame, the number of groups, and the reason there is."""
     if name in ("wine", "breast_cancer"):
         data = {"wine": load_wine, "breast_cancer": load_breast_cancer}[name](as_frame=True)
-        return data.data, len(data.target_names), UNITS
+        return data.data, len(data.target_names), UNITS if name == "wine" else REASONS["axes"]
     if name == "plain":
         rng = np.random.default_rng(3)
         rows = np.concatenate([rng.normal(m, 1, (40, 3)) for m in (0, 6, 12)])

@@ -503,7 +503,6 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         Examples
         --------
         >>> import numpy as np
-        import torch
         >>> from softecm import SoftECM
         >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [9, 9], [9, 8], [8, 9], [4, 5]])
         >>> model = SoftECM(2, random_state=0).fit(X)

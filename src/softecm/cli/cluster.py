@@ -145,9 +145,7 @@ def run(file: Path, options: ClusterOptions) -> None:
     if options.links is not None and pairs is not None:
         fitted = links.with_kept(fitted, options.links, pairs)
     if asked.is_default:
-        from softecm.distances.auto import with_finding
-
-        fitted.model.metric_reason_ = with_finding(measure.why, fitted.model.model_.metric)
+        _say_metric(out, fitted, measure)
     if asked.names is not None:
         with mendable(ValueError):
             fitted.model.rename(asked.names)
@@ -311,6 +309,17 @@ def _check_size(source: ObjectSource, asked: Request) -> None:
         raise Problem(f"{source.file} has {objects}, too few for {wanted}: give more rows or ask for fewer clusters.")
 
 
+def _say_metric(out: Console, fitted: Fitted, measure: Measure) -> None:
+    """Why the metric was taken; where the fit has found another shape of groups, on the screen, too."""
+    from softecm.distances.auto import AUTO, with_finding
+
+    model = fitted.model
+    if model.metric != AUTO:
+        model.metric_reason_ = with_finding(measure.why, model.model_.metric)
+    elif model.metric_reason_ != measure.why:
+        out.print(Text(f"  metric: {model.metric_.name} ({model.metric_reason_})", style="dim"))
+
+
 def _fit(
     asked: Request, source: ObjectSource, measure: Measure, err: Console, pairs: Constraints | None
 ) -> tuple[Fitted, Search]:
@@ -323,6 +332,8 @@ def _fit(
         told = algorithms.parameters(name, asked.clusters, asked.params, asked.given) | weight
         return fit_kept(partial(algorithms.fit, name, data, told, err, **known), asked.safety), Search()
     params = {**asked.params, "metric": measure.metric}
+    if measure.finds_shape and asked.count is not None:
+        params["metric"] = "auto"
     if asked.count is None:
         return fit_auto(data, params, err, asked.candidates)
     one = partial(fit, data, {**params, "n_clusters": asked.count}, err, "fitting", **known, **weight)

@@ -65,6 +65,7 @@ class Measure(NamedTuple):
     metric: Any
     tried: tuple[Tried, ...] = ()  # where several were compared, best first
     mind: tuple[str, ...] = ()  # what makes it a poor choice
+    finds_shape: bool = False  # the estimator may find that another shape of groups suits numbers better
 
 
 def metric_for(
@@ -90,7 +91,7 @@ def _far_values(metric: Any, loaded: Loaded) -> tuple[str, ...]:
 
 def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
     from softecm.distances import SEMI_METRICS
-    from softecm.distances.auto import ASKED, SERIES_AUTO, SPARSE, Look
+    from softecm.distances.auto import ALIKE, ASKED, SERIES_AUTO, SPARSE, UNITS, Look
     from softecm.spaces import RealVectors
     from softecm.spaces.sparse import is_sparse
 
@@ -117,7 +118,7 @@ def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None)
         look = Look.of(loaded.data)  # which columns to take, the reader has said
     # Of a file read block by block only a sample is here, but its gaps were counted.
     choice = replace(look, gaps=look.gaps or bool(loaded.gaps)).choice()
-    return Measure(choice.name, choice.reason, choice.metric)
+    return Measure(choice.name, choice.reason, choice.metric, finds_shape=choice.reason in (ALIKE, UNITS))
 
 
 def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
