@@ -8,6 +8,7 @@ import pytest
 
 from softecm import ECM, EVCLUS, SoftECM
 from softecm.datasets import make_blobs
+from softecm.distances import Mixed
 from softecm.selection import (
     SearchEdgeWarning,
     TwinsWarning,
@@ -107,7 +108,7 @@ def test_estimators_without_prototypes_go_by_what_is_left_open():
 def test_a_column_that_makes_twins_of_all_groups_is_named(tossed):
     X = make_blobs(90, n_clusters=3, distance=14, random_state=0).data
     table = pd.DataFrame(X, columns=["length", "width"]).assign(coin=tossed)
-    model = SoftECM(n_init=3, random_state=0)
+    model = SoftECM(metric=Mixed(weights=None), n_init=3, random_state=0)
     with pytest.warns(TwinsWarning, match="a twin from which it differs in coin alone"):
         choice = choose_n_clusters(table, estimator=model, candidates=range(2, 8))
     assert choice.n_clusters == 6

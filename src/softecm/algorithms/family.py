@@ -24,7 +24,6 @@ from softecm.fit import shaped
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.fitting import fit_cells
 from softecm.fit.group_shapes import OWN, GroupShape
-from softecm.fit.loop import stopped
 from softecm.fit.model import PrototypeModel
 from softecm.fit.outcome import MERGED, runs_table
 from softecm.fit.pipeline import Fit, Outcome
@@ -55,9 +54,8 @@ class Fitted:
         default = is_auto(chosen.metric) and chosen.keeps_clusters and not chosen.warm_start
         known = chosen.plan is not None or chosen.prior is not None or chosen.seeds
         own_delta = chosen.delta is not None  # in units of the distances as they are
-        return bool(
-            chosen.reshapes and numbers and default and not own_delta and not known and not stopped(chosen.callback)
-        )
+        converged = self.outcome.solution.converged[self.outcome.best]  # not stopped on its way
+        return bool(chosen.reshapes and numbers and default and not own_delta and not known and converged)
 
 
 def _metric_of(shape: GroupShape) -> Any:

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 from softecm._text import meant
-from softecm._warnings import CheckpointWarning
+from softecm._warnings import CheckpointWarning, ReadingWarning
 from softecm.cli.options import Params
 from softecm.cli.problems import Problem, Stopped, in_options, mendable
 from softecm.readers import Loaded
@@ -236,7 +236,9 @@ def watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any)
             model.fit(data, **options)
     model.callback = None
     interrupted = stopped()
-    told = told_users(caught)
+    told = told_users(
+        [w for w in caught if not issubclass(w.category, ReadingWarning)]
+    )  # said with names: `Measure.mind`
     if interrupted:
         told = tuple(text for text in told if "has not converged" not in text)
         told = ("The fit was stopped by Ctrl-C: this is the best found until then.", *told)

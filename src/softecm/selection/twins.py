@@ -32,7 +32,8 @@ def twins(model: Any, X: Any) -> str | None:
     >>> from softecm.datasets import make_blobs
     >>> X = make_blobs(90, n_clusters=3, distance=12, random_state=0).data
     >>> table = pd.DataFrame(X, columns=["length", "width"]).assign(coin=["heads", "tails"] * 45)
-    >>> twins(SoftECM(6, random_state=0).fit(table), table)
+    >>> from softecm.distances import Mixed
+    >>> twins(SoftECM(6, metric=Mixed(weights=None), random_state=0).fit(table), table)
     'coin'
     """
     fitted, labels, c = getattr(model, "model_", None), model.labels_, model.partition_.n_clusters
