@@ -35,29 +35,35 @@ class Labelled:
 
 
 def numbers() -> Iterator[Labelled]:
-    """Eight sets of numbers, scaled to deviation 1 but for the pixels of the digits."""
+    """Eight sets of numbers, scaled to deviation 1 but for the pixels of the digits, and compared as they then are."""
+    for data in unscaled_numbers():
+        X = data.X if "digits" in data.name else StandardScaler().fit_transform(data.X)
+        yield Labelled(data.name, X, data.y, "sqeuclidean")
+
+
+def unscaled_numbers() -> Iterator[Labelled]:
+    """The same sets in the units they come in, all decisions left to ``metric="auto"``."""
     for name in ("iris", "wine", "breast_cancer"):
         bunch = getattr(sk, f"load_{name}")()
-        yield Labelled(name, StandardScaler().fit_transform(bunch.data), bunch.target, "sqeuclidean")
+        yield Labelled(name, bunch.data, bunch.target, "auto")
     yield _digits("digits", range(10), 600)
     yield _digits("four digits", (0, 1, 7, 8), 400)
     bunch = ds.load_ecoli()
     keep = np.isin(bunch.target, np.flatnonzero(np.bincount(bunch.target) >= 20))  # classes of a few objects left out
-    X = StandardScaler().fit_transform(bunch.data.to_numpy(float))[keep]
-    yield Labelled("ecoli", X[:, X.std(0) > 0], _numbered(bunch.target[keep]), "sqeuclidean")
+    X = bunch.data.to_numpy(float)[keep]
+    yield Labelled("ecoli", X[:, X.std(0) > 0], _numbered(bunch.target[keep]), "auto")
     bunch = ds.load_glass()
-    yield Labelled("glass", StandardScaler().fit_transform(bunch.data.to_numpy(float)), bunch.target, "sqeuclidean")
+    yield Labelled("glass", bunch.data.to_numpy(float), bunch.target, "auto")
     bunch = ds.load_abalone()
     rows = np.random.default_rng(0).permutation(len(bunch.target))[:1500]
-    X = StandardScaler().fit_transform(bunch.data.to_numpy(float))[rows]
-    yield Labelled("abalone", X, bunch.target[rows], "sqeuclidean")
+    yield Labelled("abalone", bunch.data.to_numpy(float)[rows], bunch.target[rows], "auto")
 
 
 def _digits(name: str, which: Any, n: int) -> Labelled:
     bunch, rng = sk.load_digits(), np.random.default_rng(0)
     of_them = np.flatnonzero(np.isin(bunch.target, list(which)))
     rows = rng.permutation(of_them)[:n]
-    return Labelled(name, bunch.data[rows] / 16, _numbered(bunch.target[rows]), "sqeuclidean")
+    return Labelled(name, bunch.data[rows] / 16, _numbered(bunch.target[rows]), "auto")
 
 
 def _numbered(y: Any) -> NDArray[np.int64]:

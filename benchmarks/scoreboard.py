@@ -151,7 +151,7 @@ def labelled_sets() -> Aims:
     from sklearn.metrics import adjusted_rand_score
 
     aims: Aims = {}
-    for kind in ("numbers", "tables"):
+    for kind in ("numbers", "unscaled_numbers", "tables"):
         rand: Items = {}
         doubt: Items = {}
         for data in progress(list(getattr(labelled, kind)()), f"labelled, {kind}"):
