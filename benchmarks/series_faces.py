@@ -8,7 +8,8 @@ One fit of SoftECM for each method, with the true number of classes and ``n_init
 each face alone (z-normalized), and three faces combined: equal weights, z-normalized or raw; and by evidence. Evidence is
 how far the nearest neighbours of a series lie in its own group, beyond chance, under one distance (``kept_together``);
 a face's weight is its evidence to the fourth power, for z-normalized and for raw series, and of the two combinations the
-one with more evidence is taken. The power was chosen on draws 1 to 3 with the archive sets in view of the made-up series. ``--write`` puts the table
+one with more evidence is taken. The power was chosen on draws 1 to 3 of the made-up series, with the
+archive sets in view. ``--write`` puts the table
 into ``benchmarks/results/series_faces_*.md``.
 """
 
