@@ -116,7 +116,10 @@ def test_losses_are_modules():
         assert list(loss.parameters()) == []
         copy.deepcopy(loss).to(torch.float32)
     assert repr(SoftDTW(True, 0.5)) == "SoftDTW(gamma=0.5, normalize=False, band=None)"
-    assert repr(SeriesLoss(DTW(band=3))).startswith("SeriesLoss(DTW(band=3, length='median', layout='tslearn'")
+    assert (
+        repr(SeriesLoss(DTW()))
+        == "SeriesLoss(DTW(band=None, length='median', layout='tslearn', of='values', znormalise=False))"
+    )
 
 
 @pytest.mark.parametrize("make", [SoftDTWLoss, SoftDTWLossPyTorch, lambda gamma: SoftDTW(True, gamma)])
