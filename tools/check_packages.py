@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 NEEDED_IN_WHEEL = {
     "softecm/py.typed",
     "softecm/__init__.py",
-    "softecm/report/assets/report.js",
+    "softecm/report/assets/base.js",
     "softecm/report/templates/report.html",
     "softecm/kernels/cuda/soft_dtw.cu",
     "softecm/native/lib/fingerprint",

@@ -1,4 +1,4 @@
-"""The page itself: what needs no script is in ``templates/report.html``, the rest is drawn by ``assets/report.js``."""
+"""The page: what needs no script is in ``templates/report.html``, the rest is drawn by ``assets``, a script a section."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from softecm.report.column_summary import columns_table
 from softecm.report.groups import ON_PAPER, group_values, set_names, union
 from softecm.report.payload import beyond, payload, to_script
 from softecm.report.run import candidates_figure, runs_table
-from softecm.report.templating import asset, render_page
+from softecm.report.templating import render_page, script
 from softecm.report.terms import TERMS
 from softecm.report.words import grouped, plural, three_sentences
 
@@ -79,7 +79,7 @@ def render(data: ReportData) -> str:
     sets = set_names(data.partition)
     return render_page(
         "report.html",
-        asset("report.js"),
+        script(),
         data=data,
         made_by=data.made_by or "softecm",
         plural=plural(data.noun),

@@ -14,11 +14,19 @@ from softecm._text import visible
 from softecm.report.terms import term
 from softecm.report.words import grouped, number_of
 
+SCRIPTS = ("base", "map", "masses", "series", "objects", "run")  # in this order: a section may use those before it
+
 
 @cache
 def asset(name: str) -> str:
     """A file of the page's own style or script."""
     return (files("softecm.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+@cache
+def script() -> str:
+    """The page's script: what its sections share, then the sections, none of which others can reach."""
+    return '(() => {\n"use strict";\n' + "\n".join(asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
 
 
 @cache

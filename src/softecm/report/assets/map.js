@@ -1,0 +1,108 @@
+// ------------------------------------------------------------------ map
+const hidden = new Set();
+(() => {
+  const canvas = $("map-canvas"), pad = 18, base = N > 5000 ? 2.2 : N > 800 ? 3 : N > 100 ? 4.2 : 6;
+  let px = new Float32Array(0), py, grid, cell = 12, gw, focus = -1;
+  const drawOrder = [...Array(N).keys()].sort((a, b) => (best[a] === 0) - (best[b] === 0));
+  const basePicture = document.createElement("canvas");
+  const ring = () => {  // hovering repaints the picture, not every object
+    const g = canvas.getContext("2d"), r = devicePixelRatio || 1;
+    g.setTransform(1, 0, 0, 1, 0, 0); g.clearRect(0, 0, canvas.width, canvas.height); g.drawImage(basePicture, 0, 0); g.setTransform(r, 0, 0, r, 0, 0);
+    if (focus >= 0) { g.strokeStyle = ink(); g.lineWidth = 2; g.beginPath(); g.arc(px[focus], py[focus], base + 5, 0, 6.2832); g.stroke(); }
+  };
+  const named = Boolean(D.axes[0]), below = named ? 30 : 0, left = named ? 46 : 0, [low, high] = D.window;
+  const spans = [high[0] - low[0] || 1, high[1] - low[1] || 1];
+  // One scale for both axes, in what the metric makes of them; units of 0 are free.
+  const [lx, ly] = [spans[0] * D.units[0], spans[1] * D.units[1]], free = !(lx > 0 && ly > 0);
+  const draw = () => {
+    canvas.style.height = "";
+    if (!free) canvas.style.height = Math.round(Math.min(canvas.clientHeight, Math.max(220, (canvas.clientWidth - 2 * pad - left) * ly / lx + 2 * pad + below))) + "px";
+    const [g, w, h] = prepare(canvas);
+    const wide = w - 2 * pad - left, tall = h - 2 * pad - below, k = Math.min(wide / lx, tall / ly);
+    const sx = free ? wide : k * lx, sy = free ? tall : k * ly;
+    const X = (u) => pad + left + (wide - sx) / 2 + u / 65535 * sx, Y = (u) => pad + (tall - sy) / 2 + (1 - u / 65535) * sy;
+    if (named) {
+      g.fillStyle = soft(); g.strokeStyle = line(); g.lineWidth = 1; g.textBaseline = "middle";
+      for (const [axis, span] of spans.entries()) {
+        const rough = span / Math.max(1, (axis ? sy / 48 : sx / 72)), ten = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((f) => f * ten).find((f) => f >= rough);
+        for (let v = Math.ceil(low[axis] / step) * step; v <= high[axis] + step * 1e-9; v += step) {
+          const u = (v - low[axis]) / span * 65535; g.beginPath();
+          if (axis === 0) { g.moveTo(X(u), Y(65535)); g.lineTo(X(u), Y(0)); g.textAlign = "center"; g.fillText(number(+v.toPrecision(6)), X(u), Y(0) + 14); }
+          else { g.moveTo(X(0), Y(u)); g.lineTo(X(65535), Y(u)); g.textAlign = "right"; g.fillText(number(+v.toPrecision(6)), X(0) - 8, Y(u)); }
+          g.stroke();
+        }
+      }
+      g.textBaseline = "alphabetic";
+    }
+    px = new Float32Array(N); py = new Float32Array(N); gw = Math.ceil(w / cell); grid = new Map();
+    const dark = hex(ink());
+    for (const i of drawOrder) {
+      const x = X(xy[2 * i]), y = Y(xy[2 * i + 1]);
+      px[i] = x; py[i] = y;
+      if (hidden.has(best[i])) continue;
+      const key = Math.floor(y / cell) * gw + Math.floor(x / cell); if (grid.has(key)) grid.get(key).push(i); else grid.set(key, [i]);
+      const e = mass(i, 0), r = base * (0.55 + 0.45 * top[i]);
+      const col = "rgb(" + [0, 1, 2].map((k) => Math.round(mix[3 * i + k] * (1 - e) + dark[k] * e)).join(",") + ")";
+      g.globalAlpha = N > 5000 ? 0.75 : 0.9;
+      if (best[i] === 0) { g.strokeStyle = col; g.lineWidth = Math.max(1.3, base / 3); g.beginPath(); g.moveTo(x - r, y - r); g.lineTo(x + r, y + r); g.moveTo(x + r, y - r); g.lineTo(x - r, y + r); g.stroke(); continue; }
+      g.fillStyle = col; g.beginPath();
+      if (D.sets[best[i]].length === 1) g.arc(x, y, r, 0, 6.2832);
+      else { const q = r * 1.45; g.moveTo(x, y - q); g.lineTo(x + q, y); g.lineTo(x, y + q); g.lineTo(x - q, y); g.closePath(); }
+      g.fill();
+      if (N <= 800) { g.strokeStyle = card(); g.lineWidth = 0.8; g.stroke(); }
+    }
+    g.globalAlpha = 1;
+    for (const i of D.beyond) {  // what lies beyond the edge: an arrow points there
+      if (hidden.has(best[i])) continue;
+      const side = (v) => v === 0 ? -1 : v === 65535 ? 1 : 0, dx = side(xy[2 * i]), dy = -side(xy[2 * i + 1]), q = Math.hypot(dx, dy) || 1;
+      const ax = dx / q, ay = dy / q, x = px[i] + ax * 17, y = py[i] + ay * 17;
+      g.fillStyle = ink(); g.beginPath(); g.moveTo(x, y); g.lineTo(x - ax * 8 - ay * 4.5, y - ay * 8 + ax * 4.5); g.lineTo(x - ax * 8 + ay * 4.5, y - ay * 8 - ax * 4.5); g.closePath(); g.fill();
+    }
+    if (D.stars) D.stars.forEach((at, k) => {
+      if (k >= D.c && !(D.counts[k + 1] > 0)) return;
+      const x = X(at[0]), y = Y(at[1]);
+      g.beginPath(); for (let s = 0; s < 10; s++) { const a = Math.PI * s / 5 - Math.PI / 2, q = s % 2 ? 4 : 9; g.lineTo(x + q * Math.cos(a), y + q * Math.sin(a)); } g.closePath();
+      g.fillStyle = D.colors[k + 1]; g.fill(); g.lineWidth = 1.5; g.strokeStyle = ink(); g.stroke();
+    });
+    g.fillStyle = soft(); g.textAlign = "center";
+    if (D.axes[0]) g.fillText(D.axes[0], (X(0) + X(65535)) / 2, Y(0) + 32);
+    if (D.axes[1]) { g.save(); g.translate(X(0) - left + 8, (Y(0) + Y(65535)) / 2); g.rotate(-Math.PI / 2); g.fillText(D.axes[1], 0, 0); g.restore(); }
+    basePicture.width = canvas.width; basePicture.height = canvas.height; basePicture.getContext("2d").drawImage(canvas, 0, 0);
+    ring();
+  };
+  const nearest = (x, y) => {
+    let found = -1, least = 196;
+    const cx = Math.floor(x / cell), cy = Math.floor(y / cell);
+    for (let a = -1; a <= 1; a++) for (let b = -1; b <= 1; b++) for (const i of grid.get((cy + b) * gw + cx + a) || []) {
+      const d = (px[i] - x) ** 2 + (py[i] - y) ** 2; if (d < least) { least = d; found = i; }
+    }
+    return found;
+  };
+  const at = (i) => { const r = canvas.getBoundingClientRect(); focus = i; ring(); showTip(i, r.left + px[i], r.top + py[i]); };
+  const hover = (e) => {
+    const r = canvas.getBoundingClientRect(), i = nearest(e.clientX - r.left, e.clientY - r.top);
+    if (i === focus) { if (i >= 0 && tip.hidden) showTip(i, e.clientX, e.clientY); return; }
+    if (i < 0) { focus = -1; hideTip(); } else { focus = i; showTip(i, e.clientX, e.clientY); }
+    ring();
+  };
+  canvas.addEventListener("pointermove", hover); canvas.addEventListener("pointerdown", hover);
+  canvas.addEventListener("pointerleave", () => { focus = -1; hideTip(); ring(); });
+  canvas.addEventListener("blur", () => { focus = -1; hideTip(); ring(); });
+  canvas.addEventListener("keydown", (e) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
+    if (!step || !N) return;
+    e.preventDefault();
+    let i = focus; do { i = (i + step + N) % N; } while (hidden.has(best[i]) && i !== focus);
+    at(i);
+  });
+  const legend = $("map-legend");
+  const present = [...Array(F).keys()].filter((j) => D.counts[j]).sort((a, b) => (a === 0) - (b === 0) || a - b);
+  for (const j of present) {
+    const b = el("button"); b.type = "button"; b.setAttribute("aria-pressed", "true"); b.dataset.set = j;
+    b.append(mark(j), el("span", "", j ? D.labels[j] : "∅ none"), el("small", "", D.counts[j]));
+    b.addEventListener("click", () => { const off = hidden.has(j); if (off) hidden.delete(j); else hidden.add(j); b.setAttribute("aria-pressed", String(off)); draw(); });
+    legend.append(b);
+  }
+  if (D.stars) { const s = meant(el("span"), D.terms.prototype); s.tabIndex = 0; s.append(el("span", "", "★"), el("span", "", "prototype")); legend.append(s); }
+  redraws.push(draw); draw();
+})();

@@ -1,0 +1,82 @@
+// ------------------------------------------------------------------ objects
+(() => {
+  const table = $("object-table"), head = table.tHead, body = table.tBodies[0], search = $("search"), SIZE = 12;
+  const heads = [["Object", "id"], ["Set", "set", "", "set"], ["Said", "said", "", "said"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["m(∅)", "empty", "opt", "m(∅)"]];
+  if (distance) heads.push(["Distance", "distance", "opt", "distance"]);
+  const key = { id: (i) => D.ids[i], set: (i) => best[i], said: (i) => said[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
+  const natural = new Intl.Collator(undefined, { numeric: true });
+  let list = 0, page = 0, sort = null, down = true, rows = [], text = null;
+  const open = new Set();
+  const gradient = (i) => { let at = 0; const stops = []; for (const j of [...Array(F).keys()].slice(1).concat(0)) { const m = mass(i, j); if (m < 0.003) continue; const c = j ? D.colors[j] : "var(--ink)"; stops.push(`${c} ${(100 * at).toFixed(1)}% ${(100 * (at + m)).toFixed(1)}%`); at += m; } return stops.length ? "linear-gradient(90deg," + stops.join(",") + ")" : "none"; };
+  const haystack = () => text || (text = D.ids.map((id, i) => (id + " " + D.labels[best[i]] + " " + WORDS[said[i]] + " " + columns.filter((c) => c.levels).map((c) => value(c, i)).join(" ")).toLowerCase()));
+  const choose = () => {
+    const q = search.value.trim().toLowerCase();
+    rows = q ? haystack().reduce((a, t, i) => { if (t.includes(q)) a.push(i); return a; }, []) : list < 3 ? D.lists[list].slice() : [...Array(N).keys()];
+    if (sort) { const f = key[sort], s = down ? -1 : 1; rows.sort((a, b) => s * (sort === "id" ? natural.compare(f(a), f(b)) : f(a) - f(b))); }
+    page = 0; draw();
+  };
+  const detail = (i) => {
+    const tr = el("tr", "detail"), cell = tr.insertCell(), td = el("div", "inner"); cell.colSpan = heads.length; cell.append(td);
+    const e = D.explained[i], told = new Set(e ? e.parts.map((p) => p[0]) : []);
+    if (e) {
+      const a = D.labels[e.a], b = D.labels[e.b];
+      const why = el("p", "", e.say); why.dir = "auto"; td.append(why);
+      td.append(el("h4", "", e.a === e.b ? "Its group: " + a : "What pulls it to " + a + ", what to " + b));
+      let say = e.da === null ? "" : e.a === e.b ? `Its distance to ${a} is ${number(e.da)}.` : `Its distance to ${a} is ${number(e.da)}, to ${b} ${number(e.db)}. `;
+      if (e.a !== e.b && e.parts.length) say += "A bar towards a group: in this the object is nearer to that group.";
+      if (!e.parts.length) say += " This metric does not add up over attributes, so there is no part for each.";
+      td.append(el("p", "", say));
+      if (e.parts.length) {
+        const g = el("div", "pulls"), most = Math.max(...e.parts.map((p) => Math.abs(p[4])), 1e-300), ends = el("div", "hd ends");
+        ends.append(el("span", "", "← " + a), el("span", "", b + " →"));
+        const bare = !e.parts.some((p) => p[2] || p[3]);
+        g.append(el("div", "hd", D.noun === "series" ? "steps" : bare ? "attribute" : "attribute: its value"), ends, el("div", "hd third", bare ? "" : "value at " + a + " | " + b));
+        for (const [name, own, va, vb, pull] of e.parts) {
+          const n = el("div"), bar = el("div", "pull"), f = el("i"), v = el("div", "third", va || vb ? va + " | " + vb : ""); v.dir = "auto"; v.style.color = "var(--soft)";
+          const b1 = el("span", "", name); b1.dir = "auto"; n.append(b1); if (own) { const s = el("strong", "", own); s.dir = "auto"; n.append(": ", s); }
+          const w = 50 * Math.abs(pull) / most; f.style.width = w + "%"; f.style.background = D.colors[pull >= 0 ? e.a : e.b]; if (pull >= 0) f.style.right = "50%"; else f.style.left = "50%";
+          bar.setAttribute("role", "img"); bar.setAttribute("aria-label", w < 0.5 ? "no pull" : "pulls to " + (pull >= 0 ? a : b)); bar.append(f); g.append(n, bar, v);
+        }
+        td.append(g);
+      }
+      if (e.ds !== null) { const p = el("p", "", `Nearest to it is the prototype of ${D.labels[best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? "; for that speak most " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
+      if (e.far.length) td.append(el("p", "", "Most of its distance from " + a + " lies in " + e.far.map(([n, part]) => `${D.noun === "series" ? "steps " : ""}${n} (${Math.round(100 * part)} %)`).join(", ") + "."));
+      if (D.series && D.series.own[i]) { const s = curves([curve(D.series.prototypes[e.a - 1], channel, D.colors[e.a], 2.4, 0.9), curve(D.series.prototypes[e.b - 1], channel, D.colors[e.b], 2.4, 0.9, "6 4"), curve(D.series.own[i], channel, "currentColor", 1.8, 1)], 640, 190); s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(s); }
+    } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are computed for the objects of the first three lists." : "There is nothing to explain it by but its masses: " + [...Array(F).keys()].filter((j) => mass(i, j) >= 0.001).sort((p, q) => mass(i, q) - mass(i, p)).slice(0, 8).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ") + "."));
+    const others = columns.filter((c) => !told.has(c.name));
+    if (others.length) { const box = el("div", "values"); for (const c of others.slice(0, 40)) { const p = el("div"), n = el("span", "", c.name + " "), v = el("b", "", value(c, i)); n.dir = v.dir = "auto"; p.append(n, v); box.append(p); } td.append(box); }
+    return tr;
+  };
+  const draw = () => {
+    body.replaceChildren();
+    for (const i of rows.slice(page * SIZE, (page + 1) * SIZE)) {
+      const tr = body.insertRow(), who = el("th", "who"); who.scope = "row"; tr.append(who);
+      const w = el("button"), label = el("span", "", D.ids[i]); w.type = "button"; w.dataset.row = i; label.dir = "auto"; w.append(label); w.title = D.ids[i] + (numbers ? " (row " + numbers[i] + ")" : "") + ": why?"; w.setAttribute("aria-expanded", String(open.has(i))); who.append(w);
+      const set = tr.insertCell(); set.append(badge(best[i]));
+      const word = tr.insertCell(); word.textContent = WORDS[said[i]]; word.title = "confidence " + share(confidence[i]);
+      const bar = tr.insertCell(); bar.className = "bar"; const b = el("i"); b.style.background = gradient(i); b.setAttribute("role", "img");
+      b.setAttribute("aria-label", [...Array(F).keys()].filter((j) => mass(i, j) >= 0.01).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ")); bar.append(b);
+      tr.append(el("td", "", share(doubt[i])), el("td", "opt", share(single[i])), el("td", "opt", share(mass(i, 0))));
+      if (distance) tr.append(el("td", "opt", number(distance[i])));
+      if (open.has(i)) { tr.className = "open"; body.append(detail(i)); }
+      w.addEventListener("click", () => { if (open.has(i)) open.delete(i); else open.add(i); draw(); body.querySelector(`button[data-row="${i}"]`)?.focus({ preventScroll: true }); });
+    }
+    if (!rows.length) { const c = body.insertRow().insertCell(); c.colSpan = heads.length; c.textContent = "Nothing matches."; }
+    const pages = Math.max(1, Math.ceil(rows.length / SIZE));
+    $("page").textContent = `${rows.length ? page * SIZE + 1 : 0}–${Math.min(rows.length, (page + 1) * SIZE)} of ${rows.length}`;
+    $("previous").disabled = page === 0; $("next").disabled = page >= pages - 1;
+    [...head.rows[0].cells].forEach((c, k) => { if (heads[k][1]) c.setAttribute("aria-sort", heads[k][1] === sort ? (down ? "descending" : "ascending") : "none"); const m = c.querySelector("i"); if (m) m.textContent = heads[k][1] === sort ? (down ? " ↓" : " ↑") : ""; });
+  };
+  const tr = head.insertRow();
+  for (const [name, by, cls, word] of heads) {
+    const th = el("th", cls || ""); th.scope = "col";
+    if (by) { const b = el("button"); b.type = "button"; b.append(name); const m = el("i"); m.setAttribute("aria-hidden", "true"); b.append(m); b.addEventListener("click", () => { down = sort === by ? !down : by !== "id" && by !== "set" && by !== "said"; sort = by; choose(); }); th.append(b); if (word) meant(b, D.terms[word]); } else { const s = el("span", "", name); s.tabIndex = 0; th.append(meant(s, D.terms[word])); }
+    tr.append(th);
+  }
+  const buttons = [...document.querySelectorAll("[data-list]")];
+  for (const b of buttons) b.addEventListener("click", () => { list = +b.dataset.list; sort = null; search.value = ""; open.clear(); buttons.forEach((x) => x.setAttribute("aria-pressed", String(x === b))); choose(); });
+  let wait = 0; search.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(choose, 60); });
+  $("previous").addEventListener("click", () => { page--; draw(); }); $("next").addEventListener("click", () => { page++; draw(); });
+  if (D.lists[0].length && D.explained[D.lists[0][0]]) open.add(D.lists[0][0]);
+  choose();
+})();

@@ -1,0 +1,15 @@
+// ------------------------------------------------------------------ run
+if ($("trace")) {
+  const draw = () => {
+    const s = curves([{ values: D.history, length: D.history.length, color: "var(--accent)", width: 2, opacity: 1 }], Math.max(280, $("trace").clientWidth - 32), 190);
+    s.querySelectorAll("text").forEach((t) => { if (t.textContent === "step 1") t.textContent = "start"; else if (t.getAttribute("text-anchor") === "end" && t.getAttribute("y") === "186") t.textContent = "round " + (D.history.length - 1); });
+    s.setAttribute("aria-label", `Objective from ${number(D.history[0])} to ${number(D.history[D.history.length - 1])} in ${D.history.length - 1} rounds`); $("trace").replaceChildren(s);
+  };
+  redraws.push(draw); draw();
+}
+if ($("copy")) $("copy").addEventListener("click", async () => {
+  try { await navigator.clipboard.writeText($("code").textContent); } catch { const r = document.createRange(); r.selectNodeContents($("code")); const g = getSelection(); g.removeAllRanges(); g.addRange(r); document.execCommand("copy"); }
+  $("copy").textContent = "Copied"; setTimeout(() => { $("copy").textContent = "Copy"; }, 1500);
+});
+let waiting = 0; addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 80); });
+document.documentElement.dataset.drawn = String(Math.round(performance.now() - started));
