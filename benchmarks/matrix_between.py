@@ -25,7 +25,7 @@ from few_objects import distances, edited, edits, places
 from softecm import ECMdd, SoftECM
 from softecm.algorithms import precomputed
 from softecm.fit.algorithm import Algorithm
-from softecm.fit.outcome import extended
+from softecm.fit.loop import extended
 from softecm.scores import adjusted_rand_index
 
 RESULTS = Path(__file__).parent / "results"

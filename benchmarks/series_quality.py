@@ -29,7 +29,7 @@ from softecm._engine import choose_device
 from softecm.belief import CredalPartition, FocalSets
 from softecm.datasets import load_series, make_cbf
 from softecm.distances import DTW, SoftDTW
-from softecm.fit.outcome import MERGED, separation
+from softecm.fit.loop import MERGED, separation
 from softecm.fit.prepare import barycenter, distances_to, weighted_quantile
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.soft_ecm import soft_ecm

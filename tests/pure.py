@@ -17,9 +17,8 @@ from softecm.algorithms.precomputed import discrete_problem
 from softecm.algorithms.quadratic import spread_problem
 from softecm.algorithms.recm import RelationalProblem
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.fit.loop import iterate
-from softecm.fit.outcome import Solution
-from softecm.fit.pipeline import Prices
+from softecm.fit.algorithm import Prices
+from softecm.fit.loop import Solution, iterate
 from softecm.fit.soft_ecm import soft_ecm
 
 

@@ -16,7 +16,7 @@ from problems import DEEP
 from softecm import BPEC, ECM, EVCLUS, FCM, RECM, ECMdd, SoftECM
 from softecm.datasets import make_blobs, make_cbf, make_mixed_blobs
 from softecm.distances import SoftDTW
-from softecm.fit.outcome import Progress
+from softecm.fit.loop import Progress
 from softecm.selection import Sweep, SweepInterrupted, batch, sweep, sweeping
 
 BLOBS = make_blobs(60, n_clusters=3, distance=8, random_state=0)

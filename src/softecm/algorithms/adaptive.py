@@ -25,7 +25,7 @@ from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.fit.algorithm import Prices
-from softecm.fit.outcome import Solution
+from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import KEPT_CELLS, MassCost, blocks

@@ -43,9 +43,8 @@ from softecm.files.expected import (
     text,
 )
 from softecm.files.values import anything, own
-from softecm.fit.loop import Callback
+from softecm.fit.loop import MERGED, Callback
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import MERGED
 from softecm.fit.prepare import Columns, check_weights
 from softecm.fit.settings import told
 from softecm.spaces.checks import refuse_dissimilarities

@@ -29,9 +29,8 @@ from softecm.algorithms.parameters import (
 from softecm.belief import FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
-from softecm.fit.loop import iterate
+from softecm.fit.loop import MERGED, Solution, iterate, runs_table, separation
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import MERGED, Solution, runs_table, separation
 from softecm.fit.prepare import fitted_space, weighted_quantile
 from softecm.objective import MassCost, mass_cost
 from softecm.spaces.base import Space

@@ -20,7 +20,7 @@ from softecm.distances._tables import level_sums
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import ExpectedMismatches
 from softecm.fit.algorithm import Algorithm, Prices
-from softecm.fit.outcome import Solution
+from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings, settings
 from softecm.objective import MassCost

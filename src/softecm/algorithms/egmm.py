@@ -21,8 +21,7 @@ from softecm.algorithms.parameters import FocalParameters, Restarts, choice, cou
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
-from softecm.fit.loop import Asked, Callback, stopped
-from softecm.fit.outcome import Progress
+from softecm.fit.loop import Asked, Callback, Progress, stopped
 from softecm.fit.prepare import check_weights
 from softecm.fit.seeding import Draw, seed
 from softecm.spaces.checks import SQUARABLE, check_enough

@@ -21,12 +21,11 @@ from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.mixed import Mixed
 from softecm.distances.registry import resolve_metric
 from softecm.fit import shaped
-from softecm.fit.algorithm import Algorithm
+from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import fit_cells
 from softecm.fit.group_shapes import OWN, GroupShape
+from softecm.fit.loop import MERGED, runs_table
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import MERGED, runs_table
-from softecm.fit.pipeline import Fit, Outcome
 from softecm.fit.prepare import InMemory, Objects, in_memory
 from softecm.fit.settings import Plan, Settings, settings
 from softecm.objective.linked import say_broken, with_linked

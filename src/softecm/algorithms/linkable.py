@@ -20,8 +20,8 @@ from softecm.constraints import groups_of_labels, links_of_labels, partial_label
 from softecm.files import expected
 from softecm.files.values import own
 from softecm.fit import learning
+from softecm.fit.algorithm import Fit
 from softecm.fit.learning import FAR, Jump, Past
-from softecm.fit.pipeline import Fit
 from softecm.fit.prepare import in_memory
 from softecm.fit.settings import Plan, Prior, Settings
 from softecm.objective.linked import WeightedPairs

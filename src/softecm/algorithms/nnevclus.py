@@ -35,8 +35,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints
 from softecm.files import expected
 from softecm.files.values import anything
-from softecm.fit.loop import Asked, Callback, stopped
-from softecm.fit.outcome import Progress
+from softecm.fit.loop import Asked, Callback, Progress, stopped
 from softecm.spaces.checks import LARGEST, SQUARABLE, check_enough, symmetric
 from softecm.spaces.column_roles import by_row
 

@@ -19,7 +19,7 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import MedoidMiddles
 from softecm.distances.precomputed import medoid
 from softecm.fit.algorithm import Algorithm, Prices
-from softecm.fit.outcome import Solution, extended
+from softecm.fit.loop import Solution, extended
 from softecm.fit.prepare import Objects, distances_to
 from softecm.fit.settings import Settings
 from softecm.kernels.medoids import barycenters, exact_choice, gap_choice

@@ -23,7 +23,7 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.algorithm import Algorithm, Prices
-from softecm.fit.outcome import Solution
+from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import Evaluation, MassCost, Previous, evaluate

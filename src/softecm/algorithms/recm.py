@@ -20,10 +20,9 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import AffineDistance
 from softecm.distances.precomputed import Precomputed
 from softecm.files import expected
-from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.algorithm import Algorithm, Outcome, Prices
+from softecm.fit.loop import Solution
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import Solution
-from softecm.fit.pipeline import Outcome
 from softecm.fit.prepare import Objects
 from softecm.fit.seeding import Draw, seed
 from softecm.fit.settings import Settings, settings

@@ -16,9 +16,8 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import distances_of
 from softecm.distances.weighted_parts import Weighed
 from softecm.fit.algorithm import Algorithm, Prices
-from softecm.fit.loop import Problem
+from softecm.fit.loop import Problem, Solution, extended
 from softecm.fit.model import ROWS
-from softecm.fit.outcome import Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, Settings
 from softecm.fit.soft_ecm import is_approached, soft_ecm_problem

@@ -29,7 +29,7 @@ from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distances.views import SCALINGS, Combined
 from softecm.distances.weighted_parts import ENTROPY, PRODUCT, Weighing
 from softecm.fit.algorithm import Algorithm, Prices
-from softecm.fit.outcome import Solution
+from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost, blocks

@@ -21,9 +21,8 @@ from softecm.calibration.mixture import AT_ONCE, GaussianGroups
 from softecm.calibration.posterior import from_distances
 from softecm.distances.auto import choose_for
 from softecm.distances.registry import resolve_metric
-from softecm.fit.algorithm import Algorithm
+from softecm.fit.algorithm import Algorithm, Fit
 from softecm.fit.model import PrototypeModel
-from softecm.fit.pipeline import Fit
 from softecm.fit.prepare import InMemory, in_memory
 from softecm.fit.stages import known_stage
 from softecm.selection.batch import takes_dissimilarities

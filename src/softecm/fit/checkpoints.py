@@ -27,8 +27,7 @@ from softecm.distances.base import SemiMetric
 from softecm.files.expected import Misfit
 from softecm.files.tensors import read_description, tensor_file
 from softecm.fit.kept import check_kept, check_state
-from softecm.fit.loop import Problem, Rounds, S
-from softecm.fit.outcome import Solution
+from softecm.fit.loop import Problem, Rounds, S, Solution
 from softecm.fit.settings import Plan, Settings
 from softecm.spaces.base import Encoded, Space
 

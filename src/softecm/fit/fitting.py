@@ -15,12 +15,10 @@ from softecm._fingerprint import warn_unseen
 from softecm._text import some_of
 from softecm.belief import FocalSets
 from softecm.files.lock import locked
-from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.algorithm import Algorithm, Fit, Outcome, Prices
 from softecm.fit.checkpoints import Checkpoints, identity
-from softecm.fit.loop import Asked, Callback, stopped
+from softecm.fit.loop import Asked, Callback, Runs, Solution, stopped
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import Runs, Solution
-from softecm.fit.pipeline import Fit, Outcome
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import Settings
 from softecm.fit.stages import BETA, Stage, first_stage, known_stage, quicker

@@ -19,9 +19,8 @@ from softecm._checks import check_count, check_number
 from softecm._engine import choose_dtype
 from softecm.belief import FocalSets
 from softecm.files import check_file, check_replaced
-from softecm.fit.loop import Callback
+from softecm.fit.loop import Callback, Progress
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import Progress
 from softecm.objective.linked import Pairs
 from softecm.objective.problem import RELAXATIONS, SOLVERS
 from softecm.objective.pull import Pull

@@ -14,8 +14,7 @@ from torch import Tensor
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.weighted_parts import Weighed
-from softecm.fit.loop import LoopOptions, Problem, iterate
-from softecm.fit.outcome import Solution
+from softecm.fit.loop import LoopOptions, Problem, Solution, iterate
 from softecm.objective import MassCost, mass_cost
 from softecm.objective.linked import LinkedProblem
 from softecm.objective.links import Links

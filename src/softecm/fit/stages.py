@@ -37,10 +37,9 @@ from softecm._warnings import BetaWarning, warn
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import nearest_of
-from softecm.fit.loop import stopped
+from softecm.fit.algorithm import Fit, Outcome
+from softecm.fit.loop import MERGED, Runs, Solution, runs_table, stopped
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import MERGED, Runs, Solution, runs_table
-from softecm.fit.pipeline import Fit, Outcome
 from softecm.fit.prepare import InMemory, Objects, Version
 from softecm.fit.seeding import Draw
 from softecm.fit.settings import GAIN, Settings

@@ -16,12 +16,10 @@ from softecm._engine import threads
 from softecm.belief import CredalPartition
 from softecm.distances.auto import choose_for
 from softecm.distances.registry import resolve_metric
-from softecm.fit.algorithm import Algorithm
+from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import fit_cells
-from softecm.fit.loop import Callback
+from softecm.fit.loop import MERGED, Callback
 from softecm.fit.model import PrototypeModel
-from softecm.fit.outcome import MERGED
-from softecm.fit.pipeline import Fit, Outcome
 from softecm.fit.prepare import InMemory, in_memory
 from softecm.selection.grid import Cell
 from softecm.selection.measures import Geometry, measures

@@ -17,8 +17,7 @@ from sklearn.utils import _safe_indexing
 from softecm._engine import threads
 from softecm.belief import CredalPartition
 from softecm.fit.fitting import fit_cells
-from softecm.fit.loop import Callback
-from softecm.fit.outcome import MERGED
+from softecm.fit.loop import MERGED, Callback
 from softecm.scores import credal_rand_index
 from softecm.selection.batch import Data, PreparedRuns, is_batchable, partitions, prepared, takes_dissimilarities
 from softecm.selection.grid import Cell

@@ -19,7 +19,7 @@ from softecm._warnings import warn
 from softecm.distances.views import Combined
 from softecm.files.folders import elsewhere
 from softecm.files.journal import Journal
-from softecm.fit.outcome import Progress
+from softecm.fit.loop import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
 from softecm.selection.grid import Cell, Task, describe, digest, make_cells, make_tasks
 from softecm.selection.result import Sweep
