@@ -2,7 +2,7 @@
 
 ``python benchmarks/checks.py``
 
-The checks are timed by calling ``entry.expect`` on the very arrays of the round, as the round does.
+The checks are timed by calling ``expect`` on the very arrays of the round, as the round does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from softecm.kernels import entry, quadratic
+from softecm.kernels import rounds
+from softecm.native.library import expect
 
 
 def least(job, repeat=7, number=20):
@@ -35,12 +36,12 @@ def measure(n: int, p: int, f: int) -> tuple[float, float]:
 
     def noted(*given):
         calls.append(given)
-        return entry.expect(*given)
+        return expect(*given)
 
-    with patch.object(quadratic, "expect", noted):
-        quadratic.run_round(*arguments)
-    whole = least(lambda: quadratic.run_round(*arguments))
-    checks = least(lambda: [entry.expect(*given) for given in calls], number=2000)
+    with patch.object(rounds, "expect", noted):
+        rounds.vector_round(*arguments)
+    whole = least(lambda: rounds.vector_round(*arguments))
+    checks = least(lambda: [expect(*given) for given in calls], number=2000)
     return whole, checks
 
 

@@ -63,7 +63,7 @@ def round_seconds(x: torch.Tensor, beta: float, rounds: int) -> float:
 
 
 def vectors(n: int, threads: int) -> list[str]:
-    from softecm.native.threads import set_threads
+    from softecm.native.library import set_threads
 
     set_threads(threads)
     torch.set_num_threads(threads)

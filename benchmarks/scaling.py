@@ -203,7 +203,7 @@ def peak_of(command):
 
 IMPORTS = (
     "import torch, pandas, pyarrow.parquet, pyarrow.compute, sklearn.cluster, softecm.cli.stream, "
-    "softecm.distributed, softecm.kernels.quadratic, softecm.report, time; torch.zeros(1); time.sleep(1)"
+    "softecm.distributed, softecm.kernels.rounds, softecm.report, time; torch.zeros(1); time.sleep(1)"
 )
 
 

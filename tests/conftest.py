@@ -10,7 +10,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from problems import DEEP
-from softecm.native.threads import set_threads
+from softecm.native.library import set_threads
 
 HOSTILE = "hostile cases"
 

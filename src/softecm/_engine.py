@@ -1,19 +1,28 @@
-"""Devices, number types and threads."""
+"""Devices, number types, threads, memory, and Ctrl-C.
+
+Python turns Ctrl-C into a ``KeyboardInterrupt`` between two of its own instructions. Raised in the clean-up of another
+library's objects, it is printed and forgotten, and the fit would go on. So a fit also writes down that it was asked to end,
+and looks at that after every round.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from softecm._checks import check_choice
-from softecm.native.threads import get_threads, set_threads
+from softecm.native.library import get_threads, set_threads
 
 Found = TypeVar("Found")
 LARGE_WORK = 2e8  # multiplications a round; below it a GPU's start-up costs more than it saves
@@ -111,3 +120,53 @@ def in_threads(
         except BaseException:
             stop[0] = True
             raise
+
+
+def free_memory() -> float:
+    """Bytes that are free, or all there are where that is not known."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return float(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 4e9
+
+
+_asked = False
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C inside ends in ``KeyboardInterrupt``; where somebody else looks after it, it stays theirs."""
+    global _asked
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _noted)
+    try:
+        yield
+        look()
+    except Exception as error:  # what an interrupted compiler leaves behind
+        if _asked:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        _asked = False
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def look() -> None:
+    """Raise the ``KeyboardInterrupt`` that was asked for and got lost."""
+    if _asked and threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt
+
+
+def _noted(signum: int, frame: FrameType | None) -> None:
+    global _asked
+    _asked = True
+    raise KeyboardInterrupt

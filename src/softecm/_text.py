@@ -85,3 +85,17 @@ def closest(word: object, known: Iterable[str]) -> str:
 def _letters(word: str) -> str:
     """A word as one says it: capitals and what stands between words apart."""
     return re.sub(r"[\s_.-]+", "", word.lower())
+
+
+def shown_size(size: float) -> str:
+    """A size for people.
+
+    Examples
+    --------
+    >>> shown_size(2.5e9), shown_size(3e6)
+    ('2.5 GB', '3 MB')
+    """
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size / 1e3:.3g} kB"

@@ -185,8 +185,8 @@ def test_bad_parameters(parameters, message):
 
 
 def test_more_clusters_than_fit_in_memory_are_refused(monkeypatch):
-    from softecm import _memory
+    from softecm import _engine
 
-    monkeypatch.setattr(_memory, "free", lambda: 1e4)
+    monkeypatch.setattr(_engine, "free_memory", lambda: 1e4)
     with pytest.raises(ValueError, match=r"n_neighbors must be larger for these objects; 2 leave \d+ clusters"):
         EKNNClus(n_neighbors=2, random_state=0).fit(np.random.default_rng(0).normal(size=(200, 2)))

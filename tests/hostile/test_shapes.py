@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from problems import DEEP
-from softecm.kernels import linked, medoids, nearest, quadratic, simplex_qp, tables
+from softecm.kernels import linked, medoids, rounds, simplex_qp
 from softecm.kernels.elastic import steps
 from softecm.kernels.soft_dtw import dtw, dtw_sums, soft_dtw, soft_dtw_paired, soft_dtw_sums
 
@@ -33,22 +33,22 @@ def calls(rng: np.random.Generator) -> dict[str, tuple]:
     square = np.eye(f + 1)
 
     def table_round(numbers, codes, observed, scale, slots, weights, v, t, factors, beta, delta2):
-        tables.run_round(
-            tables.TableData(numbers, codes, observed, scale, slots, size),
+        rounds.table_round(
+            rounds.TableData(numbers, codes, observed, scale, slots, size),
             weights, v, t, None, None, factors, beta, delta2, 0.1,
         )  # fmt: skip
 
     def table_masses(numbers, codes, observed, scale, slots, v, t, factors):
-        tables.masses(tables.TableData(numbers, codes, observed, scale, slots, size), v, t, factors, 2.0, 1.0)
+        rounds.table_masses(rounds.TableData(numbers, codes, observed, scale, slots, size), v, t, factors, 2.0, 1.0)
 
     def descend(a, beta, masses, starts, partners, together, meets):
         prices = (1.0, 1.0, 1.0)
         linked.descend(a, beta, masses, prices, starts, partners, together, min(c, f), meets, 1e-3, 3)
 
     return {
-        "round": (lambda *a: quadratic.run_round(*a, 0.1), [x, np.ones(n), v, v, ones, two, two]),
-        "masses": (lambda *a: quadratic.masses(*a, 2.0, 1.0), [x, v[0], ones[0]]),
-        "nearest": (nearest.nearest, [x, v[0]]),
+        "round": (lambda *a: rounds.vector_round(*a, 0.1), [x, np.ones(n), v, v, ones, two, two]),
+        "masses": (lambda *a: rounds.vector_masses(*a, 2.0, 1.0), [x, v[0], ones[0]]),
+        "nearest": (rounds.nearest, [x, v[0]]),
         "table round": (table_round, [*data, np.ones(n), v, table, ones, two, two]),
         "table masses": (table_masses, [*data, v[0], table[0], ones[0]]),
         "linked": (
@@ -168,8 +168,8 @@ def test_strided_arrays_give_the_same(hostile_case):
     x, v = rng.normal(size=(30, 6)), rng.normal(size=(1, 2, 3))
     prices = np.ones((1, 2)), np.full(1, 2.0), np.full(1, 9.0)
     hostile_case()
-    strided = quadratic.run_round(x[:, ::2], None, v, None, *prices, 0.1)
-    whole = quadratic.run_round(np.ascontiguousarray(x[:, ::2]), None, v, None, *prices, 0.1)
+    strided = rounds.vector_round(x[:, ::2], None, v, None, *prices, 0.1)
+    whole = rounds.vector_round(np.ascontiguousarray(x[:, ::2]), None, v, None, *prices, 0.1)
     for a, b in zip(strided, whole, strict=True):
         np.testing.assert_array_equal(a, b)
 

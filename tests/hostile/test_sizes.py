@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from softecm import BPEC, ECM, EVCLUS, ECMdd, SoftECM, _memory
+from softecm import BPEC, ECM, EVCLUS, ECMdd, SoftECM, _engine
 from softecm.algorithms import base
 from softecm.fit.settings import Size, check_size
 
@@ -24,7 +24,7 @@ def advice(error):
 @pytest.mark.parametrize("relaxation", ["penalty", "gap"])
 def test_all_sets_of_fourteen_clusters(n_init, relaxation, monkeypatch, hostile_case):
     hostile_case()
-    monkeypatch.setattr(_memory, "free", lambda: 8e9)
+    monkeypatch.setattr(_engine, "free_memory", lambda: 8e9)
     given = {"focal_sets": "full", "n_init": n_init, "relaxation": relaxation, "init": "random"}
     with pytest.raises(
         ValueError, match=r"16383 sets of up to 14 clusters: the fit would ask for about .* GB"
@@ -39,7 +39,7 @@ def test_all_sets_of_fourteen_clusters(n_init, relaxation, monkeypatch, hostile_
 
 
 def test_advice_that_is_followed_gives_a_fit(monkeypatch, hostile_case):
-    monkeypatch.setattr(_memory, "free", lambda: 1.2e7)
+    monkeypatch.setattr(_engine, "free_memory", lambda: 1.2e7)
     given = {"focal_sets": "full", "n_init": 10, "relaxation": "penalty", "init": "random", "max_iter": 3, "delta": 3.0}
     with pytest.raises(ValueError, match="255 sets") as error:
         SoftECM(8, **given).fit(X)
@@ -56,7 +56,7 @@ def test_advice_that_is_followed_gives_a_fit(monkeypatch, hostile_case):
 def test_the_exact_constraint_needs_no_matrix_of_all_sets(monkeypatch, hostile_case):
     """200 clusters and all pairs, 20 100 sets: 3 GB a matrix of all sets, and none is made."""
     hostile_case()
-    monkeypatch.setattr(_memory, "free", lambda: 1e9)
+    monkeypatch.setattr(_engine, "free_memory", lambda: 1e9)
     chosen = ECM(200, max_cardinality=2, n_init=1)._settings()
     check_size(chosen, 300, quadratic=True)
     with pytest.raises(
@@ -67,7 +67,7 @@ def test_the_exact_constraint_needs_no_matrix_of_all_sets(monkeypatch, hostile_c
 
 def test_all_pairs_of_many_objects_are_refused(monkeypatch, hostile_case):
     hostile_case()
-    monkeypatch.setattr(_memory, "free", lambda: 5e4)
+    monkeypatch.setattr(_engine, "free_memory", lambda: 5e4)
     with pytest.raises(ValueError, match=r"their dissimilarities fit in memory; got n_samples=60.*Fit a sample"):
         ECMdd(2, metric="manhattan").fit(X)
     with pytest.raises(ValueError, match=r"their masses on 8 sets fit in memory; got n_samples=5000"):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from softecm.kernels import nearest as kernel
+from softecm.kernels import rounds as kernel
 
 
 @pytest.mark.parametrize(("n", "k", "p"), [(1, 1, 1), (127, 3, 2), (128, 9, 4), (1000, 20, 7)])

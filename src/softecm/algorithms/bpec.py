@@ -10,8 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from softecm._engine import threads
-from softecm._interrupts import interruptible
+from softecm._engine import interruptible, threads
 from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
 from softecm.algorithms.base import PrototypeClusterer, sets_asked_for
 from softecm.algorithms.eknnclus import nearest_others

@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._batch import PlainProblem, PlainState, from_tensors
-from softecm._engine import in_threads, threads
-from softecm._interrupts import interruptible
+from softecm._engine import in_threads, interruptible, threads
 from softecm.algorithms.base import EvidentialClusterer, sets_asked_for
 from softecm.algorithms.parameters import (
     Clusters,

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from softecm._checks import HOW_MANY
-from softecm._engine import threads
-from softecm._interrupts import interruptible, look
+from softecm._engine import interruptible, look, threads
 from softecm.algorithms.base import EvidentialClusterer, checked_rows, sets_asked_for
 from softecm.algorithms.parameters import FocalParameters, Restarts, choice, count, counting, number, parameters, rule
 from softecm.belief import CredalPartition, FocalSets

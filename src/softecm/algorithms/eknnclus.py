@@ -14,9 +14,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from softecm import _memory
-from softecm._engine import in_threads, threads
-from softecm._interrupts import interruptible
+from softecm import _engine
+from softecm._engine import in_threads, interruptible, threads
+from softecm._text import shown_size
 from softecm.algorithms.base import EvidentialClusterer, checked_rows
 from softecm.algorithms.parameters import Restarts, checked, choice, count, number, parameters
 from softecm.belief import CredalPartition, FocalSets
@@ -395,10 +395,10 @@ class EKNNClus(Restarts, EvidentialClusterer):
     def _refuse_many(self, n: int) -> None:
         """So many clusters that their masses don't fit in memory."""
         size = 24.0 * n * self.n_clusters_
-        if size > _memory.free():
+        if size > _engine.free_memory():
             raise ValueError(
                 f"n_neighbors must be larger for these objects; {self.n_neighbors_} leave {self.n_clusters_} clusters, "
-                f"whose masses take {_memory.shown(size)}. Give n_neighbors={4 * self.n_neighbors_}."
+                f"whose masses take {shown_size(size)}. Give n_neighbors={4 * self.n_neighbors_}."
             )
 
     def predict_partition(self, X: ArrayLike) -> CredalPartition:

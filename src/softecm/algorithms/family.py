@@ -9,8 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from softecm._engine import threads
-from softecm._interrupts import interruptible
+from softecm._engine import interruptible, threads
 from softecm._warnings import ViewWarning, warn
 from softecm.algorithms.base import PrototypeClusterer, in_blocks
 from softecm.algorithms.parameters import FamilyParameters, checked

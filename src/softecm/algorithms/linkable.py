@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softecm._checks import check_number
-from softecm._engine import threads
-from softecm._interrupts import interruptible
+from softecm._engine import interruptible, threads
 from softecm._warnings import DriftWarning, warn
 from softecm.algorithms.base import in_blocks
 from softecm.algorithms.family import PrototypeFamily

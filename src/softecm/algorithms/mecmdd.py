@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from softecm._engine import in_threads, threads
-from softecm._interrupts import interruptible
+from softecm._engine import in_threads, interruptible, threads
 from softecm.algorithms.base import EvidentialClusterer, sets_asked_for
 from softecm.algorithms.ecmdd import apart
 from softecm.algorithms.parameters import (

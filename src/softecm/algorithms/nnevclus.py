@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._checks import check_count
-from softecm._engine import choose_device, threads
-from softecm._interrupts import interruptible, look
+from softecm._engine import choose_device, interruptible, look, threads
 from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, checked_rows, sets_asked_for
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of

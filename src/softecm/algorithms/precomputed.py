@@ -177,7 +177,8 @@ class SoftECMdd(Algorithm[Tensor]):
         """A set lies in the middle of its clusters' medoids, whether or not an object does."""
         counts = None if objects.weights is None else objects.weights.cpu()
         problem = discrete_problem(objects.x.cpu(), chosen.focal, prices, counts, "exact", chosen.tol)
-        return extended(singles, problem.with_middles(singles.prototypes[:, : chosen.n_clusters]))
+        state = problem.with_middles(singles.prototypes[:, : chosen.n_clusters])
+        return extended(singles, state.prototypes, state.objective)
 
     def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """To the sets' middles where they were added to clusters, to their medoids where all were found together."""

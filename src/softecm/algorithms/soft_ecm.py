@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -45,7 +45,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         """A set's prototype is the barycentre of its clusters', whatever the metric."""
         places = clusters = singles.prototypes[:, : chosen.n_clusters]
         if objects.space.wide:
-            return extended(singles, Completed(clusters, self._wide_cost(objects, chosen, prices, clusters)))
+            return extended(singles, clusters, self._wide_cost(objects, chosen, prices, clusters))
         if len(chosen.focal) > chosen.n_clusters:
             middles = set_barycenters(objects.metric, chosen.focal, clusters, None, GAIN * chosen.tol)
             places = torch.cat([clusters, middles], 1)
@@ -53,7 +53,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         if "view_weights" in singles.found:
             return self._weighed_with_sets(objects, chosen, cost, singles, places)
         found = evaluate(objects.metric, objects.x, places, cost, sums=False)
-        return extended(singles, Completed(places, found.cost))
+        return extended(singles, places, found.cost)
 
     def _weighed_with_sets(
         self, objects: Objects[Encoded | Scattered], chosen: Settings, cost: MassCost, singles: Solution, places: Tensor
@@ -68,7 +68,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
             at = torch.tensor([run], device=places.device)
             metric = self.metric_of(objects, chosen, singles, run)
             totals.append(evaluate(metric, objects.x, places[at], cost.select(at), sums=False).cost)
-        return extended(singles, Completed(places, torch.cat(totals)))
+        return extended(singles, places, torch.cat(totals))
 
     def metric_of(
         self, objects: Objects[Encoded | Scattered], chosen: Settings, solution: Solution, run: int
@@ -105,13 +105,6 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     def approaches(self, objects: Objects[Encoded | Scattered], chosen: Settings, start: Tensor) -> bool:
         """Where sets have no barycentres in closed form."""
         return is_approached(chosen.relaxation or Penalty, objects.metric, chosen.focal, start[0, :1])
-
-
-class Completed(NamedTuple):
-    """Prototypes of all sets, and the objective there."""
-
-    prototypes: Tensor
-    objective: Tensor
 
 
 #: What the paper fixes for all its experiments.

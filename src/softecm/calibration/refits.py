@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._engine import interruptible
 from softecm._fingerprint import warn_unseen
-from softecm._interrupts import interruptible
 from softecm._progress import bar
 from softecm._version import __version__
 from softecm.calibration.refitting import Refitting

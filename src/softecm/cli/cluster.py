@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from softecm._memory import shown
+from softecm._text import shown_size
 from softecm.belief.assignments import checked_clear
 from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
@@ -241,7 +241,7 @@ def _blocks(asked: Request, err: Console) -> ObjectSource:
     from softecm.cli.stream import in_blocks
 
     allowed = limit(asked.options.memory)
-    err.print(Text(f"{asked.file} is read block by block: it would not fit in {shown(allowed)}.", style="dim"))
+    err.print(Text(f"{asked.file} is read block by block: it would not fit in {shown_size(allowed)}.", style="dim"))
     with err.status("looking through the file"):
         return in_blocks(asked.file, asked.reading, allowed)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from softecm._memory import free, shown
+from softecm._text import shown_size
 from softecm.cli.problems import Problem
 from softecm.readers import PARQUET
 from softecm.readers.columnar import shape_of
@@ -41,21 +41,24 @@ def parse(text: str) -> int:
 
 def limit(asked: str | None) -> int:
     """Bytes that may be used: as asked, or a good part of what is free."""
-    return parse(asked) if asked is not None else int(GOOD_PART * free())
+    if asked is not None:
+        return parse(asked)
+    from softecm._engine import free_memory
+
+    return int(GOOD_PART * free_memory())
 
 
 def must_stream(file: Path, asked: str | None, n_sets: int) -> bool:
     """Whether the file is to be read block by block; a text file beyond the memory asked for is refused."""
-    allowed = limit(asked)
     if not PARQUET.takes(file) or not file.is_file():
-        need = TEXT * file.stat().st_size if asked is not None and file.is_file() else 0.0
-        if need > allowed:
+        need = TEXT * file.stat().st_size if file.is_file() else 0.0
+        if asked is not None and need > parse(asked):
             raise Problem(
-                f"{file} would need about {shown(need)}, more than --memory {asked}: save it as Parquet, which is read "
+                f"{file} would need about {shown_size(need)}, more than --memory {asked}: save it as Parquet, which is read "
                 "block by block."
             )
         return False
-    return needed(file, n_sets) > allowed
+    return needed(file, n_sets) > limit(asked)
 
 
 def needed(file: Path, n_sets: int) -> float:

@@ -26,7 +26,7 @@ from softecm.spaces.encoded import EncodedTable, Layout
 
 if TYPE_CHECKING:
     from softecm.distances.mixed import Mixed
-    from softecm.kernels.tables import TableData
+    from softecm.kernels.rounds import TableData
 
 
 #: From probabilities (k, levels) and the columns' layout to what each level adds to the distance, before weights.
@@ -96,11 +96,11 @@ def table_pairwise(x: EncodedTable, v: Tensor, deviation: Deviation = squared_de
     """Distances (n, k) of encoded objects to prototypes."""
     at = layout_tensors(x.layout, v.dtype, v.device)
     if not x.is_cuda and not (torch.is_grad_enabled() and v.requires_grad):
-        from softecm.kernels import tables
+        from softecm.kernels import rounds
 
         now = v.detach().double()
         table = lookup(now, layout_tensors(x.layout, now.dtype, now.device), deviation).contiguous().numpy()
-        return torch.from_numpy(tables.distances(table_data(x), now[:, : at.p].numpy(), table)).to(v.dtype)
+        return torch.from_numpy(rounds.table_distances(table_data(x), now[:, : at.p].numpy(), table)).to(v.dtype)
     squares = (x.numbers[:, None] - v[:, : at.p]).square()  # (n, k, p)
     d = squares.sum(-1) if x.observed is None else (squares * x.observed[:, None]).sum(-1)
     if len(at.slots):
@@ -158,7 +158,7 @@ def fused_table(x: EncodedTable, v: Tensor, previous: Tensor | None, **cost: Unp
     """The compiled pass over a table in main memory: v (runs, f, width)."""
     if x.is_cuda:
         return None
-    from softecm.kernels import tables
+    from softecm.kernels import rounds
 
     p = len(x.layout.number_weights)
     weights = cost["weights"]
@@ -166,7 +166,7 @@ def fused_table(x: EncodedTable, v: Tensor, previous: Tensor | None, **cost: Unp
     before = None if previous is None else previous.double()
     costs, mass, moment, counts, changes = (
         torch.from_numpy(np.ascontiguousarray(value))
-        for value in tables.run_round(
+        for value in rounds.table_round(
             table_data(x),
             None if weights is None else weights.double().numpy(),
             now[..., :p].numpy(),
@@ -187,19 +187,19 @@ def fused_table_masses(x: EncodedTable, v: Tensor, *, factors: Tensor, beta: flo
     """Masses (n, f + 1) of a table in main memory, compiled."""
     if x.is_cuda:
         return None
-    from softecm.kernels import tables
+    from softecm.kernels import rounds
 
     now = v.double()
     p = len(x.layout.number_weights)
     table = lookup_arrays(now[None], x.layout)[0]
     return torch.from_numpy(
-        tables.masses(table_data(x), now[:, :p].numpy(), table, factors.double().numpy(), beta, delta2)
+        rounds.table_masses(table_data(x), now[:, :p].numpy(), table, factors.double().numpy(), beta, delta2)
     )
 
 
 def table_data(x: EncodedTable) -> TableData:
     """The table as the kernels read it."""
-    from softecm.kernels.tables import TableData
+    from softecm.kernels.rounds import TableData
 
     if not x.codes_are_known:
         raise ValueError(

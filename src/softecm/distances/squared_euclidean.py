@@ -46,16 +46,14 @@ def fused_vectors(x: Rows, v: Tensor, previous: Tensor | None, **cost: Unpack[Ro
         return None
     if x.is_cuda:
         return _fused_on_gpu(x, v, previous, **cost)
-    from softecm.kernels.tables import sum_over_objects, vectors
+    from softecm.kernels.rounds import vector_round
 
     weights = cost["weights"]
-    total, mass, moment, _, change = sum_over_objects(
-        vectors(x.numpy(), v.shape[-1]),
+    total, mass, moment, _, change = vector_round(
+        x.numpy(),
         None if weights is None else weights.double().numpy(),
         v.double().numpy(),
-        None,
         None if previous is None else previous.double().numpy(),
-        None,
         cost["factors"].double().numpy(),
         cost["beta"].double().numpy(),
         cost["delta2"].double().numpy(),
@@ -79,9 +77,9 @@ def fused_vector_masses(x: Rows, v: Tensor, *, factors: Tensor, beta: float, del
     """Masses of CPU tensors x (n, p) for prototypes v (f, p), compiled."""
     if isinstance(x, SparseRows) or x.is_cuda or x.ndim != 2:
         return None
-    from softecm.kernels import quadratic
+    from softecm.kernels.rounds import vector_masses
 
-    values = quadratic.masses(x.numpy(), v.double().numpy(), factors.double().numpy(), beta, delta2)
+    values = vector_masses(x.numpy(), v.double().numpy(), factors.double().numpy(), beta, delta2)
     return torch.from_numpy(values)
 
 
@@ -128,7 +126,7 @@ class VectorPasses(CompiledPasses):
         """On the CPU."""
         if isinstance(x, SparseRows) or x.is_cuda or x.ndim != 2:
             return None
-        from softecm.kernels.nearest import nearest
+        from softecm.kernels.rounds import nearest
 
         distances, which = nearest(x.numpy(), v.double().numpy())
         return torch.from_numpy(distances), torch.from_numpy(which)

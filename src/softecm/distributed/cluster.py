@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from softecm.distributed.engines import FAN_IN, INLINE, SHARE, Engine, Placement, Tree, firsts, named
 from softecm.distributed.sources import Data, Raw, Source, Weights
 from softecm.distributed.waiting import Client, ClusterLost, Delayed, WorkerGone, answer, some_workers, started, workers
-from softecm.native.threads import set_threads
+from softecm.native.library import set_threads
 from softecm.spaces.scattered import Block, Scattered
 
 if TYPE_CHECKING:

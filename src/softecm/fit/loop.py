@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._interrupts import look
+from softecm._engine import look
 
 Runs = Mapping[str, NDArray[np.generic]]  # columns of a table with a row a run
 MERGED = 0.0025  # clusters closer than this part of the data's own spread count as one
@@ -108,10 +108,10 @@ class Progress:
         return Progress(ended, runs, np.array(objective), runs - ended, float(ended < runs))
 
 
-def extended(singles: Solution, state: State) -> Solution:
-    """Runs of single clusters with the sets that a state adds to them; their histories stay those of the clusters'."""
-    objective = state.objective.double().cpu().numpy()
-    return replace(singles, prototypes=state.prototypes, objective=objective, constraint=np.zeros(len(objective)))
+def extended(singles: Solution, prototypes: Tensor, objective: Tensor) -> Solution:
+    """Runs of single clusters with the prototypes of all sets; their histories stay those of the clusters'."""
+    total = objective.double().cpu().numpy()
+    return replace(singles, prototypes=prototypes, objective=total, constraint=np.zeros(len(total)))
 
 
 def choose(objective: NDArray[np.float64], apart: NDArray[np.float64]) -> int:

@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from softecm import _memory
+from softecm import _engine
 from softecm._checks import check_count, check_number
 from softecm._engine import choose_dtype
+from softecm._text import shown_size
 from softecm.belief import FocalSets
 from softecm.files import check_file, check_replaced
 from softecm.fit.loop import Callback, Progress
@@ -263,11 +264,11 @@ class Size:
 
 def check_size(chosen: Settings, n: int, *, quadratic: bool, compares: bool = False) -> None:
     """Refuse a fit that would ask for more memory than is free, with what would fit."""
-    size, free = Size.of(chosen, n, quadratic=quadratic, compares=compares), _memory.free()
+    size, free = Size.of(chosen, n, quadratic=quadratic, compares=compares), _engine.free_memory()
     if size.bytes() <= free:
         return
     c, largest = chosen.n_clusters, int(chosen.focal.cardinalities.max())
-    asks = f"the fit would ask for about {_memory.shown(size.bytes())}, and {_memory.shown(free)} are free"
+    asks = f"the fit would ask for about {shown_size(size.bytes())}, and {shown_size(free)} are free"
     remedies = _remedies(size, c, largest, free)
     if remedies:
         raise ValueError(

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from softecm.kernels.entry import FLOAT64, INDEX, TRUTH, expect, expect_rows, expect_within, expect_writable
 from softecm.kernels.types import Bools, Floats, Ints
-from softecm.native.library import Array, Float, Int, Tasks, function, status
-from softecm.native.threads import share_out
+from softecm.native.library import (
+    FLOAT64,
+    INDEX,
+    TRUTH,
+    Array,
+    Float,
+    Int,
+    Tasks,
+    expect,
+    expect_rows,
+    expect_within,
+    expect_writable,
+    function,
+    share_out,
+    status,
+)
 
 Prices: TypeAlias = tuple[float, float, float]
 

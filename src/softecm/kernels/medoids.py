@@ -11,9 +11,8 @@ import ctypes
 import numpy as np
 from numpy.typing import DTypeLike
 
-from softecm.kernels.entry import INDEX, REAL, expect, expect_within
 from softecm.kernels.types import Ints, Reals
-from softecm.native.library import Array, Float, Int, function
+from softecm.native.library import INDEX, REAL, Array, Float, Int, expect, expect_within, function
 
 _BEST = ctypes.POINTER(Float)
 _CANDIDATES = (Array, Int, Array, Array, Int)

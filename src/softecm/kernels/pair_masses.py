@@ -8,10 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from softecm.kernels.entry import FLOAT64, INDEX, expect, expect_rows, expect_within, expect_writable
 from softecm.kernels.simplex_qp import FLAG, RIDGE
 from softecm.kernels.types import Bools, Floats, Ints
-from softecm.native.library import Array, Float, Int, function, status
+from softecm.native.library import (
+    FLOAT64,
+    INDEX,
+    Array,
+    Float,
+    Int,
+    expect,
+    expect_rows,
+    expect_within,
+    expect_writable,
+    function,
+    status,
+)
 
 _sweep = function("pair_sweep", *[Array] * 7, Int, Int, Array, Array, Float, Array, Array, result=status)
 

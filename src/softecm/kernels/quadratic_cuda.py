@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.cuda_compile import available, card, kernel, on
-from softecm.kernels.entry import expect_on_device
+from softecm.native.library import expect_on_device
 
 _THREADS = (128, 64, 32)  # a block, and objects in its tile: fewer where sets and coordinates are many
 _SUMS = (1, 2, 4, 8, 16, 32)  # sums a thread can hold
@@ -42,7 +42,7 @@ def run_round(
     beta: Tensor,
     delta2: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Costs (runs,), masses' sums (runs, f), moments (runs, f, p) and changes (runs,); see ``quadratic.run_round``."""
+    """Costs (runs,), masses' sums (runs, f), moments (runs, f, p) and changes (runs,); see ``rounds.vector_round``."""
     (n, p), (runs, f, _) = x.shape, prototypes.shape
     device = x.device.index
     outputs = f * (p + 1)

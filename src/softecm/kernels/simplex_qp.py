@@ -10,9 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softecm.kernels.entry import FLOAT64, INDEX, expect, expect_rows, expect_within, expect_writable
 from softecm.kernels.types import Bools, Floats, Ints
-from softecm.native.library import Array, Float, Int, function, status
+from softecm.native.library import (
+    FLOAT64,
+    INDEX,
+    Array,
+    Float,
+    Int,
+    expect,
+    expect_rows,
+    expect_within,
+    expect_writable,
+    function,
+    status,
+)
 
 FLAG = frozenset({np.dtype(np.bool_)})
 RIDGE = 1e-8  # added to the diagonal of Q: of equally good masses the shortest

@@ -7,10 +7,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from softecm.kernels.entry import CODE, FLOAT64, REAL, expect, expect_rows, expect_within, kind
 from softecm.kernels.types import Codes, Floats, Ints, Reals
-from softecm.native.library import Array, Int, Tasks, function, status
-from softecm.native.threads import share_out
+from softecm.native.library import (
+    CODE,
+    FLOAT64,
+    REAL,
+    Array,
+    Int,
+    Tasks,
+    expect,
+    expect_rows,
+    expect_within,
+    function,
+    kind,
+    share_out,
+    status,
+)
 
 TOGETHER = 24  # points that are turned at once, as in native/sparse.c
 PARALLEL = 500_000  # multiplications below which one thread is faster than waking a second

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from softecm.kernels.entry import FLOAT64, INDEX, TRUTH, expect, expect_rows, expect_within, expect_writable
 from softecm.kernels.types import Bools, Floats, Ints
-from softecm.native.library import Array, Float, Int, function
+from softecm.native.library import (
+    FLOAT64,
+    INDEX,
+    TRUTH,
+    Array,
+    Float,
+    Int,
+    expect,
+    expect_rows,
+    expect_within,
+    expect_writable,
+    function,
+)
 
 _sweep = function("votes_sweep", Array, Array, Int, Array, Array, Array, Int, Array, Array, Array, result=Float)
 _between = function("votes_between", Array, Array, Int, Int, Array, result=Float)

@@ -4,24 +4,160 @@ A kernel is declared beside the code that calls it::
 
     _nearest = function("nearest", Tasks, Array, Int, ...)
 
-Arrays reach a kernel as addresses. What they hold and their sizes are checked before (``kernels.entry``); that they are
-contiguous is checked here, and None is a null pointer.
+Arrays reach a kernel as addresses, None as a null pointer. Kernels trust their sizes: ``expect`` is the one gate before
+them, which arrays of another type, shape or layout than a kernel indexes never pass.
+
+``share_out`` calls a kernel on several threads of one pool. Each takes tasks from a counter until there are none: the result
+is the same on any number of threads, also when helpers come late. The thread that calls works too.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from softecm.native import build
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+_own = threading.local()  # what `set_threads` has chosen, for the thread that called it
+_pool: ThreadPoolExecutor | None = None
+_lock = threading.Lock()
+MOST = 256  # threads the pool may have
+
+
+def available() -> int:
+    """Cores this process may use, fewer where ``OMP_NUM_THREADS`` says so, as pools of processes do for their workers."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores, int(limit))) if limit.isdigit() else cores
+
+
+def get_threads() -> int:
+    """How many threads a kernel that is called from this thread may use."""
+    chosen: int | None = getattr(_own, "count", None)
+    return available() if chosen is None else chosen
+
+
+def set_threads(count: int | None) -> int | None:
+    """Choose that number, None for all that are available; returns the choice before."""
+    before: int | None = getattr(_own, "count", None)
+    _own.count = None if count is None else max(1, min(count, MOST))
+    return before
+
+
+def share_out(kernel: Callable[..., Any], large: bool, *arguments: Any, threads: int | None = None) -> None:
+    """Call a kernel whose first parameter is the counter of tasks, on several threads (or so many) if ``large``."""
+    counter = ctypes.c_int64(0)
+    helpers = (threads or get_threads()) - 1 if large else 0
+    if helpers < 1:
+        kernel(counter, *arguments)
+        return
+    futures = []
+    with suppress(RuntimeError):  # the interpreter is shutting down: this thread does all
+        futures = [_threads().submit(kernel, counter, *arguments) for _ in range(helpers)]
+    try:
+        kernel(counter, *arguments)
+    finally:
+        started = [future for future in futures if not future.cancel()]  # what has not begun has nothing left to do
+        wait(started)
+    for future in started:
+        future.result()
+
+
+def _threads() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(MOST, thread_name_prefix="softecm")
+        return _pool
+
+
+def _forget() -> None:
+    """After a fork: the child has the pool's object but none of its threads, and perhaps a lock that is taken."""
+    global _pool, _lock
+    _pool, _lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+Kind = TypeVar("Kind", bound=np.generic)
+Kinds: TypeAlias = frozenset[object]  # dtypes
+
+FLOAT64: Kinds = frozenset({np.dtype(np.float64)})
+REAL: Kinds = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+INDEX: Kinds = frozenset({np.dtype(np.int64)})
+CODE: Kinds = frozenset({np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64)})
+TRUTH: Kinds = frozenset({np.dtype(np.bool_)})
+
+
+def kind(array: NDArray[np.generic]) -> int:
+    """What an array holds, as C kernels are told (``native/common.h``): its numbers' bytes, negative for whole ones."""
+    return array.itemsize if array.dtype.kind == "f" else -array.itemsize
+
+
+def expect(name: str, array: NDArray[Kind], kinds: Kinds, shape: tuple[int, ...]) -> NDArray[Kind]:
+    """The array, contiguous; TypeError or ValueError unless it holds such numbers in such a shape."""
+    if array.dtype not in kinds or array.shape != shape:
+        _refuse(name, array.dtype, array.shape, kinds, shape)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def expect_writable(name: str, array: NDArray[np.generic], kinds: Kinds, shape: tuple[int, ...]) -> None:
+    """TypeError or ValueError unless a kernel can write into the array in place."""
+    if array.dtype not in kinds or array.shape != shape:
+        _refuse(name, array.dtype, array.shape, kinds, shape)
+    if not (array.flags.c_contiguous and array.flags.writeable):
+        raise ValueError(f"{name} must be writable and contiguous: it is filled in place. Give a copy of it.")
+
+
+def expect_within(name: str, index: NDArray[np.integer], size: int) -> None:
+    """ValueError unless all indices lie between 0 and ``size`` - 1."""
+    if index.size and not (int(index.min()) >= 0 and int(index.max()) < size):
+        raise ValueError(
+            f"{name} must lie between 0 and {size - 1}; got {int(index.min())} to {int(index.max())}. They belong to other "
+            "data, or have been damaged."
+        )
+
+
+def expect_rows(name: str, starts: NDArray[np.int64], rows: int, entries: int) -> NDArray[np.int64]:
+    """Where each of ``rows`` rows begins among ``entries`` entries, and the end of the last; ValueError unless so."""
+    starts = expect(name, starts, INDEX, (rows + 1,))
+    if starts[0] != 0 or starts[-1] != entries or (rows and int(np.diff(starts).min()) < 0):
+        raise ValueError(f"{name} must rise from 0 to {entries}; got {int(starts[0])} to {int(starts[-1])}.")
+    return starts
+
+
+def expect_on_device(name: str, tensor: Tensor, device: torch.device, shape: Sequence[int]) -> Tensor:
+    """The tensor as contiguous doubles; ValueError unless it lies on the device in such a shape."""
+    if tensor.device != device or tuple(tensor.shape) != tuple(shape):
+        raise ValueError(
+            f"{name} must have shape {tuple(shape)} on {device}; got {tuple(tensor.shape)} on {tensor.device}. "
+            "The data have other columns than those of the fit, or the model has been damaged."
+        )
+    return tensor.double().contiguous()
+
+
+def _refuse(name: str, dtype: object, found: tuple[int, ...], kinds: Kinds, shape: tuple[int, ...]) -> None:
+    if dtype not in kinds:
+        raise TypeError(f"{name} must hold {' or '.join(sorted(map(str, kinds)))}; got {dtype}. Convert it first.")
+    raise ValueError(
+        f"{name} must have shape {shape}; got {found}. The data have other columns or rows than those of the fit, or the "
+        "model has been damaged."
+    )
+
 
 #: Load the libraries that check every access to memory, which are slow: to find faults (`make test-deep`).
 BOUNDS = os.environ.get("SOFTECM_BOUNDS", "0") not in ("", "0")

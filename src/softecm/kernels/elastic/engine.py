@@ -15,8 +15,7 @@ from torch import Tensor
 
 from softecm.kernels.elastic.rules import Rule, Task
 from softecm.kernels.types import Floats, Ints
-from softecm.native.library import Int, Tasks, function, status
-from softecm.native.threads import get_threads, share_out
+from softecm.native.library import Int, Tasks, function, get_threads, share_out, status
 
 MAX_BYTES = 256 * 2**20
 """Default limit on working memory, all threads together."""

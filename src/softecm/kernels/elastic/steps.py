@@ -6,10 +6,20 @@ import numpy as np
 
 from softecm.kernels.elastic.engine import numbers_of
 from softecm.kernels.elastic.rules import Rule, dtw
-from softecm.kernels.entry import FLOAT64, INDEX, expect, expect_within, expect_writable
 from softecm.kernels.types import Floats, Ints
-from softecm.native.library import Array, Int, Tasks, function, status
-from softecm.native.threads import share_out
+from softecm.native.library import (
+    FLOAT64,
+    INDEX,
+    Array,
+    Int,
+    Tasks,
+    expect,
+    expect_within,
+    expect_writable,
+    function,
+    share_out,
+    status,
+)
 
 _step_costs = function(
     "step_costs", Tasks, Array, Array, Int, Int, Array, Int, Int, Int, Array, Int, Array, Array, result=status

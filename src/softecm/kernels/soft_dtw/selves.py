@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softecm.kernels.entry import FLOAT64, expect
 from softecm.kernels.types import Floats
-from softecm.native.library import Array, Float, Int, Tasks, function, status
-from softecm.native.threads import share_out
+from softecm.native.library import FLOAT64, Array, Float, Int, Tasks, expect, function, share_out, status
 
 _self_alignments = function("self_alignments", Tasks, Array, Int, Int, Int, Float, Int, Array, result=status)
 _PARALLEL = 1 << 16  # cells from which a second thread pays

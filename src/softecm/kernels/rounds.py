@@ -1,8 +1,8 @@
-"""One round of evidential c-means on tables: numbers by differences, categories by lookup, gaps left out.
+"""One round of evidential c-means: on tables, numbers by differences, categories by lookup, gaps left out; and on vectors.
 
-Vectors are tables without categories and gaps (``kernels.quadratic``); ``native/rounds.c`` has both. Objects are cut into
-parts whose number does not depend on the number of threads, and are summed in order: the same data give the same bits on
-any number of cores.
+Vectors are tables without categories and gaps; ``native/rounds.c`` has both, ``native/nearest.c`` the nearest of several
+points without the table of all distances. Objects are cut into parts whose number does not depend on the number of threads, and are
+summed in order: the same data give the same bits on any number of cores.
 """
 
 from __future__ import annotations
@@ -11,10 +11,24 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from softecm.kernels.entry import CODE, FLOAT64, INDEX, REAL, TRUTH, expect, expect_within, kind
 from softecm.kernels.types import Bools, Codes, Floats, Ints, Reals
-from softecm.native.library import Array, Float, Int, Tasks, function, status
-from softecm.native.threads import share_out
+from softecm.native.library import (
+    CODE,
+    FLOAT64,
+    INDEX,
+    REAL,
+    TRUTH,
+    Array,
+    Float,
+    Int,
+    Tasks,
+    expect,
+    expect_within,
+    function,
+    kind,
+    share_out,
+    status,
+)
 
 BLOCK = 128  # objects that stay in cache together, as in native/block.h
 CHUNKS = 64  # parts that are summed apart
@@ -26,6 +40,7 @@ _TABLE = (Array, Int, Int, Int, Array, Int, Int, Array, Array, Array, Int, Int, 
 _rounds = function("rounds", Tasks, *_TABLE, *[Array] * 8, Float, *[Int] * 4, *[Array] * 5, result=status)
 _masses = function("masses", Tasks, *_TABLE, Array, Array, Int, Array, Float, Float, Array, result=status)
 _distances = function("table_distances", Tasks, *_TABLE, Array, Array, Int, Array, result=status)
+_nearest = function("nearest", Tasks, Array, Int, Int, Int, Array, Int, Array, Array, result=status)
 
 #: Objects as the kernels take them: `TableData` with the sizes and kinds of its arrays, None for what there is none of.
 Arguments: TypeAlias = tuple[Reals | Codes | Bools | Ints | int | None, ...]
@@ -52,7 +67,7 @@ class Sums(NamedTuple):
     changes: Floats  # (runs,): largest change of a mass; a lower bound where above ``tol``; inf without ``previous``
 
 
-def run_round(
+def table_round(
     data: TableData,
     weights: Floats | None,
     prototypes: Floats,
@@ -112,7 +127,7 @@ def sum_over_objects(
     tol: float,
     has_gaps: bool = False,
 ) -> Sums:
-    """`run_round` for objects as the kernel takes them, and lookup tables that are padded already; None for vectors."""
+    """`table_round` for objects as the kernel takes them, and lookup tables that are padded already; None for vectors."""
     runs, f, p = prototypes.shape
     n, q = int(objects[2]), int(objects[6])  # type: ignore[arg-type]
     slots, lanes = (0, 0) if tables is None else tables.shape[1:]
@@ -136,7 +151,7 @@ def sum_over_objects(
     return Sums(costs.sum(1), mass.sum(1), moment.sum(1), counts.sum(1)[..., :f], changes.max(1))
 
 
-def distances(data: TableData, prototypes: Floats, table: Floats) -> Floats:
+def table_distances(data: TableData, prototypes: Floats, table: Floats) -> Floats:
     """Distances (n, k) of all objects to prototypes (k, p) with their lookup table (slots, k)."""
     k = len(prototypes)
     objects, prototypes, padded = _one_run(data, prototypes, table)
@@ -145,7 +160,9 @@ def distances(data: TableData, prototypes: Floats, table: Floats) -> Floats:
     return out
 
 
-def masses(data: TableData, prototypes: Floats, table: Floats, factors: Floats, beta: float, delta2: float) -> Floats:
+def table_masses(
+    data: TableData, prototypes: Floats, table: Floats, factors: Floats, beta: float, delta2: float
+) -> Floats:
     """The masses (n, f + 1) of all objects for one set of prototypes (f, p) with its lookup table (slots, f)."""
     objects, prototypes, padded = _one_run(data, prototypes, table)
     return masses_of_objects(objects, prototypes, padded, factors, beta, delta2)
@@ -154,7 +171,7 @@ def masses(data: TableData, prototypes: Floats, table: Floats, factors: Floats, 
 def masses_of_objects(
     objects: Arguments, prototypes: Floats, table: Floats | None, factors: Floats, beta: float, delta2: float
 ) -> Floats:
-    """`masses` for objects as the kernel takes them."""
+    """`table_masses` for objects as the kernel takes them."""
     n, (f, p) = int(objects[2]), prototypes.shape  # type: ignore[arg-type]
     prototypes, factors = expect("prototypes", prototypes, FLOAT64, (f, p)), expect("factors", factors, FLOAT64, (f,))
     out = np.empty((n, f + 1))
@@ -162,11 +179,48 @@ def masses_of_objects(
     return out
 
 
-def vectors(x: Reals, p: int) -> Arguments:
+def vector_round(
+    x: Reals,
+    weights: Floats | None,
+    prototypes: Floats,
+    previous: Floats | None,
+    factors: Floats,
+    beta: Floats,
+    delta2: Floats,
+    tol: float,
+) -> Sums:
+    """`table_round` for vectors ``x`` (n, p)."""
+    objects = _vectors(x, prototypes.shape[-1])
+    return sum_over_objects(objects, weights, prototypes, None, previous, None, factors, beta, delta2, tol)
+
+
+def vector_masses(x: Reals, prototypes: Floats, factors: Floats, beta: float, delta2: float) -> Floats:
+    """The masses (n, f + 1) of vectors for one set of prototypes (f, p), the empty set first."""
+    return masses_of_objects(_vectors(x, prototypes.shape[-1]), prototypes, None, factors, beta, delta2)
+
+
+def _vectors(x: Reals, p: int) -> Arguments:
     """Vectors (n, p) as the kernels take objects."""
     n = len(x)
     x = expect("objects", x, REAL, (n, p))
     return x, kind(x), n, p, None, 0, 0, None, None, None, 0, 0, 0
+
+
+def nearest(x: Reals, v: Floats) -> tuple[Floats, Ints]:
+    """Squared distances of rows ``x`` (n, p) to the nearest of ``v`` (k, p), and which that is: the first of equals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> nearest(np.array([[0.0], [3.0]]), np.array([[1.0], [2.0], [3.0]]))
+    (array([1., 0.]), array([0, 2]))
+    """
+    n, p = x.shape
+    x = expect("objects", x, REAL, (n, p))
+    v = expect("points", v, FLOAT64, (max(1, len(v)), p))
+    distances, which = np.empty(n), np.empty(n, dtype=np.int64)
+    share_out(_nearest, n * v.size > PARALLEL, x, kind(x), n, p, v, len(v), distances, which)
+    return distances, which
 
 
 def _is_large(data: TableData, k: int) -> bool:
