@@ -30,8 +30,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.datasets import load_series, make_cbf
 from softecm.distances import DTW, SoftDTW
 from softecm.fit.loop import MERGED, separation
-from softecm.fit.prepare import barycenter, distances_to, weighted_quantile
-from softecm.fit.seeding import Draw, seed
+from softecm.fit.prepare import Draw, barycenter, distances_to, seed, weighted_quantile
 from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective import KEPT_CELLS, mass_cost, masses_of
 from softecm.scores import adjusted_rand_index, rand_index

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softecm.algorithms.linkable import LinkableFamily
+from softecm.algorithms.family import LinkableFamily
 from softecm.algorithms.parameters import parameters
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.distances.base import SemiMetric

@@ -21,8 +21,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
 from softecm.fit.loop import Asked, Callback, Progress, stopped
-from softecm.fit.prepare import check_weights
-from softecm.fit.seeding import Draw, seed
+from softecm.fit.prepare import Draw, check_weights, seed
 from softecm.spaces.checks import SQUARABLE, check_enough
 from softecm.spaces.real import RealVectors
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from softecm.algorithms.linkable import LinkableFamily
+from softecm.algorithms.family import LinkableFamily
 from softecm.algorithms.parameters import Sets, parameters
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.distances.base import SemiMetric

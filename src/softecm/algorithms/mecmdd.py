@@ -42,8 +42,7 @@ from softecm.distances.precomputed import Precomputed
 from softecm.distances.weighted_parts import ALL, PRODUCT, SET, SUM, Weighing
 from softecm.files import expected
 from softecm.fit.loop import after_runs
-from softecm.fit.prepare import check_weights, weighted_quantile
-from softecm.fit.seeding import Draw, seed
+from softecm.fit.prepare import Draw, check_weights, seed, weighted_quantile
 from softecm.spaces.checks import check_enough, check_indices
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.sparse import is_sparse

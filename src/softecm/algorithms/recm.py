@@ -23,8 +23,7 @@ from softecm.files import expected
 from softecm.fit.algorithm import Algorithm, Outcome, Prices
 from softecm.fit.loop import Solution
 from softecm.fit.model import PrototypeModel
-from softecm.fit.prepare import Objects
-from softecm.fit.seeding import Draw, seed
+from softecm.fit.prepare import Draw, Objects, seed
 from softecm.fit.settings import Settings, settings
 from softecm.objective import MassCost, mass_cost
 from softecm.objective.links import Links

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from softecm._checks import check_choice
-from softecm.algorithms.linkable import LinkableFamily
+from softecm.algorithms.family import LinkableFamily
 from softecm.algorithms.parameters import Metric, choice, number, parameters, rule
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric

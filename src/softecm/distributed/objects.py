@@ -36,8 +36,7 @@ from softecm.distributed.sources import Raw, Source, block_weights, source_of
 from softecm.distributed.waiting import ClusterLost
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.model import PrototypeModel
-from softecm.fit.prepare import Columns, InMemory, Objects, barycenter_from, distances_to, named, start_rows
-from softecm.fit.seeding import Draw
+from softecm.fit.prepare import Columns, Draw, InMemory, Objects, barycenter_from, distances_to, named, start_rows
 from softecm.fit.settings import Plan, Settings
 from softecm.spaces.base import Described
 from softecm.spaces.checks import check_enough

@@ -21,7 +21,7 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.blocks import nearest_of
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distributed.passes import plus
-from softecm.fit.seeding import pick
+from softecm.fit.prepare import pick
 from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
 

@@ -21,8 +21,7 @@ from softecm.distances.blocks import distances_of
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
 from softecm.fit.model import PrototypeModel
-from softecm.fit.prepare import Objects, X, barycenter, distances_to
-from softecm.fit.seeding import Draw
+from softecm.fit.prepare import Draw, Objects, X, barycenter, distances_to
 from softecm.fit.settings import Init, Settings, check_size
 from softecm.fit.soft_ecm import approach
 from softecm.objective import POWER_MASSES, MassCost, MassRule, mass_cost

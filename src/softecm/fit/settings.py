@@ -102,7 +102,7 @@ class Init(NamedTuple):
     """Where runs start."""
 
     given: Any = None  # at these prototypes, one row a cluster, or whatever else an algorithm takes for them
-    kind: str = "random"  # else drawn: see :class:`softecm.fit.seeding.Draw`
+    kind: str = "random"  # else drawn: see :class:`softecm.fit.prepare.Draw`
     staged: bool = False  # single clusters come first: by default
 
     @staticmethod

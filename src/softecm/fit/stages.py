@@ -40,8 +40,7 @@ from softecm.distances.blocks import nearest_of
 from softecm.fit.algorithm import Fit, Outcome
 from softecm.fit.loop import MERGED, Runs, Solution, runs_table, stopped
 from softecm.fit.model import PrototypeModel
-from softecm.fit.prepare import InMemory, Objects, Version
-from softecm.fit.seeding import Draw
+from softecm.fit.prepare import Draw, InMemory, Objects, Version
 from softecm.fit.settings import GAIN, Settings
 from softecm.objective.relaxations import Exact
 from softecm.optim import Accelerated, Descent, Solver

@@ -1,8 +1,8 @@
 """One round of evidential c-means: on tables, numbers by differences, categories by lookup, gaps left out; and on vectors.
 
 Vectors are tables without categories and gaps; ``native/rounds.c`` has both, ``native/nearest.c`` the nearest of several
-points without the table of all distances. Objects are cut into parts whose number does not depend on the number of threads, and are
-summed in order: the same data give the same bits on any number of cores.
+points without the table of all distances. Objects are cut into parts whose number does not depend on the number of threads,
+and are summed in order: the same data give the same bits on any number of cores.
 """
 
 from __future__ import annotations
