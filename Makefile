@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # One environment for every command: made on first use, remade when the requirements or the kernels' C sources change.
 $(STAMP): pyproject.toml paper/pyproject.toml constraints.txt $(wildcard src/softecm/native/*.[ch])
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,report]" -e ./paper
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" -e ./paper
 	touch $(STAMP)
 
 demo: $(STAMP)

@@ -21,7 +21,7 @@ ZENODO = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
 RECIPE = yaml.safe_load((ROOT / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8"))
 PAPER = (ROOT / "paper" / "joss" / "paper.md").read_text(encoding="utf-8")
 BIBLIOGRAPHY = (ROOT / "paper" / "joss" / "paper.bib").read_text(encoding="utf-8")
-OTHERWISE_CALLED = {"torch": "pytorch"}  # by conda-forge
+OTHERWISE_CALLED = {"torch": "pytorch", "matplotlib": "matplotlib-base"}  # by conda-forge
 # What the Journal of Open Source Software asks for.
 SECTIONS = ["Summary", "Statement of need", "State of the field", "Software design", "Research impact statement"]
 SECTIONS += ["AI usage disclosure", "Acknowledgements", "References"]

@@ -85,10 +85,3 @@ def test_without_a_folder_the_loader_downloads(monkeypatch):
     fake.fetch_ucirepo = offline
     with pytest.raises(OSError, match=r"load_heart could not download UCI 145 .* no route. Or set SOFTECM_DATA"):
         datasets.load_heart()
-
-
-@pytest.mark.parametrize("maker", ["load_hepatitis", "make_mixed_blobs"])
-def test_without_pandas_it_says_what_to_install(maker, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=rf"{maker} needs pandas: pip install 'softecm\[data\]'"):
-        getattr(datasets, maker)()

@@ -110,10 +110,8 @@ def _folder(output: Path | None, experiment: Experiment, *, several: bool) -> Pa
 
 def _page(make: Callable[[Runs, str], Page], runs: Runs, command: str) -> Page:
     """The experiment's page; data or packages that are missing are the user's to get."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise Problem("figures need matplotlib: pip install 'softecm[report]'.") from error
+    import matplotlib
+
     matplotlib.use("Agg")
     with mendable(ValueError, ImportError, OSError):
         return make(runs, command)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -249,8 +248,6 @@ def _blocks(asked: Request, err: Console) -> ObjectSource:
 def _check_places(asked: Request) -> None:
     """Refuse what would keep the results from being written, before they are computed."""
     options = asked.options
-    if options.parquet and find_spec("pyarrow") is None:
-        raise Problem("--parquet needs pyarrow: pip install pyarrow.")
     check_free(asked.folder, force=options.force)
     check_replaced([asked.folder / name for name in RESULTS], inputs=[asked.file])
     kept = options.checkpoint or options.resume

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +128,6 @@ def _data(folder: ResultFolder, table: Path | None) -> Any:
 def _check_output(output: Path, *, force: bool) -> None:
     if output.suffix.lower() not in (".txt", ".json", *FIGURES):
         raise Problem(f"--output must end in .txt, .json, {', '.join(FIGURES)}; got {output}.")
-    if output.suffix.lower() in FIGURES and find_spec("matplotlib") is None:
-        raise Problem("figures need matplotlib: pip install 'softecm[report]'.")
     check_file(output)
     if output.exists() and not force:
         raise Problem(f"{output} is there already: replace it with --force, or give another name.")

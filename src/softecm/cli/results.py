@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,15 +56,12 @@ def partition_table(partition: CredalPartition, ids: Sequence[str], clear: float
 
 
 def write_csv(frame: Any, target: Any) -> None:
-    """A frame as CSV (UTF-8), fast where pyarrow is there; ``target`` is a path or a binary stream."""
-    if find_spec("pyarrow"):
-        import pyarrow as pa
-        from pyarrow import csv
+    """A frame as CSV (UTF-8); ``target`` is a path or a binary stream."""
+    import pyarrow as pa
+    from pyarrow import csv
 
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        csv.write_csv(table, target, csv.WriteOptions(quoting_style="needed"))
-    else:
-        frame.to_csv(target, index=False, encoding="utf-8")
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    csv.write_csv(table, target, csv.WriteOptions(quoting_style="needed"))
 
 
 def write_json(value: Mapping[str, Any], path: Path) -> None:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 from sklearn.utils import Bunch
 
-from softecm._frames import check_pandas
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -198,7 +196,6 @@ def _download(source: DataSource, loader: str) -> pd.DataFrame:
 
 
 def _bunch(name: str) -> Bunch:
-    check_pandas(f"load_{name}")
     import pandas as pd
 
     frame, source = _read(name), SOURCES[name]

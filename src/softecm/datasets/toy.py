@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from softecm._checks import check_count, check_number
-from softecm._frames import check_pandas
 
 DIAMOND = (
     (-5.0, 0.0), (-3.34, 1.67), (-3.34, 0.0), (-3.34, -1.67), (-1.67, 0.0), (0.0, 0.0),
@@ -193,7 +192,6 @@ def make_mixed_blobs(
     >>> list(make_mixed_blobs(10, n_numeric=1, n_categorical=1, random_state=0).data.columns)
     ['number1', 'category1']
     """
-    check_pandas("make_mixed_blobs")
     import pandas as pd
 
     for name, share in (("purity", purity), ("missing", missing)):

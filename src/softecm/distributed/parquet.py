@@ -146,11 +146,8 @@ def _same(table: pa.Table) -> pa.Table:
 
 
 def parquet_library() -> ModuleType:
-    """``pyarrow.parquet``, or an error that says what to install."""
-    try:
-        return import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'softecm[dask]'.") from error
+    """``pyarrow.parquet``, imported only where it is needed."""
+    return import_module("pyarrow.parquet")
 
 
 def _group(group: RowGroupMetaData, columns: Sequence[str]) -> tuple[int, int]:

@@ -19,10 +19,8 @@ def axes(ax: Axes | None) -> Axes:
     """The axes given, or new ones."""
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError as error:
-        raise ImportError("figures need matplotlib: pip install 'softecm[report]'.") from error
+    from matplotlib import pyplot as plt
+
     return plt.subplots(layout="constrained")[1]
 
 

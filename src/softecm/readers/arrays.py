@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.readers.base import Column, Loaded, Names, ReadError, ReadOptions, Sheet, brief, check_unpacked
-from softecm.readers.frames import pandas
 from softecm.readers.series import loaded_series
 
 
@@ -36,7 +35,9 @@ def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
         "import pandas as pd",
         f"table = pd.DataFrame({loads}).rename(columns=lambda j: f'column {{j + 1}}')",
     )
-    return Sheet(pandas().DataFrame(values, columns=names), how, code, labels)
+    import pandas as pd
+
+    return Sheet(pd.DataFrame(values, columns=names), how, code, labels)
 
 
 def _is_sparse(path: Path) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from softecm.readers.base import ReadOptions, Sheet
-from softecm.readers.frames import check_text, pandas, sheet
+from softecm.readers.frames import check_text, sheet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,19 +15,20 @@ if TYPE_CHECKING:
 def read_parquet(path: Path, options: ReadOptions) -> Sheet:
     """The whole table."""
     code = (f"table = pd.read_parquet({str(path)!r})",)
-    return sheet(path, options, lambda: _parquet_frame(path), code, needs="pyarrow")
+    return sheet(path, options, lambda: _parquet_frame(path), code)
 
 
 def _parquet_frame(path: Path) -> pd.DataFrame:
+    import pandas as pd
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
         check_text(file.schema_arrow, lambda columns: file.read(columns))
-    return pandas().read_parquet(path)
+    return pd.read_parquet(path)
 
 
 def shape_of(path: Path) -> tuple[int, int]:
-    """Rows and columns, from the end of the file; (0, 0) where it is damaged or pyarrow is missing: reading it will tell."""
+    """Rows and columns, from the end of the file; (0, 0) where it is damaged: reading it will tell."""
     try:
         from pyarrow import parquet
 
@@ -40,11 +41,12 @@ def shape_of(path: Path) -> tuple[int, int]:
 def read_feather(path: Path, options: ReadOptions) -> Sheet:
     """The whole table."""
     code = (f"table = pd.read_feather({str(path)!r})",)
-    return sheet(path, options, lambda: _feather_frame(path), code, needs="pyarrow")
+    return sheet(path, options, lambda: _feather_frame(path), code)
 
 
 def _feather_frame(path: Path) -> pd.DataFrame:
+    import pandas as pd
     from pyarrow import feather
 
     check_text(feather.read_table(path).schema, lambda columns: feather.read_table(path, columns))
-    return pandas().read_feather(path)
+    return pd.read_feather(path)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing
-from softecm.readers.frames import pandas
 from softecm.readers.sniff import BLANKS, Dialect, check_rows, sniff
 
 LAST = "the last line has one cell and is left out."
@@ -15,7 +14,8 @@ LAST = "the last line has one cell and is left out."
 
 def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     """The table, with columns called "column 1" ... where the file does not name them."""
-    pd = pandas()
+    import pandas as pd
+
     dialect = sniff(
         path,
         encoding=options.encoding,

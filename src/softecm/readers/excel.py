@@ -1,33 +1,36 @@
-"""Excel: one sheet of a workbook."""
+"""Workbooks: one sheet of an Excel or OpenDocument file."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from softecm._text import some_of
 from softecm.readers.base import ReadError, ReadOptions, Sheet, check_unpacked, own_names, short
-from softecm.readers.frames import pandas, sheet
+from softecm.readers.frames import sheet
 from softecm.readers.sniff import MOST_ABOVE
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ENGINE: Literal["calamine"] = "calamine"  # reads .xlsx, .xls and .ods alike
+
 
 def read_excel(path: Path, options: ReadOptions) -> Sheet:
     """The first sheet, or the one that was asked for."""
-    needs = "xlrd" if path.suffix.lower() == ".xls" else "openpyxl"
     notes: list[str] = []
-    code = (f"table = pd.read_excel({str(path)!r})",)
-    found = sheet(path, options, lambda: _frame(path, options, notes), code, needs=needs)
+    code = (f"table = pd.read_excel({str(path)!r}, engine={ENGINE!r})",)
+    found = sheet(path, options, lambda: _frame(path, options, notes), code)
     return replace(found, text=True, notes=tuple(notes))
 
 
 def _frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
     check_unpacked(path)
     wanted: str | int = 0 if options.sheet is None else options.sheet
-    with pandas().ExcelFile(path) as book:
+    with pd.ExcelFile(path, engine=ENGINE) as book:
         names = [short(str(name)) for name in book.sheet_names]
         if options.sheet is None and len(names) > 1:
             notes.append(f"the workbook's first sheet, {names[0]}, is read; for {some_of(names[1:])} give --sheet.")

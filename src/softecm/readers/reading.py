@@ -168,11 +168,8 @@ def text_as_values(X: Any) -> dict[str, str]:
     texts = [c for c in frame.iter_columns() if c.dtype in (nw.String, nw.Object)]
     if not texts:
         return {}
-    try:
-        found = {c.name: _example(c.head(SAMPLE).to_pandas()) for c in texts}
-    except ImportError:  # no pandas: nothing could be read, either
-        return {}
-    return {name: example for name, example in found.items() if example}
+    examples = {c.name: _example(c.head(SAMPLE).to_pandas()) for c in texts}
+    return {name: example for name, example in examples.items() if example}
 
 
 def _example(column: pd.Series) -> str:
