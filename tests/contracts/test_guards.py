@@ -9,7 +9,7 @@ from internals import MERGED, Closed, SquaredEuclidean, choose, evaluate, mass_c
 from problems import largest_rise
 from softecm import FocalSets, SoftECM
 from softecm.datasets import make_blobs
-from softecm.distances.optional import NO_COMPILED_PASSES
+from softecm.distances.base import NO_COMPILED_PASSES
 from softecm.selection import sweep
 
 TWO = make_blobs(40, n_clusters=2, distance=6, random_state=0).data

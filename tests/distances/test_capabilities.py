@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from softecm.distances import SEMI_METRICS, FunctionMetric, Hamming, Mahalanobis, Precomputed, SquaredEuclidean
-from softecm.distances.blocks import nearest_of
+from softecm.distances.base import nearest_of
 from softecm.distances.registry import resolve_metric
 
 
@@ -26,7 +26,7 @@ def test_a_metric_without_capabilities_answers_none_or_the_plain_thing(rng):
 
 
 def test_nearest_is_the_same_compiled_and_in_blocks(rng, monkeypatch):
-    monkeypatch.setattr("softecm.distances.blocks.BLOCK_CELLS", 50)
+    monkeypatch.setattr("softecm.distances.base.BLOCK_CELLS", 50)
     x, v = (torch.from_numpy(rng.normal(size=(n, 3))) for n in (20, 4))
     compiled, blocks = nearest_of(SquaredEuclidean(), x, v), nearest_of(FunctionMetric(plain), x, v)
     torch.testing.assert_close(compiled[0], blocks[0])

@@ -85,7 +85,7 @@ def test_no_other_masses_are_cheaper(d, other):
 def test_masses_of_a_few_objects_at_a_time_are_those_of_all(monkeypatch):
     from importlib import import_module
 
-    evaluating = import_module("softecm.objective.evaluate")
+    evaluating = import_module("softecm.objective.equations")
     distances = torch.from_numpy(np.random.default_rng(0).uniform(0.0, 5.0, (50, 2 * len(FOCAL))))
     distances[7, 1] = 0.0
     cost = mass_cost(FOCAL, 1.0, [1.2, 2.0], [1.0, 3.0], like=distances, runs=2)

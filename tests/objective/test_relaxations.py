@@ -7,7 +7,7 @@ import torch
 
 from softecm import FocalSets
 from softecm.distances import SoftDTW
-from softecm.distances.optional import NO_COMPILED_PASSES
+from softecm.distances.base import NO_COMPILED_PASSES
 from softecm.distances.registry import resolve_metric
 from softecm.objective.relaxations import Penalty, set_barycenters
 

@@ -10,7 +10,7 @@ import pytest
 from softecm import SoftECM
 from softecm._warnings import ReadingWarning
 from softecm.distances import Mixed
-from softecm.spaces.far_values import stretched, told
+from softecm.spaces.column_roles import stretched, told
 
 RNG = np.random.default_rng(0)
 GROUPS = np.concatenate([RNG.normal(0, 0.5, (30, 2)), RNG.normal([5, 0], 0.5, (30, 2))])

@@ -22,13 +22,13 @@ from torch import Tensor
 from softecm._batch import PlainProblem, PlainState, from_tensors, named_tensors
 from softecm.algorithms.quadratic import VectorAlgorithm, means_of
 from softecm.belief.focal import FocalSets
-from softecm.distances.base import SemiMetric
+from softecm.distances.base import SemiMetric, blocks
 from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.fit.algorithm import Prices
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
-from softecm.objective import KEPT_CELLS, MassCost, blocks
+from softecm.objective import KEPT_CELLS, MassCost
 from softecm.objective.linked import linked_masses
 from softecm.objective.links import Links
 from softecm.objective.problem import stationary

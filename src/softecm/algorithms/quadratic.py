@@ -26,10 +26,10 @@ from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
-from softecm.objective import Evaluation, MassCost, Previous, evaluate
+from softecm.objective import MassCost, Previous, evaluate
 from softecm.objective.links import Links
 from softecm.objective.problem import stationary
-from softecm.optim import State
+from softecm.optim import Evaluation, State
 from softecm.spaces.base import Space
 
 

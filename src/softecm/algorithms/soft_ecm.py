@@ -12,8 +12,7 @@ from softecm._checks import check_choice
 from softecm.algorithms.family import LinkableFamily
 from softecm.algorithms.parameters import Metric, choice, number, parameters, rule
 from softecm.algorithms.precomputed import SoftECMdd
-from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import distances_of
+from softecm.distances.base import SemiMetric, distances_of
 from softecm.distances.weighted_parts import Weighed
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import Problem, Solution, extended

@@ -26,8 +26,9 @@ from softecm.fit.algorithm import Prices
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Init, Settings, settings
-from softecm.objective import Evaluation, MassCost, share
+from softecm.objective import MassCost, share
 from softecm.objective.links import Links
+from softecm.optim import Evaluation
 from softecm.spaces.checks import LARGEST
 
 SETS, MATCHED, CLUSTERS = "sets", "matched", "clusters"

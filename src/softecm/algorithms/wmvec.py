@@ -23,7 +23,7 @@ from torch import Tensor
 from softecm._batch import PlainProblem, PlainState
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import choice, number, parameters
-from softecm.distances.base import SemiMetric
+from softecm.distances.base import SemiMetric, blocks
 from softecm.distances.estimator_metrics import WeightedSquares
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distances.views import SCALINGS, Combined
@@ -32,7 +32,7 @@ from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
-from softecm.objective import MassCost, blocks
+from softecm.objective import MassCost
 from softecm.objective.links import Links
 from softecm.objective.problem import solved
 from softecm.spaces.sparse import is_sparse

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softecm.belief import assignments, files, show, transforms
 from softecm.belief.assignments import CLEAR, Decisions, RoughSets
-from softecm.belief.checks import IntArray, float_array, frozen, hard_labels, valid
-from softecm.belief.combining import Combining
+from softecm.belief.combining import Combining, IntArray, float_array, frozen, hard_labels, valid
 from softecm.belief.focal import FocalSets, Names, _cluster_set
 from softecm.belief.transforms import FloatArray, LabelRule, Normalisation, SetRule
 

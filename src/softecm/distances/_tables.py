@@ -12,8 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Sums
-from softecm.distances.optional import RoundCost, RunCost
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, RoundCost, RunCost, Sums
 from softecm.distances.squared_euclidean import (
     VectorPasses,
     fused_vector_masses,

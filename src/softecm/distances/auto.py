@@ -18,8 +18,18 @@ from softecm._warnings import ReadingWarning, warn
 from softecm.distances.mixed import Mixed
 from softecm.distances.series_auto import Tried, choose_series
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.spaces.column_roles import DIFFERENT, FREE, emptied, grounds, left_out, without
-from softecm.spaces.far_values import Stretched, codes_in, stretched, told
+from softecm.spaces.column_roles import (
+    DIFFERENT,
+    FREE,
+    Stretched,
+    codes_in,
+    emptied,
+    grounds,
+    left_out,
+    stretched,
+    told,
+    without,
+)
 from softecm.spaces.raw import numbers_of, read_table, refuse_columns
 from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import filled, present_rows

@@ -1,34 +1,186 @@
-"""What a semi-metric must implement, and where it says what it knows beyond that."""
+"""What a semi-metric must implement, and what it may add to ``pairwise``; objects go through it in blocks.
+
+Three small objects, each of which makes fits faster or possible at all:
+
+- :class:`ClosedForm`: the prototype step, or a quadratic bound of its cost;
+- :class:`CompiledPasses`: whole passes over the objects, written as kernels;
+- :class:`Learner`: what the metric takes from the data before a fit.
+
+Every answer may be None, "not for this input": the caller then does with ``pairwise`` what the capability would have done.
+``softecm.testing.check_semimetric`` compares each with ``pairwise``.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, final
 
 import torch
 from torch import Tensor
 
+from softecm._text import place
 from softecm.belief import FocalSets
 from softecm.distances.moments import Moments
-from softecm.distances.optional import (
-    NO_CLOSED_FORM,
-    NO_COMPILED_PASSES,
-    ClosedForm,
-    CompiledPasses,
-    FusedRound,
-    Learner,
-    Sums,
-)
 from softecm.files.expected import Content, Misfit
 from softecm.files.values import Savable, own
-from softecm.spaces.base import Encoded, Space
+from softecm.spaces.base import Described, Encoded, Space
 from softecm.spaces.real import RealVectors
+from softecm.spaces.sparse import SparseRows, WholeRows
 
 if TYPE_CHECKING:
     from softecm.distances.weighted_parts import Weighing
+
+
+class Sums(NamedTuple):
+    """A quadratic in the prototypes: ``<curvature u - 2 moment, u>`` plus a constant, in ``ClosedForm.tensor``'s product."""
+
+    curvature: Tensor  # (k, *shape), or anything that broadcasts to it
+    moment: Tensor  # (k, *shape)
+    gradient: Tensor | None = None  # of the cost at v, where the quadratic is near the cost but does not touch it
+
+
+class FusedRound(NamedTuple):
+    """What one pass over the objects gives to a batch of runs."""
+
+    cost: Tensor  # (runs,)
+    curvature: Tensor  # (runs, f, *shape), or broadcastable
+    moment: Tensor  # (runs, f, *shape)
+    change: Tensor  # (runs,)
+
+
+class RoundCost(TypedDict):
+    """What masses cost in a batch of runs; see ``softecm.objective.equations.MassCost``."""
+
+    factors: Tensor
+    beta: Tensor
+    delta2: Tensor
+    weights: Tensor | None
+    tol: float
+
+
+class RunCost(TypedDict):
+    """The same in one run."""
+
+    factors: Tensor
+    beta: float
+    delta2: float
+
+
+class ClosedForm(ABC):  # noqa: B024 -- all of it is optional; a subclass says what it knows
+    """What is known of the prototype step (eq. 8) beyond derivatives."""
+
+    #: Weighted barycentres are weighted means, coordinate by coordinate, ``sums`` is the cost itself, and between prototypes
+    #: ``d(a, b) = <tensor(a - b), a - b>``.
+    quadratic: bool = False
+
+    def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums | None:
+        """A quadratic that bounds ``u -> sum_i weights[i, k] d(x_i, u)`` from above and touches it at ``v[k]``."""
+        return None
+
+    def with_sums(self, x: Any, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
+        """Distances (n, k), and ``sums`` for weights that are known only later, from one pass; None: take two."""
+        return None
+
+    def stiffness(self, v: Tensor, curvature: Tensor, weights: Tensor) -> Tensor | None:
+        """Half the second derivative (k, L, L) of the cost along the first axis of v (k, L, ...), about.
+
+        Positive definite, from the ``sums``' curvature and each prototype's sum of weights (k,); None: the curvature is all
+        that is known.
+        """
+        return None
+
+    def tensor(self, u: Tensor) -> Tensor:
+        """Apply the matrix of the quadratic that ``sums`` describes; the identity unless coordinates are mixed."""
+        return u
+
+    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
+        """Minimisers (..., k, *shape) of ``sum_i weights[k, i] d(x_i, u)`` for x (..., n, *shape), differentiable.
+
+        None where there is no closed form. ``x`` may carry leading dimensions, one problem each.
+        """
+        return None
+
+    def points(self, x: Any, shape: Sequence[int]) -> Tensor | None:
+        """Objects as rows of a prototype's coordinates, where distances are squared differences; None: they are not."""
+        return None
+
+    def combined(self, x: Any) -> SemiMetric | None:
+        """The metric to prototypes written as combinations of these objects, where these are shorter; None: they are not."""
+        return None
+
+    def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
+        """Distances (n, k) to the barycentres of some points under ``weights`` (k, c), without these barycentres.
+
+        ``distances`` (n, c) are those to the points, ``between`` (c, c) those among them. None: they don't say enough.
+        """
+        return None
+
+
+NO_CLOSED_FORM = ClosedForm()  # knows nothing: every answer is None, the identity, or no
+
+
+class CompiledPasses(ABC):  # noqa: B024 -- as above
+    """Passes over the objects without a tensor of all distances in between."""
+
+    def round(
+        self,
+        x: Any,
+        v: Tensor,
+        previous: Tensor | None,
+        *,
+        factors: Tensor,
+        beta: Tensor,
+        delta2: Tensor,
+        weights: Tensor | None,
+        tol: float,
+    ) -> FusedRound | None:
+        """Masses minimised out, for a batch of runs ``v`` (runs, f, *shape); None where there is none for this input."""
+        return None
+
+    def masses(self, x: Any, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
+        """Masses (n, f + 1) for one run's prototypes; None where there is none for this input."""
+        return None
+
+    def nearest(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Distance to the nearest prototype and its number, (n,) each; None where there is none for this input."""
+        return None
+
+    def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+        """``paired``, floored at 0, and its derivatives in ``a`` and ``b`` without a graph; None: differentiate it."""
+        return None
+
+
+NO_COMPILED_PASSES = CompiledPasses()  # has none
+
+
+class Learner(ABC):
+    """How a metric fills in from the data what its user left open.
+
+    ``describe`` and ``fitted_to`` do the same for data in blocks: a description of each, merged, then one metric.
+    """
+
+    @abstractmethod
+    def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:
+        """The metric with everything it learns from the objects filled in."""
+
+    def describe(self, x: Any, weights: Tensor | None) -> Described | None:
+        """What ``fitted_to`` must know of some of the objects, in a form that merges; None: nothing."""
+        raise self._needs_all()
+
+    def fitted_to(self, description: Any) -> SemiMetric:
+        """``fitted`` from the merged descriptions of all blocks; comes with ``describe``."""
+        raise self._needs_all()
+
+    def _needs_all(self) -> TypeError:
+        metric = getattr(self, "metric", self)
+        return TypeError(
+            f"metric {getattr(metric, 'name', '') or type(metric).__name__} learns from all objects at once and can't be "
+            "fitted in blocks. Give it what it would learn, or data in memory."
+        )
+
 
 __all__ = ["ClosedForm", "CompiledPasses", "FusedRound", "Learner", "Moments", "SemiMetric", "Sums"]
 
@@ -167,3 +319,77 @@ def metric_rule(content: Content, node: object, where: str) -> None:
 def not_learned(metric: SemiMetric) -> Misfit:
     """For a metric out of a file that lacks what it would learn."""
     return Misfit(f"the metric {type(metric).__name__} has learned nothing from data")
+
+
+BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
+GPU_CELLS = 1 << 27  # the same on a GPU, where a block must be large enough to fill it
+
+
+def blocks(x: Encoded, prototypes: Tensor) -> list[slice]:
+    """Cut objects so that a block's distances to all prototypes (k, *shape) fit in a block."""
+    # A pair costs as many numbers as a prototype has: differences taken by broadcasting, or sums over alignments. Sparse
+    # rows are multiplied as they are.
+    if isinstance(x, WholeRows):
+        return [slice(0, len(x))]
+    each = len(prototypes) if isinstance(x, SparseRows) else prototypes.numel()
+    n, size = len(x), max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, each))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def distances_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> Tensor:
+    """Distances (n, k) of objects to prototypes, block by block, looked at; ``first`` is the first object's number."""
+    parts = [v.new_empty(0, len(v))]
+    with torch.no_grad():
+        for rows in blocks(x, v):
+            block = x[rows]
+            d = metric.pairwise(block, v)
+            check_distances(metric, d, len(block), len(v), first + rows.start)
+            parts.append(d.clamp_min(0.0))
+    return torch.cat(parts)
+
+
+def nearest_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> tuple[Tensor, Tensor]:
+    """Distance to the nearest prototype and its number, (n,) each, on the CPU; ``first`` is the first object's number."""
+    compiled = metric.compiled.nearest(x, v)
+    if compiled is not None:
+        return compiled[0].double().cpu(), compiled[1].cpu()
+    distances, which = [v.new_empty(0).double().cpu()], [torch.empty(0, dtype=torch.int64)]
+    with torch.no_grad():
+        for rows in blocks(x, v):
+            block = x[rows]
+            d = metric.pairwise(block, v)
+            check_distances(metric, d, len(block), len(v), first + rows.start)
+            least = d.clamp_min(0.0).min(1)
+            distances.append(least.values.double().cpu())
+            which.append(least.indices.cpu())
+    return torch.cat(distances), torch.cat(which)
+
+
+def check_distances(metric: SemiMetric, d: Tensor, n: int, k: int, first: int = 0) -> None:
+    """Refuse what no semi-metric may return, saying which object and prototype it was."""
+    name = metric.name or type(metric).__name__
+    if d.shape != (n, k):
+        raise ValueError(
+            f"metric {name} must return distances of shape (n, f); got shape {tuple(d.shape)} for {n} objects and {k} "
+            "prototypes. Broadcast x[:, None] against v and reduce the last axes."
+        )
+    values = d.detach()
+    if not values.numel():
+        return
+    low, high = torch.stack(torch.aminmax(values)).tolist()  # one look: NaN comes through
+    if math.isfinite(low) and math.isfinite(high) and low >= -1e-6 * max(high, -low):
+        return
+    bad = ~torch.isfinite(values)
+    if bool(bad.any()):
+        i, j = (int(v) for v in bad.nonzero()[0])
+        raise ValueError(
+            f"metric {name} must return finite distances; got {float(values[i, j])} for {place('object', first + i)} and "
+            f"{place('prototype', j, 'prototypes_')}. Look for a division by zero or a root of zero; "
+            "softecm.testing.check_semimetric shows more."
+        )
+    i, j = (int(v) for v in (values == low).nonzero()[0])
+    raise ValueError(
+        f"metric {name} must never be negative; got {low} for {place('object', first + i)} and "
+        f"{place('prototype', j, 'prototypes_')}. "
+        "Subtract the distances of each object to itself (as the Soft-DTW divergence does), or square it."
+    )

@@ -14,8 +14,17 @@ from torch import Tensor
 
 from softecm._checks import check_flag, check_number
 from softecm.belief import FocalSets
-from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums, not_learned
-from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES
+from softecm.distances.base import (
+    NO_CLOSED_FORM,
+    NO_COMPILED_PASSES,
+    ClosedForm,
+    CompiledPasses,
+    Learner,
+    Moments,
+    SemiMetric,
+    Sums,
+    not_learned,
+)
 from softecm.distances.soft_dtw import RAW, both_ways, check_band, gamma_of, gradients_in_both, steps_of
 from softecm.kernels.elastic import Rule, elastic, elastic_sums
 from softecm.kernels.soft_dtw import Pairs, Rows

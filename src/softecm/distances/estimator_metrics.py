@@ -10,8 +10,7 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances._tables import LayoutTensors, table_pairwise, table_terms
-from softecm.distances.base import CompiledPasses, SemiMetric, metric_rule
-from softecm.distances.optional import NO_COMPILED_PASSES
+from softecm.distances.base import NO_COMPILED_PASSES, CompiledPasses, SemiMetric, metric_rule
 from softecm.distances.squared_euclidean import fused_vector_masses
 from softecm.files.expected import NOT_NEGATIVE, POSITIVE, Misfit, array, flag, listed, maybe, number, rules
 from softecm.files.values import own

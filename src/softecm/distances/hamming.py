@@ -12,8 +12,7 @@ from torch import Tensor
 from softecm._checks import check_choice, check_count, check_number
 from softecm.belief import FocalSets
 from softecm.distances._tables import LayoutTensors, TableMeans, TablePasses, column_sums, table_pairwise, table_terms
-from softecm.distances.base import Learner, SemiMetric
-from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES, ClosedForm, CompiledPasses
+from softecm.distances.base import NO_CLOSED_FORM, NO_COMPILED_PASSES, ClosedForm, CompiledPasses, Learner, SemiMetric
 from softecm.distances.squared_euclidean import squared_differences
 from softecm.files.expected import Misfit, count, listed, rules
 from softecm.spaces.base import Space

@@ -19,11 +19,12 @@ from softecm.distances.base import (
     FusedRound,
     Learner,
     Moments,
+    RoundCost,
+    RunCost,
     SemiMetric,
     Sums,
     not_learned,
 )
-from softecm.distances.optional import RoundCost, RunCost
 from softecm.distances.squared_euclidean import (
     fused_vector_masses,
     fused_vectors,

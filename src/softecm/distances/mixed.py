@@ -24,10 +24,17 @@ from softecm.distances._tables import (
     table_terms,
     weighed_table,
 )
-from softecm.distances.base import ClosedForm, CompiledPasses, Learner, SemiMetric, Sums
-from softecm.distances.blocks import check_distances
+from softecm.distances.base import (
+    NO_CLOSED_FORM,
+    NO_COMPILED_PASSES,
+    ClosedForm,
+    CompiledPasses,
+    Learner,
+    SemiMetric,
+    Sums,
+    check_distances,
+)
 from softecm.distances.column_relevance import Relevance, relevance
-from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES
 from softecm.distances.squared_euclidean import SquaredEuclidean, squared_differences
 from softecm.distances.table_sample import TableSample
 from softecm.distances.view_statistics import relevance_by, sampled_columns, without_constant

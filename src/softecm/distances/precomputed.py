@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import distances_of
+from softecm.distances.base import SemiMetric, distances_of
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.dissimilarities import Dissimilarities
 

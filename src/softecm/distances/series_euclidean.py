@@ -9,8 +9,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
-from softecm.distances.optional import RoundCost, RunCost
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, RoundCost, RunCost, SemiMetric, Sums
 from softecm.distances.squared_euclidean import fused_vector_masses, fused_vectors, squared_differences, weighted_means
 from softecm.files.expected import rules
 from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch

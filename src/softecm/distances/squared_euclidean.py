@@ -10,8 +10,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
-from softecm.distances.optional import RoundCost
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, RoundCost, SemiMetric, Sums
 from softecm.spaces.sparse import Combinations, SparseRows, WholeRows
 
 Rows = Tensor | SparseRows

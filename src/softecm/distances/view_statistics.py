@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._warnings import ViewWarning, warn
-from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import distances_of
+from softecm.distances.base import SemiMetric, distances_of
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.sampling import systematic
 from softecm.spaces.views import EncodedViews

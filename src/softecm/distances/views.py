@@ -16,10 +16,21 @@ from torch import Tensor
 
 from softecm._checks import check_choice
 from softecm.belief import FocalSets
-from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Learner, SemiMetric, Sums, metric_rule
-from softecm.distances.blocks import check_distances
+from softecm.distances.base import (
+    NO_CLOSED_FORM,
+    NO_COMPILED_PASSES,
+    ClosedForm,
+    CompiledPasses,
+    FusedRound,
+    Learner,
+    RoundCost,
+    RunCost,
+    SemiMetric,
+    Sums,
+    check_distances,
+    metric_rule,
+)
 from softecm.distances.listing import SEMI_METRICS
-from softecm.distances.optional import NO_CLOSED_FORM, NO_COMPILED_PASSES, RoundCost, RunCost
 from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
 from softecm.distances.view_statistics import WEIGHTS, relative, sampled, weights_by, without_constant
 from softecm.distances.weighted_parts import AGREEMENT, ALL, EQUAL, Apart, Weighed, Weighing, middle_of, say_unheard

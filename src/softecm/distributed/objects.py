@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._engine import threads
-from softecm.distances.base import SemiMetric
-from softecm.distances.optional import Learner
+from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.registry import resolve_metric
 from softecm.distributed.cluster import Cluster
 from softecm.distributed.encoding import Encoder, Facts, describe

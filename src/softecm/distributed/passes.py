@@ -11,8 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import nearest_of
+from softecm.distances.base import SemiMetric, nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import distances_to, two_nearest

@@ -17,8 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import nearest_of
+from softecm.distances.base import SemiMetric, nearest_of
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distributed.passes import plus
 from softecm.fit.prepare import pick

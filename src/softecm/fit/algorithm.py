@@ -16,8 +16,7 @@ from torch import Tensor
 
 from softecm._text import place
 from softecm.belief import FocalSets
-from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import distances_of
+from softecm.distances.base import SemiMetric, distances_of
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
 from softecm.fit.model import PrototypeModel

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.blocks import distances_of
+from softecm.distances.base import distances_of
 from softecm.files.expected import NOT_NEGATIVE, Misfit, array, number, rules
 from softecm.files.values import Savable
 from softecm.fit.algorithm import Algorithm, Fit, Outcome, Prices

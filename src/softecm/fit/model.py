@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.belief.checks import sound
-from softecm.distances.base import SemiMetric, metric_rule
-from softecm.distances.blocks import distances_of
+from softecm.belief.combining import sound
+from softecm.distances.base import SemiMetric, distances_of, metric_rule
 from softecm.files.expected import NOT_NEGATIVE, POSITIVE, Misfit, Range, maybe, number, rules
 from softecm.files.values import Savable, own
 from softecm.objective import POWER_MASSES, MassCost, MassRule, mass_cost, masses_of

@@ -17,8 +17,7 @@ from torch import Tensor
 from softecm._engine import choose_device
 from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import blocks, distances_of, nearest_of
+from softecm.distances.base import SemiMetric, blocks, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.loop import Problem, iterate
 from softecm.fit.model import PrototypeModel

@@ -35,8 +35,7 @@ from torch import Tensor
 
 from softecm._warnings import BetaWarning, warn
 from softecm.belief import FocalSets
-from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import nearest_of
+from softecm.distances.base import SemiMetric, nearest_of
 from softecm.fit.algorithm import Fit, Outcome
 from softecm.fit.loop import MERGED, Runs, Solution, runs_table, stopped
 from softecm.fit.model import PrototypeModel

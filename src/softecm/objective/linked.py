@@ -23,12 +23,12 @@ from softecm._checks import check_number
 from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
-from softecm.distances.base import SemiMetric
-from softecm.objective import Evaluation, MassCost, blocks, check_distances
-from softecm.objective.evaluate import Totals, measured
+from softecm.distances.base import SemiMetric, blocks, check_distances
+from softecm.objective import MassCost
+from softecm.objective.equations import Totals, measured
 from softecm.objective.links import Links
 from softecm.objective.problem import SoftECMProblem, with_sets
-from softecm.optim import State
+from softecm.optim import Evaluation, State
 from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import names_of
 

@@ -13,10 +13,10 @@ from torch import Tensor
 from softecm._batch import from_tensors
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.objective import Evaluation, MassCost, Previous, evaluate, inertia, set_members, with_masses
+from softecm.objective import MassCost, Previous, evaluate, inertia, set_members, with_masses
 from softecm.objective.pull import Pull
 from softecm.objective.relaxations import Exact, Gap, Penalty, Relaxation, has_barycenters, set_barycenters
-from softecm.optim import Descent, GradientDescent, Solver, State
+from softecm.optim import Descent, Evaluation, GradientDescent, Solver, State
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Block, Scattered
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from softecm._batch import along
 from softecm.distances.base import SemiMetric
-from softecm.objective.evaluate import Evaluation
+from softecm.optim import Evaluation
 
 
 @dataclass(frozen=True)

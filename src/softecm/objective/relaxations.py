@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from softecm.belief.focal import FocalSets
-from softecm.distances.base import SemiMetric
-from softecm.distances.blocks import distances_of
+from softecm.distances.base import SemiMetric, distances_of
 from softecm.objective.equations import inertia, set_members
 from softecm.optim import differentiated, minimise_small
 

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 
 from softecm._batch import Batch, along
-from softecm.distances.base import SemiMetric
+from softecm.distances.base import SemiMetric, blocks
 from softecm.distances.weighted_parts import CLUSTER, SET, Weighed, Weighing
-from softecm.objective import MassCost, blocks, set_members
+from softecm.objective import MassCost, set_members
 from softecm.objective.problem import single_means, solved, with_sets
 from softecm.objective.relaxations import Gap, Penalty, Relaxation, arms_of, set_barycenters
 from softecm.spaces.encoded import EncodedTable

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.blocks import distances_of
+from softecm.distances.base import distances_of
 from softecm.report.columns import Attribute, TableColumns
 from softecm.report.model_interface import Comparing, Data, FittedModel, FloatArray, IntArray, comparing
 from softecm.report.objects import every

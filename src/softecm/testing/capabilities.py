@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 
 from softecm.belief.focal import FocalSets
-from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, SemiMetric, Sums
-from softecm.distances.optional import RoundCost, RunCost
-from softecm.objective.equations import MassCost, mass_cost, share
-from softecm.objective.evaluate import Previous, evaluate_in_blocks
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, RoundCost, RunCost, SemiMetric, Sums
+from softecm.objective.equations import MassCost, Previous, evaluate_in_blocks, mass_cost, share
 from softecm.optim import differentiated, minimise_small
 from softecm.spaces.base import Described, Encoded
 from softecm.testing.trial import NotTriedError, Plain, Trial, apart, first
