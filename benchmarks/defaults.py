@@ -7,7 +7,7 @@
     python benchmarks/defaults.py speed         # on an idle machine
     python benchmarks/defaults.py words         # needs the folder SOFTECM_DATA
 
-Each prints a Markdown table; ``--write`` puts it into ``docs/measured/defaults_*.md``. Problems: ``planted.py`` and
+Each prints a Markdown table; ``--write`` puts it into ``benchmarks/results/defaults_*.md``. Problems: ``planted.py`` and
 ``labelled.py`` beside this file. k-prototypes and k-modes (package kmodes) and tslearn are run where they are installed.
 """
 
@@ -36,7 +36,7 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from softecm import SoftECM
 from softecm.belief import CredalPartition, FocalSets
 
-MEASURED = Path(__file__).resolve().parent.parent / "docs" / "measured"
+RESULTS = Path(__file__).resolve().parent / "results"
 STATES = (0, 1, 2)
 BEFORE = 2  # draws on which 0.1's defaults are run, too: they are slow
 Row = dict[str, Any]
@@ -399,7 +399,7 @@ def main() -> None:
     parser.add_argument("--before", type=int, default=BEFORE, help="draws on which 0.1's defaults are run, too")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="of real and words")
     parser.add_argument("--most", type=int, default=1_000_000, help="objects in the largest problem of speed")
-    parser.add_argument("--write", action="store_true", help="into docs/measured/")
+    parser.add_argument("--write", action="store_true", help="into benchmarks/results/")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     lines = PARTS[args.part](args)
@@ -407,7 +407,7 @@ def main() -> None:
     text = "\n".join([*lines, "", f"Made by `python benchmarks/defaults.py {typed}`, {date.today()}."]).strip() + "\n"
     print(text)
     if args.write:
-        (MEASURED / f"defaults_{args.part}.md").write_text(text, encoding="utf-8")
+        (RESULTS / f"defaults_{args.part}.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python benchmarks/scoreboard.py                    # everything; exit code 1 where something got worse
     python benchmarks/scoreboard.py answers            # all sections about the answer, without times
     python benchmarks/scoreboard.py planted speed cold # some sections
-    python benchmarks/scoreboard.py --record           # append the values to benchmarks/results/scoreboard.jsonl
+    python benchmarks/scoreboard.py --record           # append the values to benchmarks/results/scoreboard.jsonl, and to
+                                                       # docs/measured/scoreboard.md; then run docs/fill_in.py
     python benchmarks/scoreboard.py speed --record --busy    # times of a busy machine: shown, never compared
 
 Sections: planted (``planted.py``), tables (``planted_tables.py``), labelled (``labelled.py``), series (eight archive sets
@@ -33,9 +34,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rows import environment
+from rows import environment, update
 
 ROWS = Path(__file__).parent / "results" / "scoreboard.jsonl"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "measured" / "scoreboard.md"
 DRAW = 3001  # seed of the planted problems and tables
 ARCHIVE = (
     "AtrialFibrillation",
@@ -470,6 +472,15 @@ def record(path: Path, aims: Aims, busy: bool) -> None:
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
+def page(rows: Path) -> str:
+    """The recorded values as the docs show them: of each aim the last one, times only of an idle machine."""
+    last = {name: one for name, one in recorded(rows).items() if not one["busy"]}
+    newest = max(one["date"] for one in last.values())
+    lines = [f"| {name} | {one['value']:.3f} |" for name, one in last.items() if one["date"] == newest]
+    made = f"Made by `python benchmarks/scoreboard.py --record`, {newest}."
+    return "\n".join(["| aim | value |", "|---|---|", *lines, "", made, ""])
+
+
 def sections(words: Sequence[str]) -> list[str]:
     """The sections that the words of the command name."""
     named = [*(name for word in words for name in (ANSWERS if word == "answers" else [word]))] or list(SECTIONS)
@@ -493,6 +504,9 @@ def main() -> int:
     print("\n".join(lines))
     if options.record and aims:
         record(options.rows, aims, options.busy)
+        if options.rows == ROWS:
+            PAGE.write_text(page(ROWS), encoding="utf-8")
+            update(PAGE, here=True)
     if missing:
         print(f"Not finished: {', '.join(missing)}.")
     if worse:

@@ -58,11 +58,6 @@ def column(page: Path, number: int, table: int = 0, row: str | None = None) -> l
     return [line[number] for line in rows if isinstance(line[number], float) and row in (None, str(line[0]).strip("*"))]
 
 
-def real(number: int, row: str) -> float:
-    """Of the labelled series."""
-    return column(MEASURED / "defaults_real.md", number, 2, row)[0]
-
-
 def doubt(*numbers: int) -> list[float]:
     """Means over sets; accuracies in per cent."""
     found = [column(RESULTS / "doubt.md", number, 0, "mean")[0] for number in numbers]
@@ -125,13 +120,6 @@ QUOTES = [
     Quote("docs/concepts.md", "with an AUROC of {}, as the margin", lambda: doubt(1)),
     Quote("docs/concepts.md", "of k-means does ({}); of the objects said *clearly* {} % are", lambda: doubt(5, 3)),
     Quote("docs/concepts.md", "others {} %.", lambda: doubt(4)),
-    Quote("docs/concepts.md", "does slightly better: {}.", lambda: doubt(2)),
-    Quote("docs/defaults.md", "ahead on average, {} against {},", lambda: [real(4, "mean"), real(3, "mean")]),
-    Quote(
-        "docs/defaults.md",
-        "{} on average and {} on BasicMotions",
-        lambda: [real(5, "mean"), real(5, "BasicMotions, 40 × 25")],
-    ),
     Quote(
         "docs/series.md", "takes {} to {} times a cell of Soft-DTW, and hard ones are {} to {} times", elastic_ratios
     ),
