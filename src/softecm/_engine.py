@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from softecm._checks import check_choice
 from softecm.native.library import get_threads, set_threads
 
 Found = TypeVar("Found")
+Arguments = ParamSpec("Arguments")
 LARGE_WORK = 2e8  # multiplications a round; below it a GPU's start-up costs more than it saves
 
 
@@ -137,6 +138,26 @@ def free_memory() -> float:
 
 
 _asked = False
+
+
+def all_or_nothing(
+    fit: Callable[Concatenate[Found, Arguments], Found],
+) -> Callable[Concatenate[Found, Arguments], Found]:
+    """A method that fits its object: it works on a copy, whose attributes the object takes over at the end.
+
+    Whatever raises on the way, an interrupt included, leaves the object as it was. Attributes must be replaced, not changed.
+    """
+
+    @wraps(fit)
+    def fit_and_commit(self: Found, /, *args: Arguments.args, **named: Arguments.kwargs) -> Found:
+        trial: Found = object.__new__(type(self))
+        vars(trial).update(vars(self))
+        with interruptible():
+            fit(trial, *args, **named)
+        self.__dict__ = vars(trial)
+        return self
+
+    return fit_and_commit
 
 
 @contextmanager

@@ -1,11 +1,15 @@
 """Every estimator of the package behaves as scikit-learn's do, whatever kind of data it takes."""
 
 import pickle
+import signal
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import GridSearchCV
@@ -137,6 +141,52 @@ def test_the_list_is_whole():
     assert set(KINDS) == set(NAMES)
 
 
+class Interrupt:
+    """Counts its calls, and is Ctrl-C at one of them."""
+
+    def __init__(self) -> None:
+        self.calls, self.at = 0, 0
+
+    def __call__(self, progress: object = None) -> None:
+        self.calls += 1
+        if self.calls == self.at:
+            signal.raise_signal(signal.SIGINT)
+
+    def next(self, at: int) -> None:
+        self.calls, self.at = 0, at
+
+
+def seen(model: Any, X: Any, folder: Path) -> tuple[Any, ...]:
+    """All that can be seen of a fitted estimator: its attributes, what it predicts, its file."""
+    model.save(folder / "model.safetensors")
+    with safe_open(folder / "model.safetensors", framework="np") as file:
+        saved = file.metadata()  # with a checksum of all tensors
+    fitted = {key: id(value) for key, value in vars(model).items() if key not in model.get_params()}
+    return fitted, model.predict_partition(X).masses.tobytes(), saved
+
+
+def check_unchanged(
+    model: Any, X: Any, interrupt: Interrupt, folder: Path, points: int = 10**6, every: int = 1
+) -> None:
+    """A refit with other objects is interrupted at many of its calls; each time everything is as it was."""
+    other = X[20:50, 20:50] if X.shape[0] == X.shape[1] else X[20:50]
+    model.fit(other)  # for the number of calls
+    calls = interrupt.calls
+    interrupt.next(0)
+    model.fit(X)
+    before = seen(model, X, folder)
+    assert calls
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for at in range(1, calls + 1, max(every, calls // points)):
+            interrupt.next(at)
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(other)
+            assert seen(model, X, folder) == before
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
 @pytest.mark.parametrize("name", NAMES)
 class TestEveryEstimator:
     @pytest.fixture(autouse=True)
@@ -231,6 +281,45 @@ class TestEveryEstimator:
         assert np.isfinite(heard[0].objective).all()
         np.testing.assert_allclose(model.partition_.masses.sum(1), 1.0)
         assert len(model.partition_) == len(X)
+
+    def test_a_refit_interrupted_at_any_callback_changes_nothing(self, name, X, tmp_path):
+        if name == "BPEC":
+            pytest.skip("has no callback")
+        interrupt = Interrupt()
+        model = quick(name, n_clusters=3, max_iter=6, callback=interrupt)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # six rounds are no fit
+            check_unchanged(model, X, interrupt, tmp_path, every=1 if DEEP else 4)
+
+    def test_a_refit_interrupted_anywhere_else_changes_nothing(self, name, X, tmp_path):
+        """In the checks of the data, between stages, in the last lines: at calls of our functions, chosen evenly."""
+        interrupt = Interrupt()
+        model = quick(name, n_clusters=3, max_iter=6)
+
+        def profile(frame, event, argument):
+            if event == "call" and frame.f_globals.get("__name__", "").startswith("softecm"):
+                interrupt()
+
+        fit = model.fit
+
+        def profiled(rows):
+            sys.setprofile(profile)
+            try:
+                fit(rows)
+            finally:
+                sys.setprofile(None)
+
+        model.fit = profiled
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check_unchanged(model, X, interrupt, tmp_path, points=60 if DEEP else 5)
+
+    def test_a_refused_refit_changes_nothing(self, name, X, fitted, tmp_path):
+        before = seen(fitted, X, tmp_path)
+        for bad in (X[:1, :1], X[:, :0], "nothing", [[1.0, 2.0], [3.0]]):
+            with pytest.raises((ValueError, TypeError)):
+                fitted.fit(bad)
+            assert seen(fitted, X, tmp_path) == before
 
     def test_transform_follows_set_output(self, name, X, fitted):
         if not hasattr(fitted, "transform"):

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from softecm._engine import all_or_nothing
 from softecm._frames import make_frame
 from softecm._text import meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
@@ -75,7 +76,8 @@ class Run(Protocol):
 class EvidentialClusterer(ClusterMixin, BaseEstimator):
     """An estimator whose answer is a credal partition.
 
-    A subclass provides ``fit``, which ends in ``_store``, and ``predict_partition``.
+    A subclass provides ``fit``, which ends in ``_store``, and ``predict_partition``. A fit that fails or is interrupted
+    leaves the estimator as it was.
     """
 
     #: Whether ``X`` always holds dissimilarities.
@@ -114,6 +116,12 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     )
     #: Without these nothing can be predicted.
     REQUIRED: ClassVar[tuple[str, ...]] = ("n_features_in_", "focal_sets_", "model_")
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        for name in ("fit", "partial_fit"):
+            if name in vars(cls):
+                setattr(cls, name, all_or_nothing(vars(cls)[name]))
 
     def _check_parts(self) -> None:
         """Refuse fitted attributes out of a file that don't fit each other."""

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from softecm._engine import interruptible, threads
+from softecm._engine import threads
 from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
 from softecm.algorithms.base import PrototypeClusterer, sets_asked_for
 from softecm.algorithms.eknnclus import nearest_others
@@ -196,7 +196,6 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
         """The axes of the graph from which the centres are read."""
         return DeltaBel(*self._graph)
 
-    @interruptible()
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the peaks and the credal partition.
 

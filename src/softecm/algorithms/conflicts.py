@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._batch import PlainProblem, PlainState, from_tensors
-from softecm._engine import in_threads, interruptible, threads
+from softecm._engine import in_threads, threads
 from softecm.algorithms.base import EvidentialClusterer, sets_asked_for
 from softecm.algorithms.parameters import (
     Clusters,
@@ -305,7 +305,6 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         """Links with their price; None where they are not heeded."""
         return None
 
-    @interruptible()
     def _fit_to(
         self, X: ArrayLike, plan: Plan | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None
     ) -> Self:

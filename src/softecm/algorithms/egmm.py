@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from softecm._checks import HOW_MANY
-from softecm._engine import interruptible, look, threads
+from softecm._engine import look, threads
 from softecm.algorithms.base import EvidentialClusterer, checked_rows, sets_asked_for
 from softecm.algorithms.parameters import FocalParameters, Restarts, choice, count, counting, number, parameters, rule
 from softecm.belief import CredalPartition, FocalSets
@@ -244,7 +244,6 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         if abs(float(self.weights_.sum()) - 1.0) > 1e-4:  # what single precision makes of 1
             raise expected.Misfit("weights_ should add up to 1")
 
-    @interruptible()
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the mixture.
 

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm import _engine
-from softecm._engine import in_threads, interruptible, threads
+from softecm._engine import in_threads, threads
 from softecm._text import shown_size
 from softecm.algorithms.base import EvidentialClusterer, checked_rows
 from softecm.algorithms.parameters import Restarts, checked, choice, count, number, parameters
@@ -313,7 +313,6 @@ class EKNNClus(Restarts, EvidentialClusterer):
         super()._check_parts()
         checked(self)  # a prediction takes ``power`` from the parameters
 
-    @interruptible()
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the clusters.
 

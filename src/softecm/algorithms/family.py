@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softecm._checks import check_number
-from softecm._engine import interruptible, threads
+from softecm._engine import threads
 from softecm._warnings import DriftWarning, ViewWarning, warn
 from softecm.algorithms.base import PrototypeClusterer, in_blocks
 from softecm.algorithms.parameters import FamilyParameters, checked
@@ -117,7 +117,6 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         plan = Plan.of(checkpoint, checkpoint_every, resume)
         return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
 
-    @interruptible()
     def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
         if isinstance(X, Mapping) and any(map(in_blocks, X.values())):
             raise TypeError(IN_BLOCKS)
@@ -447,7 +446,6 @@ class LinkableFamily(PrototypeFamily):
             self._algorithm(model.metric), chosen, model.metric, self, X, sample_weight, runs=1, known=model.space
         )
 
-    @interruptible()
     def _next_batch(self, chosen: Settings, X: Any, sample_weight: Any, keep: float) -> None:
         self._check_means()
         algorithm, model = self._algorithm(self.model_.metric), self.model_

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from softecm._engine import in_threads, interruptible, threads
+from softecm._engine import in_threads, threads
 from softecm.algorithms.base import EvidentialClusterer, sets_asked_for
 from softecm.algorithms.ecmdd import apart
 from softecm.algorithms.parameters import (
@@ -214,7 +214,6 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         each = self._weights.T
         return {name: w if len(w) > 1 else float(w[0]) for name, w in zip(self.view_names_, each, strict=True)}
 
-    @interruptible()
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find medoids, masses and weights.
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._checks import check_count
-from softecm._engine import choose_device, interruptible, look, threads
+from softecm._engine import choose_device, look, threads
 from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, checked_rows, sets_asked_for
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
@@ -420,7 +420,6 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
             if not sound or len(numbers) != 3 or not np.isfinite([*dual, *numbers]).all() or not numbers[2] > 0:
                 raise expected.Misfit("_detector should hold support vectors of these columns")
 
-    @interruptible()
     def fit(
         self,
         X: ArrayLike,
