@@ -1,4 +1,4 @@
-"""A refit with other columns is refused, and a refused fit leaves the estimator as it was."""
+"""A warm start goes on from its own answer; with other columns it is refused."""
 
 import numpy as np
 import pytest
@@ -31,15 +31,6 @@ def test_a_warm_start_with_other_objects_of_a_matrix_is_refused(kind):
     with pytest.raises(ValueError, match="warm_start must be given objects like those of the last fit"):
         model.fit(d)
     assert model.n_features_in_ == 40
-
-
-def test_a_refused_fit_leaves_the_estimator_as_it_was():
-    model = SoftECM(2, random_state=0).fit(X)
-    state = dict(vars(model))
-    for bad in (np.full((10, 3), np.inf), X[:1], "nothing"):
-        with pytest.raises((ValueError, TypeError)):
-            model.fit(bad)
-        assert vars(model) == state or {k: v is state[k] for k, v in vars(model).items()} == dict.fromkeys(state, True)
 
 
 def test_a_warm_start_goes_on_from_its_own_answer():
