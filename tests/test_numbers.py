@@ -31,6 +31,7 @@ NOT_MEASURED = (
     r"0\.12\.2",
     r"\(0\.95 by default\)",
     r"80 sets, 32 MB",
+    r"about 1\.6 GB of disk",  # of an environment with the pinned versions and the CPU build of torch
     # Printed in the paper's Table 2.
     r"a Rand index of 0\.91 \(0\.12\) beside an accuracy of 1\.00 \(0\.00\)",
     r"for Soft-ECM 0\.91 beside 0\.70",
