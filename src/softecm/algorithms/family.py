@@ -142,7 +142,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         """One fit with a metric."""
         metric = resolve_metric(choice.metric, None)
         algorithm = self._algorithm(metric)
-        objects = in_memory(algorithm, chosen, metric, self, choice.kept(X), sample_weight, runs=chosen.n_init)
+        objects = in_memory(
+            algorithm, chosen, metric, self, without(X, choice.left_out), sample_weight, runs=chosen.n_init
+        )
         (outcome,) = fit_cells(
             algorithm, objects, [chosen], owner=type(self).__name__, last=self._last(), callback=chosen.callback
         )
@@ -155,7 +157,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
     def _reshaped(self, fitted: Fitted, chosen: Settings, X: Any, sample_weight: Any) -> Fitted:
         """The fit in units of its groups, where the evidence is for another shape than equal spheres."""
-        columns = numbers_of(fitted.choice.kept(X))
+        columns = numbers_of(without(X, fitted.choice.left_out))
         if columns is None:
             return fitted
         alone = replace(chosen, callback=None)

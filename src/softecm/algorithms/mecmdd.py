@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -45,7 +46,6 @@ from softecm.fit.loop import after_runs
 from softecm.fit.prepare import Draw, check_weights, seed, weighted_quantile
 from softecm.spaces.checks import check_enough, check_indices
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.sparse import is_sparse
 
 FAR = 0.95  # delta "auto": the square is this quantile of a view's dissimilarities
 
@@ -347,7 +347,7 @@ def far_apart(view: Floats, counts: Floats | None) -> float:
 
 def by_name(X: Any) -> bool:
     """Whether views come as a dict; one form of sparse matrix is a dict, too."""
-    return isinstance(X, Mapping) and not is_sparse(X)
+    return isinstance(X, Mapping) and not issparse(X)
 
 
 def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
@@ -356,7 +356,7 @@ def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
         if not X or not all(isinstance(name, str) and name for name in X):
             raise ValueError(f"X must have a name for each view; got {list(X)!r}. Use strings as the keys of the dict.")
         return tuple(X), list(X.values())
-    if is_sparse(X):
+    if issparse(X):
         raise TypeError("X must hold dense matrices; got a sparse one. Use X.toarray().")
     listed = isinstance(X, list | tuple) and len(X) > 0
     first = X[0] if listed else X

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -35,7 +36,6 @@ from softecm.fit.settings import Settings
 from softecm.objective import MassCost
 from softecm.objective.links import Links
 from softecm.objective.problem import solved
-from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import EncodedViews, joined, split_views
 
 Views: TypeAlias = Tensor | EncodedViews
@@ -397,7 +397,7 @@ class WMVEC(PrototypeFamily):
         return WMVECAlgorithm(self.rule, bool(self.features), *heats, self.scaling == "spread")
 
     def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
-        if isinstance(X, Mapping) and not is_sparse(X):
+        if isinstance(X, Mapping) and not issparse(X):
             chosen = replace(chosen, metric=Combined(dict.fromkeys(X, SquaredEuclidean()), scaling=str(self.scaling)))
         return super()._fit_to(chosen, X, sample_weight)
 

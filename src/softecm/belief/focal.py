@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, filterfalse, repeat
 from math import comb
 from typing import Any, TypeAlias
 
@@ -22,6 +22,8 @@ Names: TypeAlias = Sequence[str] | Mapping[int | str, str] | None
 
 # Beyond this many sets a mass matrix of a few thousand objects no longer fits into memory.
 MOST_SETS = 2**16 - 1
+GROUPS = "Use 2 or more to find groups."
+PAIRS = "2 is usual: clusters and the pairs between them; None takes all sets."
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class FocalSets:
     names: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        n_clusters = _cluster_count(self.n_clusters)
+        n_clusters = _positive("n_clusters", self.n_clusters, GROUPS)
         object.__setattr__(self, "n_clusters", n_clusters)
         object.__setattr__(self, "sets", _canonical(n_clusters, self.sets))
         object.__setattr__(self, "names", _checked_names(self.names, n_clusters) if self.names else ())
@@ -106,17 +108,17 @@ class FocalSets:
         >>> FocalSets.up_to(3, max_cardinality=1, omega=True).sets
         ((0,), (1,), (2,), (0, 1, 2))
         """
-        c = _cluster_count(n_clusters)
-        largest = c if max_cardinality is None else min(_cardinality(max_cardinality), c)
-        count = sum(comb(c, size) for size in range(1, largest + 1))
+        c = _positive("n_clusters", n_clusters, GROUPS)
+        largest = c if max_cardinality is None else min(_positive("max_cardinality", max_cardinality, PAIRS), c)
+        sizes = range(1, largest + 1)
+        count = sum(map(comb, repeat(c), sizes))
         if count > MOST_SETS:
             asked = "all subsets" if largest == c else f"all sets of up to {largest} clusters"
             raise ValueError(
                 f"max_cardinality must keep the number of focal sets at or below {MOST_SETS}; got {asked} of "
                 f"{c} clusters, {count} sets. Use max_cardinality=2 or focal_sets='simple'."
             )
-        sizes = range(1, largest + 1)
-        sets = list(chain.from_iterable(combinations(range(c), size) for size in sizes))
+        sets = list(chain.from_iterable(map(combinations, repeat(range(c)), sizes)))
         return cls(c, tuple(sets + [tuple(range(c))] * omega))
 
     @classmethod
@@ -153,7 +155,7 @@ class FocalSets:
         >>> FocalSets.pairs(4, [(0, 1), (3, 1)], omega=False).sets
         ((0,), (1,), (2,), (3,), (0, 1), (1, 3))
         """
-        c = _cluster_count(n_clusters)
+        c = _positive("n_clusters", n_clusters, GROUPS)
         if pairs is None:
             return cls.up_to(c, max_cardinality=2, omega=omega)
         chosen = [_cluster_set(pair, c) for pair in pairs]
@@ -212,7 +214,7 @@ class FocalSets:
         if focal_sets is None:
             return cls.up_to(n_clusters, max_cardinality)
         if isinstance(focal_sets, FocalSets):
-            if focal_sets.n_clusters != _cluster_count(n_clusters):
+            if focal_sets.n_clusters != _positive("n_clusters", n_clusters, GROUPS):
                 raise ValueError(
                     f"focal_sets must be made for the same number of clusters as n_clusters={n_clusters}; "
                     f"got focal sets of {focal_sets.n_clusters} clusters. Make n_clusters and focal_sets "
@@ -342,7 +344,7 @@ class FocalSets:
     @cached_property
     def cardinalities(self) -> NDArray[np.int64]:
         """Number of clusters in each non-empty set, (f,)."""
-        return _readonly(np.array([len(members) for members in self.sets], dtype=np.int64))
+        return _readonly(np.array(list(map(len, self.sets)), dtype=np.int64))
 
     @cached_property
     def with_empty(self) -> NDArray[np.float64]:
@@ -411,21 +413,20 @@ def _canonical(n_clusters: int, sets: Iterable[Iterable[int]]) -> tuple[ClusterS
             f"focal_sets must be a list of tuples of cluster numbers; got {sets!r}. An example for two "
             f"clusters: [(0,), (1,), (0, 1)]."
         )
-    distinct = {_cluster_set(members, n_clusters) for members in sets} - {()}
-    found = {members[0] for members in distinct if len(members) == 1}
-    if len(found) < n_clusters:
-        missing = next(k for k in range(n_clusters) if k not in found)
+    distinct = set(map(_cluster_set, sets, repeat(n_clusters))) - {()}
+    missing = next(filterfalse(distinct.__contains__, zip(range(n_clusters), strict=False)), None)
+    if missing is not None:
         raise ValueError(
-            f"focal_sets must contain every single cluster; ({missing},) is missing among the "
-            f"{len(distinct)} sets received. Add ({missing},)."
+            f"focal_sets must contain every single cluster; {missing} is missing among the "
+            f"{len(distinct)} sets received. Add {missing}."
         )
-    return tuple(sorted(distinct, key=lambda members: (len(members), members)))
+    return tuple(sorted(sorted(distinct), key=len))
 
 
 def _cluster_set(members: Iterable[int], n_clusters: int) -> ClusterSet:
     """One set as a sorted tuple of plain ints, each a cluster."""
     try:
-        numbers = {operator.index(k) for k in members}
+        numbers = set(map(operator.index, members))
     except TypeError:
         raise TypeError(
             f"a focal set must be a tuple of cluster numbers; got {members!r}. Write (0,) for the first "
@@ -438,15 +439,6 @@ def _cluster_set(members: Iterable[int], n_clusters: int) -> ClusterSet:
                 f"{tuple(sorted(numbers))}. Clusters are counted from 0."
             )
     return tuple(sorted(numbers))
-
-
-def _cluster_count(n_clusters: int) -> int:
-    return _positive("n_clusters", n_clusters, "Use 2 or more to find groups.")
-
-
-def _cardinality(max_cardinality: int) -> int:
-    remedy = "2 is usual: clusters and the pairs between them; None takes all sets."
-    return _positive("max_cardinality", max_cardinality, remedy)
 
 
 def _positive(name: str, value: int, remedy: str) -> int:

@@ -27,6 +27,7 @@ from softecm.fit.prepare import InMemory, in_memory
 from softecm.fit.stages import known_stage
 from softecm.selection.batch import takes_dissimilarities
 from softecm.selection.stability import part_of
+from softecm.spaces.column_roles import without
 
 FloatArray = NDArray[np.float64]
 Resample: TypeAlias = Literal["auto", "bootstrap", "half"]
@@ -129,7 +130,7 @@ def _ready(model: Any, X: Any) -> EncodedModel:
     choice = choose_for(chosen.metric, X, chosen.n_clusters)
     metric = resolve_metric(choice.metric, None)
     algorithm = model._algorithm(metric)
-    objects = in_memory(algorithm, chosen, metric, model, choice.kept(X), None, runs=1)
+    objects = in_memory(algorithm, chosen, metric, model, without(X, choice.left_out), None, runs=1)
     inside, x = 1.0 - model.partition_.masses[:, 0], objects.x.cpu()
     c, mixture = chosen.n_clusters, GaussianGroups.of(objects.metric, x)
     distances = np.asarray(model.model_.distances(x), dtype=np.float64)[:, :c]

@@ -90,10 +90,11 @@ def _far_values(metric: Any, loaded: Loaded) -> tuple[str, ...]:
 
 
 def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
+    from scipy.sparse import issparse
+
     from softecm.distances import SEMI_METRICS
     from softecm.distances.auto import ALIKE, ASKED, SERIES_AUTO, SPARSE, UNITS, Look
     from softecm.spaces import RealVectors
-    from softecm.spaces.sparse import is_sparse
 
     if scale not in SCALES:
         raise Problem(f"--scale must be {', '.join(SCALES)}; got {scale}.{meant(scale, SCALES)}")
@@ -112,7 +113,7 @@ def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None)
         if loaded.gaps and SEMI_METRICS[asked].space is RealVectors:
             raise Problem(_no_gaps(asked, loaded))
         return Measure(asked, ASKED, asked)
-    if is_sparse(loaded.data):
+    if issparse(loaded.data):
         return Measure("sqeuclidean", SPARSE, "sqeuclidean")
     with mendable(ValueError):
         look = Look.of(loaded.data)  # which columns to take, the reader has said

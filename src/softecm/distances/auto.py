@@ -12,6 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from softecm._text import place
 from softecm._warnings import ReadingWarning, warn
@@ -21,6 +22,7 @@ from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.spaces.column_roles import (
     DIFFERENT,
     FREE,
+    Code,
     Stretched,
     codes_in,
     emptied,
@@ -31,7 +33,6 @@ from softecm.spaces.column_roles import (
     without,
 )
 from softecm.spaces.raw import numbers_of, read_table, refuse_columns
-from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import filled, present_rows
 
 logger = logging.getLogger("softecm")
@@ -70,10 +71,6 @@ class Choice:
     def name(self) -> str:
         """The metric in a word."""
         return self.metric if isinstance(self.metric, str) else str(self.metric.name)
-
-    def kept(self, X: object) -> Any:
-        """The data without the columns that are left out."""
-        return without(X, self.left_out)
 
     def tell(self) -> Choice:
         """Say it in the log."""
@@ -155,29 +152,22 @@ def choose(X: object) -> Choice:
     if isinstance(X, Mapping):
         refuse_columns(X)
         return choose_views(X)
-    if is_sparse(X):
+    if issparse(X):
         return Choice("sqeuclidean", SPARSE)
+    away = _columns_left_out(X) if hasattr(X, "columns") else {}
+    return replace(Look.of(without(X, away) if away else X).choice(), left_out=away)
+
+
+def _columns_left_out(X: object) -> dict[str, str]:
+    """Columns of a data frame that name objects instead of describing them; refuses what would leave nothing."""
     found = grounds(X)
-    _refuse_text_alone(found)
-    away = left_out(X, found)
-    _refuse_emptied(X, away)
-    _warn_of_text(X, away)
-    choice = Look.of(without(X, away)).choice()
-    return Choice(choice.metric, choice.reason, away)
-
-
-def _refuse_text_alone(found: Mapping[str, str]) -> None:
-    """Refuse a data frame of free text, of which no column groups the rows."""
     if found and all(found.values()) and any(reason.startswith((FREE, DIFFERENT)) for reason in found.values()):
         listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(found.items())[:SHOWN])
         raise ValueError(
             f"X must have a column to cluster by; got {listed}. Give numbers made from the text (TF-IDF, embeddings), or "
             "say metric='mixed', which takes every column."
         )
-
-
-def _refuse_emptied(X: object, away: Mapping[str, str]) -> None:
-    """Refuse rows whose only values are in columns that are left out."""
+    away = left_out(X, found)
     rows = emptied(X, away) if away else np.empty(0, dtype=np.int64)
     if len(rows):
         first = place("row", int(rows[0]))
@@ -186,6 +176,8 @@ def _refuse_emptied(X: object, away: Mapping[str, str]) -> None:
             f"X must have at least one value in every row; got none in {first}, for these columns are left out: {listed}. "
             "Leave such rows out, or say metric='mixed', which takes every column."
         )
+    _warn_of_text(X, away)
+    return away
 
 
 def _warn_of_text(X: object, away: Mapping[str, str]) -> None:
@@ -204,11 +196,6 @@ def _warn_of_text(X: object, away: Mapping[str, str]) -> None:
         "softecm.read_table(X).data has them as numbers and dates; a column of type 'category' is taken as it is.",
         ReadingWarning,
     )
-
-
-def _warn_of_far_values(X: object, choice: Choice) -> None:
-    for mind in far_values(choice.metric, choice.kept(X), lambda row: place("row", row)):
-        warn(mind, ReadingWarning)
 
 
 def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, Choice] | None = None) -> Choice:
@@ -230,7 +217,8 @@ def choose_for(metric: object, X: object, n_clusters: int | None) -> Choice:
     """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
     if is_auto(metric):
         choice = choose(X).tell()
-        _warn_of_far_values(X, choice)
+        for mind in far_values(choice.metric, without(X, choice.left_out), lambda row: place("row", row)):
+            warn(mind, ReadingWarning)
         return choice
     return series_choice(X, n_clusters).tell() if is_series_auto(metric) else Choice(metric, ASKED)
 
@@ -326,24 +314,25 @@ def far_values(metric: Any, X: Any, who: Callable[[int], str]) -> tuple[str, ...
         views = [(name, part, X[name]) for name, part in metric.metrics.items()]
     else:
         views = [("", metric, X)]
-    codes = [code for _, part, data in views for code in codes_in(_numbers(part, data))]
+    codes: list[Code] = []
+    far: list[Stretched] = []
+    for name, part, data in views:
+        codes += codes_in(_numbers(part, data))
+        if part == Mixed.name or (isinstance(part, Mixed) and part.scaling == "std"):
+            far += [replace(one, view=name) for one in stretched(data)]
+    if not codes and not far:
+        return ()
     known = {(column, code.value) for code in codes for column in code.columns}
-    found = [one for name, part, data in views for one in _stretched(name, part, data)]
-    found = sorted((one for one in found if (one.column, one.value) not in known), key=lambda one: -one.times)
-    return (*(code.told() for code in codes), *([told(found, who)] if found else ()))
+    far = sorted((one for one in far if (one.column, one.value) not in known), key=lambda one: -one.times)
+    return (*(code.told() for code in codes), *([told(far, who)] if far else ()))
 
 
 def _numbers(metric: object, data: object) -> dict[str | int, NDArray[Any]]:
     """The columns of numbers of a table, by name; none of what is no table."""
-    if metric == SquaredEuclidean.name and not is_sparse(data):
+    if metric == SquaredEuclidean.name and not issparse(data):
         frame = nw.from_native(data, eager_only=True, pass_through=True)
         names = frame.columns if isinstance(frame, nw.DataFrame) else itertools.count()
         return dict(zip(names, numbers_of(data) or (), strict=False))
     if metric != Mixed.name and not isinstance(metric, Mixed):
         return {}
     return {cells.name: cells.numbers("number") for cells in read_table(data).columns if cells.kind == "number"}
-
-
-def _stretched(view: str, metric: object, data: object) -> list[Stretched]:
-    by_spread = metric == Mixed.name or (isinstance(metric, Mixed) and metric.scaling == "std")
-    return [replace(one, view=view) for one in stretched(data)] if by_spread else []

@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
 
@@ -31,7 +32,7 @@ from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.real import RealVectors
 from softecm.spaces.sampling import systematic
 from softecm.spaces.scattered import Scattered
-from softecm.spaces.sparse import WholeRows, is_sparse
+from softecm.spaces.sparse import WholeRows
 
 GROUP_CELLS = 1 << 22  # distances to the nearest start held at once
 
@@ -476,7 +477,7 @@ def space_for(algorithm: Preparation[Any], metric: SemiMetric, X: Any) -> Space:
             f"weights={metric.weighing.rule!r}, which are found with the clusters. Use SoftECM, or 'equal' or 'agreement'."
         )
     space = metric.make_space()
-    if not is_sparse(X):
+    if not issparse(X):
         return space
     if not (metric.sparse and algorithm.takes_sparse and isinstance(space, RealVectors)):
         name, whose = metric.name or type(metric).__name__, type(algorithm).__name__.removesuffix("Algorithm")

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from softecm._frames import make_frame
 from softecm._text import place
@@ -18,7 +19,6 @@ from softecm.report.model_interface import Comparing, Data, FloatArray, of_serie
 from softecm.report.objects import every, names_of, take
 from softecm.report.reasons import Attributes, Explanation, Stretches, Teller, explanations, largest, spans, terms_of
 from softecm.report.words import sentence
-from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import n_objects
 
 SEEN = 1_000  # objects that a column's precision is read from
@@ -114,7 +114,7 @@ def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:
         return None
     rows = np.array([row, *(r for r in every(n_objects(X), SEEN).tolist() if r != row)])
     some = take(X, rows)
-    return thin_columns(model, some, None) if is_sparse(X) else columns_of(model, some, None)
+    return thin_columns(model, some, None) if issparse(X) else columns_of(model, some, None)
 
 
 def _teller(model: Comparing, columns: TableColumns | None) -> Teller | None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import numpy as np
+from scipy.sparse import issparse
 
 from softecm.belief import CredalPartition
 from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
 from softecm.spaces import TimeSeries
 from softecm.spaces.column_roles import ids_of
-from softecm.spaces.sparse import is_sparse
 
 if TYPE_CHECKING:
     from softecm.belief import CredalPartition
@@ -80,7 +80,7 @@ def take(X: Data, rows: IntArray) -> Data:
     """Some objects of a frame, an array or a list, or of views of such, in its own kind."""
     if isinstance(X, Mapping):
         return {name: take(part, rows) for name, part in X.items()}
-    if is_sparse(X):
+    if issparse(X):
         return X.tocsr()[rows]
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):

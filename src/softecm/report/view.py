@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.sparse import issparse
 
 from softecm.belief import CredalPartition
 from softecm.report.columns import TableColumns, columns_of, thin_columns, unknown_columns
@@ -30,7 +31,6 @@ from softecm.report.objects import (
     take,
 )
 from softecm.report.reasons import Attributes, Explanation, Stretches, Teller, explanations
-from softecm.spaces.sparse import is_sparse
 from softecm.spaces.views import Views
 
 MOST_SERIES = 3_000
@@ -69,7 +69,7 @@ def look(
         return _by_dissimilarities(model, X, partition, rows)
     some = take(X, rows)
     distances = _to_nearest(fitted, some, partition.n_clusters)
-    if is_sparse(X):
+    if issparse(X):
         return View(rows, thin_map(fitted, partition[rows]), distances, thin_columns(fitted, some, names))
     explained = _explained_rows(partition, rows, distances)
     if of_series(model):

@@ -23,6 +23,7 @@ from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, in_memory
 from softecm.selection.grid import Cell
 from softecm.selection.measures import Geometry, measures
+from softecm.spaces.column_roles import without
 
 CPU_WORK, GPU_WORK = 3e9, 1e12  # multiplications of a batch in a round: what a kill may cost, and what fills a device
 KEPT = 4  # prepared data sets held by a process
@@ -62,7 +63,7 @@ def prepared(cell: Cell, data: Data) -> PreparedRuns:
             del _prepared[next(iter(_prepared))]
         chosen = model._settings()
         choice = choose_for(chosen.metric, data.X, chosen.n_clusters)
-        metric, X = resolve_metric(choice.metric, None), choice.kept(data.X)
+        metric, X = resolve_metric(choice.metric, None), without(data.X, choice.left_out)
         algorithm = model._algorithm(metric)
         objects = in_memory(algorithm, chosen, metric, model, X, data.sample_weight, runs=100 * chosen.n_init)
         _prepared[key] = PreparedRuns(algorithm, objects)

@@ -297,7 +297,8 @@ def codes_in(table: Mapping[str | int, NDArray[Any]]) -> list[Code]:
         for value, count in _codes(numbers).items():
             counts[value] += count
             columns.setdefault(value, []).append(name)
-    return [Code(value, count, tuple(columns[value])) for value, count in counts.most_common() if count > 1]
+    often = counts.most_common()
+    return [Code(value, count, tuple(columns[value])) for value, count in often if count > 1] if often else []
 
 
 def _codes(numbers: NDArray[Any]) -> dict[float, int]:

@@ -11,10 +11,10 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from softecm._text import place, visible
 from softecm.spaces.columns import Cells
-from softecm.spaces.sparse import is_sparse
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def read_table(X: object, name: str = "X") -> RawTable:
 def refuse_no_table(X: object, name: str = "X") -> None:
     """Refuse what holds no rows, with what makes a table of it; anything that may be one passes."""
     what = ""
-    if is_sparse(X):
+    if issparse(X):
         return  # SciPy has one that is a dict, too
     if isinstance(X, Mapping):
         what = "a dict. pandas.DataFrame(X) makes a table of its columns"

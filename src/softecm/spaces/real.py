@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from torch import Tensor
 
 from softecm._text import place
@@ -16,7 +17,7 @@ from softecm.files.expected import count, flag, listed, numeric_type, rules, tex
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.checks import refuse_large, refuse_range
 from softecm.spaces.raw import refuse_no_table, refuse_words
-from softecm.spaces.sparse import SparseRows, canonical, is_sparse
+from softecm.spaces.sparse import SparseRows, canonical
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -185,7 +186,7 @@ class RealVectors(Space):
 
 def _where_infinite(X: object) -> str:
     """The first infinite cell of a table, and what to do about it; empty where there is none."""
-    if is_sparse(X):
+    if issparse(X):
         return "in a sparse matrix. Leave such rows out, or put numbers there: X.data[~np.isfinite(X.data)] = 0."
     rows = np.asarray(X, dtype=np.float64)
     for row, column in np.argwhere(np.isinf(rows))[:1].tolist():

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from torch import Tensor
 
 from softecm.spaces.base import Encoded, Space
@@ -21,16 +22,11 @@ EXPLAINED = 1 << 25  # cells of rows that are written out in full: 256 MB
 
 def canonical(X: Any) -> Any:
     """Rows (CSR) with columns in order, none twice; anything else as a matrix of such."""
-    rows = X if is_sparse(X) else scipy.sparse.csr_array(X)
+    rows = X if issparse(X) else scipy.sparse.csr_array(X)
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
     return rows
-
-
-def is_sparse(X: object) -> bool:
-    """Whether these are SciPy's sparse matrices or arrays."""
-    return bool(scipy.sparse.issparse(X))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from torch import Tensor
 
 from softecm._text import place
@@ -19,7 +20,6 @@ from softecm.files.expected import Misfit, array, count, listed, maybe, rules, t
 from softecm.files.values import by_itself, own
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.series import TimeSeries
-from softecm.spaces.sparse import is_sparse
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -153,7 +153,7 @@ class Views(Space):
 
     @staticmethod
     def _checked(stub: BaseEstimator, name: str, part: object, space: Space, *, reset: bool) -> object:
-        if is_sparse(part):
+        if issparse(part):
             raise TypeError(
                 f"view {name!r} must not be sparse; got a sparse matrix. Where it fits in memory, use .toarray()."
             )
@@ -351,7 +351,7 @@ def n_objects(X: Any) -> int:
     """How many objects there are in data of any kind, several views of them included."""
     if isinstance(X, Mapping):
         return max(map(n_objects, X.values()), default=0)
-    return int(X.shape[0]) if is_sparse(X) else len(X)
+    return int(X.shape[0]) if issparse(X) else len(X)
 
 
 def split_views(rows: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
@@ -389,7 +389,7 @@ def present_rows(part: object, name: str) -> NDArray[np.bool_]:
             for column in frame.iter_columns()
         ]
         return ~np.logical_and.reduce(empty) if empty else np.ones(len(frame), dtype=bool)
-    if is_sparse(part):
+    if issparse(part):
         return np.ones(part.shape[0], dtype=bool)  # type: ignore[attr-defined]
     if isinstance(part, list | tuple) or (isinstance(part, np.ndarray) and part.dtype.kind == "O"):
         return np.array([not _is_empty(one) for one in part], dtype=bool)
