@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from itertools import repeat
 from operator import itemgetter
 from typing import ClassVar, Protocol, Self, TypeVar, get_type_hints
 
@@ -22,15 +23,13 @@ def mapped(value: B, function: Callable[[Tensor], Tensor]) -> B:
     if isinstance(value, Tensor):
         return function(value)  # type: ignore[return-value]
     if isinstance(value, tuple):
-        return tuple(mapped(part, function) for part in value)  # type: ignore[return-value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return type(value)(**{f.name: mapped(getattr(value, f.name), function) for f in fields(value)})
-    return value
-
-
-def selected(value: B, runs: Tensor) -> B:
-    """The same for some of the runs."""
-    return mapped(value, itemgetter(runs))
+        return tuple(map(mapped, value, repeat(function)))  # type: ignore[return-value]
+    if value is None:
+        return value
+    parts = {}
+    for part in fields(value):  # type: ignore[arg-type]
+        parts[part.name] = mapped(getattr(value, part.name), function)
+    return type(value)(**parts)
 
 
 class Batch:
@@ -38,7 +37,7 @@ class Batch:
 
     def select(self, runs: Tensor) -> Self:
         """The same for some of the runs."""
-        return selected(self, runs)
+        return mapped(self, itemgetter(runs))
 
     def merged(self, other: Self, take: Tensor) -> Self:
         """This, with the runs ``take`` (a mask) replaced by the other's."""

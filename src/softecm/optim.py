@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Protocol, Self
 
 import torch
 from torch import Tensor
 
-from softecm._batch import along, mixed, named_tensors, selected
+from softecm._batch import along, mapped, mixed, named_tensors
 from softecm.files.values import Savable
 
 Scaling = Callable[
@@ -155,7 +156,7 @@ class State:
 
     def select(self, runs: Tensor) -> State:
         """The same for some of the runs."""
-        return selected(self, runs)
+        return mapped(self, itemgetter(runs))
 
     def merged(self, other: State, take: Tensor) -> State:
         """This, with the runs ``take`` (a mask) replaced by the other's; the memory stays."""
@@ -231,10 +232,13 @@ class Accelerated:
         worse = ~(new.objective <= state.objective)
         if state.memory.steps and bool(worse.any()):
             new = new.merged(problem.at(plain, state), worse)
-        forgotten = along(~worse, moved)
-        steps = tuple(torch.where(forgotten, s, 0.0) for s in (*state.memory.steps, state.free)[-self.memory - 1 :])
-        changes = tuple(torch.where(forgotten, c, 0.0) for c in (*state.memory.changes, moved)[-self.memory - 1 :])
-        return replace(new, memory=Memory(steps, changes))
+        memory = Memory(
+            (*state.memory.steps, state.free)[-self.memory - 1 :], (*state.memory.changes, moved)[-self.memory - 1 :]
+        )
+        if bool(worse.any()):
+            kept = along(~worse, moved)
+            memory = mapped(memory, lambda past: torch.where(kept, past, 0.0))
+        return replace(new, memory=memory)
 
     @staticmethod
     def _extrapolated(state: State, plain: Tensor, moved: Tensor) -> Tensor:

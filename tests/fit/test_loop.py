@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from softecm._batch import mixed, named_tensors, selected
+from softecm._batch import Batch, named_tensors
 from softecm.fit.loop import HALVED, SPAN, iterate
 
 
 @dataclass(frozen=True)
-class State:
+class State(Batch):
     prototypes: torch.Tensor
     objective: torch.Tensor
     change: torch.Tensor
@@ -18,12 +18,6 @@ class State:
 
     constraint = property(lambda self: torch.zeros_like(self.objective))
     found = property(lambda self: {})
-
-    def select(self, runs):
-        return selected(self, runs)
-
-    def merged(self, other, take):
-        return mixed(self, other, take)
 
     def kept(self):
         return named_tensors(self, "state")

@@ -9,8 +9,9 @@ changes a default by naming it again (``beta: float = 2.0``), and has one the le
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
@@ -38,13 +39,23 @@ def parameters(cls: type[T]) -> type[T]:
 
 def checked(estimator: object) -> dict[str, Any]:
     """All parameters of an estimator by name, each checked by its rule."""
-    found = {}
-    for name, own in type(estimator).__dataclass_fields__.items():  # type: ignore[attr-defined]
-        declared = (vars(base).get("__dataclass_fields__", {}).get(name) for base in type(estimator).__mro__)
-        rules = [one.metadata["check"] for one in declared if one is not None and "check" in one.metadata]
+    kind: type = type(estimator)
+    values = {}
+    for name, check, usual in _declared(kind):
         value = getattr(estimator, name)
-        found[name] = rules[0](name, value, own.default) if rules and own.init else value
-    return found
+        values[name] = value if check is None else check(name, value, usual)
+    return values
+
+
+@cache
+def _declared(cls: type) -> tuple[tuple[str, Check | None, object], ...]:
+    """The parameters of a class: name, check and default; a default that is named again has the check it had."""
+    declared = []
+    for name, own in cls.__dataclass_fields__.items():  # type: ignore[attr-defined]
+        bases = (vars(base).get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
+        rules = [one.metadata["check"] for one in bases if one is not None and "check" in one.metadata]
+        declared.append((name, rules[0] if rules and own.init else None, own.default))
+    return tuple(declared)
 
 
 def rule(check: Check) -> dict[str, Check]:
@@ -54,11 +65,7 @@ def rule(check: Check) -> dict[str, Check]:
 
 def number(default: T, hint: str, *, auto: str = "", optional: bool = False, **bounds: float) -> T:
     """A number within bounds (``above``, ``least``, ``below``, ``most``); ``auto`` is the hint where "auto" is one, too."""
-
-    def check(name: str, value: object, usual: object) -> object:
-        return check_number(name, value, hint=hint.format(usual=usual), **bounds)
-
-    return field(default=default, metadata=rule(_unless(check, auto, optional)))
+    return field(default=default, metadata=rule(partial(_checked, check_number, hint, auto, optional, bounds)))
 
 
 def count(default: T, hint: str, *, least: int = 1, optional: bool = False) -> T:
@@ -68,23 +75,25 @@ def count(default: T, hint: str, *, least: int = 1, optional: bool = False) -> T
 
 def counting(hint: str, *, least: int = 1, auto: str = "", optional: bool = False) -> Check:
     """The check of a whole number."""
-
-    def check(name: str, value: object, usual: object) -> object:
-        return check_count(name, value, least=least, hint=hint.format(usual=usual))
-
-    return _unless(check, auto, optional)
+    return partial(_checked, check_count, hint, auto, optional, {"least": least})
 
 
-def _unless(check: Check, auto: str, optional: bool) -> Check:
-    """The check, unless the value is None where that may be, or a word where "auto" is one."""
-
-    def checked_value(name: str, value: object, usual: object) -> object:
-        if value is None and optional:
-            return None
-        word = auto and isinstance(value, str)
-        return check_choice(name, value, ("auto",), auto) if word else check(name, value, usual)
-
-    return checked_value
+def _checked(
+    check: Callable[..., object],
+    hint: str,
+    auto: str,
+    optional: bool,
+    bounds: Mapping[str, float],
+    name: str,
+    value: object,
+    usual: object,
+) -> object:
+    """A value within bounds; None where that may be, or a word where "auto" is one."""
+    if value is None and optional:
+        return None
+    if auto and isinstance(value, str):
+        return check_choice(name, value, ("auto",), auto)
+    return check(name, value, hint=hint.format(usual=usual), **bounds)
 
 
 def choice(default: T, words: Collection[str], hint: str = "", *, or_other: bool = False) -> T:

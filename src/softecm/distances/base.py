@@ -333,7 +333,8 @@ def blocks(x: Encoded, prototypes: Tensor) -> list[slice]:
         return [slice(0, len(x))]
     each = len(prototypes) if isinstance(x, SparseRows) else prototypes.numel()
     n, size = len(x), max(1, (GPU_CELLS if prototypes.is_cuda else BLOCK_CELLS) // max(1, each))
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    starts = range(0, n, size)
+    return list(map(slice, starts, [*starts[1:], n]))
 
 
 def distances_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> Tensor:

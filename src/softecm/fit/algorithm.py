@@ -135,8 +135,8 @@ class Algorithm(ABC, Generic[X]):
 
     def between(self, objects: Objects[X], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """The distances (c, c) between the clusters of each run."""
-        tables = [distances_of(objects.metric, v, v) for v in solution.prototypes[:, :n_clusters]]
-        return [table.double().cpu().numpy() for table in tables]
+        clusters = solution.prototypes[:, :n_clusters]
+        return [distances_of(objects.metric, v, v).double().cpu().numpy() for v in clusters]
 
     def with_sets(self, objects: Objects[X], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
         """Sets added to runs that considered single clusters only: their clusters stay, the masses are shared anew."""
@@ -207,10 +207,11 @@ class Fit(Generic[X]):
         down, and may go on from where an earlier fit stood.
         """
         algorithm, objects, settings = self.algorithm, self.objects, cells[0][0]
-        sizes = [len(start) for _, start in cells]
+        each, starts = zip(*cells, strict=True)
+        sizes = list(map(len, starts))
         groups = np.repeat(np.arange(len(cells)), sizes)
-        prices = Prices.of([cell for cell, _ in cells], groups, algorithm.masses)
-        start = torch.cat([part for _, part in cells]).to(objects.device)
+        prices = Prices.of(each, groups, algorithm.masses)
+        start = torch.cat(starts).to(objects.device)
         checkpoints = self.checkpoints if checkpointed else None
         if checkpoints is not None:
             checkpoints.expect(replace(self, settings=settings).any_start)
@@ -225,7 +226,7 @@ class Fit(Generic[X]):
         else:
             problem = algorithm.problem(objects, settings, prices, start, links)
             solution = iterate(problem, start, settings.max_iter, **how)
-        return self.judged([cell for cell, _ in cells], sizes, solution, links)
+        return self.judged(each, sizes, solution, links)
 
     def _approached(
         self, settings: Settings, prices: Prices, start: Tensor, links: Links | None, how: LoopOptions

@@ -65,7 +65,7 @@ class Solution:
             self.n_iter[runs],
             self.converged[runs],
             None if self.residual is None else self.residual[runs],
-            {name: part[runs] for name, part in self.found.items()},
+            {name: part[runs] for name, part in self.found.items()} if self.found else {},
         )
 
     @staticmethod
@@ -193,7 +193,6 @@ class State(Protocol):
 
 
 S = TypeVar("S", bound=State)
-G = TypeVar("G", bound=np.generic)
 
 
 class Problem(Protocol[S]):
@@ -252,43 +251,39 @@ class Rounds:
             (),
             np.zeros(runs, dtype=np.int64),
             np.zeros(runs, dtype=bool),
-            found={name: part.clone() for name, part in state.found.items()},
+            found={name: part.clone() for name, part in state.found.items()} if state.found else {},
         )
         still = torch.zeros(runs, dtype=torch.int64)
         return Rounds(0, state, torch.arange(runs), still, state.change, ended, (objective,))
 
-    def after(self, state: State, change: Tensor, tol: float) -> Rounds:
-        """One round later."""
+    def after(self, state: State, change: Tensor, problem: Problem[Any], gain: float) -> Rounds:
+        """One round later; runs whose last five rounds gained less than ``gain`` each count as still."""
         objective = self.trace[-1].copy()
         objective[self.active.numpy()] = _numbers(state.objective)
-        still = torch.where(change.cpu() <= tol, self.still + 1, 0)
+        still = torch.where(change.cpu() <= problem.tol, self.still + 1, 0)
         trace = (*self.trace, objective)
+        if gain > 0.0 and len(trace) > SPAN:
+            index = self.active.numpy()
+            now, before = trace[-1][index], trace[-1 - SPAN][index]
+            rests = torch.from_numpy(before - now < SPAN * gain * np.abs(now))
+            still = torch.where(rests, problem.patience, still)
         return replace(self, iteration=self.iteration + 1, state=state, still=still, change=change, trace=trace)
-
-    def resting(self, gain: float, patience: int) -> Rounds:
-        """The same, runs whose last five rounds gained less than ``gain`` each counting as still."""
-        if gain <= 0.0 or self.iteration < SPAN:
-            return self
-        index = self.active.numpy()
-        now, before = self.trace[-1][index], self.trace[-1 - SPAN][index]
-        rests = torch.from_numpy(before - now < SPAN * gain * np.abs(now))
-        return replace(self, still=torch.where(rests, patience, self.still))
 
     def settled(self, patience: int, *, best: bool = False) -> Rounds:
         """The same with what the active runs have reached written down; ``best``: only where it is their best so far."""
         state, old, index = self.state, self.ended, self.active.numpy()
         now = _numbers(state.objective)
         better = now < old.objective[index] if best else np.ones(len(index), dtype=bool)
-        rows, take = self.active[torch.from_numpy(better)], torch.from_numpy(better).to(state.objective.device)
-        ended = replace(
-            old,
-            prototypes=_put(old.prototypes, rows, state.prototypes[take]),
-            objective=_set(old.objective, index[better], now[better]),
-            constraint=_set(old.constraint, index[better], _numbers(state.constraint)[better]),
-            n_iter=_set(old.n_iter, index, self.iteration),
-            converged=_set(old.converged, index, (self.still >= patience).numpy()),
-            found={name: _put(old.found[name], rows, part[take]) for name, part in state.found.items()},
-        )
+        take = torch.from_numpy(better).to(state.objective.device)
+        rows = self.active[torch.from_numpy(better)].to(take.device)
+        objective, constraint = old.objective.copy(), old.constraint.copy()
+        objective[index[better]], constraint[index[better]] = now[better], _numbers(state.constraint)[better]
+        n_iter, converged = old.n_iter.copy(), old.converged.copy()
+        n_iter[index], converged[index] = self.iteration, (self.still >= patience).numpy()
+        prototypes, found = old.prototypes.index_copy(0, rows, state.prototypes[take]), old.found
+        if found:
+            found = {name: found[name].index_copy(0, rows, part[take]) for name, part in state.found.items()}
+        ended = Solution(prototypes, objective, constraint, (), n_iter, converged, old.residual, found)
         return replace(self, ended=ended)
 
     def without(self, done: Tensor) -> Rounds:
@@ -362,16 +357,16 @@ def iterate(
     """
     rounds = None if checkpointer is None else checkpointer.restored(problem)
     if rounds is None:
-        rounds = Rounds.begin(problem.begin(start)).settled(problem.patience)
+        rounds = Rounds.begin(problem.begin(start))
     elif 0 < len(rounds.active) < len(rounds.ended.objective):
         problem = problem.select(rounds.active.to(start.device))
-    best = problem.rises == "taken, best kept"
+    best, stop = problem.rises == "taken, best kept", stopped(callback)
     try:
-        while rounds.iteration < max_iter and len(rounds.active) and not stopped(callback):
+        while rounds.iteration < max_iter and len(rounds.active) and not stop:
             look()
             state = problem.step(rounds.state)
             moved = without_rises(state, rounds.state) if problem.rises == "refused" else (state, state.change)
-            new = rounds.after(*moved, problem.tol).resting(gain, problem.patience)
+            new = rounds.after(*moved, problem, gain)
             done = new.still >= problem.patience
             if groups is not None and problem.races:
                 done = done | torch.from_numpy((halved if gain > 0.0 else outrun)(new, groups))
@@ -461,16 +456,6 @@ def halved(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _numbers(values: Tensor) -> NDArray[np.float64]:
     return np.array(values.double().cpu().numpy())
-
-
-def _set(values: NDArray[G], at: NDArray[np.int64], new: NDArray[G] | int) -> NDArray[G]:
-    changed = values.copy()
-    changed[at] = new
-    return changed
-
-
-def _put(values: Tensor, rows: Tensor, new: Tensor) -> Tensor:
-    return values.index_copy(0, rows.to(values.device), new)
 
 
 def _progress(rounds: Rounds, max_iter: int, patience: int) -> Progress:

@@ -24,7 +24,8 @@ from softecm.fit.loop import Problem, iterate
 from softecm.fit.model import PrototypeModel
 from softecm.fit.settings import Settings
 from softecm.fit.soft_ecm import soft_ecm_problem
-from softecm.objective import mass_cost
+from softecm.objective import evaluate, mass_cost
+from softecm.objective.problem import single_means
 from softecm.objective.relaxations import Penalty, has_barycenters
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.checks import check_enough, refuse_dissimilarities
@@ -74,8 +75,10 @@ def seed(
     spread = draw.kind == "k-means++"
     size = max(1, GROUP_CELLS // (len(order) * draw.greedy)) if spread else draw.runs
     pool = _Pool(metric, space, x, weights, order, draw.cap, {})
-    chosen = [(_spread if spread else _apart)(pool, draws[first : first + size]) for first in range(0, draw.runs, size)]
-    rows = torch.as_tensor(np.concatenate(chosen))
+    chosen = np.empty((draw.runs, n_clusters), dtype=np.int64)
+    for first in range(0, draw.runs, size):
+        chosen[first : first + size] = (_spread if spread else _apart)(pool, draws[first : first + size])
+    rows = torch.as_tensor(chosen)
     starts = space.starts(x, rows.reshape(-1))
     return starts.reshape(draw.runs, n_clusters, *starts.shape[1:])
 
@@ -98,12 +101,12 @@ class _Pool(NamedTuple):
 
     def distances(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Of all objects to some of them (n, k), at most ``cap``."""
-        new = [row for row in np.unique(rows).tolist() if row not in self.known]
+        new = sorted(set(rows.tolist()).difference(self.known))
         if new:
             places = self.space.starts(self.x, torch.as_tensor(new))
             found: NDArray[np.float64] = distances_of(self.metric, self.x, places).double().cpu().numpy()
             self.known.update(zip(new, np.minimum(found, self.cap).T, strict=True))
-        picked = np.stack([self.known[row] for row in rows.tolist()], 1)
+        picked = np.stack(list(map(self.known.__getitem__, rows.tolist())), 1)
         if len(self.order) ** 2 > GROUP_CELLS:
             self.known.clear()
         return picked
@@ -116,12 +119,9 @@ def _spread(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
     nearest: NDArray[np.float64] | None = None  # (n, runs)
     for k in range(c):
         few = 1 if k == 0 else greedy  # the first is drawn by weight alone
-        rows = np.array(
-            [
-                [pool.drawn(None if nearest is None else nearest[:, run], draws[run, k, j]) for j in range(few)]
-                for run in range(runs)
-            ]
-        )
+        rows = np.empty((runs, few), dtype=np.int64)
+        for run, j in np.ndindex(runs, few):
+            rows[run, j] = pool.drawn(None if nearest is None else nearest[:, run], draws[run, k, j])
         if few == 1 and k + 1 == c:
             return np.concatenate([chosen[:, :k], rows], 1)
         left = pool.distances(rows.reshape(-1)).reshape(-1, runs, few)
@@ -501,7 +501,8 @@ def fitted_space(
     space: Space, raw: Any, names: Any, dtype: torch.dtype, weights: NDArray[np.float64] | None = None
 ) -> Space:
     """The space fitted on checked data, with the columns' names where there are any."""
-    return named(space.weighted(weights).fit(raw, dtype=dtype), names)
+    fitted = space.weighted(weights).fit(raw, dtype=dtype)
+    return fitted if names is None else named(fitted, names)
 
 
 def named(space: Space, names: Any) -> Space:
@@ -565,10 +566,14 @@ def barycenter_from(
     metric: SemiMetric, x: Encoded | Scattered, start: Tensor, weights: Tensor | None, rounds: int = 50
 ) -> Tensor:
     """The barycentre of all objects: Soft-ECM with one cluster and no empty set is just that."""
-    alone = FocalSets.full(1)
+    alone = FocalSets.up_to(1, 1)
     cost = mass_cost(alone, 0.0, 2.0, None, like=start, weights=weights)
+    if metric.is_quadratic:
+        sums = evaluate(metric, x, start, cost, slopes=False)
+        assert sums.curvature is not None and sums.moment is not None  # noqa: PT018 -- a quadratic metric has them
+        return single_means(sums.curvature.double(), sums.moment.double(), start.double())[0].to(start.dtype)
     problem: Problem[Any] = soft_ecm_problem(x, metric, alone, cost, lam=0.0, relaxation=Penalty, tol=0.0)
-    return iterate(problem, start, 1 if metric.is_quadratic else rounds).prototypes[0]
+    return iterate(problem, start, rounds).prototypes[0]
 
 
 def distances_to(metric: SemiMetric, x: Encoded, point: Tensor) -> NDArray[np.float64]:

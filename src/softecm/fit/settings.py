@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -168,7 +168,12 @@ def settings(checked: Mapping[str, Any], **choices: Any) -> Settings:
     """From an estimator's checked parameters and what its algorithm leaves no choice of."""
     values = {"metric": "sqeuclidean", "lam": 0.0, "solver": "auto", **checked, **choices}
     c, largest, sets = values["n_clusters"], values.pop("max_cardinality"), values.pop("focal_sets")
-    finds = _finds_sets(largest, sets)
+    auto = sets is None or (isinstance(sets, str) and sets == "auto")
+    if not auto and largest is not None:
+        raise ValueError(
+            f"max_cardinality must be left out where focal_sets is given; got {largest!r} and {sets!r}. Give one of them."
+        )
+    finds = auto and largest is None
     delta, lam, solver = values["delta"], values["lam"], values["solver"]
     values |= {
         "delta": None if delta == "auto" else delta,
@@ -177,32 +182,14 @@ def settings(checked: Mapping[str, Any], **choices: Any) -> Settings:
         "relaxation": RELAXATIONS.get(values["relaxation"]),
         "init": Init.of(values["init"]),
         "solver": SOLVERS[solver] if isinstance(solver, str) else solver,
-        "focal": _sets(c, finds, largest, sets),
+        "focal": FocalSets.up_to(c, 1) if finds else FocalSets.make(c, largest, None if auto else sets),
         "dtype": choose_dtype(values["dtype"]),
         "warm_start": bool(values["warm_start"]),
         "callback": told(values["callback"], values.pop("verbose")),
     }
-    own = {one.name for one in fields(Settings)}
-    return Settings(**{name: value for name, value in values.items() if name in own}, finds_sets=finds)
-
-
-def _finds_sets(max_cardinality: Any, focal_sets: Any) -> bool:
-    """Whether the sets are to be found; giving them in two ways is refused."""
-    auto = focal_sets is None or (isinstance(focal_sets, str) and focal_sets == "auto")
-    if not auto and max_cardinality is not None:
-        raise ValueError(
-            f"max_cardinality must be left out where focal_sets is given; got {max_cardinality!r} and {focal_sets!r}. "
-            "Give one of them."
-        )
-    return auto and max_cardinality is None
-
-
-def _sets(c: int, finds: bool, max_cardinality: Any, focal_sets: Any) -> FocalSets:
-    if finds:
-        return FocalSets.up_to(c, 1)
-    return FocalSets.make(
-        c, max_cardinality, None if isinstance(focal_sets, str) and focal_sets == "auto" else focal_sets
-    )
+    for name in values.keys() - Settings.__dataclass_fields__.keys():  # an algorithm's own
+        del values[name]
+    return Settings(**values, finds_sets=finds)
 
 
 def told(callback: Any, verbose: Any) -> Callback | None:
@@ -241,15 +228,6 @@ class Size:
     pays: bool  # for the constraint, by matrices of all sets by all sets
     compares: bool = False  # all objects with all others
 
-    @staticmethod
-    def of(chosen: Settings, n: int, *, quadratic: bool, compares: bool) -> Size:
-        """Of a fit; ``quadratic``: its metric's prototype step is a linear system."""
-        asked = chosen.relaxation in (Penalty, Gap)
-        pays = quadratic and (asked or (chosen.relaxation is None and chosen.lam is not None))
-        sizes = chosen.focal.cardinalities[chosen.n_clusters :]
-        runs = 1 if chosen.init.staged else chosen.n_init
-        return Size(n, chosen.n_sets, int(sizes.sum()), runs, pays, compares)
-
     def bytes(self) -> float:
         """About so many."""
         step = float(self.runs) * MATRICES * self.f**2 + ARMS * float(self.members) * self.f if self.pays else 0.0
@@ -263,8 +241,15 @@ class Size:
 
 
 def check_size(chosen: Settings, n: int, *, quadratic: bool, compares: bool = False) -> None:
-    """Refuse a fit that would ask for more memory than is free, with what would fit."""
-    size, free = Size.of(chosen, n, quadratic=quadratic, compares=compares), _engine.free_memory()
+    """Refuse a fit that would ask for more memory than is free, with what would fit.
+
+    ``quadratic``: the metric's prototype step is a linear system; ``compares``: all objects with all others.
+    """
+    asked = chosen.relaxation in (Penalty, Gap)
+    pays = quadratic and (asked or (chosen.relaxation is None and chosen.lam is not None))
+    members = int(chosen.focal.cardinalities[chosen.n_clusters :].sum())
+    size = Size(n, chosen.n_sets, members, 1 if chosen.init.staged else chosen.n_init, pays, compares)
+    free = _engine.free_memory()
     if size.bytes() <= free:
         return
     c, largest = chosen.n_clusters, int(chosen.focal.cardinalities.max())

@@ -26,7 +26,6 @@ from softecm.optim import Closed, Descent, Solver
 from softecm.spaces.base import Encoded
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.scattered import Scattered
-from softecm.spaces.sparse import SparseRows, WholeRows
 from softecm.spaces.views import EncodedViews
 
 Numbers = float | NDArray[np.float64]  # one for all runs, or one a run
@@ -68,8 +67,8 @@ def soft_ecm_problem(
         return ViewsProblem(metric, metric.weighing, x, cost, relaxed, tol, beta.new_ones(len(metric.parts)))
     by = solver or (Closed() if metric.is_quadratic else Descent())
     alone = len(focal) == focal.n_clusters and links is None and pull is None
-    wide = isinstance(x, SparseRows | WholeRows) and metric.is_quadratic and isinstance(by, Closed) and alone
-    problem = SoftECMProblem(metric, x, cost, relaxed, by, tol, None if pull is None else pull.to(beta), wide)
+    alone = alone and metric.is_quadratic and not by.descends
+    problem = SoftECMProblem(metric, x, cost, relaxed, by, tol, None if pull is None else pull.to(beta), alone)
     return problem if links is None else LinkedProblem.of(problem, links)
 
 

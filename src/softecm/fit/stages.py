@@ -25,6 +25,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,12 @@ def first_stage(fit: Fit[Any]) -> Stage:
         start = _in_full(single, moved_clusters(_compared(single, unit)), unit)
         if _pulled_together(single, start, unit):
             start = _with_softer_masses(single, start, unit)
-    _warn_of_beta(settings.beta, start.beta)
+    if start.beta < BETA <= settings.beta:
+        warn(
+            f"beta={settings.beta:g} pulls clusters of these objects together, as it does in many columns of noise, so "
+            f"they were looked for with beta={start.beta:g}. Give beta={start.beta:g} for masses that leave less open.",
+            BetaWarning,
+        )
     if stopped(fit.callback):
         single = replace(single, checkpoints=None)  # its file says how to go on from where the fit was stopped
     elif checkpoints is not None:
@@ -134,15 +140,6 @@ def first_stage(fit: Fit[Any]) -> Stage:
     delta = robust_delta(single, objects, found, unit, OUTLYING) if settings.finds_delta else start.delta
     focal, cut = neighbours(single, found)
     return Stage(found, start.runs, delta, focal, cut)
-
-
-def _warn_of_beta(beta: float, first: float) -> None:
-    if first < BETA <= beta:
-        warn(
-            f"beta={beta:g} pulls clusters of these objects together, as it does in many columns of noise, so they "
-            f"were looked for with beta={first:g}. Give beta={first:g} for masses that leave less open.",
-            BetaWarning,
-        )
 
 
 def known_stage(fit: Fit[Any], last: PrototypeModel, *, anew: bool = False) -> Stage:
@@ -216,7 +213,10 @@ def _compared(fit: Fit[Any], unit: float) -> Compared:
 
     ``unit`` is the delta before any cluster is known. While delta shrinks, starts are drawn anew beside the last answer.
     """
-    settings, few, drawn = fit.settings, _sampled(fit), fit.settings.init.given is None
+    settings, few, drawn = fit.settings, fit.objects, fit.settings.init.given is None
+    size = sample_size(settings.n_clusters)
+    if fit.algorithm.samples and len(few) > 2 * size:
+        few = few.sample(size)
     version = few.quicker(fit.algorithm, rounded=settings.gain > 0.0) if drawn else Version(few)
     own_unit = first_delta(version.objects) if version.coarser else unit
     rng = check_random_state(settings.random_state)
@@ -228,7 +228,11 @@ def _compared(fit: Fit[Any], unit: float) -> Compared:
     fit = fit.using(tol=max(settings.tol, ROUGH), gain=3.0 * settings.gain, delta=delta)
     first = best = None
     for number in range(PASSES):
-        start = _starts(fit, cap, rng)
+        if drawn or fit.algorithm.starts_at_masses:
+            draw = Draw("k-means++", settings.n_init, cap**2, GREEDY)
+            start = fit.algorithm.seeded(fit.objects, fit.settings, draw, rng)
+        else:
+            start = fit.algorithm.given(fit.objects, fit.settings)
         if best is not None:
             start = torch.cat([fit.clusters_of(best).to(start), start])
         (best,) = fit.solve((fit.settings, start), checkpointed=first is None)
@@ -243,14 +247,6 @@ def _compared(fit: Fit[Any], unit: float) -> Compared:
     return Compared(few, version, fit, first, best)
 
 
-def _starts(fit: Fit[Any], cap: float, rng: np.random.RandomState) -> Tensor:
-    """Starts as given, or drawn with distances of at most the square of ``cap``."""
-    settings = fit.settings
-    if settings.init.given is not None and not fit.algorithm.starts_at_masses:
-        return fit.algorithm.given(fit.objects, settings)
-    return fit.algorithm.seeded(fit.objects, settings, Draw("k-means++", settings.n_init, cap**2, GREEDY), rng)
-
-
 def _in_full(fit: Fit[Any], compared: Compared, unit: float) -> BestStart:
     """Where the objects in full are fitted from, and with which delta."""
     settings, objects, few, version = fit.settings, fit.objects, compared.few, compared.version
@@ -262,9 +258,11 @@ def _in_full(fit: Fit[Any], compared: Compared, unit: float) -> BestStart:
     if settings.finds_delta and close is not None and objects.weight >= ENOUGH * settings.n_clusters:
         close = min(close, robust_delta(whole, objects, finalists, unit, CLOSE))
     whole = whole.using(delta=close)
-    runs = [replace(finalists, best=run) for run in range(len(finalists.solution.objective))]
-    ordered = [replace(one, solution=in_order(one.solution, one.best)) if drawn else one for one in runs]
-    place = torch.cat([whole.clusters_of(one) for one in ordered])
+    places = []
+    for run in range(len(finalists.solution.objective)):
+        solution = in_order(finalists.solution, run) if drawn else finalists.solution
+        places.append(whole.clusters_of(replace(finalists, solution=solution, best=run)))
+    place = torch.cat(places)
     if version.coarser and settings.gain > 0.0:
         place = _most_of_the_way(whole, place, objects)
     table = runs_table(compared.starts.solution, compared.starts.best, compared.starts.apart)
@@ -273,10 +271,11 @@ def _in_full(fit: Fit[Any], compared: Compared, unit: float) -> BestStart:
 
 def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
     """The best runs, the very best first, as the objects in full have them."""
-    order = np.argsort(best.solution.objective, kind="stable").tolist() if most > 1 else []
-    runs = [best.best, *(run for run in order if run != best.best)][:most]
-    parts = [best.solution.part(slice(run, run + 1)) for run in runs]
-    solution = Solution.joined(parts) if most > 1 else parts[0]
+    runs, solution = [best.best], best.solution.part(slice(best.best, best.best + 1))
+    if most > 1:
+        order = np.argsort(best.solution.objective, kind="stable").tolist()
+        runs = [best.best, *(run for run in order if run != best.best)][:most]
+        solution = Solution.joined([best.solution.part(slice(run, run + 1)) for run in runs])
     solution = replace(solution, prototypes=version.back(solution.prototypes))
     return replace(best, solution=solution, apart=best.apart[runs], best=0)
 
@@ -310,28 +309,17 @@ def in_order(solution: Solution, run: int) -> Solution:
     """Single clusters numbered by where they are, the first coordinate first: the same whatever start found them."""
     if solution.prototypes.ndim < 3:  # numbers of objects say nothing about where they are
         return solution
-    order = torch.as_tensor(_by_place(solution.prototypes[run].flatten(1)), device=solution.prototypes.device)
-    found = {name: part[:, order] for name, part in solution.found.items()}
-    return replace(solution, prototypes=solution.prototypes[:, order], found=found)
-
-
-def _by_place(places: Tensor) -> NDArray[np.int64]:
-    """Rows (c, p) in the order of their first coordinate, then of the next; no more of them is looked at than tells."""
-    width = FIRST_COORDINATES
+    places, width = solution.prototypes[run].flatten(1), FIRST_COORDINATES  # no more of them is looked at than tells
     while width < places.shape[1] and len(torch.unique(places[:, :width], dim=0)) < len(places):
         width *= 8
-    found: NDArray[np.int64] = np.lexsort(places[:, :width].double().cpu().numpy().T[::-1])
-    return found
+    order = torch.as_tensor(np.lexsort(places[:, :width].double().cpu().numpy().T[::-1]), device=places.device)
+    found = {name: part[:, order] for name, part in solution.found.items()} if solution.found else {}
+    return replace(solution, prototypes=solution.prototypes[:, order], found=found)
 
 
 def sample_size(n_clusters: int) -> int:
     """How many objects stand for many."""
     return max(SAMPLE, SAMPLE_EACH * n_clusters)
-
-
-def _sampled(fit: Fit[Any]) -> Objects[Any]:
-    size = sample_size(fit.settings.n_clusters)
-    return fit.objects.sample(size) if fit.algorithm.samples and len(fit.objects) > 2 * size else fit.objects
 
 
 def robust_delta(fit: Fit[Any], objects: Objects[Any], single: Outcome, first: float, deviations: float) -> float:
@@ -391,14 +379,14 @@ def neighbours(fit: Fit[Any], single: Outcome) -> tuple[FocalSets, int]:
 def neighbouring(apart: NDArray[np.float64], degree: float, held: NDArray[np.float64]) -> tuple[FocalSets, int]:
     """The same from distances between clusters (c, c) and the weight of the objects between two of them (c, c)."""
     c, near = len(apart), gabriel(apart ** (2.0 / degree))
-    pairs = [(a, b) for a in range(c) for b in range(a + 1, c) if near[a, b] and held[a, b] > 0]
-    kept = sorted(pairs, key=lambda pair: -held[pair])[: PAIRS * c]
-    if len(kept) < len(pairs):
+    pairs = np.argwhere(np.triu(near & (held > 0), 1))  # (pairs, 2)
+    most = np.argsort(-held[pairs[:, 0], pairs[:, 1]], kind="stable")[: PAIRS * c]
+    cut = len(pairs) - len(most)
+    if cut:
         logger.info(
-            "%d of %d pairs of neighbouring clusters are considered, those of most objects", len(kept), len(pairs)
+            "%d of %d pairs of neighbouring clusters are considered, those of most objects", len(most), len(pairs)
         )
-    singles = [(k,) for k in range(c)]
-    return FocalSets.of(c, [*singles, *sorted(kept)]), len(pairs) - len(kept)
+    return FocalSets.of(c, [*np.arange(c)[:, None].tolist(), *pairs[most].tolist()]), cut
 
 
 def gabriel(squares: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -456,7 +444,7 @@ def _moves(fit: Fit[Any], best: Outcome) -> Tensor | None:
         return None
     trials = clusters.expand(len(spare) * len(wanted), *clusters.shape).clone()
     places = objects.space.starts(objects.x, torch.as_tensor(wanted, device=objects.device))
-    for number, (k, place) in enumerate((k, place) for k in spare for place in places):
+    for number, (k, place) in enumerate(product(spare, places)):
         trials[number, k] = place
     return trials
 
@@ -478,7 +466,8 @@ def _least_missed(distances: NDArray[np.float64], counts: NDArray[np.float64], c
     rows = np.arange(len(distances))
     two = np.minimum(np.sort(distances[rows[:, None], nearest], axis=1), cap)
     loss = np.bincount(distances.argmin(1), counts * (two[:, 1] - two[:, 0]), distances.shape[1])
-    return [int(k) for k in np.argsort(loss, kind="stable")[:FEW]]
+    least: list[int] = np.argsort(loss, kind="stable")[:FEW].tolist()
+    return least
 
 
 def _most_wanted(objects: Objects[Any], nearest: NDArray[np.float64], cap: float) -> list[int]:
@@ -494,4 +483,5 @@ def _most_wanted(objects: Objects[Any], nearest: NDArray[np.float64], cap: float
     with torch.no_grad():
         d = objects.metric.pairwise(objects.x, starts).clamp_min(0.0).double().cpu().numpy()
     gain = objects.counts @ np.maximum(near[:, None] - d, 0.0)
-    return [int(i) for i in rows[np.argsort(-gain, kind="stable")[:FEW]]]
+    most: list[int] = rows[np.argsort(-gain, kind="stable")[:FEW]].tolist()
+    return most

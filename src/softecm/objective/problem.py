@@ -40,7 +40,7 @@ class SoftECMProblem:
     solver: Solver
     tol: float
     pull: Pull | None = None
-    wide: bool = False  # single clusters of sparse rows: sums are all that is kept, no derivative
+    alone: bool = False  # single clusters by exact steps: sums are all that is needed, no derivative
     rises: ClassVar[str] = "refused"
 
     @property
@@ -55,7 +55,10 @@ class SoftECMProblem:
 
     def begin(self, start: Tensor) -> State:
         """The clusters' starts (runs, c, *shape) completed with the sets', or all of them (runs, f, *shape)."""
-        return self.at(with_sets(self.metric, self.relaxation.focal, start, self.relaxation.n_free))
+        free = start[:, : self.relaxation.n_free]
+        if free.shape[1] < self.relaxation.n_free:
+            free = with_sets(self.metric, self.relaxation.focal, start, self.relaxation.n_free)
+        return self.at(free)
 
     def resumed(self, kept: Mapping[str, Tensor]) -> State:
         """As a checkpoint kept it."""
@@ -68,13 +71,14 @@ class SoftECMProblem:
 
     def at(self, free: Tensor, before: State | None = None) -> State:
         """Masses (eq. 7) and objective at the given prototypes."""
-        if self.wide:
-            return self._wide_at(free.detach(), before)
+        previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
+        if self.alone:
+            found = evaluate(self.metric, self.x, free, self.cost, previous=previous, tol=self.tol, slopes=False)
+            return State(free, free, found, found.cost, found.gradient, None, None)
         leaf = free.detach().requires_grad_()
         with torch.enable_grad():
             expanded = self.relaxation.expand(leaf)
         prototypes = expanded.detach()
-        previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
         evaluation = evaluate(self.metric, self.x, prototypes, self.cost, previous=previous, tol=self.tol)
         if self.pull is not None:
             evaluation = self.pull.added(self.metric, evaluation, prototypes)
@@ -94,12 +98,6 @@ class SoftECMProblem:
             constraint.inner,
             factor=factor,
         )
-
-    def _wide_at(self, free: Tensor, before: State | None) -> State:
-        """The same where the free prototypes are all, and so wide that a state holds them and their sums only."""
-        previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
-        found = evaluate(self.metric, self.x, free, self.cost, previous=previous, tol=self.tol, slopes=False)
-        return State(free, free, found, found.cost, found.gradient, None, None)
 
     @staticmethod
     def _pull_back(gradient: Tensor, leaf: Tensor, expanded: Tensor) -> Tensor:
@@ -154,8 +152,8 @@ class SoftECMProblem:
         """Eq. 8 for metrics whose barycentres are means: one symmetric system of the size of the free prototypes."""
         curvature, moment = state.evaluation.curvature, state.evaluation.moment
         assert curvature is not None and moment is not None  # noqa: PT018 -- Closed goes with quadratic metrics
-        if self.wide:
-            return single_means(curvature, moment, state.free)
+        if self.alone:
+            return single_means(curvature.double(), moment.double(), state.free.double()).to(state.free.dtype)
         follow = self.relaxation.n_free < moment.shape[1]  # nothing to pay, and no matrix of all sets
         means, tie = (self.relaxation.means(), None) if follow else (None, self.relaxation.matrix())
         found = solved(curvature.flatten(2), moment.flatten(2), state.free.flatten(2), means, tie)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softecm._text import place
 from softecm.files.expected import count, flag, listed, numeric_type, rules, text
-from softecm.spaces.base import ColumnKind, Space
+from softecm.spaces.base import ColumnKind, Space, content_keys
 from softecm.spaces.checks import refuse_large, refuse_range
 from softecm.spaces.raw import refuse_no_table, refuse_words
 from softecm.spaces.sparse import SparseRows, canonical
@@ -29,13 +29,6 @@ class Extent(NamedTuple):
     columns: int
     low: float
     high: float
-
-    @classmethod
-    def of(cls, X: NDArray[np.floating]) -> Extent:
-        """Of rows."""
-        if not X.size:
-            return cls(X.shape[1], 0.0, 0.0)
-        return cls(X.shape[1], float(X.min()), float(X.max()))
 
     @classmethod
     def of_sparse(cls, X: Any) -> Extent:
@@ -116,7 +109,10 @@ class RealVectors(Space):
 
     def describe(self, X: Any) -> Extent:
         """The number of columns, and the range of the numbers."""
-        found = Extent.of_sparse(X) if self.sparse else Extent.of(X)
+        if self.sparse:
+            found = Extent.of_sparse(X)
+        else:
+            found = Extent(X.shape[1], float(X.min()), float(X.max())) if X.size else Extent(X.shape[1], 0.0, 0.0)
         refuse_large(max(-found.low, found.high))
         return found
 
@@ -162,11 +158,11 @@ class RealVectors(Space):
     def middle(self, x: Tensor | SparseRows, rows: Tensor) -> Tensor:
         """The mean of the chosen objects."""
         chosen = x[rows]
-        return chosen.mean()[None] if isinstance(chosen, SparseRows) else super().middle(x, rows)
+        return chosen.mean()[None] if isinstance(chosen, SparseRows) else chosen.mean(0)[None]
 
     def keys(self, x: Tensor | SparseRows) -> NDArray[np.uint64]:
         """The same for sparse rows as for dense ones."""
-        return x.keys if isinstance(x, SparseRows) else super().keys(x)
+        return x.keys if isinstance(x, SparseRows) else content_keys(x.numpy())
 
     @property
     def number_names(self) -> Sequence[str]:
