@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from softecm.algorithms.base import PrototypeClusterer, in_blocks
 from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.belief import CredalPartition
 from softecm.constraints import groups_of_labels, links_of_labels, partial_labels
-from softecm.distances.auto import ALIKE, UNITS, Choice, choose_for, is_auto, with_finding
+from softecm.distances.auto import UNITS, Choice, choose_for, with_finding
 from softecm.distances.base import SemiMetric
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.mixed import Mixed
@@ -28,12 +29,14 @@ from softecm.files.values import own
 from softecm.fit import learning, shaped
 from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import fit_cells
-from softecm.fit.group_shapes import OWN, GroupShape
+from softecm.fit.group_shapes import OWN, Floats, GroupShape
 from softecm.fit.learning import FAR, Jump, Past
 from softecm.fit.loop import MERGED, runs_table
 from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, Objects, in_memory
 from softecm.fit.settings import Plan, Prior, Settings, settings
+from softecm.fit.shaped import Fitted
+from softecm.fit.stages import sample_size
 from softecm.objective.linked import WeightedPairs, say_broken, with_linked
 from softecm.objective.relaxations import Penalty
 from softecm.spaces.column_roles import by_row, ids_of, without
@@ -43,30 +46,32 @@ from softecm.spaces.views import IN_BLOCKS
 LOOKED_AT = 2000  # objects by which a metric judges the clusters
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A fit in memory, before the estimator takes it over."""
-
-    choice: Choice
-    objects: InMemory[Any]
-    outcome: Outcome
-    model: PrototypeModel
-    partition: CredalPartition
-
-    def may_be_reshaped(self, chosen: Settings) -> bool:
-        """Whether these are numbers, measured by default in every respect that has to do with distances."""
-        numbers = self.choice.reason in (ALIKE, UNITS)
-        default = is_auto(chosen.metric) and chosen.keeps_clusters and not chosen.warm_start
-        known = chosen.plan is not None or chosen.prior is not None or chosen.seeds
-        own_delta = chosen.delta is not None  # in units of the distances as they are
-        converged = self.outcome.solution.converged[self.outcome.best]  # not stopped on its way
-        return bool(chosen.reshapes and numbers and default and not own_delta and not known and converged)
+def _as_earlier(choice: Choice, earlier: PrototypeModel) -> Choice:
+    """Numbers measured as in an earlier model; where its groups have shapes of their own, it begins with equal spheres."""
+    named = {"sqeuclidean": "sqeuclidean", "set-quadratic": "sqeuclidean", "mixed": Mixed(weights=None)}
+    metric = {**named, "mahalanobis": earlier.metric}.get(earlier.metric.name)
+    return choice if metric is None else replace(choice, metric=metric, reason=shaped.EARLIER)
 
 
 def _metric_of(shape: GroupShape) -> Any:
-    """What distances are measured with, where groups share a shape."""
-    named = {"raw": "sqeuclidean", "scaled": Mixed(weights=None)}
-    return named.get(shape.shape) or Mahalanobis(shape.covariances[0])
+    """What distances are measured with where groups share a shape; where each has its own, what the fit begins with."""
+    if shape.shape == "scaled":
+        return Mixed(weights=None)
+    return Mahalanobis(shape.covariances[0]) if shape.shape in ("columns", "ellipse") else "sqeuclidean"
+
+
+def _in_shape(choice: Choice, shape: GroupShape) -> Choice:
+    """The choice of a metric that measures in a shape."""
+    return replace(choice, metric=_metric_of(shape), reason=shaped.REASONS[shape.shape])
+
+
+def _outcome(spheres: Outcome, chosen: Settings, model: PrototypeModel, objective: float) -> Outcome:
+    """Where a fit ended whose groups have shapes of their own, from one that ended with equal spheres."""
+    run = slice(spheres.best, spheres.best + 1)
+    value = np.array([objective])
+    solution = replace(spheres.solution.part(run), objective=value, history=(value,))
+    resolved = replace(chosen, focal=model.focal, delta=model.delta)
+    return replace(spheres, chosen=resolved, solution=solution, apart=spheres.apart[run], best=0)
 
 
 class PrototypeFamily(FamilyParameters, PrototypeClusterer):
@@ -123,10 +128,11 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if in_blocks(X):
             return self._fit_blocks(chosen, X, sample_weight)
         with threads(chosen.n_jobs):
-            fitted = self._fitted(choose_for(chosen.metric, X, chosen.n_clusters), chosen, X, sample_weight)
-            if fitted.may_be_reshaped(chosen):
-                fitted = self._reshaped(fitted, chosen, X, sample_weight)
+            chosen, choice = self._continuing(chosen, choose_for(chosen.metric, X, chosen.n_clusters))
+            fitted = self.in_shape(self._fitted(choice, chosen, X, sample_weight), chosen, X, sample_weight)
         objects, outcome, partition = fitted.objects, fitted.outcome, fitted.partition
+        if outcome.links is not None:
+            say_broken(partition, outcome.links.pairs(), self.weight_of_links, X)
         self._adopt(objects, fitted.model, outcome)
         self._chose(fitted.choice)
         self._ids = ids_of(X, fitted.choice.left_out)
@@ -152,37 +158,67 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         partition = objects.partition(model)
         if outcome.links is not None and "masses" in outcome.solution.found:
             partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
-            say_broken(partition, outcome.links.pairs(), self.weight_of_links, X)
         return Fitted(choice, objects, outcome, model, partition)
 
-    def _reshaped(self, fitted: Fitted, chosen: Settings, X: Any, sample_weight: Any) -> Fitted:
-        """The fit in units of its groups, where the evidence is for another shape than equal spheres."""
-        columns = numbers_of(without(X, fitted.choice.left_out))
+    def _continuing(self, chosen: Settings, choice: Choice) -> tuple[Settings, Choice]:
+        """The same, where the fit goes on from an earlier model of numbers: with what that measures."""
+        last = self._last() if chosen.warm_start and chosen.prior is None else None
+        earlier = last if chosen.prior is None else chosen.prior.model
+        if earlier is None or not shaped.may_be_shaped(chosen, choice):
+            return chosen, choice
+        if last is not None and last.metric.name == "set-quadratic":  # whose delta is in units of its shapes
+            chosen = replace(chosen, prior=Prior(last, 0.0))
+        return chosen, _as_earlier(choice, earlier)
+
+    def in_shape(self, fitted: Fitted, chosen: Settings, X: Any, sample_weight: Any) -> Fitted:
+        """The fit in units of its groups, where the evidence is for another shape than equal spheres.
+
+        Every fit in memory ends here: alone, as a cell of a sweep, with links, after a checkpoint.
+        """
+        earlier = chosen.prior if fitted.choice.reason == shaped.EARLIER else None
+        shapes = earlier is not None or shaped.may_be_shaped(chosen, fitted.choice)
+        columns = numbers_of(without(X, fitted.choice.left_out)) if shapes and fitted.converged else None
         if columns is None:
             return fitted
-        alone = replace(chosen, callback=None)
+        if earlier is None:
+            shape = self._suggested(fitted, chosen, columns)
+        else:
+            pull = earlier.weight / chosen.n_clusters
+            shape = shaped.of_earlier(earlier.model, columns, fitted.partition, fitted.objects, pull)
+        return fitted if shape is None else self._shaped(fitted, shape, chosen, X, sample_weight)
 
-        def labels_of(x: Any, counts: Any) -> Any:
+    def _suggested(self, fitted: Fitted, chosen: Settings, columns: Sequence[Floats]) -> GroupShape | None:
+        """The shape that the groups of a fit by equal spheres have, if it is another."""
+        alone = replace(chosen, callback=None, plan=None, pairs=None, seeds=(), warm_start=False)
+
+        def labels_of(x: Floats, counts: Floats) -> NDArray[np.int64]:
             return self._fitted(Choice("sqeuclidean", ""), alone, x, counts).partition.labels()
 
-        scaled = fitted.choice.reason == UNITS
-        shape = shaped.suggested(columns, fitted.partition, fitted.objects, scaled=scaled, labels_of=labels_of)
-        if shape is None:
-            return fitted
-        choice = replace(fitted.choice, metric=_metric_of(shape), reason=shaped.REASONS[shape.shape]).tell()
+        scaled, own = fitted.choice.reason == UNITS, chosen.own_shapes
+        return shaped.suggested(columns, fitted.partition, fitted.objects, scaled=scaled, own=own, labels_of=labels_of)
+
+    def _shaped(self, fitted: Fitted, shape: GroupShape, chosen: Settings, X: Any, sample_weight: Any) -> Fitted:
+        """The fit with distances measured in a shape."""
+        choice = _in_shape(fitted.choice, shape).tell()
+        again = replace(chosen, callback=None, plan=None)
         if shape.shape not in OWN:
-            return self._fitted(choice, alone, X, sample_weight)
-        if scaled:
-            fitted = self._fitted(replace(choice, metric="sqeuclidean"), alone, X, sample_weight)
-        model = shaped.own_model(fitted.objects, shape, chosen)
-        objective = model.mean_cost(fitted.objects.x.cpu(), fitted.objects.counts) * fitted.objects.weight
-        run = slice(fitted.outcome.best, fitted.outcome.best + 1)
-        solution = replace(
-            fitted.outcome.solution.part(run), objective=np.array([objective]), history=(np.array([objective]),)
-        )
-        resolved = replace(chosen, focal=model.focal, delta=model.delta)
-        outcome = replace(fitted.outcome, chosen=resolved, solution=solution, apart=fitted.outcome.apart[run], best=0)
-        return Fitted(choice, fitted.objects, outcome, model, fitted.objects.partition(model))
+            return self._fitted(choice, again, X, sample_weight)
+        if fitted.choice.reason == UNITS:
+            fitted = self._fitted(choice, again, X, sample_weight)
+        numbered = bool(chosen.seeds) or chosen.prior is not None
+        model = shaped.own_model(fitted.objects, shape, chosen, numbered=numbered)
+        partition, links = shaped.own_partition(fitted.objects, shape, model, chosen)
+        outcome = _outcome(fitted.outcome, chosen, model, shaped.objective(fitted.objects, model))
+        outcome = replace(outcome, links=links)
+        return Fitted(choice, fitted.objects, outcome, model, partition)
+
+    def _shape_of_sample(self, objects: Objects[Any], chosen: Settings, choice: Choice) -> GroupShape | None:
+        """The shape that the groups of objects in blocks have, from a sample of them in memory."""
+        few = objects.sample(2 * sample_size(chosen.n_clusters))
+        X = objects.space.decode(few.x)
+        columns = numbers_of(X)
+        fitted = self._fitted(choice, replace(chosen, callback=None, plan=None), X, None)
+        return None if columns is None else self._suggested(fitted, chosen, columns)
 
     def _warn_of_metric(self, objects: InMemory[Any]) -> None:
         """What the metric has to say about the clusters, from some of the objects."""
@@ -191,16 +227,29 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             warn(doubt, ViewWarning)
 
     def _fit_blocks(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
-        from softecm.distributed import choose_for_blocks, opened, source_of
+        from softecm.distributed import InBlocks, choose_for_blocks, opened, source_of
 
-        source = source_of(X)
-        choice = choose_for_blocks(chosen.metric, source)
-        chosen = replace(chosen, metric=choice.metric)
-        with opened(self._algorithm, chosen, type(self).__name__, source, sample_weight) as (algorithm, objects):
-            (outcome,) = fit_cells(
-                algorithm, objects, [chosen], owner=type(self).__name__, last=self._last(), callback=chosen.callback
-            )
-            model = Fit(algorithm, objects, chosen).model_of(outcome)
+        source, owner = source_of(X), type(self).__name__
+        chosen, choice = self._continuing(chosen, choose_for_blocks(chosen.metric, source))
+        with ExitStack() as blocks:
+
+            def enter(metric: object) -> tuple[Algorithm[Any], InBlocks]:
+                asked = replace(chosen, metric=metric)
+                return blocks.enter_context(opened(self._algorithm, asked, owner, source, sample_weight))
+
+            algorithm, objects = enter(choice.metric)
+            shape = self._shape_of_sample(objects, chosen, choice) if shaped.may_be_shaped(chosen, choice) else None
+            if shape is not None:
+                before, choice = choice.metric, _in_shape(choice, shape).tell()
+                if choice.metric != before:
+                    blocks.close()
+                    algorithm, objects = enter(choice.metric)
+            asked = replace(chosen, metric=choice.metric)
+            (outcome,) = fit_cells(algorithm, objects, [asked], owner=owner, last=self._last(), callback=asked.callback)
+            model = Fit(algorithm, objects, asked).model_of(outcome)
+            if shape is not None and shape.shape in OWN:
+                model = shaped.own_model(objects, shape, asked, numbered=chosen.prior is not None)
+                outcome = _outcome(outcome, asked, model, shaped.objective(objects, model))
             partition = objects.partition(model)
             totals = partition.totals()
         self._adopt(objects, model, outcome)
@@ -434,7 +483,7 @@ class LinkableFamily(PrototypeFamily):
         return self
 
     def _first_batch(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
-        self._fit_to(replace(chosen, reshapes=False), X, sample_weight)  # sums over batches need one metric for all
+        self._fit_to(replace(chosen, own_shapes=False), X, sample_weight)  # sums over batches need one metric for all
         self._check_means()
         objects, algorithm = self._batch(chosen, X, sample_weight), self._algorithm(self.model_.metric)
         self._past = learning.past_of(algorithm, objects, chosen, self.model_)
@@ -481,8 +530,8 @@ class LinkableFamily(PrototypeFamily):
         if not metric.is_quadratic:
             name = metric.name or type(metric).__name__
             raise TypeError(
-                f"metric must have means for prototypes for partial_fit; got {name}, of whose objects no "
-                "sums stay. Use 'sqeuclidean', 'mahalanobis' or 'mixed', or fit again with warm_start=True."
+                f"metric must have means for prototypes for partial_fit; got {name}, of whose objects no sums stay. Use "
+                "'sqeuclidean', 'mahalanobis' or 'mixed', begin with partial_fit, or fit again with warm_start=True."
             )
 
     def _say_drift(self, past: Past, jump: Jump | None) -> None:

@@ -86,6 +86,8 @@ class _Sample:
     x: Floats  # (n, p)
     stretch: Floats  # (p,): x * stretch are the columns as they are, times a number that leaves volumes as they are
     counts: Floats  # (n,)
+    known: Floats | None = None  # (c, p), centres that pull at those of the groups
+    pull: float = 0.0  # how many objects each of them counts for
 
     @cached_property
     def weight(self) -> float:
@@ -117,6 +119,7 @@ def find_shape(
     n_clusters: int,
     *,
     scaled: bool,
+    own: bool = True,
     counts: Floats | None = None,
 ) -> GroupShape:
     """The shape the evidence supports, from groups found with equal spheres: in units of spread or not (``scaled``).
@@ -127,10 +130,11 @@ def find_shape(
     labels : groups to begin with, (n,) each; the first are those that stay where another shape changes nothing
     n_clusters : at least 2
     scaled : whether the first labels come from columns in units of their spread
+    own : whether each group may have a shape of its own
     counts : (n,), how often each object counts
     """
     starts, sample = list(labels), _sample(x, counts)
-    groups = _best(sample, starts, n_clusters)
+    groups = _best(sample, starts, n_clusters, own=own)
     chosen = _trusted(sample, groups, starts[0], scaled=scaled)
     return _in_units_of(x, sample, chosen)
 
@@ -145,10 +149,11 @@ def _in_units_of(x: Floats, sample: _Sample, groups: _Groups) -> GroupShape:
     )
 
 
-def refined(shape: GroupShape, x: Floats, counts: Floats) -> GroupShape:
-    """The same shape fitted to more objects, from the groups that it has."""
+def refined(shape: GroupShape, x: Floats, counts: Floats, pull: float = 0.0) -> GroupShape:
+    """The same shape fitted to other objects, from the groups that it has, whose centres may pull at the new ones."""
     squares, volume = _squares(x, shape.centers, shape.covariances)
     sample, labels = _sample(x, counts), (squares + volume).argmin(1)
+    sample = replace(sample, known=(shape.centers - x.mean(0)) / x.std(0), pull=pull)
     groups = _iterated(sample, _begun(sample, shape.shape, shape.tail, labels, len(shape.centers)), ITERATIONS)
     return _in_units_of(x, sample, groups) if np.isfinite(groups.bic) else shape
 
@@ -159,11 +164,13 @@ def _sample(x: Floats, counts: Floats | None) -> _Sample:
     return _Sample((x - x.mean(0)) / spread, spread / typical, np.ones(len(x)) if counts is None else counts)
 
 
-def _best(sample: _Sample, starts: list[NDArray[np.int64]], c: int) -> list[_Groups]:
+def _best(sample: _Sample, starts: list[NDArray[np.int64]], c: int, *, own: bool) -> list[_Groups]:
     """A mixture of every shape after a few iterations; the best of them, and equal spheres, to the end. Best first."""
     first: list[_Groups] = []
     n, p = sample.x.shape
     for shape in _shapes(n, p, c):
+        if shape in OWN and not own:
+            continue
         for tail in (None, HEAVY):
             tried = [_iterated(sample, _begun(sample, shape, tail, labels, c), TRIED) for labels in starts]
             first.append(max(tried, key=lambda groups: groups.bic))
@@ -224,6 +231,9 @@ def _iteration(sample: _Sample, groups: _Groups) -> _Groups:
     pull = held if tail is None else held * ((tail + p) / (tail + groups.squares))  # far objects pull less
     sizes = held.sum(0) + 1e-9
     centers = pull.T @ x / (pull.sum(0) + 1e-9)[:, None]
+    if sample.known is not None:
+        part = (sample.pull / (pull.sum(0) + sample.pull + 1e-9))[:, None]
+        centers = (1.0 - part) * centers + part * sample.known * sample.units(groups.shape)
     covariances = _covariances(groups.shape, x, pull, sizes, centers)
     try:
         squares, volume = _squares(x, centers, covariances)
@@ -321,6 +331,14 @@ def _moved(sample: _Sample, groups: _Groups, labels: NDArray[np.int64]) -> float
     np.add.at(table, (labels, groups.shares.argmax(1)), inside)
     held = inside.sum()
     return 1.0 - float(table[linear_sum_assignment(-table)].sum() / held) if held else 0.0
+
+
+def renumbered(labels: NDArray[np.int64], like: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
+    """Labels with the numbers of others, group by group, so that most objects have the same in both."""
+    table = np.zeros((n_clusters, n_clusters))
+    np.add.at(table, (labels, like), 1.0)
+    number: NDArray[np.int64] = linear_sum_assignment(-table)[1].astype(np.int64)
+    return number[labels]
 
 
 def equal_spheres_suffice(

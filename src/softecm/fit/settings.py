@@ -143,7 +143,7 @@ class Settings:
     seeds: tuple[NDArray[np.int64], ...] = ()  # objects of a known label each, in the place of starts
     prior: Prior | None = None  # an earlier model whose clusters pull at the new ones
     pull: Pull | None = None  # prototypes known before, or what objects seen before leave behind
-    reshapes: bool = True  # groups of numbers may be measured in units of their own shape
+    own_shapes: bool = True  # each group of numbers may be measured in units of its own shape
     gain: float = 0.0  # a run also ends when a round gains less than this part of its objective
 
     @property

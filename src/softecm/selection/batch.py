@@ -10,17 +10,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
 from softecm._engine import threads
 from softecm.belief import CredalPartition
-from softecm.distances.auto import choose_for
+from softecm.distances.auto import Choice, choose_for
 from softecm.distances.registry import resolve_metric
 from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import fit_cells
 from softecm.fit.loop import MERGED, Callback
 from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, in_memory
+from softecm.fit.settings import Settings
+from softecm.fit.shaped import Fitted
 from softecm.selection.grid import Cell
 from softecm.selection.measures import Geometry, measures
 from softecm.spaces.column_roles import without
@@ -43,6 +46,7 @@ class Data:
 class PreparedRuns:
     """One data set prepared for the cells of one batch."""
 
+    choice: Choice
     algorithm: Algorithm[Any]
     objects: InMemory[Any]
 
@@ -66,7 +70,7 @@ def prepared(cell: Cell, data: Data) -> PreparedRuns:
         metric, X = resolve_metric(choice.metric, None), without(data.X, choice.left_out)
         algorithm = model._algorithm(metric)
         objects = in_memory(algorithm, chosen, metric, model, X, data.sample_weight, runs=100 * chosen.n_init)
-        _prepared[key] = PreparedRuns(algorithm, objects)
+        _prepared[key] = PreparedRuns(choice, algorithm, objects)
     return _prepared[key]
 
 
@@ -102,10 +106,30 @@ def run_cells(cells: Sequence[Cell], data: Data, report: Callback | None = None)
         warnings.simplefilter("ignore")  # merged and unfinished runs are columns here
         ready = prepared(cells[0], data)
         outcomes = fit_cells(ready.algorithm, ready.objects, settings, callback=report)
-        weighted = None if ready.objects.weights is None else ready.objects.counts
-        found = [measures(*pair, weighted, data.y) for pair in partitions(ready, outcomes, ready.objects.x)]
+        found = partitions(ready, outcomes, ready.objects.x)
+        measured = [_measured(ready, data, *cell) for cell in zip(cells, settings, outcomes, found, strict=True)]
     seconds = (time.perf_counter() - began) / len(cells)
-    return [_row_of(outcome, measured, seconds) for outcome, measured in zip(outcomes, found, strict=True)]
+    return [_row_of(outcome, values, seconds) for outcome, values in measured]
+
+
+def _measured(
+    ready: PreparedRuns,
+    data: Data,
+    cell: Cell,
+    chosen: Settings,
+    outcome: Outcome,
+    found: tuple[CredalPartition, Geometry],
+) -> tuple[Outcome, dict[str, Any]]:
+    """Where a cell ended, in units of its groups if it is to be measured so, and how good its partition is."""
+    partition, geometry = found
+    model = Fit(ready.algorithm, ready.objects, outcome.chosen).model_of(outcome)
+    spheres = Fitted(ready.choice, ready.objects, outcome, model, partition)
+    fitted = cell.model.in_shape(spheres, chosen, data.X, data.sample_weight)
+    if fitted is not spheres:
+        far = fitted.model.distances(fitted.objects.x.cpu())
+        partition, geometry = fitted.partition, _geometry(fitted.model, np.asarray(far, dtype=np.float64))
+    weighted = None if ready.objects.weights is None else ready.objects.counts
+    return fitted.outcome, measures(partition, geometry, weighted, data.y)
 
 
 def _row_of(outcome: Outcome, measured: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -146,13 +170,20 @@ def geometry_of(model: Any, X: Any) -> Geometry | None:
     if not isinstance(fitted, PrototypeModel):
         return None
     own = fitted.prototypes[: fitted.focal.n_clusters]
-    far = np.asarray(model.transform(X), dtype=np.float64)[:, : len(own)]
+    far = np.asarray(model.transform(X), dtype=np.float64)
     if takes_dissimilarities(model):
+        far = far[:, : len(own)]
         return Geometry(far, far[own.long().numpy()]) if own.ndim == 1 else None  # medoids are objects, weights are not
+    return _geometry(fitted, far)
+
+
+def _geometry(fitted: PrototypeModel, far: NDArray[np.float64]) -> Geometry:
+    """The same from the distances (n, f) of all objects to all prototypes."""
+    own = fitted.prototypes[: fitted.focal.n_clusters]
     with torch.no_grad():
         # Sets may measure each in its own way: all of them at once, then the clusters'.
         between = fitted.metric.pairwise(own, fitted.prototypes).clamp_min(0.0)[:, : len(own)].double().numpy()
-    return Geometry(far, between, of_means=fitted.metric.is_quadratic)
+    return Geometry(far[:, : len(own)], between, of_means=fitted.metric.is_quadratic)
 
 
 def takes_dissimilarities(model: Any) -> bool:

@@ -18,8 +18,9 @@ from softecm._engine import threads
 from softecm.belief import CredalPartition
 from softecm.fit.fitting import fit_cells
 from softecm.fit.loop import MERGED, Callback
+from softecm.fit.shaped import may_be_shaped
 from softecm.scores import credal_rand_index
-from softecm.selection.batch import Data, PreparedRuns, is_batchable, partitions, prepared, takes_dissimilarities
+from softecm.selection.batch import Data, is_batchable, partitions, prepared, takes_dissimilarities
 from softecm.selection.grid import Cell
 from softecm.spaces.views import n_objects
 
@@ -56,12 +57,18 @@ def run_stability(
         warnings.simplefilter("ignore")
         for number in range(resamples):
             rows = np.sort(np.random.RandomState(number + 1).permutation(n)[: max(2, round(SHARE * n))])
-            together = is_batchable(cells[0].model) and not takes_dissimilarities(cells[0].model)
-            refit = _refit_together if together else _refit_alone
+            refit = _refit_together if _are_alike(cells[0], data) else _refit_alone
             for kept, partition in zip(per_cell, refit(cells, data, rows, compared, number, report), strict=True):
                 kept.append(partition)
     seconds = (time.perf_counter() - began) / len(cells)
     return [{"stability": ring(found), "stability_seconds": seconds} for found in per_cell]
+
+
+def _are_alike(cell: Cell, data: Data) -> bool:
+    """Whether refits of a cell are runs of one batch: not where each may measure in units of its own groups."""
+    if not is_batchable(cell.model) or takes_dissimilarities(cell.model):
+        return False
+    return not may_be_shaped(cell.model._settings(), prepared(cell, data).choice)
 
 
 def ring(found: Sequence[CredalPartition | None]) -> float:
@@ -93,7 +100,7 @@ def _refit_together(
         seeded = [replace(s, random_state=number) for s in scaled]
         outcomes = fit_cells(ready.algorithm, objects, seeded, callback=report)
         seen = ready.objects.x[torch.as_tensor(compared, device=ready.objects.device)]
-        found = partitions(PreparedRuns(ready.algorithm, objects), outcomes, seen)
+        found = partitions(replace(ready, objects=objects), outcomes, seen)
     merged = [outcome.apart[outcome.best] < MERGED for outcome in outcomes]
     return [None if alike else p for (p, _), alike in zip(found, merged, strict=True)]
 
