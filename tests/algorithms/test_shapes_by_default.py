@@ -69,7 +69,7 @@ def test_groups_do_not_depend_on_the_units_of_the_columns() -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    [{"metric": "sqeuclidean"}, {"delta": 3.0}, {"relaxation": "penalty"}, {"init": "k-means++"}, {"warm_start": True}],
+    [{"metric": "sqeuclidean"}, {"delta": 3.0}, {"relaxation": "penalty"}, {"init": "k-means++"}],
     ids=str,
 )
 def test_what_is_asked_for_is_done(asked: dict[str, object]) -> None:

@@ -133,11 +133,6 @@ def test_batches_have_a_shape_that_all_groups_share(kind):
         assert adjusted_rand_score(Y, model.predict(X)) > 0.9
 
 
-def test_a_delta_or_a_metric_that_was_given_keeps_equal_spheres(kind):
-    assert fitted(drawn(kind), delta=5.0).metric_.name == "sqeuclidean"
-    assert fitted(drawn(kind), metric="sqeuclidean").metric_.name == "sqeuclidean"
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU to test on")
 def test_a_shape_on_the_gpu_is_that_of_the_cpu(kind, model):
