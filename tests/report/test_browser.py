@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from softecm import CredalPartition, FocalSets
+from softecm import CredalPartition, FocalSets, SoftECM
 from softecm.calibration import Calibration
-from softecm.report import Attribute, Explanation, Part, ReportData, noteworthy, write
+from softecm.report import Attribute, Explanation, Part, ReportData, build, noteworthy, three_sentences, write
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 DRIVER = shutil.which("chromedriver")
@@ -155,10 +156,10 @@ def test_headings_sort_and_the_search_finds(browser: Any, tmp_path: Path) -> Non
     heading.click()
     most = int(data.partition.masses[:, 0].argmax())
     assert names(browser)[0] == data.ids[most]
-    assert browser.find_element("css selector", "[aria-sort=descending]").text.startswith("m(∅)")
+    assert browser.find_element("css selector", "[aria-sort=descending]").text.startswith("No group")
     heading.click()
     assert names(browser)[0] != data.ids[most]
-    assert browser.find_element("css selector", "[aria-sort=ascending]").text.startswith("m(∅)")
+    assert browser.find_element("css selector", "[aria-sort=ascending]").text.startswith("No group")
     search = browser.find_element("id", "search")
     search.send_keys("שלום 14")
     browser.execute_async_script("setTimeout(arguments[0], 200)")
@@ -355,6 +356,109 @@ def test_the_report_of_a_real_file_opens_without_a_word(
     assert ended.value.code in (0, None)
     browser.get((folder / "report.html").as_uri())
     titles = [h.text for h in browser.find_elements("css selector", "h2")]
-    assert titles[:3] == ["What was found", "Map", "Mass plot"]
+    assert titles[:4] == ["What was found", "What if", "Map", "Mass plot"]
     assert len(titles) >= 6
     assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
+# ------------------------------------------------------------------ sliders
+
+
+@pytest.fixture(scope="module")
+def points() -> NDArray[np.float64]:
+    rng = np.random.default_rng(3)
+    middles = np.array([[0.0, 0.0], [6.0, 0.0], [3.0, 5.0]])
+    return np.vstack([rng.normal(m, 0.9, (60, 2)) for m in middles] + [rng.uniform(-9, 15, (12, 2)), [middles[0]]])
+
+
+@pytest.fixture(scope="module")
+def model(points: NDArray[np.float64]) -> SoftECM:
+    return SoftECM(3, metric="sqeuclidean", n_init=2, random_state=0).fit(points)
+
+
+def listening(browser: Any) -> None:
+    """Keep what the page computes: values, and masses a row an object."""
+    keep = "document.addEventListener('softecm:masses', e => window.now = {...e.detail, masses: [...e.detail.masses]})"
+    browser.execute_script(keep)
+
+
+def slide(browser: Any, name: str, presses: int) -> dict[str, Any]:
+    """Move a slider by keys; what the page then shows."""
+    from selenium.webdriver.common.keys import Keys
+
+    slider = shown(browser, f"slide-{name}")
+    slider.send_keys(*[Keys.ARROW_RIGHT if presses > 0 else Keys.ARROW_LEFT] * abs(presses))
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    return dict(browser.execute_script("return window.now"))
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_sliders_show_what_python_computes(
+    browser: Any, tmp_path: Path, model: SoftECM, points: NDArray[np.float64], width: int
+) -> None:
+    names = [f"p{i}" for i in range(len(points))]
+    opened(browser, tmp_path, build(model, points, names=names, values=True), width=width)
+    listening(browser)
+    before = painted(browser, "map-canvas")
+    found = browser.find_elements("css selector", "[data-finding]")
+    as_fitted = [p.text for p in found]
+    for name, presses in (("alpha", 45), ("beta", 20), ("delta", -20), ("clear", 30)):
+        now = slide(browser, name, presses)
+        prices = {key: now[key] for key in ("alpha", "beta", "delta")}
+        expected = model.repartition(points, **prices)
+        shown_masses = np.reshape(now["masses"], expected.masses.shape)
+        assert np.abs(shown_masses - expected.masses).max() < 1e-6
+        counts = expected.decisions(now["clear"]).counts()
+        cells = browser.find_elements("css selector", "[data-said]")
+        assert {cell.get_attribute("data-said"): int(cell.text) for cell in cells} == counts
+        assert tuple(p.text for p in found) == three_sentences(expected, names, clear=now["clear"])
+    assert len({*prices.values()} - {model.alpha, model.beta, model.delta_}) == 3
+    assert painted(browser, "map-canvas") != before
+    legend = browser.execute_script(
+        "return [...document.querySelectorAll('#map-legend button')].map(b => [+b.dataset.set, +b.lastChild.textContent])"
+    )
+    sizes = np.bincount(expected.masses.argmax(1), minlength=expected.masses.shape[1])
+    assert dict(legend) == {j: n for j, n in enumerate(sizes.tolist()) if n}
+    tables = browser.execute_script(
+        "return [...document.querySelectorAll('#sets td[data-count]')]"
+        ".map(c => [+c.dataset.count, +c.textContent, c.closest('tr').hidden])"
+    )
+    assert tables == [[j, n, n == 0 and j > 3] for j, n in enumerate(sizes.tolist()) if j]
+    line = browser.execute_script("return document.getElementById('line-same').textContent")
+    said = eval(line, {"model": model, "X": points})  # the line that the page offers
+    assert said.counts() == counts
+    line = browser.execute_script("return document.getElementById('line-refit').textContent")
+    again = eval(line.removeprefix("model = "), {"SoftECM": SoftECM, "X": points})
+    assert (again.alpha, again.beta, again.delta) == tuple(prices.values())
+    shown(browser, "tally")
+    browser.find_element("css selector", ".tally .back").click()
+    assert [p.text for p in found] == as_fitted
+    assert painted(browser, "map-canvas") == before
+    assert browser.execute_script("return document.getElementById('away').hidden")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    quiet(browser)
+
+
+def test_the_page_of_an_object_follows_the_sliders(
+    browser: Any, tmp_path: Path, model: SoftECM, points: NDArray[np.float64]
+) -> None:
+    opened(browser, tmp_path, build(model, points))
+    listening(browser)
+    far = int(model.partition_.masses[:, 0].argmax())
+    browser.find_element("css selector", "[data-list='2']").click()
+    shown(browser, "object-table")
+    first = browser.find_element("css selector", "#object-table .who button")
+    assert first.text == str(far + 1)
+    first.click()
+    detail = "return document.querySelector('.detail').textContent"
+    assert f"Object {far + 1} belongs to no group" in browser.execute_script(detail)
+    now = slide(browser, "delta", 100)
+    prices = {key: now[key] for key in ("alpha", "beta", "delta")}
+    expected = model.repartition(points, **prices).decisions()[far]
+    told = browser.execute_script(
+        "return [...document.querySelectorAll('.detail')].map(e => e.textContent).find(t => t.includes(arguments[0]))",
+        f"Object {far + 1} ",
+    )
+    assert expected.word != "nowhere"
+    assert f"{expected.confidence:.2f}" in told.split("In the fit")[0]
+    quiet(browser)

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import softecm
 from softecm import BPEC, ECM, EVCLUS, RECM, CatECM, CredalPartition, ECMdd, SoftECM, report
+from softecm.objective import update_masses
+from softecm.report.words import plain
 
 RNG = np.random.default_rng(0)
 POINTS = np.vstack([RNG.normal(0, 0.5, (12, 3)), RNG.normal(5, 0.5, (12, 3)), [[2.5, 2.5, 2.5], [30.0, -30.0, 0.0]]])
@@ -41,6 +44,7 @@ ALL = {
     "EGMM": (softecm.EGMM(2, random_state=0), POINTS),
     "NNEVCLUS": (softecm.NNEVCLUS(2, n_init=1, max_iter=50, random_state=0), POINTS),
 }
+OTHER_MASSES = ("CECM",)  # its beta is 2 and its masses hold links
 NO_PROTOTYPES = ("EVCLUS", "CEVCLUS", "MECMdd", "EKNNClus", "EGMM", "NNEVCLUS")
 OTHERS = {
     "SoftECM on dissimilarities": (SoftECM(2, metric="precomputed", random_state=0), APART),
@@ -89,7 +93,8 @@ def check_page(page: str, partition: CredalPartition) -> None:
     for label in partition.focal_sets.labels()[1 : partition.n_clusters + 1]:
         assert label in text
     assert not re.search(r"\bnan\b|\bNaN\b|\binf\b|\bNone\b(?! lies| belongs|\.)|object at 0x", text)
-    assert tuple(facts(page)["labels"]) == partition.focal_sets.labels()
+    assert facts(page)["labels"] == [plain(partition.focal_sets, j) for j in range(partition.masses.shape[1])]
+    assert not re.search("[∅∪Ω]", text)  # a page for everybody
 
 
 def test_all_are_here() -> None:
@@ -110,6 +115,43 @@ def test_every_estimator_has_a_report(name: str, tmp_path: Path) -> None:
     assert "Against the given labels" in page
     assert facts(page)["ids"] == names
     assert facts(page)["stars"] is None or len(facts(page)["stars"]) == len(model.focal_sets_)
+
+
+@pytest.mark.parametrize("name", [*ALL, *OTHERS])
+def test_sliders_are_where_masses_follow_from_distances(name: str) -> None:
+    model, X = {**ALL, **OTHERS}[name]
+    page = report.build(fitted(model, X), X)
+    assert (page.live is None) == (name in {*NO_PROTOTYPES, *OTHER_MASSES})
+    assert ('id="try"' in page.html) == (page.live is not None)
+    if page.live is not None:
+        prices = {"alpha": 0.4, "beta": 1.9, "delta": None if page.live.delta is None else 2.0 * page.live.delta}
+        again = update_masses(torch.from_numpy(page.live.distances), page.partition.focal_sets, **prices).numpy()
+        assert np.abs(again - model.repartition(X, **prices).masses).max() < 1e-9
+
+
+def test_links_and_hidden_values_leave_no_sliders() -> None:
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(0, 1, (15, 2)), rng.normal(3, 1, (15, 2))])
+    linked = SoftECM(2, metric="sqeuclidean", n_init=1, random_state=0).fit(X, must_link=[(0, 29)])
+    assert report.build(linked, X, partition=linked.partition_).live is None
+    plainly = SoftECM(2, metric="sqeuclidean", n_init=1, random_state=0).fit(X)
+    assert report.build(plainly, X).live is not None
+    hidden = report.build(plainly, X, values=False)
+    assert hidden.live is None
+    assert facts(hidden.html)["live"] is None
+    calibrated = plainly.partition_.discount(0.2)
+    assert report.build(plainly, X, partition=calibrated).live is None
+
+
+def test_repartition_checks_what_it_is_given() -> None:
+    X = [[0.0], [1.0], [9.0], [10.0]]
+    model = SoftECM(2, metric="sqeuclidean", n_init=1, random_state=0).fit(X)
+    assert np.allclose(model.repartition(X).masses, model.partition_.masses, atol=1e-6)
+    assert model.repartition(X, delta=None).masses[:, 0].max() == 0
+    assert model.repartition(X, delta=1e-6).labels(outliers=-1).tolist() == [-1] * 4
+    for wrong in ({"alpha": -1}, {"beta": 1.0}, {"delta": 0}, {"delta": "auto"}, {"beta": "2"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            model.repartition(X, **wrong)
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in NO_PROTOTYPES])

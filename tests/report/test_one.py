@@ -39,7 +39,10 @@ def test_pulls_add_up_to_differences_of_distances(model: SoftECM) -> None:
     ("i", "told"),
     [
         (0, r"^p0 clearly belongs to ω\d \(belief 1\.00\): .*height \(.*pull it to ω\d\.$"),
-        (91, r"^p91 lies between ω2 and ω3 \(belief .*nearest to it is the prototype of ω2∪ω3; of ω2 and ω3, "),
+        (
+            91,
+            r"^p91 lies between ω2 and ω3 \(belief .*nearest to it is the prototype between ω2 and ω3; of ω2 and ω3, ",
+        ),
         (97, r"^p97 belongs to no group \(mass .*; nearest is ω\d: it is far from ω\d mostly in .*%\)\.$"),
         (-1, r"^p98 belongs to no group"),
     ],

@@ -435,6 +435,23 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
             return predict_scattered(self.model_, type(self).__name__, columns, X)  # type: ignore[return-value]
         return self.model_.partition(self._encode(X)) if hasattr(self, "model_") else self._unfitted()
 
+    def repartition(
+        self, X: Any, *, alpha: float | None = None, beta: float | None = None, delta: float | str | None = "fitted"
+    ) -> CredalPartition:
+        """The credal partition with other values of alpha, beta and delta at the prototypes of the fit.
+
+        What the sliders of a report show: one mass update (eq. 7), without links, and no new fit, which would move the
+        prototypes, too. With ``delta=None`` there are no outliers.
+
+        Parameters
+        ----------
+        X : data like that given to ``fit``
+        alpha, beta, delta : float
+            By default those of the fit.
+        """
+        x = self._encode(X)
+        return self.model_.repriced(alpha, beta, delta).partition(x)
+
     def _unfitted(self) -> CredalPartition:
         check_is_fitted(self)
         raise AttributeError("model_")

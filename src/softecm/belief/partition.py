@@ -214,8 +214,7 @@ class CredalPartition(RoughSets, Combining):
 
         Parameters
         ----------
-        normalise : {"dempster", "yager", None}, default "dempster"
-            As for :meth:`belief`.
+        normalise : {"dempster", "yager", None}, as for :meth:`belief`
 
         Examples
         --------
@@ -229,8 +228,7 @@ class CredalPartition(RoughSets, Combining):
 
         Parameters
         ----------
-        normalise : {"dempster", "yager", None}, default "dempster"
-            As for :meth:`belief`.
+        normalise : {"dempster", "yager", None}, as for :meth:`belief`
 
         Examples
         --------
@@ -244,8 +242,7 @@ class CredalPartition(RoughSets, Combining):
 
         Parameters
         ----------
-        normalise : {"dempster", "yager", None}, default "dempster"
-            As for :meth:`belief`.
+        normalise : {"dempster", "yager", None}, as for :meth:`belief`
 
         Examples
         --------
@@ -271,8 +268,7 @@ class CredalPartition(RoughSets, Combining):
         ----------
         clusters : iterable of int
             Any set of clusters, numbered from 0; it need not be a focal set.
-        normalise : {"dempster", "yager", None}, default "dempster"
-            As for :meth:`belief`.
+        normalise : {"dempster", "yager", None}, as for :meth:`belief`
 
         Examples
         --------
@@ -291,8 +287,7 @@ class CredalPartition(RoughSets, Combining):
         ----------
         clusters : iterable of int
             Any set of clusters, numbered from 0; it need not be a focal set.
-        normalise : {"dempster", "yager", None}, default "dempster"
-            As for :meth:`belief`.
+        normalise : {"dempster", "yager", None}, as for :meth:`belief`
 
         Examples
         --------
@@ -329,21 +324,24 @@ class CredalPartition(RoughSets, Combining):
 
     # ------------------------------------------------------------------ decisions
 
-    def labels(self, rule: LabelRule = "pignistic") -> IntArray:
-        """One cluster for each object, numbered from 0, (n,); outliers get one too, never -1.
+    def labels(self, rule: LabelRule = "pignistic", *, outliers: int | None = None) -> IntArray:
+        """One cluster for each object, numbered from 0, (n,); outliers get their likeliest unless told otherwise.
 
         Parameters
         ----------
         rule : {"pignistic", "plausibility", "mass"}, default "pignistic"
-            What is maximal: pignistic probability, plausibility, or the mass of the single cluster (the
-            belief).
+            What is maximal: pignistic probability, plausibility, or the mass of the single cluster (the belief).
+        outliers : int, optional
+            The label of :meth:`outliers`; -1 is scikit-learn's.
 
         Examples
         --------
-        >>> CredalPartition([[0.0, 0.1, 0.2, 0.7], [1, 0, 0, 0]], FocalSets.full(2)).labels()
-        array([1, 0])
+        >>> p = CredalPartition([[0.0, 0.1, 0.2, 0.7], [1, 0, 0, 0]], FocalSets.full(2))
+        >>> p.labels(), p.labels(outliers=-1)
+        (array([1, 0]), array([ 1, -1]))
         """
-        return transforms.decisions(self.masses, self.focal_sets, rule)
+        labels = transforms.decisions(self.masses, self.focal_sets, rule)
+        return labels if outliers is None else np.where(self.masses.argmax(1) == 0, outliers, labels)
 
     def decisions(self, clear: float = CLEAR) -> Decisions:
         """What is said of each object in one word; tables, reports, summaries and the terminal all use these.

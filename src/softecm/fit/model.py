@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._checks import check_number
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.combining import sound
 from softecm.distances.base import SemiMetric, distances_of, metric_rule
@@ -19,6 +20,7 @@ from softecm.objective import POWER_MASSES, MassCost, MassRule, mass_cost, masse
 from softecm.objective.relaxations import distances_to_sets, set_barycenters
 from softecm.spaces.base import Space
 
+DELTA_HINT = "Give a distance, None for no outliers, or 'fitted'."
 ROWS = 1 << 11  # objects that are given masses at once
 
 
@@ -62,6 +64,16 @@ class PrototypeModel(Savable):
     def cost(self) -> MassCost:
         """Prices of a batch of one run."""
         return mass_cost(self.focal, self.alpha, self.beta, self.delta, like=self.prototypes, rule=self.rule)
+
+    def repriced(self, alpha: float | None, beta: float | None, delta: float | str | None) -> PrototypeModel:
+        """The same prototypes with other prices; None keeps alpha and beta, "fitted" delta."""
+        given = self.delta if isinstance(delta, str) and delta == "fitted" else delta
+        return replace(
+            self,
+            alpha=self.alpha if alpha is None else check_number("alpha", alpha, hint="1 is usual.", least=0),
+            beta=self.beta if beta is None else check_number("beta", beta, hint="1.2 is usual.", above=1),
+            delta=None if given is None else check_number("delta", given, hint=DELTA_HINT, above=0),
+        )
 
     def masses(self, x: Any) -> NDArray[np.float64]:
         """Masses (n, f + 1) of encoded objects: one mass update (eq. 7, or the algorithm's own rule)."""

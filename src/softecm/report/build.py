@@ -15,11 +15,12 @@ from softecm.report import fit
 from softecm.report.calibration import Calibrated
 from softecm.report.column_summary import taken
 from softecm.report.data import ReportData
+from softecm.report.live import live_of
 from softecm.report.model_interface import Data, FittedModel, comparing, history, merged, pairwise, restarts
 from softecm.report.no_values import hidden
 from softecm.report.objects import every, names_of, take
 from softecm.report.profiles import profiled, ruled
-from softecm.report.view import is_square, look
+from softecm.report.view import is_square, look, to_nearest
 from softecm.spaces.column_roles import ids_of, without
 from softecm.spaces.views import n_objects
 
@@ -41,6 +42,7 @@ def build(
     warnings: Sequence[str] | None = None,
     reading: Mapping[str, str] | None = None,
     code: str | None = None,
+    command: str = "",
     clear: float = CLEAR,
     candidates: Mapping[int, float | None] | None = None,
     candidates_note: str = "",
@@ -71,6 +73,8 @@ def build(
         What to show; by default the fit's own partition. For other objects give ``model.predict_partition(X)``.
     parameters, scores, warnings, reading, code : optional
         What the last section lists, where it is known better than from the model.
+    command : str, optional
+        The command that made this result, without --alpha, --beta, --delta and --clear: the page adds those of its sliders.
     clear : float, default 0.75
         Belief from which an object is said to belong clearly; see :meth:`CredalPartition.decisions`.
     candidates, candidates_note : optional
@@ -115,7 +119,7 @@ def build(
         ids=called,
         rows=view.rows,
         points=view.map.points,
-        distances=view.distances,
+        distances=None if view.distances is None else to_nearest(view.distances, shown.n_clusters),
         attributes=attributes,
         prototypes=() if view.columns is None else view.columns.prototypes,
         prototype_points=view.map.stars,
@@ -142,6 +146,7 @@ def build(
         code=fit.code(model) if code is None else code,
         made_by=f"softecm {__version__}",
         calibration=_calibrated(calibration, len(shown)),
+        live=live_of(model, view.distances, shown[view.rows], command) if values else None,
     )
     page = replace(page, profiles=profiled(page), rules=ruled(page) if values else None)
     return page if values else hidden(page, model)

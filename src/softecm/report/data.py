@@ -14,6 +14,7 @@ from softecm.readers.base import Column
 from softecm.report.calibration import Calibrated
 from softecm.report.columns import Attribute
 from softecm.report.facts import facts
+from softecm.report.live import Live
 from softecm.report.model_interface import FloatArray, IntArray
 from softecm.report.page import render, write
 from softecm.report.reasons import Explanation
@@ -80,6 +81,7 @@ class ReportData:
     profiles: Profiles | None = None  # what distinguishes the groups
     rules: ExplanationTree | None = None  # which columns lead to which set
     calibration: Calibrated | None = None  # what refits to other samples say
+    live: Live | None = None  # what sliders recompute masses from; None: no sliders
     values: bool = True  # whether cells, names and prototypes are shown
     scores: Mapping[str, float] = field(default_factory=dict)
     warnings: Sequence[str] = ()

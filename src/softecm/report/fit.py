@@ -127,7 +127,7 @@ def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = No
             *_metric_imports(model),
             "",
             *[line for line in reading if line not in imports],
-            f"model = {name}({_arguments(model)}).fit(X)",
+            f"model = {name}({arguments(model)}).fit(X)",
             'model.partition_.to_parquet("partition.parquet")' if streamed else "model.partition_.to_frame()",
             *loading,
         ]
@@ -140,9 +140,11 @@ def _metric_imports(model: FittedModel) -> list[str]:
     return [f"from softecm.distances import {kind.__name__}"] if kind.__module__.startswith("softecm.distances") else []
 
 
-def _arguments(model: FittedModel) -> str:
+def arguments(model: FittedModel, without: Sequence[str] = ()) -> str:
+    """The parameters that are not the usual ones, as they are written in Python."""
     usual: Mapping[str, object] = type(model)().get_params(deep=False)
-    told = {k: v for k, v in model.get_params(deep=False).items() if k != "callback" and not _same(v, usual.get(k))}
+    given = {k: v for k, v in model.get_params(deep=False).items() if k not in ("callback", *without)}
+    told = {k: v for k, v in given.items() if not _same(v, usual.get(k))}
     return ", ".join(f"{k}={v!r}" if len(repr(v)) <= LONGEST else f"{k}=..." for k, v in told.items())
 
 

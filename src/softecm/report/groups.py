@@ -13,10 +13,10 @@ from markupsafe import Markup
 from softecm.explain.profiles import in_time
 from softecm.figures.colours import set_colors
 from softecm.report.templating import as_float, as_number
-from softecm.report.words import FEW, in_words, listed
+from softecm.report.words import FEW, listed, plain
 
 if TYPE_CHECKING:
-    from softecm.belief import CredalPartition, FocalSets
+    from softecm.belief import CredalPartition
     from softecm.explain import Trait
     from softecm.explain.nodes import Leaf
     from softecm.report.columns import Attribute
@@ -34,7 +34,8 @@ ON_PAPER = 10  # columns that a printed page has room for, as in report.css
 class SetName:
     """A focal set, or the empty set, as the page shows it."""
 
-    label: str
+    number: int  # its column of the mass matrix
+    label: str  # as tables of the partition have it
     words: str
     shape: str  # of its mark
     color: str
@@ -65,28 +66,26 @@ def set_names(partition: CredalPartition) -> list[SetName]:
     counts = np.bincount(partition.masses.argmax(1), minlength=len(labels)).tolist()
     shapes = ["cross", *("dot" if len(members) == 1 else "gem" for members in focal.sets)]
     colors = ["var(--ink)", *set_colors(focal)[1:]]
-    words = [in_words(focal, j) for j in range(len(labels))]
-    rows = zip(labels, words, shapes, colors, counts, partition.masses.mean(0).tolist(), strict=True)
+    words = [plain(focal, j) for j in range(len(labels))]
+    rows = zip(
+        range(len(labels)), labels, words, shapes, colors, counts, partition.masses.mean(0).tolist(), strict=True
+    )
     return [SetName(*row) for row in rows]
 
 
 def group_values(data: ReportData, sets: Sequence[SetName]) -> dict[str, object]:
     """What the section's template shows."""
     focal, c = data.partition.focal_sets, data.partition.n_clusters
-    numbers = [j for j in range(1, len(sets)) if j <= c or sets[j].count or sets[j].mean > 0.005][:MOST_SETS]
+    held = sorted(range(c + 1, len(sets)), key=lambda j: (-sets[j].count, -sets[j].mean))
+    numbers = [*range(1, c + 1), *sorted(held[: max(MOST_SETS - c, 0)])]  # the page hides those that hold nobody
     return {
         "first_groups": ", ".join(focal.cluster_names[:2]) + (" …" if c > 2 else ""),
-        "union": union(focal),
+        "between": " or ".join((*focal.cluster_names[:2], "ω2")[:2]),
         "traits": _traits(data, sets),
         "rules": _rules(data),
         "shown": [sets[j] for j in numbers],
         "prototypes": _prototypes(data, numbers),
     }
-
-
-def union(focal: FocalSets) -> str:
-    """The first two groups together."""
-    return "∪".join((*focal.cluster_names[:2], "ω2")[:2])
 
 
 # ------------------------------------------------------------------ what each group is

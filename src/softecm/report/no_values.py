@@ -35,6 +35,7 @@ def hidden(data: ReportData, model: FittedModel) -> ReportData:
         ids=[str(i + 1) for i in range(len(data.partition))],
         points=guessed_map(model, drawn).points,
         distances=None,
+        live=None,
         attributes=(),
         prototypes=(),
         prototype_points=None,

@@ -11,7 +11,7 @@ import numpy as np
 from softecm._atomic import write_text
 from softecm.report.calibration import calibration_values
 from softecm.report.column_summary import columns_table
-from softecm.report.groups import ON_PAPER, group_values, set_names, union
+from softecm.report.groups import ON_PAPER, group_values, set_names
 from softecm.report.payload import beyond, payload, to_script
 from softecm.report.run import candidates_figure, runs_table
 from softecm.report.templating import render_page, script
@@ -25,6 +25,7 @@ GLOSSARY = ("belief", "plausibility", "typical", "confidence", "doubt", "prototy
 
 SECTIONS = {
     "found": "Found",
+    "try": "What if",
     "map": "Map",
     "masses": "Masses",
     "sets": "Groups",
@@ -75,7 +76,11 @@ def render(data: ReportData) -> str:
     >>> "<b>" in page
     False
     """
-    left_out = {"taken": not data.columns and not data.reading, "sure": data.calibration is None}
+    left_out = {
+        "taken": not data.columns and not data.reading,
+        "sure": data.calibration is None,
+        "try": data.live is None,
+    }
     sets = set_names(data.partition)
     return render_page(
         "report.html",
@@ -118,13 +123,13 @@ def _map_notes(data: ReportData) -> list[str]:
 
 def _glossary(data: ReportData) -> dict[str, str]:
     decided = (
-        "Nowhere: the largest mass is on ∅. Between: it is on a set of several groups. Otherwise the belief in the group "
-        f"decides: clearly from {data.clear:g} on, rather where it leads the next by 0.1, else undecided."
+        "Nowhere: the largest mass is on no group. Between: it is on a set of several groups. Otherwise the belief in the "
+        f"group decides: clearly from {data.clear:g} on, rather where it leads the next by 0.1, else undecided."
     )
     return {
         "Mass": TERMS["mass"],
-        f"A set such as {union(data.partition.focal_sets)}": TERMS["set"],
-        "∅": TERMS["∅"],
+        "Set": TERMS["set"],
+        "No group": TERMS["no group"],
         "Clearly, rather, undecided, between, nowhere": decided,
         **{word.capitalize(): TERMS[word] for word in GLOSSARY},
     }

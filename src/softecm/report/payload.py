@@ -11,22 +11,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softecm.belief.assignments import Decisions
-from softecm.figures.colours import mix, set_colors
+from softecm.figures.colours import set_colors
 from softecm.report.map import window
 from softecm.report.model_interface import FloatArray
 from softecm.report.objects import noteworthy
 from softecm.report.terms import TERMS
-from softecm.report.words import in_words, sentence
+from softecm.report.words import plain, sentence
 
 if TYPE_CHECKING:
     from softecm.report.columns import Attribute
     from softecm.report.data import ReportData
+    from softecm.report.live import Live
     from softecm.report.reasons import Explanation
 
 Json: TypeAlias = dict[str, object]
 LARGEST_SHOWN = float(np.finfo(np.float32).max)
 MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left out
-HEADINGS = ("set", "said", "mass", "doubt", "typical", "m(∅)", "distance", "prototype")  # that the script writes
+HEADINGS = ("set", "said", "mass", "doubt", "typical", "no group", "distance", "prototype")  # that the script writes
 MOST_STEPS = 160
 MOST_MEMBERS = 24
 
@@ -43,13 +44,14 @@ def payload(data: ReportData) -> Json:
         "n": len(partition),
         "c": partition.n_clusters,
         "noun": data.noun,
-        "labels": focal.labels(),
+        "merged": data.merged,
+        "labels": [plain(focal, j) for j in range(len(focal) + 1)],
         "terms": {word: TERMS[word] for word in HEADINGS},
-        "words": [in_words(focal, j) for j in range(len(focal) + 1)],
         "sets": [[], *focal.sets],
         "colors": set_colors(focal),
         "counts": said.table().sum(0).tolist(),
         "decisions": said.counts(),
+        "means": partition.masses.mean(0).tolist(),
         "clear": data.clear,
         "said": _packed(told.codes, "u1"),
         "confidence": _packed(told.confidence, "<f4"),
@@ -62,8 +64,6 @@ def payload(data: ReportData) -> Json:
         "beyond": beyond(data),
         "window": [v.tolist() for v in window(data.points)],
         "masses": _packed(np.rint(drawn.masses * 65535), "<u2"),
-        # without the darkening for ∅, which the page does in the colour of its theme
-        "mix": _packed(np.rint(mix(drawn.pignistic()) * 255), "u1"),
         "doubt": _packed(drawn.doubt(), "<f4"),
         "distance": None if data.distances is None else _packed(data.distances, "<f4"),
         "lists": [chosen.tolist() for chosen in lists],
@@ -71,6 +71,7 @@ def payload(data: ReportData) -> Json:
         "explained": {place[i]: _explained(data, i, said, e) for i, e in data.explanations.items() if i in place},
         "series": None if data.prototype_series is None else _series(data, drawn.masses),
         "history": [float(v) for v in data.history],
+        "live": None if data.live is None else _live(data.live),
     }
 
 
@@ -167,6 +168,22 @@ def _explained(data: ReportData, i: int, said: Decisions, e: Explanation) -> Jso
 
 def _plain(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+def _live(live: Live) -> Json:
+    """Distances in units of their median: then half the digits are enough for masses to 1e-6."""
+    known = live.distances[np.isfinite(live.distances) & (live.distances > 0)]
+    unit = float(np.median(known)) if len(known) else 1.0
+    return {
+        "distances": _packed(np.nan_to_num(live.distances / unit, nan=LARGEST_SHOWN), "<f4"),
+        "unit": unit,
+        "alpha": live.alpha,
+        "beta": live.beta,
+        "delta": live.delta,
+        "estimator": live.estimator,
+        "arguments": live.arguments,
+        "command": live.command,
+    }
 
 
 # ------------------------------------------------------------------ series

@@ -14,7 +14,16 @@ from softecm._text import visible
 from softecm.report.terms import term
 from softecm.report.words import grouped, number_of
 
-SCRIPTS = ("base", "map", "masses", "series", "objects", "run")  # in this order: a section may use those before it
+SCRIPTS = (
+    "base",
+    "found",
+    "map",
+    "masses",
+    "series",
+    "objects",
+    "live",
+    "run",
+)  # in this order: a section may use those before it
 
 
 @cache

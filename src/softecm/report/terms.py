@@ -7,8 +7,7 @@ from markupsafe import Markup, escape
 TERMS: dict[str, str] = {
     "mass": "How much of the evidence about an object points to exactly this set. The masses of an object add up to 1.",
     "set": "One group, or several groups of which the object is in one and the data can’t tell which.",
-    "∅": "Mass on no group: the object is unlike all of them.",
-    "m(∅)": "Mass on no group: the larger, the less the object is like any of them.",
+    "no group": "Mass on no group: the larger, the less the object is like any of them.",
     "belief": "What points to a group alone: at least this much. In tables of the partition as bel(…).",
     "plausibility": "What does not speak against a group: at most this much. In tables of the partition as pl(…).",
     "typical": "The largest mass on a single group: near 1, the object is a good example of it.",
@@ -18,7 +17,7 @@ TERMS: dict[str, str] = {
     "between": "The object lies between groups: its largest mass is on several of them together.",
     "nowhere": "The object is unlike all groups: its largest mass is on none of them.",
     "said": "What is said of the object in one word: clearly, rather, undecided, between or nowhere.",
-    "confidence": "The belief in the group, or in the set, that is said; for nowhere the mass on ∅.",
+    "confidence": "The belief in the group, or in the set, that is said; for nowhere the mass on no group.",
     "doubt": "One minus the largest probability of a group: how likely the label is wrong. 0: sure; 0.5: as likely another.",
     "distance": "How far the object is from the prototype of the group nearest to it, as the metric measures.",
     "prototype": "What stands for a set: for one group its centre, for several what lies between theirs.",

@@ -34,6 +34,7 @@ from softecm.report.reasons import Attributes, Explanation, Stretches, Teller, e
 from softecm.spaces.views import Views
 
 MOST_SERIES = 3_000
+MOST_DISTANCES = 1_000_000  # of the drawn objects to all prototypes, which the page may hold
 GONE = "The objects are not at hand, so places are guessed from masses and nothing is explained."
 
 
@@ -43,7 +44,7 @@ class View:
 
     rows: IntArray
     map: Map
-    distances: FloatArray | None = None  # of each to its nearest cluster's prototype
+    distances: FloatArray | None = None  # (rows, f), to the prototypes of all sets
     columns: TableColumns | None = None
     series: Sequence[FloatArray] | None = None
     prototype_series: Sequence[FloatArray] | None = None
@@ -59,16 +60,15 @@ def look(
     units: Mapping[str, str] | None = None,
 ) -> View:
     """The view of some objects; ``names`` are those of columns, where the data have none, ``units`` theirs."""
-    rows = choose_rows(
-        partition, np.concatenate(noteworthy(partition)), MOST_SERIES if of_series(model) else MOST_DRAWN
-    )
+    most = MOST_SERIES if of_series(model) else min(MOST_DRAWN, MOST_DISTANCES // len(partition.focal_sets))
+    rows = choose_rows(partition, np.concatenate(noteworthy(partition)), most)
     fitted = comparing(model)
     if X is None:
         return _without_objects(model, partition, rows, names)
     if fitted is None or pairwise(model):
         return _by_dissimilarities(model, X, partition, rows)
     some = take(X, rows)
-    distances = _to_nearest(fitted, some, partition.n_clusters)
+    distances = np.asarray(fitted.transform(some), dtype=np.float64)
     if issparse(X):
         return View(rows, thin_map(fitted, partition[rows]), distances, thin_columns(fitted, some, names))
     explained = _explained_rows(partition, rows, distances)
@@ -83,13 +83,15 @@ def look(
     return View(rows, drawn, distances, columns, explanations=told)
 
 
-def _to_nearest(model: Comparing, some: Data, n_clusters: int) -> FloatArray:
-    nearest: FloatArray = np.asarray(model.transform(some), dtype=np.float64)[:, :n_clusters].min(1)
+def to_nearest(distances: FloatArray, n_clusters: int) -> FloatArray:
+    """Of each object to the nearest cluster's prototype."""
+    nearest: FloatArray = distances[:, :n_clusters].min(1)
     return nearest
 
 
 def _explained_rows(partition: CredalPartition, rows: IntArray, distances: FloatArray) -> IntArray:
-    explained: IntArray = rows[np.unique(np.concatenate(noteworthy(partition[rows], distances)))]
+    nearest = to_nearest(distances, partition.n_clusters)
+    explained: IntArray = rows[np.unique(np.concatenate(noteworthy(partition[rows], nearest)))]
     return explained
 
 
@@ -108,7 +110,7 @@ def _by_dissimilarities(model: FittedModel, X: Data, partition: CredalPartition,
     fitted = comparing(model)
     if fitted is None:
         return View(rows, drawn)
-    distances = _to_nearest(fitted, D[rows], partition.n_clusters)
+    distances = np.asarray(fitted.transform(D[rows]), dtype=np.float64)
     told = explanations(fitted, D, partition, _explained_rows(partition, rows, distances), None)
     return View(rows, drawn, distances, explanations=told)
 

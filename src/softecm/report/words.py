@@ -127,7 +127,8 @@ def sentence(name: str, said: Decision, told: Explanation, focal: FocalSets, nou
         return f"{place}: it is far from {a} mostly in {far}." if far else f"{place}."
     why = _pulled(told, a, b, kind, one=said.word != "between")
     if told.distance_set is not None:
-        nearest = f"nearest to it is the prototype of {said.set}"
+        clusters = [focal.cluster_names[k] for k in focal.sets[focal.labels().index(said.set) - 1]]
+        nearest = f"nearest to it is the prototype between {listed(clusters, 'and')}"
         why = f"{nearest}; of {a} and {b}, {why}" if why else nearest
     doubt = f" That is if it belongs to a group at all: most of its distance lies in {far}." if far else ""
     return f"{place}: {why}.{doubt}" if why else f"{place}.{doubt}"
@@ -169,6 +170,14 @@ def five_counts(counts: Mapping[str, int], clear: float) -> str:
 def in_words(focal: FocalSets, column: int) -> str:
     """A column of a mass matrix as a phrase: "ω1", "ω1 or ω2", "none"."""
     return listed([focal.cluster_names[k] for k in focal.sets[column - 1]], "or") if column else "none"
+
+
+def plain(focal: FocalSets, column: int) -> str:
+    """The same for a label: "no group", and "any group" for all of many."""
+    if not column:
+        return "no group"
+    every = len(focal.sets[column - 1]) == focal.n_clusters > MOST_NAMED
+    return "any group" if every else in_words(focal, column)
 
 
 def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:

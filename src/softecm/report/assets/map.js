@@ -1,9 +1,32 @@
 // ------------------------------------------------------------------ map
 const hidden = new Set();
+// One colour for each object: its groups' colours mixed by probability in OKLab, as figures/colours.py mixes them.
+const mixed = (() => {
+  const times = (m, v) => m.map((row) => row[0] * v[0] + row[1] * v[1] + row[2] * v[2]);
+  const lms = [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566], [0.0883024619, 0.2817188376, 0.6299787005]];
+  const lab = [[0.2104542553, 0.793617785, -0.0040720468], [1.9779984951, -2.428592205, 0.4505937099], [0.0259040371, 0.7827717662, -0.808675766]];
+  const back = [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.291485548]];
+  const rgb = [[4.0767416621, -3.3077115913, 0.2309699292], [-1.2684380046, 2.6097574011, -0.3413193965], [-0.0041960863, -0.7034186147, 1.707614701]];
+  const linear = (v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4, light = (v) => v <= 0.0031308 ? v * 12.92 : 1.055 * v ** (1 / 2.4) - 0.055;
+  const parts = [...Array(D.c).keys()].map((k) => times(lab, times(lms, hex(D.colors[k + 1]).map((v) => linear(v / 255))).map(Math.cbrt))), vividness = parts.map((p) => Math.hypot(p[1], p[2]));
+  return () => {
+    const colors = new Uint8ClampedArray(3 * N), bet = new Float64Array(D.c);
+    for (let i = 0; i < N; i++) {
+      bet.fill(0); let rest = 0; const at = [0, 0, 0]; let wanted = 0;
+      for (let j = 1; j < F; j++) { const m = mass(i, j); if (m) { rest += m; for (const k of D.sets[j]) bet[k] += m / D.sets[j].length; } }
+      for (let k = 0; k < D.c; k++) { const p = rest > 0 ? bet[k] / rest : 1 / D.c; for (let a = 0; a < 3; a++) at[a] += p * parts[k][a]; wanted += p * vividness[k]; }
+      const vivid = Math.hypot(at[1], at[2]), more = vivid > 0.01 ? Math.min(3, Math.max(1, 0.8 * wanted / vivid)) : 1;
+      const made = times(rgb, times(back, [at[0], at[1] * more, at[2] * more]).map((v) => v ** 3));
+      for (let a = 0; a < 3; a++) colors[3 * i + a] = 255 * light(Math.min(1, Math.max(0, made[a])));
+    }
+    return colors;
+  };
+})();
 (() => {
   const canvas = $("map-canvas"), pad = 18, base = N > 5000 ? 2.2 : N > 800 ? 3 : N > 100 ? 4.2 : 6;
   let px = new Float32Array(0), py, grid, cell = 12, gw, focus = -1;
-  const drawOrder = [...Array(N).keys()].sort((a, b) => (best[a] === 0) - (best[b] === 0));
+  let drawOrder, mix;
+  const arrange = () => { const [far, near] = [[], []]; for (let i = 0; i < N; i++) (best[i] ? near : far).push(i); drawOrder = near.concat(far); mix = mixed(); };
   const basePicture = document.createElement("canvas");
   const ring = () => {  // hovering repaints the picture, not every object
     const g = canvas.getContext("2d"), r = devicePixelRatio || 1;
@@ -59,7 +82,7 @@ const hidden = new Set();
       g.fillStyle = ink(); g.beginPath(); g.moveTo(x, y); g.lineTo(x - ax * 8 - ay * 4.5, y - ay * 8 + ax * 4.5); g.lineTo(x - ax * 8 + ay * 4.5, y - ay * 8 - ax * 4.5); g.closePath(); g.fill();
     }
     if (D.stars) D.stars.forEach((at, k) => {
-      if (k >= D.c && !(D.counts[k + 1] > 0)) return;
+      if (k >= D.c && !(counts[k + 1] > 0)) return;
       const x = X(at[0]), y = Y(at[1]);
       g.beginPath(); for (let s = 0; s < 10; s++) { const a = Math.PI * s / 5 - Math.PI / 2, q = s % 2 ? 4 : 9; g.lineTo(x + q * Math.cos(a), y + q * Math.sin(a)); } g.closePath();
       g.fillStyle = D.colors[k + 1]; g.fill(); g.lineWidth = 1.5; g.strokeStyle = ink(); g.stroke();
@@ -96,13 +119,18 @@ const hidden = new Set();
     at(i);
   });
   const legend = $("map-legend");
-  const present = [...Array(F).keys()].filter((j) => D.counts[j]).sort((a, b) => (a === 0) - (b === 0) || a - b);
-  for (const j of present) {
-    const b = el("button"); b.type = "button"; b.setAttribute("aria-pressed", "true"); b.dataset.set = j;
-    b.append(mark(j), el("span", "", j ? D.labels[j] : "∅ none"), el("small", "", D.counts[j]));
-    b.addEventListener("click", () => { const off = hidden.has(j); if (off) hidden.delete(j); else hidden.add(j); b.setAttribute("aria-pressed", String(off)); draw(); });
-    legend.append(b);
-  }
-  if (D.stars) { const s = meant(el("span"), D.terms.prototype); s.tabIndex = 0; s.append(el("span", "", "★"), el("span", "", "prototype")); legend.append(s); }
+  const label = () => {  // of the sets that hold objects, what belongs nowhere last
+    const had = document.activeElement?.closest?.("#map-legend [data-set]")?.dataset.set;
+    legend.replaceChildren();
+    for (const j of [...Array(F).keys()].slice(1).concat(0).filter((j) => counts[j])) {
+      const b = el("button"); b.type = "button"; b.setAttribute("aria-pressed", String(!hidden.has(j))); b.dataset.set = j;
+      b.append(mark(j), el("span", "", D.labels[j]), el("small", "", grouped(counts[j])));
+      b.addEventListener("click", () => { const off = hidden.has(j); if (off) hidden.delete(j); else hidden.add(j); b.setAttribute("aria-pressed", String(off)); draw(); });
+      legend.append(b); if (had === String(j)) b.focus({ preventScroll: true });
+    }
+    if (D.stars) { const s = meant(el("span"), D.terms.prototype); s.tabIndex = 0; s.append(el("span", "", "★"), el("span", "", "prototype")); legend.append(s); }
+  };
+  follows.push(() => { arrange(); label(); draw(); });
+  arrange(); label();
   redraws.push(draw); draw();
 })();

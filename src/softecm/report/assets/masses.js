@@ -1,10 +1,15 @@
 // ------------------------------------------------------------------ mass plot
 (() => {
   const canvas = $("mass-canvas"), few = N <= 60, left = 34, upper = 8;
-  const mean = new Float64Array(F); for (let i = 0; i < N; i++) for (let j = 0; j < F; j++) mean[j] += mass(i, j) / N;
-  const shown = [...Array(F).keys()].filter((j) => mean[j] > 0.0005 || j <= D.c).sort((a, b) => (a === 0) - (b === 0) || a - b);
-  const bySet = [...Array(N).keys()].sort((a, b) => ((best[a] || F) - (best[b] || F)) || top[b] - top[a]);
+  let mean, present, bySet;
+  const arrange = () => {
+    mean = new Float64Array(F); for (let i = 0; i < N; i++) for (let j = 0; j < F; j++) mean[j] += mass(i, j) / N;
+    present = [...Array(F).keys()].slice(1).concat(0).filter((j) => mean[j] > 0.0005 || (j && j <= D.c));
+    const held = [...Array(F + 1).keys()].map(() => []); for (let i = 0; i < N; i++) held[best[i] || F].push(i);
+    bySet = held.flatMap((rows) => rows.sort((a, b) => top[b] - top[a]));
+  };
   const byFile = [...Array(N).keys()];
+  arrange();
   let order = bySet, focus = -1, span = 1;
   const setOrder = (file) => { order = file ? byFile : bySet; $("order-file").setAttribute("aria-pressed", String(file)); $("order-set").setAttribute("aria-pressed", String(!file)); focus = -1; draw(); };
   const clipped = (g, text, most) => { if (g.measureText(text).width <= most) return text; let s = text; while (s.length > 1 && g.measureText("…" + s).width > most) s = s.slice(1); return "…" + s; };
@@ -20,7 +25,7 @@
     for (let b = 0; b < bins; b++) {
       const from = Math.floor(b * N / bins), to = Math.max(from + 1, Math.floor((b + 1) * N / bins));
       let base = 0;
-      for (const j of shown) {
+      for (const j of present) {
         let s = 0; for (let k = from; k < to; k++) s += mass(order[k], j);
         s /= to - from; if (s < 1e-4) continue;
         g.fillStyle = colorOf(j); const y = Y(base + s); g.fillRect(edge(b), y, edge(b + 1) - edge(b) - gap, Y(base) - y); base += s;
@@ -32,7 +37,7 @@
     if (order === bySet) {  // which block is which set, where there is room for its name
       for (let from = 0, to = 0; from < N; from = to) {
         const j = best[order[from]]; while (to < N && best[order[to]] === j) to++;
-        const a = left + from * span, b = left + to * span, y = h - 30, name = j ? D.labels[j] : "∅";
+        const a = left + from * span, b = left + to * span, y = h - 30, name = D.labels[j];
         g.fillStyle = colorOf(j); g.fillRect(a + 0.5, y, Math.max(b - a - 1, 1), 3);
         if (b - a > 16 && (g.measureText(name).width <= b - a || b - a > 48)) { g.fillStyle = soft(); g.fillText(clipped(g, name, b - a), (a + b) / 2, y + 15); }
       }
@@ -46,6 +51,8 @@
   canvas.addEventListener("pointerleave", leave); canvas.addEventListener("blur", leave);
   canvas.addEventListener("keydown", (e) => { const s = { ArrowRight: 1, ArrowLeft: -1 }[e.key]; if (s && N) { e.preventDefault(); point((focus + s + N) % N); } });
   $("order-file").addEventListener("click", () => setOrder(true)); $("order-set").addEventListener("click", () => setOrder(false));
-  for (const j of shown.filter((j) => mean[j] > 0.002 || j <= D.c)) { const s = el("span"); s.append(mark(j), el("span", "", j ? D.labels[j] : "∅ none")); $("mass-legend").append(s); }
+  const label = () => { $("mass-legend").replaceChildren(); for (const j of present.filter((j) => mean[j] > 0.002 || (j && j <= D.c))) { const s = el("span"); s.append(mark(j), el("span", "", D.labels[j])); $("mass-legend").append(s); } };
+  follows.push(() => { const file = order === byFile; arrange(); label(); setOrder(file); });
+  label();
   redraws.push(draw); setOrder(false);
 })();

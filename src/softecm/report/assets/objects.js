@@ -1,7 +1,7 @@
 // ------------------------------------------------------------------ objects
 (() => {
   const table = $("object-table"), head = table.tHead, body = table.tBodies[0], search = $("search"), SIZE = 12;
-  const heads = [["Object", "id"], ["Set", "set", "", "set"], ["Said", "said", "", "said"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["m(∅)", "empty", "opt", "m(∅)"]];
+  const heads = [["Object", "id"], ["Group", "set", "", "set"], ["Said", "said", "", "said"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["No group", "empty", "opt", "no group"]];
   if (distance) heads.push(["Distance", "distance", "opt", "distance"]);
   const key = { id: (i) => D.ids[i], set: (i) => best[i], said: (i) => said[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
   const natural = new Intl.Collator(undefined, { numeric: true });
@@ -11,13 +11,32 @@
   const haystack = () => text || (text = D.ids.map((id, i) => (id + " " + D.labels[best[i]] + " " + WORDS[said[i]] + " " + columns.filter((c) => c.levels).map((c) => value(c, i)).join(" ")).toLowerCase()));
   const choose = () => {
     const q = search.value.trim().toLowerCase();
-    rows = q ? haystack().reduce((a, t, i) => { if (t.includes(q)) a.push(i); return a; }, []) : list < 3 ? D.lists[list].slice() : [...Array(N).keys()];
+    rows = q ? haystack().reduce((a, t, i) => { if (t.includes(q)) a.push(i); return a; }, []) : list < 3 ? lists()[list].slice() : [...Array(N).keys()];
     if (sort) { const f = key[sort], s = down ? -1 : 1; rows.sort((a, b) => s * (sort === "id" ? natural.compare(f(a), f(b)) : f(a) - f(b))); }
     page = 0; draw();
   };
+  // The objects most in doubt, most typical (the best of each group in turn), farthest out, as report/objects.py chooses them.
+  const lists = () => shown.lists || (shown.lists = (() => {
+    const all = [...Array(N).keys()], far = distance || new Float32Array(N), most = 30;
+    const each = [...Array(D.c).keys()].map((k) => all.slice().sort((a, b) => mass(b, k + 1) - mass(a, k + 1) || far[a] - far[b]).slice(0, most));
+    const turns = each.length ? each[0].flatMap((_, t) => each.map((rows) => rows[t])) : [];
+    return [
+      all.slice().sort((a, b) => (best[a] === 0) - (best[b] === 0) || doubt[b] - doubt[a]).slice(0, most), [...new Set(turns)].slice(0, most),
+      all.slice().sort((a, b) => mass(b, 0) - mass(a, 0) || far[b] - far[a]).slice(0, most),
+    ];
+  })());
+  // Where an object is, in the words of report/words.py.
+  const placed = (i) => {
+    const who = /^\d+$/.test(D.ids[i]) ? D.noun[0].toUpperCase() + D.noun.slice(1) + " " + D.ids[i] : D.ids[i], sure = confidence[i].toFixed(2), a = D.labels[best[i]];
+    if (said[i] === NOWHERE) return `${who} belongs to no group (mass ${sure} on none).`;
+    if (said[i] === BETWEEN) return `${who} lies between ${listed(D.sets[best[i]].map((k) => D.labels[k + 1]), "and")} (belief ${sure}).`;
+    return said[i] === UNDECIDED ? `${who} is undecided: ${a} is likeliest (belief ${sure}).` : `${who} ${WORDS[said[i]]} belongs to ${a} (belief ${sure}).`;
+  };
+  const largest = (i) => [...Array(F).keys()].filter((j) => mass(i, j) >= 0.001).sort((p, q) => mass(i, q) - mass(i, p)).slice(0, 8).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ");
   const detail = (i) => {
     const tr = el("tr", "detail"), cell = tr.insertCell(), td = el("div", "inner"); cell.colSpan = heads.length; cell.append(td);
     const e = D.explained[i], told = new Set(e ? e.parts.map((p) => p[0]) : []);
+    if (shown !== fitted) { const now = el("p", "now", placed(i) + " Masses: " + largest(i) + "."); now.dir = "auto"; td.append(now, el("h4", "", "In the fit")); }
     if (e) {
       const a = D.labels[e.a], b = D.labels[e.b];
       const why = el("p", "", e.say); why.dir = "auto"; td.append(why);
@@ -39,10 +58,10 @@
         }
         td.append(g);
       }
-      if (e.ds !== null) { const p = el("p", "", `Nearest to it is the prototype of ${D.labels[best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? "; for that speak most " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
+      if (e.ds !== null) { const p = el("p", "", `Nearest to it is the prototype of ${D.labels[fitted.best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? "; for that speak most " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
       if (e.far.length) td.append(el("p", "", "Most of its distance from " + a + " lies in " + e.far.map(([n, part]) => `${D.noun === "series" ? "steps " : ""}${n} (${Math.round(100 * part)} %)`).join(", ") + "."));
       if (D.series && D.series.own[i]) { const s = curves([curve(D.series.prototypes[e.a - 1], channel, D.colors[e.a], 2.4, 0.9), curve(D.series.prototypes[e.b - 1], channel, D.colors[e.b], 2.4, 0.9, "6 4"), curve(D.series.own[i], channel, "currentColor", 1.8, 1)], 640, 190); s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(s); }
-    } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are computed for the objects of the first three lists." : "There is nothing to explain it by but its masses: " + [...Array(F).keys()].filter((j) => mass(i, j) >= 0.001).sort((p, q) => mass(i, q) - mass(i, p)).slice(0, 8).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ") + "."));
+    } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are computed for the objects of the first three lists." : "There is nothing to explain it by but its masses: " + largest(i) + "."));
     const others = columns.filter((c) => !told.has(c.name));
     if (others.length) { const box = el("div", "values"); for (const c of others.slice(0, 40)) { const p = el("div"), n = el("span", "", c.name + " "), v = el("b", "", value(c, i)); n.dir = v.dir = "auto"; p.append(n, v); box.append(p); } td.append(box); }
     return tr;
@@ -63,7 +82,7 @@
     }
     if (!rows.length) { const c = body.insertRow().insertCell(); c.colSpan = heads.length; c.textContent = "Nothing matches."; }
     const pages = Math.max(1, Math.ceil(rows.length / SIZE));
-    $("page").textContent = `${rows.length ? page * SIZE + 1 : 0}–${Math.min(rows.length, (page + 1) * SIZE)} of ${rows.length}`;
+    $("page").textContent = `${rows.length ? page * SIZE + 1 : 0}–${Math.min(rows.length, (page + 1) * SIZE)} of ${grouped(rows.length)}`;
     $("previous").disabled = page === 0; $("next").disabled = page >= pages - 1;
     [...head.rows[0].cells].forEach((c, k) => { if (heads[k][1]) c.setAttribute("aria-sort", heads[k][1] === sort ? (down ? "descending" : "ascending") : "none"); const m = c.querySelector("i"); if (m) m.textContent = heads[k][1] === sort ? (down ? " ↓" : " ↑") : ""; });
   };
@@ -77,6 +96,7 @@
   for (const b of buttons) b.addEventListener("click", () => { list = +b.dataset.list; sort = null; search.value = ""; open.clear(); buttons.forEach((x) => x.setAttribute("aria-pressed", String(x === b))); choose(); });
   let wait = 0; search.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(choose, 60); });
   $("previous").addEventListener("click", () => { page--; draw(); }); $("next").addEventListener("click", () => { page++; draw(); });
+  follows.push(() => { const at = page; text = null; choose(); page = Math.min(at, Math.max(0, Math.ceil(rows.length / SIZE) - 1)); if (page) draw(); });
   if (D.lists[0].length && D.explained[D.lists[0][0]]) open.add(D.lists[0][0]);
   choose();
 })();

@@ -7,9 +7,10 @@ if ($("trace")) {
   };
   redraws.push(draw); draw();
 }
-if ($("copy")) $("copy").addEventListener("click", async () => {
-  try { await navigator.clipboard.writeText($("code").textContent); } catch { const r = document.createRange(); r.selectNodeContents($("code")); const g = getSelection(); g.removeAllRanges(); g.addRange(r); document.execCommand("copy"); }
-  $("copy").textContent = "Copied"; setTimeout(() => { $("copy").textContent = "Copy"; }, 1500);
+for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", async () => {
+  const code = $(button.dataset.copy);
+  try { await navigator.clipboard.writeText(code.textContent); } catch { const r = document.createRange(); r.selectNodeContents(code); const g = getSelection(); g.removeAllRanges(); g.addRange(r); document.execCommand("copy"); }
+  button.textContent = "Copied"; setTimeout(() => { button.textContent = "Copy"; }, 1500);
 });
 let waiting = 0; addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 80); });
 document.documentElement.dataset.drawn = String(Math.round(performance.now() - started));

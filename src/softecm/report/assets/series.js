@@ -24,18 +24,19 @@ let channel = 0;
 if (D.series) (() => {
   const box = $("series-cards"), pick = $("channel");
   let all = false;
+  const members = (j) => shown === fitted ? D.series.members[j - 1] : Object.keys(D.series.own).map(Number).filter((i) => best[i] === j).sort((a, b) => mass(b, j) - mass(a, j)).slice(0, 24);
   const draw = () => {
     box.replaceChildren();
-    const between = [...Array(F).keys()].filter((j) => j > D.c && D.counts[j]).sort((a, b) => D.counts[b] - D.counts[a] || a - b);
+    const between = [...Array(F).keys()].filter((j) => j > D.c && counts[j]).sort((a, b) => counts[b] - counts[a] || a - b);
     const some = all ? between : between.slice(0, 6), rest = between.length - some.length;
     const panels = [...Array(D.c).keys()].map((k) => k + 1).concat(some).map((j) => {
-      const lines = D.series.members[j - 1].filter((i) => D.series.own[i]).map((i) => curve(D.series.own[i], channel, D.colors[j], 0.9, 0.35));
+      const lines = members(j).filter((i) => D.series.own[i]).map((i) => curve(D.series.own[i], channel, D.colors[j], 0.9, 0.35));
       return [j, lines.concat(curve(D.series.prototypes[j - 1], channel, D.colors[j], 3, 1))];
     });
     const ends = extent(panels.flatMap(([, lines]) => lines));  // one scale for all panels
     for (const [j, lines] of panels) {
-      const c = el("div", "card"), h = el("h3"); h.append(badge(j), el("small", "", D.counts[j] + " series")); c.append(h);
-      const s = curves(lines, 320, 170, ends); s.setAttribute("aria-label", "Prototype of " + D.words[j] + " over its surest members, " + D.series.channels[channel]); c.append(s); box.append(c);
+      const c = el("div", "card"), h = el("h3"); h.append(badge(j), el("small", "", grouped(counts[j]) + " series")); c.append(h);
+      const s = curves(lines, 320, 170, ends); s.setAttribute("aria-label", "Prototype of " + D.labels[j] + " over its surest members, " + D.series.channels[channel]); c.append(s); box.append(c);
     }
     if (rest) { const more = el("button", "", `Show ${rest} more sets between groups`); more.type = "button"; more.addEventListener("click", () => { all = true; draw(); }); box.append(more); }
   };
@@ -44,5 +45,5 @@ if (D.series) (() => {
     D.series.channels.forEach((name, k) => { const o = el("option", "", name); o.value = k; pick.append(o); });
     pick.addEventListener("change", () => { channel = +pick.value; draw(); });
   }
-  draw();
+  follows.push(draw); draw();
 })();

@@ -1,0 +1,45 @@
+// ------------------------------------------------------------------ what was found, in words and counts
+(() => {
+  const percent = (part, whole) => { const p = 100 * part / Math.max(whole, 1); return (p === 0 || p === 100 || (p >= 1 && p <= 99) ? p.toFixed(0) : p.toFixed(1)) + " %"; };
+  const many = D.noun.endsWith("s") ? D.noun : D.noun + "s", names = D.labels.slice(1, D.c + 1);
+  const sum = (values) => values.reduce((a, b) => a + b, 0);
+  const verb = (count, one, more) => grouped(count) + " " + (count === 1 ? one : more);
+  // The sentences of report/words.py, for the masses that are shown.
+  const groups = ({ n, sure, told }) => {
+    const clear = sum(sure), sizes = names.map((name, k) => `${grouped(sure[k + 1])} to ${name}`), c = D.c;
+    const parts = c <= 6 ? sizes : [...sizes.slice(0, 5), `${grouped(sum(sure.slice(6, c + 1)))} to the other ${c - 5}`];
+    const less = [told.rather && verb(told.rather, "rather belongs", "rather belong") + " to one than to another", told.undecided && verb(told.undecided, "is", "are") + " undecided"].filter(Boolean);
+    return `Of ${grouped(n)} ${n === 1 ? D.noun : many}, ${grouped(clear)} (${percent(clear, n)}) clearly ${clear === 1 ? "belongs" : "belong"} to ${c === 1 ? "the one group" : `one of ${c} groups`}: ${listed(parts, "and")}.` + (less.length ? ` ${listed(less, "and")}.` : "");
+  };
+  const between = () => {
+    const total = sum(counts.slice(D.c + 1)), all = [...Array(N).keys()], ends = (j) => listed(D.sets[j].map((k) => names[k]), "and");
+    if (F === D.c + 1) return "Sets of several groups were not considered, so none can lie between.";
+    if (!total) return "None lies between groups.";
+    const start = verb(total, "lies", "lie") + " between groups";
+    if (total <= 4) return `${start}: ${listed(all.filter((i) => best[i] > D.c).map((i) => `${D.ids[i]} (${listed(D.sets[best[i]].map((k) => names[k]), "or")})`), "and")}.`;
+    const most = counts.indexOf(Math.max(...counts.slice(D.c + 1)), D.c + 1);
+    return counts[most] === total ? `${start}: all between ${ends(most)}.` : `${start}, most often between ${ends(most)} (${grouped(counts[most])}).`;
+  };
+  const nowhere = () => {
+    const rows = [...Array(N).keys()].filter((i) => best[i] === 0).sort((a, b) => mass(b, 0) - mass(a, 0));
+    if (!rows.length) return "None belongs to no group: there are no outliers.";
+    const start = verb(rows.length, "belongs", "belong") + " to no group", called = rows.slice(0, 4).map((i) => D.ids[i]);
+    return rows.length <= 4 ? `${start}: ${listed(called, "and")}.` : `${start}; farthest out: ${listed(called.slice(0, 3), "and")}.`;
+  };
+  const findings = [...document.querySelectorAll("[data-finding]")], inFit = findings.map((p) => p.textContent), bar = document.querySelector(".share");
+  const each = (name, f) => { for (const e of document.querySelectorAll(`[data-${name}]`)) f(e, +e.dataset[name]); };
+  follows.push(() => {
+    const away = shown !== fitted, said = away ? [D.merged ? inFit[0] : groups(shown), between(), nowhere()] : inFit;
+    findings.forEach((p, k) => { p.textContent = said[k]; });
+    for (const cell of document.querySelectorAll("[data-said]")) cell.textContent = grouped(shown.told[cell.dataset.said]);
+    const mean = new Float64Array(F); for (let i = 0; i < N; i++) for (let j = 0; j < F; j++) mean[j] += mass(i, j) / N;
+    each("count", (e, j) => { e.textContent = grouped(counts[j]); });
+    each("objects", (e, j) => { e.textContent = grouped(counts[j]) + " " + (counts[j] === 1 ? D.noun : many); });
+    each("mean", (e, j) => { e.textContent = (away ? mean[j] : D.means[j]).toFixed(3); });
+    each("set-row", (e) => { const j = +e.dataset.setRow; e.hidden = j > D.c && !counts[j]; });
+    const order = [...Array(F).keys()].slice(1).concat(0).filter((j) => counts[j]);
+    bar.replaceChildren(...order.map((j) => { const s = el("span"); s.style.flex = String(counts[j]); s.style.background = j ? D.colors[j] : "var(--ink)"; return s; }));
+    bar.setAttribute("aria-label", "Objects by set: " + order.map((j) => D.labels[j] + " " + counts[j]).join(", "));
+    $("clear").textContent = String(shown.clear);
+  });
+})();
