@@ -6,7 +6,6 @@ import inspect
 import time
 import warnings
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -74,7 +73,7 @@ def takes(name: str, argument: str) -> bool:
     return argument in inspect.signature(getattr(softecm, name).fit).parameters
 
 
-def parameters(name: str, clusters: str | None, given: Params, said: Collection[str]) -> dict[str, Any]:
+def parameters(name: str, clusters: str | None, given: Params, said: Collection[str]) -> dict[str, object]:
     """What the estimator is told: the number of groups, the seed, and the options that were really given."""
     import softecm
 
@@ -113,7 +112,7 @@ def measure(name: str, loaded: Loaded) -> Measure:
     return Measure(name, f"--algorithm {name}: columns are taken as they are", None)
 
 
-def objects(name: str, data: Any) -> Any:
+def objects(name: str, data: object) -> object:
     """The file's objects as the estimator takes them: rows of numbers, but for categories."""
     if name == "CatECM" or isinstance(data, Mapping):
         return data
@@ -126,7 +125,7 @@ def objects(name: str, data: Any) -> Any:
     return rows if of_dissimilarities(name) else data
 
 
-def fit(name: str, data: Any, params: Params, err: Console, **options: Any) -> Fitted:
+def fit(name: str, data: object, params: Params, err: Console, **options: object) -> Fitted:
     """One fit; ``options`` are those of its ``fit``. Ctrl-C keeps the best so far, where there are rounds to stop after."""
     import softecm
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -149,7 +148,7 @@ def run(file: Path, options: ClusterOptions) -> None:
         with mendable(ValueError):
             fitted.model.rename(asked.names)
 
-    def fill(work: Path) -> tuple[PartitionTotals, dict[str, Any]]:
+    def fill(work: Path) -> tuple[PartitionTotals, dict[str, object]]:
         fitted.model.save(work / "model.safetensors")  # first: from it the rest can be made again
         with err.status("writing the masses"):
             totals = source.write_masses(fitted.model, work, options.clear)
@@ -322,7 +321,7 @@ def _fit(
 ) -> tuple[Fitted, Search]:
     """The fit, and how its number of clusters was chosen."""
     name, data = asked.algorithm, source.data(measure.name)
-    known: dict[str, Any] = {} if pairs is None else pairs._asdict()
+    known: dict[str, object] = {} if pairs is None else pairs._asdict()
     link_weight = asked.options.link_weight
     weight = {} if link_weight is None else {links.WEIGHTS[name]: link_weight}
     if not asked.is_default:

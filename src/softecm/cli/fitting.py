@@ -62,7 +62,7 @@ class Measure(NamedTuple):
 
     name: str
     why: str
-    metric: Any
+    metric: object
     tried: tuple[Tried, ...] = ()  # where several were compared, best first
     mind: tuple[str, ...] = ()  # what makes it a poor choice
     finds_shape: bool = False  # the estimator may find that another shape of groups suits numbers better
@@ -79,7 +79,7 @@ def metric_for(
     return measure._replace(mind=_far_values(measure.metric, loaded))
 
 
-def _far_values(metric: Any, loaded: Loaded) -> tuple[str, ...]:
+def _far_values(metric: object, loaded: Loaded) -> tuple[str, ...]:
     """What looks like a code for missing cells, and the columns that one far value stretches."""
     from softecm.distances.auto import far_values
 
@@ -219,14 +219,14 @@ def _no_gaps(asked: str, loaded: Loaded) -> str:
     )
 
 
-def fit(data: Any, params: Params, err: Console, title: str = "fitting", **options: Any) -> Fitted:
+def fit(data: object, params: Params, err: Console, title: str = "fitting", **options: object) -> Fitted:
     """One SoftECM fit; ``options`` are those of its ``fit``."""
     from softecm import SoftECM
 
     return watched(SoftECM(**params), data, err, title, **options)
 
 
-def watched(model: SoftECM, data: Any, err: Console, title: str, **options: Any) -> Fitted:
+def watched(model: SoftECM, data: object, err: Console, title: str, **options: Any) -> Fitted:
     """Fit a model with a bar, an ear for Ctrl-C, and its warnings kept."""
     began = time.perf_counter()
     with _progress(err) as bar, _interrupts(err) as stopped, warnings.catch_warnings(record=True) as caught:
@@ -346,7 +346,7 @@ def _interrupts(err: Console) -> Iterator[Callable[[], bool]]:
     """The first Ctrl-C asks the fit to stop, the second one ends the program."""
     asked = False
 
-    def ask(signum: int, frame: Any) -> None:
+    def ask(signum: int, frame: object) -> None:
         nonlocal asked
         if asked:
             raise KeyboardInterrupt

@@ -121,7 +121,7 @@ class Reading:
     time: Annotated[str | None, _file("Long table of series: the column that orders a series.")] = None
     value: Annotated[str | None, _file("Long table of series: the value columns, comma between.")] = None
 
-    def options(self, **more: Any) -> ReadOptions:
+    def options(self, **more: object) -> ReadOptions:
         """The same for the readers."""
         from softecm.readers import ReadOptions
 
@@ -291,7 +291,7 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
     always = {"context": typer.Context, **({"quiet": Quiet} if quiet else {}), "machine": Json}
 
     @wraps(function)
-    def called(context: typer.Context, *, quiet: bool = False, machine: bool = False, **given: Any) -> None:
+    def called(context: typer.Context, *, quiet: bool = False, machine: bool = False, **given: object) -> None:
         sources = {name: context.get_parameter_source(name) for name in given}
         typed = frozenset(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE")
         token = INVOCATION.set(Invocation(quiet, machine, typed))
@@ -313,12 +313,12 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
     return called
 
 
-def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
+def _keyword(name: str, kind: object, default: object) -> inspect.Parameter:
     default = inspect.Parameter.empty if default is MISSING or kind is typer.Context else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def _spread(kind: Any, parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
+def _spread(kind: object, parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
     """A parameter, or one for each field of its dataclass and of those inside."""
     if not is_dataclass(kind):
         yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind)
@@ -328,7 +328,7 @@ def _spread(kind: Any, parameter: inspect.Parameter) -> Iterator[inspect.Paramet
         yield from _spread(hints[one.name], _keyword(one.name, hints[one.name], one.default))
 
 
-def _gathered(kind: Any, given: Mapping[str, Any], name: str) -> Any:
+def _gathered(kind: object, given: Mapping[str, object], name: str) -> object:
     """What was given for a parameter, as one value."""
     if not is_dataclass(kind):
         return given[name]

@@ -97,9 +97,11 @@ def _print(table: Any) -> None:
         raise BrokenPipeError from error
 
 
-def _records(table: Any) -> list[dict[str, Any]]:
+def _records(table: Any) -> list[dict[str, object]]:
     """The rows of a table as JSON has them."""
-    records: list[dict[str, Any]] = json.loads(table.to_json(orient="records", date_format="iso", double_precision=10))
+    records: list[dict[str, object]] = json.loads(
+        table.to_json(orient="records", date_format="iso", double_precision=10)
+    )
     return records
 
 
@@ -111,7 +113,7 @@ def _check_place(target: Path, inputs: list[Path], *, force: bool) -> None:
     check_replaced([target], kind="partition", inputs=inputs)
 
 
-def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOptions:
+def _as_trained(estimator: object, model: Path, options: ReadOptions) -> ReadOptions:
     """What the reader must know of the columns the model was fitted with, and what was said of the first file."""
     space = getattr(getattr(estimator, "model_", None), "space", None)
     names = getattr(estimator, "feature_names_in_", None)
@@ -129,7 +131,7 @@ def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOption
     return replace(options, expected=replace(before, kinds=kinds, names=named, gaps=isinstance(space, Table)))
 
 
-def _check_views(estimator: Any, model: Path, views: Beside) -> None:
+def _check_views(estimator: object, model: Path, views: Beside) -> None:
     """Refuse files that the model was not fitted with, and too few of them."""
     space = getattr(getattr(estimator, "model_", None), "space", None)
     several = space.views if isinstance(space, Views) else getattr(estimator, "view_names_", ())
@@ -187,7 +189,7 @@ def _said_before(model: Path) -> tuple[ReadOptions, Expected]:
     return ReadOptions(missing=missing or None, names=names), before
 
 
-def _written(said: dict[str, Any]) -> Written:
+def _written(said: dict[str, object]) -> Written:
     """How a column was written, from a summary; anything odd in it counts as unsaid."""
     texts = {name: str(said.get(name) or "") for name in ("thousands", "unit", "dates")}
     words, no_answer = (

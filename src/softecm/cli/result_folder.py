@@ -127,7 +127,7 @@ class ResultFolder:
             )
         return self.source
 
-    def renamed(self, names: Sequence[str], summary: dict[str, Any]) -> ResultFolder:
+    def renamed(self, names: Sequence[str], summary: dict[str, object]) -> ResultFolder:
         """The same with other names for its groups, in the partition and the summary; the model is renamed already."""
         other = replace(self, summary=summary)
         other.__dict__.update(

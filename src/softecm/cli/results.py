@@ -40,7 +40,7 @@ def as_it_was(text: str) -> str:
     return text[1:] if text.startswith("'") and harmless(text[1:]) == text else text
 
 
-def partition_table(partition: CredalPartition, ids: Sequence[str], clear: float = CLEAR, beside: Any = None) -> Any:
+def partition_table(partition: CredalPartition, ids: Sequence[str], clear: float = CLEAR, beside: object = None) -> Any:
     """The table of partition.csv: what is said of each object; masses, beliefs and plausibilities to six decimals.
 
     ``beside`` are columns of the file to join, as they are.
@@ -55,7 +55,7 @@ def partition_table(partition: CredalPartition, ids: Sequence[str], clear: float
     return frame.rename(columns=harmless)
 
 
-def write_csv(frame: Any, target: Any) -> None:
+def write_csv(frame: object, target: object) -> None:
     """A frame as CSV (UTF-8); ``target`` is a path or a binary stream."""
     import pyarrow as pa
     from pyarrow import csv
@@ -64,12 +64,12 @@ def write_csv(frame: Any, target: Any) -> None:
     csv.write_csv(table, target, csv.WriteOptions(quoting_style="needed"))
 
 
-def write_json(value: Mapping[str, Any], path: Path) -> None:
+def write_json(value: Mapping[str, object], path: Path) -> None:
     """Readable JSON."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def fit_facts(model: SoftECM, totals: PartitionTotals, sentences: Sequence[str]) -> dict[str, Any]:
+def fit_facts(model: SoftECM, totals: PartitionTotals, sentences: Sequence[str]) -> dict[str, object]:
     """What a machine wants to know about a fit."""
     return {
         "sentences": list(sentences),

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from softecm._text import meant
 from softecm.belief import CredalPartition
@@ -34,7 +34,7 @@ class ObjectSource(ABC):
         """How many objects the file has."""
 
     @abstractmethod
-    def data(self, metric: str) -> Any:
+    def data(self, metric: str) -> object:
         """What is fitted."""
 
     @abstractmethod
@@ -62,7 +62,7 @@ class ObjectSource(ABC):
         """What to mind whatever the fit said."""
         return []
 
-    def more(self, fitted: Fitted) -> Mapping[str, Any]:
+    def more(self, fitted: Fitted) -> Mapping[str, object]:
         """What the summary says of this kind of source alone."""
         return {}
 
@@ -80,7 +80,7 @@ class WholeFile(ObjectSource):
         """All that were read."""
         return len(self.loaded)
 
-    def data(self, metric: str) -> Any:
+    def data(self, metric: str) -> object:
         """The objects as they were read."""
         return self.loaded.data
 
@@ -102,7 +102,7 @@ class WholeFile(ObjectSource):
         """All of it."""
         return model.partition_
 
-    def more(self, fitted: Fitted) -> Mapping[str, Any]:
+    def more(self, fitted: Fitted) -> Mapping[str, object]:
         """The other files."""
         return {"beside": self.views.told()} if self.views else {}
 
@@ -116,7 +116,7 @@ def whole(
     return source
 
 
-def columns_beside(loaded: Loaded, names: Sequence[str]) -> Any:
+def columns_beside(loaded: Loaded, names: Sequence[str]) -> object:
     """The columns of a file that were asked for, as the file has them; None where none were."""
     if not names:
         return None

@@ -98,7 +98,7 @@ class Blocks(ObjectSource):
         drawn = len(self.loaded)
         return [f"The report shows a sample of {drawn:,} of {self.rows:,} objects.".replace(",", " ")]
 
-    def more(self, fitted: Fitted) -> Mapping[str, Any]:
+    def more(self, fitted: Fitted) -> Mapping[str, object]:
         """Time a round, and how many rows were sampled."""
         pace = fitted.seconds_a_round
         return {
@@ -132,7 +132,7 @@ def scanned(file: Path) -> Scan:
         parts, places, first = [], [], 0
         gaps = dict.fromkeys(source.schema_arrow.names, 0)
         check_names(file, source.schema_arrow.names)
-        seen: dict[str, Any] = {}
+        seen: dict[str, object] = {}
         varied: set[str] = set()
         for batch in source.iter_batches(BATCH, use_threads=False):
             table = pa.Table.from_batches([batch])
@@ -173,7 +173,7 @@ def _missing(column: Any) -> int:
     return count
 
 
-def _look(column: Any, name: str, seen: dict[str, Any], varied: set[str]) -> None:
+def _look(column: Any, name: str, seen: dict[str, object], varied: set[str]) -> None:
     """Note a column of numbers that has held two values."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -219,7 +219,7 @@ def _row_numbers(scan: Scan) -> str | None:
     return None
 
 
-def _frame(table: Any, *, words: list[str]) -> Any:
+def _frame(table: Any, *, words: list[str]) -> object:
     """A block as ``read`` would give it."""
     frame = table.to_pandas()
     frame.columns = [str(name) for name in frame.columns]

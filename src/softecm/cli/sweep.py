@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: A rule's choice as plain values, or why it has none.
 Choices: TypeAlias = Mapping[str, "dict[str, Any] | str"]
-Grid: TypeAlias = Mapping[str, list[Any]]
+Grid: TypeAlias = Mapping[str, list[object]]
 JOURNAL = "journal.jsonl"
 NAMES = ("sweep.csv", "best.json", "heatmap.png")
 SHOWN = {"n_clusters": "clusters", "alpha": "alpha", "beta": "beta", "lam": "lam"}
@@ -79,7 +79,7 @@ def _check_places(folder: Path, book: Path, file: Path, *, force: bool) -> None:
 
 def _values(name: str, text: str) -> list[Any]:
     """Numbers with commas between; whole ones also as a range, 2-6 or 2..6; lambda also "auto"."""
-    whole, found = name == "n_clusters", list[Any]()
+    whole, found = name == "n_clusters", list[object]()
     for part in (part.strip() for part in text.split(",") if part.strip()):
         several = whole_range(part) if whole else None
         if several is not None:
@@ -101,7 +101,7 @@ def _number(name: str, part: str, text: str, *, whole: bool) -> float:
         raise Problem(f"--{SHOWN[name]} must hold numbers, such as {example}; got {text}.") from None
 
 
-def _told(value: Any) -> str:
+def _told(value: object) -> str:
     """A parameter's value for reading."""
     return value if isinstance(value, str) else f"{value:g}"
 
@@ -145,7 +145,7 @@ def _rules(found: Sweep) -> list[str]:
     return [name for name, rule in RULES.items() if rule.column in found.columns]
 
 
-def _choice(found: Sweep, rule: str) -> dict[str, Any] | str:
+def _choice(found: Sweep, rule: str) -> dict[str, object] | str:
     """A rule's choice as plain values, or why it has none."""
     from softecm.selection.rules import is_sound
 
@@ -153,7 +153,7 @@ def _choice(found: Sweep, rule: str) -> dict[str, Any] | str:
         best = found.best(rule)
     except ValueError as error:
         return str(error)
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "params": {name: _plain(value) for name, value in best.params.items()},
         "value": _plain(best.value),
         "sound_runs": int(is_sound(found.columns)[best.rows].sum()),
@@ -166,14 +166,14 @@ def _choice(found: Sweep, rule: str) -> dict[str, Any] | str:
     return facts
 
 
-def _plain(value: Any) -> object:
+def _plain(value: object) -> object:
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _summary(
     file: Path, metric: tuple[str, str], found: Sweep, values: Grid, rule: str, choices: Choices
-) -> dict[str, Any]:
+) -> dict[str, object]:
     chosen = choices[rule]
     return {
         "softecm": __version__,

@@ -27,7 +27,7 @@ class Cell:
     index: int
     combination: int  # the same for all seeds of the same values
     data: str
-    params: Mapping[str, Any]
+    params: Mapping[str, object]
     model: Any  # not fitted
     key: str  # what cells of one batch have in common
 
@@ -46,9 +46,9 @@ class Task:
         return self.cells[0].data
 
 
-def combinations(grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def combinations(grid: Mapping[str, object] | Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
     """Every combination of the grid's values, the last name changing fastest; a list of grids is their union."""
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     for part in [grid] if isinstance(grid, Mapping) else list(grid):
         if not isinstance(part, Mapping):
             raise ValueError(f"grid must map names of parameters to values, or be a list of such; got {part!r}.")
@@ -59,7 +59,7 @@ def combinations(grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[
     return found
 
 
-def _values(name: str, given: Any) -> list[Any]:
+def _values(name: str, given: Any) -> list[object]:
     single = isinstance(given, str | bytes) or not isinstance(given, Iterable) or isinstance(given, Mapping)
     values = [given] if single else list(given)
     if not values:
@@ -68,7 +68,7 @@ def _values(name: str, given: Any) -> list[Any]:
 
 
 def make_cells(
-    estimators: Mapping[str, Any], grid: Mapping[str, Any] | Sequence[Mapping[str, Any]], seeds: Sequence[int]
+    estimators: Mapping[str, object], grid: Mapping[str, object] | Sequence[Mapping[str, object]], seeds: Sequence[int]
 ) -> list[Cell]:
     """All cells, checked before anything runs; an error names its cell."""
     chosen = combinations(grid)
@@ -83,7 +83,7 @@ def make_cells(
     return cells
 
 
-def _seeded(values: dict[str, Any], seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+def _seeded(values: dict[str, object], seeds: Sequence[int]) -> Iterator[dict[str, object]]:
     if "random_state" in values:
         yield values
         return
@@ -91,7 +91,7 @@ def _seeded(values: dict[str, Any], seeds: Sequence[int]) -> Iterator[dict[str, 
         yield {**values, "random_state": int(seed)}
 
 
-def _options(own: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+def _options(own: Mapping[str, object], params: Mapping[str, object]) -> dict[str, object]:
     """An estimator's parameters with a cell's values in their places."""
     options = dict(own)
     of_metric = {}
@@ -111,7 +111,7 @@ def _options(own: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any
     return options
 
 
-def _model(kind: type[Any], options: Mapping[str, Any], params: Mapping[str, Any]) -> Any:
+def _model(kind: type[object], options: Mapping[str, object], params: Mapping[str, object]) -> object:
     """An estimator with a cell's values, its own checks passed."""
     model = kind(**options)
     settings = getattr(model, "_settings", None)
@@ -122,7 +122,7 @@ def _model(kind: type[Any], options: Mapping[str, Any], params: Mapping[str, Any
 
 
 @contextmanager
-def _naming(params: Mapping[str, Any]) -> Iterator[None]:
+def _naming(params: Mapping[str, object]) -> Iterator[None]:
     """Errors inside name the cell they are about."""
     try:
         yield
@@ -130,11 +130,11 @@ def _naming(params: Mapping[str, Any]) -> Iterator[None]:
         raise ValueError(f"grid cell ({_shown(params)}) can't be run: {error}") from error
 
 
-def _shown(params: Mapping[str, Any]) -> str:
+def _shown(params: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in params.items())
 
 
-def _with(metric: Any, options: Mapping[str, Any]) -> SemiMetric:
+def _with(metric: object, options: Mapping[str, object]) -> SemiMetric:
     """A metric with some of its own parameters changed."""
     from softecm.distances import SEMI_METRICS
 
@@ -155,7 +155,7 @@ def _with(metric: Any, options: Mapping[str, Any]) -> SemiMetric:
     return changed
 
 
-def batch_key(options: Mapping[str, Any]) -> str:
+def batch_key(options: Mapping[str, object]) -> str:
     """What cells of one batch have in common: everything but the parameters a run may have of its own."""
     return repr(sorted((name, describe(value)) for name, value in options.items() if name not in FREE))
 
@@ -173,7 +173,7 @@ def make_tasks(cells: Sequence[Cell], sizes: Mapping[str, int], kind: str = "cel
     return tasks
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """A parameter's value as text that is the same tomorrow: no addresses, arrays by content."""
     if isinstance(value, np.ndarray):
         return f"array {value.dtype} {value.shape} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
@@ -189,7 +189,7 @@ def describe(value: Any) -> str:
     return repr(value)
 
 
-def digest(*values: Any) -> str:
+def digest(*values: object) -> str:
     """A short text that differs where the data differ."""
     total = hashlib.sha256()
     for value in values:
@@ -197,7 +197,7 @@ def digest(*values: Any) -> str:
     return total.hexdigest()[:16]
 
 
-def _feed(total: Any, value: Any) -> None:
+def _feed(total: Any, value: object) -> None:
     if isinstance(value, Mapping):
         value = [part for pair in value.items() for part in pair]
     if isinstance(value, list | tuple):

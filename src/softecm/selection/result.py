@@ -47,7 +47,7 @@ class Sweep:
 
     columns: Mapping[str, NDArray[Any]]
     parameters: tuple[str, ...]
-    _models: tuple[Any, ...]
+    _models: tuple[object, ...]
     _combination: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -71,7 +71,7 @@ class Sweep:
         """
         return make_frame({name: values.tolist() for name, values in self.columns.items()}, backend)
 
-    def where(self, **values: Any) -> Sweep:
+    def where(self, **values: object) -> Sweep:
         """The rows in which the given columns have the given values.
 
         Parameters
@@ -166,11 +166,11 @@ class Sweep:
         return f"Sweep of {len(self)} cells over {', '.join(self.parameters)}; rules: {', '.join(RULES)}"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _levels(values: NDArray[Any]) -> list[Any]:
+def _levels(values: NDArray[Any]) -> list[object]:
     """The distinct values in the order of the grid, numbers sorted."""
     seen = list(dict.fromkeys(values.tolist()))
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in seen)

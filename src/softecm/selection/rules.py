@@ -61,7 +61,7 @@ def cheapest(columns: Columns, rule: SelectionRule, combination: NDArray[np.int6
     return best, costs[best]
 
 
-def pick_rule(rule: str | Callable[..., Any]) -> SelectionRule:
+def pick_rule(rule: str | Callable[..., object]) -> SelectionRule:
     """The rule of that name."""
     if not isinstance(rule, str) or rule not in RULES:
         raise ValueError(

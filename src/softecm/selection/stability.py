@@ -117,7 +117,7 @@ def _refit_alone(
     for cell in cells:
         model = clone(cell.model)
         own = model.get_params(deep=False)
-        changed: dict[str, Any] = {}
+        changed: dict[str, object] = {}
         if "random_state" in own:
             changed["random_state"] = number
         if own.get("lam", "auto") != "auto":  # which follows the number of objects by itself
@@ -131,7 +131,7 @@ def _refit_alone(
     return found
 
 
-def part_of(X: Any, rows: NDArray[np.int64], columns: NDArray[np.int64] | None) -> Any:
+def part_of(X: object, rows: NDArray[np.int64], columns: NDArray[np.int64] | None) -> object:
     """Some of the objects; of a matrix of dissimilarities, those to some of the objects."""
     if isinstance(X, Mapping):
         return {name: part_of(part, rows, columns) for name, part in X.items()}
