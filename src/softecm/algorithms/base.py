@@ -400,7 +400,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     @property
     def feature_weights_(self) -> Any:
         """For tables whose columns are weighed by a rule (metric Mixed), how much each column counts; adds up to 1."""
-        rule = "tables whose columns are weighed by a rule, as with Mixed(weights='agreement')."
+        rule = "tables whose columns are weighed by what they say, Mixed(weights='auto')."
         return self._learned("feature_weights", rule)
 
     def _learned(self, name: str, of: str) -> Any:

@@ -20,7 +20,6 @@ from softecm.distances._tables import (
     WeighedPasses,
     table_cells,
     table_pairwise,
-    table_sums,
     table_terms,
     weighed_table,
 )
@@ -31,14 +30,11 @@ from softecm.distances.base import (
     CompiledPasses,
     Learner,
     SemiMetric,
-    Sums,
-    check_distances,
 )
 from softecm.distances.column_relevance import Relevance, relevance
 from softecm.distances.squared_euclidean import SquaredEuclidean, squared_differences
 from softecm.distances.table_sample import TableSample
-from softecm.distances.view_statistics import relevance_by, sampled_columns, without_constant
-from softecm.distances.weighted_parts import AGREEMENT, ALL, AUTO, EQUAL, RULES, Apart, Weighed, say_unheard
+from softecm.distances.weighted_parts import ALL, AUTO, EQUAL, RULES, Weighed
 from softecm.files.expected import Misfit, count, listed, maybe, rules, text
 from softecm.spaces.base import Space
 from softecm.spaces.columns import Cell, Name
@@ -73,19 +69,13 @@ class Mixed(Weighed):
     ordinal_features : list or dict, optional
         Columns of ordered levels, measured by the difference of ranks; a dict gives each its levels, lowest first.
         Ordered categorical types are ordinal by themselves.
-    weights : "auto", None, dict of names, one number a column, or the name of a rule, default="auto"
+    weights : "auto", None, dict of names, or one number a column, default="auto"
         The weights :math:`\omega_l`, positive. "auto": estimators set aside columns that say nothing about the groups they
         look for, and measure numbers by their spread over all rows and within groups, far values left out, unless another
         ``scaling`` than "std" is asked for; categories count ``category_weight``. It is found by a mixture model on at most
         2000 rows (:mod:`softecm.distances.column_relevance`); with few rows a column, all count alike. ``feature_weights_``
         says how much each counts, ``metric_reason_`` what was set aside; new tables may lack those columns.
-        None: all columns count alike, 1 for numbers, ranks and dates, ``category_weight`` for categories. The other rules
-        make all columns count alike, whatever their kind (:math:`\omega_l` is one over half the mean distance between two
-        rows in the column), and then weigh them. "agreement": a column counts once it has something
-        in common with any other (bias-corrected distance correlation). "learned" (or "product"), "sum", "entropy": found
-        with the clusters, for SoftECM, as for :class:`Combined`. Either way columns of noise count for little;
-        ``feature_weights_`` says how much. Learned weights favour columns that are easiest to fit, right or wrong: a tenth
-        of each column's spread is added to its dispersion, so that one with few categories does not take all.
+        None (or "equal"): all columns count alike, 1 for numbers, ranks and dates, ``category_weight`` for categories.
     scaling : {"std", "range", "robust", "none"}, default="std"
         The unit :math:`s_l` of a number: standard deviation, range, interquartile range (divided by 1.349, its value for
         a standard normal variable), or 1: columns count as they are, dates and durations in days.
@@ -94,10 +84,6 @@ class Mixed(Weighed):
         column of standard deviation 1 is 2, the largest in a column of range 1 is 1.
     max_levels : int, default=10000
         More categories than this in a column are refused: such a column is likely an identifier.
-    weights_of : {"all", "cluster", "set"}, default="all"
-        Whether learned weights are the same for all clusters, each cluster's own, or each set's own.
-    exponent, temperature : float, default=2.0 and 0.1
-        Of the rules "sum" and "entropy": smaller, fewer columns count.
 
     Examples
     --------
@@ -116,9 +102,11 @@ class Mixed(Weighed):
     scaling: str = "std"
     category_weight: float | None = None
     max_levels: int = 10_000
-    weights_of: str = ALL
-    exponent: float = 2.0
-    temperature: float = 0.1
+    weights_of: str = field(
+        default=ALL, repr=False
+    )  # this and the next two: of rules that models saved before may have
+    exponent: float = field(default=2.0, repr=False)
+    temperature: float = field(default=0.1, repr=False)
     shares: tuple[float, ...] = field(default=(), repr=False)  # these are known where weights follow a rule
     spreads: tuple[float, ...] = field(default=(), repr=False)
     common: tuple[float, ...] = field(default=(), repr=False)
@@ -132,7 +120,6 @@ class Mixed(Weighed):
     space = Table
     part = "column"
     known_rules = (AUTO, *RULES)
-    regular = 0.1
     SAVED = rules(
         Weighed.SAVED,
         columns=listed(text()),
@@ -225,10 +212,18 @@ class Mixed(Weighed):
 
     @property
     def learner(self) -> Learner | None:
-        """Weights by a rule."""
-        if self.weights == AUTO:
-            return None if self.n_clusters is None else RelevanceLearner(self)
-        return ColumnLearner(self) if isinstance(self.weights, str) and self.weights != EQUAL else None
+        """Weights by what columns say about the groups."""
+        if isinstance(self.weights, str) and self.weights not in (AUTO, EQUAL) and not self.shares:
+            raise ValueError(
+                f"weights must be 'auto', None or numbers by column; got {self.weights!r}, a rule that is gone, for 'auto' "
+                "found the groups of tables better. Models that were fitted with it still predict."
+            )
+        return None if self.weights != AUTO or self.n_clusters is None else RelevanceLearner(self)
+
+    @property
+    def weighing(self) -> None:
+        """Weights are known before the clusters are."""
+        return None
 
     @property
     def closed_form(self) -> ClosedForm:
@@ -286,20 +281,6 @@ class Mixed(Weighed):
         cells, there = table_cells(x, v), x.there
         return cells / cells.new_tensor(self.units), None if there is None else there.to(cells)
 
-    def apart(self, x: EncodedTable, v: Tensor, first: int) -> Apart:
-        """Column by column, numbers first."""
-        each, there = self.each(x, v)
-        check_distances(self, each.sum(-1), len(x), len(v), first)
-        by_unit = v.new_tensor(
-            [1.0 / unit for unit, shape in zip(self.units, self.shapes, strict=True) for _ in range(shape[0])]
-        )
-
-        def sums(weights: Tensor) -> Sums:
-            found = table_sums(replace(x, scale=None), weights)
-            return Sums(found.curvature * by_unit, found.moment * by_unit)
-
-        return Apart(each, there, sums)
-
     def step(self, space: Space) -> float:
         """The largest weight of a category."""
         if not self.shares or not isinstance(space, Table):
@@ -308,52 +289,17 @@ class Mixed(Weighed):
         return max((weight * factor for weight, factor in zip(weights, self.factors[p:], strict=True)), default=0.0)
 
     def doubts(self, x: EncodedTable, clusters: Tensor) -> Sequence[str]:
-        """Under a rule; of rows that have no column that counts."""
-        if not self.shares or self.weights != AUTO:
-            return super().doubts(x, clusters) if self.shares else ()
+        """Of rows that have no column that counts."""
         there = x.there
-        lost = 0 if there is None else int((there.double() @ torch.tensor(self.shares).double() < HELD).sum())
+        if there is None or not self.shares:
+            return ()
+        lost = int((there.double() @ torch.tensor(self.shares).double() < HELD).sum())
         if not lost:
             return ()
         return [
             f"{lost} of {len(x)} rows that were looked at have no value in the columns that say something about the groups: "
             "they are placed with little certainty."
         ]
-
-    def reweighed(self, shares: Tensor, of: str, n_clusters: int) -> Mixed:
-        """With the weights that a run found; a column without any keeps next to nothing."""
-        found = super().reweighed(shares, of, n_clusters)
-        return replace(found, shares=floored(found.shares))
-
-
-@dataclass(frozen=True)
-class ColumnLearner(Learner):
-    """Weights of columns by a rule, or what is needed to find them with the clusters."""
-
-    metric: Mixed
-
-    def fitted(self, x: EncodedTable, weights: Tensor | None) -> Mixed:
-        """What each column's distances are divided by, and what each has in common with the others."""
-        metric, layout = self.metric, x.layout
-        if metric.shares:
-            return metric
-        shapes = ((1,),) * len(layout.number_weights) + tuple((size,) for size in layout.levels)
-        sample = sampled_columns(x, weights)
-        found = replace(metric, shapes=shapes, columns=layout.names, order=layout.order, spreads=tuple(sample.spreads))
-        common, n = sample.common, len(shapes)
-        shares = [1.0 / n] * n
-        if metric.weights == AGREEMENT:
-            shares = relevance_by(common, float(sample.counts.sum())).tolist()
-            say_unheard(found.names, shares, common, metric.part)
-        shares = without_constant(found.names, sample.spreads, shares, metric.part)
-        return replace(found, shares=floored(shares), common=tuple(common.max(1).tolist()))
-
-    def describe(self, x: EncodedTable, weights: Tensor | None) -> None:
-        """Columns are compared with each other over all rows at once."""
-        raise TypeError(
-            f"weights={self.metric.weights!r} must have all rows in memory; got blocks. Fit a sample of them and give its "
-            "feature_weights_ as weights=..., numbers by column."
-        )
 
 
 @dataclass(frozen=True)

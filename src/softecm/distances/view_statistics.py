@@ -13,12 +13,10 @@ from torch import Tensor
 
 from softecm._warnings import ViewWarning, warn
 from softecm.distances.base import SemiMetric, distances_of
-from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.sampling import systematic
 from softecm.spaces.views import EncodedViews
 
 Floats = NDArray[np.float64]
-SOMETHING = 0.02  # a correlation at which a column has half the weight of one that shares everything with another
 NOTHING = 5.0  # over the number of objects: a correlation below is what chance alone brings
 LEAST_COMMON = 10  # objects that have both views, below which nothing is said
 
@@ -96,28 +94,7 @@ def weights_by(common: Floats) -> Floats:
     return weights
 
 
-def relevance_by(common: Floats, n: float) -> Floats:
-    """Weights of columns that add up to 1, from what they have in common over n rows; equal where that is nothing.
-
-    A column counts once it has more in common with any other than chance brings. Not by how much: columns that say the same
-    thing several times over would outvote all others.
-
-    Examples
-    --------
-    >>> relevance_by(np.array([[0.0, 0.9, 0.0], [0.9, 0.0, 0.02], [0.0, 0.02, 0.0]]), 10_000).round(2)
-    array([0.4, 0.4, 0.2])
-    """
-    chance = (NOTHING + 2.0 * np.log(len(common))) / n  # the most of as many
-    more = np.maximum(common.max(1, initial=0.0) - chance, 0.0)
-    if not more.any():
-        return np.full(len(common), 1.0 / len(common))
-    heard = more / (more + SOMETHING)
-    weights: Floats = heard / heard.sum()
-    return weights
-
-
 FEWEST, MOST = 64, 512  # objects whose distances to each other are measured
-CELLS = 8e6  # distances between objects in all columns of a table that are held at once
 BUDGET = 2e9  # multiplications that this may cost a view
 ABSURD = 100.0  # times what the others are apart, in the median: an object beyond does not say what is usual
 WEIGHTS = "Give numbers of at least 0, not all of them 0; 'equal' lets every view count alike."
@@ -130,7 +107,6 @@ class ViewSample(NamedTuple):
     present: NDArray[np.bool_]  # (m, views)
     counts: Floats  # (m,)
     variances: list[float]  # of the objects' places as prototypes, all coordinates together
-    power: float = 1.0  # of the distances, by which it is said what views have in common
 
     @property
     def bends(self) -> list[float]:
@@ -149,7 +125,7 @@ class ViewSample(NamedTuple):
         """What each two views have in common, in objects that are not absurdly far from the others."""
         pairs = zip(self.distances, self.present.T, strict=True)
         there = np.column_stack([usual(table, self.counts * own) > 0 for table, own in pairs])
-        return agreement([table**self.power for table in self.distances], there, self.counts)
+        return agreement(self.distances, there, self.counts)
 
 
 def relative(weights: object, views: Sequence[str]) -> list[float]:
@@ -175,17 +151,15 @@ def relative(weights: object, views: Sequence[str]) -> list[float]:
     return [number / total for number in numbers]
 
 
-def without_constant(
-    names: Sequence[str], spreads: Sequence[float], shares: Sequence[float], part: str = "view"
-) -> list[float]:
-    """The weights without views, or columns, in which nothing differs, which is said."""
+def without_constant(names: Sequence[str], spreads: Sequence[float], shares: Sequence[float]) -> list[float]:
+    """The weights without views in which nothing differs, which is said."""
     useless = [name for name, size in zip(names, spreads, strict=True) if not size > 0]
     left = [share if size > 0 else 0.0 for share, size in zip(shares, spreads, strict=True)]
     total = math.fsum(left)
     if not useless or not total > 0:  # nothing differs in any view that counts: all is the same
         return list(shares)
     warn(
-        f"every object is the same in {', '.join(map(repr, useless))}: such a {part} can't group them and gets no weight. "
+        f"every object is the same in {', '.join(map(repr, useless))}: such a view can't group them and gets no weight. "
         "Leave it out.",
         ViewWarning,
     )
@@ -207,23 +181,6 @@ def sampled(metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | No
         variances.append(float((places - places.mean(0)).double().square().flatten(1).sum(1).mean()))
     present = np.ones((len(x), len(metrics)), dtype=bool) if x.present is None else x.present.numpy()
     return ViewSample(tables, present, counts, variances)
-
-
-def sampled_columns(x: EncodedTable, weights: Tensor | None) -> ViewSample:
-    """Distances between some of the objects in each column of a table, numbers first."""
-    counts = np.ones(len(x)) if weights is None else weights.double().numpy()
-    columns = len(x.layout.number_weights) + len(x.layout.levels)
-    size = int(np.clip(math.sqrt(CELLS / max(columns, 1)), FEWEST, MOST))
-    if len(x) > size:
-        rows, counts = _few(x.keys(), counts, size)
-        x = x[rows]
-    numbers = x.numbers.double().numpy()
-    tables: list[Floats] = [(own[:, None] - own) ** 2 for own in numbers.T]
-    for codes, weight in zip(x.codes.numpy().T, x.layout.category_weights, strict=True):
-        tables.append(weight * (codes[:, None] != codes))
-    there = x.there
-    present = np.ones((len(x), columns), dtype=bool) if there is None else there.numpy()
-    return ViewSample(tables, present, counts, [1.0] * columns, 0.5)
 
 
 def _few(keys: NDArray[np.uint64], counts: Floats, size: int) -> tuple[Tensor, Floats]:

@@ -309,11 +309,6 @@ def checked_metrics(given: object) -> dict[str, SemiMetric]:
                 f"view {name!r} must have a registered name or a SemiMetric that is not Combined; got {part!r}. A torch "
                 "function becomes one with softecm.distances.FunctionMetric."
             )
-        if metric.weighing is not None:
-            raise ValueError(
-                f"view {name!r} must have weights that are known before; got {metric.weighing.rule!r} for its columns, "
-                "which are found with the clusters. Use 'agreement' or numbers there."
-            )
         if metric.discrete:
             raise ValueError(
                 f"view {name!r} must have prototypes of its own; got {metric.name!r}, whose prototypes are objects. Add up "
@@ -532,7 +527,7 @@ class ViewLearner(Learner):
         common, spreads = sample.common, sample.spreads
         if metric.weights == AGREEMENT:
             shares = weights_by(common).tolist()
-            say_unheard(names, shares, common, metric.part)
+            say_unheard(names, shares, common)
         else:
             shares = (
                 [1.0 / len(parts)] * len(parts) if isinstance(metric.weights, str) else relative(metric.weights, names)

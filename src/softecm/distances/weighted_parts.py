@@ -148,10 +148,6 @@ class Weighed(SemiMetric):
     def each(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor | None]:
         """Distances (n, k, parts) over the parts' units, 0 where an object lacks one; which it has (n, parts)."""
 
-    @abstractmethod
-    def apart(self, x: Any, v: Tensor, first: int) -> Apart:
-        """The same, with sums for weights known later; ``first`` is the first object's number."""
-
     def check_rule(self, hint: str) -> None:
         """Refuse what says nothing about weights."""
         check_choice("weights_of", self.weights_of, (ALL, CLUSTER, SET), f"'all' finds one weight a {self.part}.")
@@ -266,17 +262,17 @@ def made_up(held: Tensor, least: float) -> Tensor:
     return torch.where(held < least, 0.0, 1.0 / held.clamp_min(torch.finfo(held.dtype).tiny))
 
 
-def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[np.float64], part: str) -> None:
-    """Say which parts hardly count by what they have in common with the others."""
+def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[np.float64]) -> None:
+    """Say which views hardly count by what they have in common with the others."""
     unheard = [name for name, share in zip(names, shares, strict=True) if share < NEXT_TO_NOTHING / len(shares)]
     if not common.any():
-        _warn(f"the {part}s have nothing in common: nothing says which of them is right, so all count alike.")
+        _warn("the views have nothing in common: nothing says which of them is right, so all count alike.")
     elif unheard:
         more = f" and {len(unheard) - SHOWN} more" if len(unheard) > SHOWN else ""
         _warn(
-            f"{part}s that have next to nothing in common with the others hardly count: "
-            f"{', '.join(map(repr, unheard[:SHOWN]))}{more}; {'view' if part == 'view' else 'feature'}_weights_ says how "
-            "much. Give weights as numbers if they should."
+            "views that have next to nothing in common with the others hardly count: "
+            f"{', '.join(map(repr, unheard[:SHOWN]))}{more}; view_weights_ says how much. "
+            "Give weights as numbers if they should."
         )
 
 

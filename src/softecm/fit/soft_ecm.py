@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
-from softecm.distances.weighted_parts import Weighed
+from softecm.distances.views import Combined
 from softecm.fit.loop import LoopOptions, Problem, Solution, iterate
 from softecm.objective import MassCost, mass_cost
 from softecm.objective.linked import LinkedProblem
@@ -24,7 +24,6 @@ from softecm.objective.relaxations import Exact, Gap, Relaxation, has_barycenter
 from softecm.objective.views import ViewsProblem
 from softecm.optim import Closed, Descent, Solver
 from softecm.spaces.base import Encoded
-from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.scattered import Scattered
 from softecm.spaces.views import EncodedViews
 
@@ -63,7 +62,7 @@ def soft_ecm_problem(
                 "weights must be known before where links, a prior or earlier batches count; got weights that are found "
                 "with the clusters. Use weights='equal' or 'agreement', or numbers such as those that an earlier fit found."
             )
-        assert isinstance(metric, Weighed) and isinstance(x, EncodedViews | EncodedTable)  # noqa: PT018 -- no others
+        assert isinstance(metric, Combined) and isinstance(x, EncodedViews)  # noqa: PT018 -- no others
         return ViewsProblem(metric, metric.weighing, x, cost, relaxed, tol, beta.new_ones(len(metric.parts)))
     by = solver or (Closed() if metric.is_quadratic else Descent())
     alone = len(focal) == focal.n_clusters and links is None and pull is None

@@ -22,11 +22,11 @@ from torch import Tensor
 
 from softecm._batch import Batch, along
 from softecm.distances.base import SemiMetric, blocks
-from softecm.distances.weighted_parts import CLUSTER, SET, Weighed, Weighing
+from softecm.distances.views import Combined
+from softecm.distances.weighted_parts import CLUSTER, SET, Weighing
 from softecm.objective import MassCost, set_members
 from softecm.objective.problem import single_means, solved, with_sets
 from softecm.objective.relaxations import Gap, Penalty, Relaxation, arms_of, set_barycenters
-from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.views import EncodedViews, split_views
 
 BACKTRACKS = 30
@@ -67,9 +67,9 @@ class ViewsState(Batch):
 class ViewsProblem:
     """The problem of a batch of runs; ``metric`` has been fitted, its own weights are the first ones."""
 
-    metric: Weighed
+    metric: Combined
     weighing: Weighing
-    x: EncodedViews | EncodedTable
+    x: EncodedViews
     cost: MassCost
     relaxation: Relaxation
     tol: float
