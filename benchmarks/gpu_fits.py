@@ -26,7 +26,7 @@ import torch
 from softecm import FocalSets, SoftECM
 from softecm.datasets import make_cbf
 from softecm.distances import SoftDTW, SquaredEuclidean
-from softecm.fit.soft_ecm import soft_ecm
+from softecm.fit.algorithm import soft_ecm
 from softecm.selection import sweep
 
 SETS = ("BasicMotions", "ERing", "CBF", "AtrialFibrillation")

@@ -157,7 +157,7 @@ def memory_round(n, count):
 
     from softecm.belief import FocalSets
     from softecm.distances import SquaredEuclidean
-    from softecm.fit.soft_ecm import soft_ecm
+    from softecm.fit.algorithm import soft_ecm
 
     x = torch.from_numpy(np.concatenate([some_rows(min(500_000, n - i), i) for i in range(0, n, 500_000)])).double()
     focal = FocalSets.make(CLUSTERS, 2, None)

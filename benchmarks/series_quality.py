@@ -29,9 +29,9 @@ from softecm._engine import choose_device
 from softecm.belief import CredalPartition, FocalSets
 from softecm.datasets import load_series, make_cbf
 from softecm.distances import DTW, SoftDTW
+from softecm.fit.algorithm import soft_ecm
 from softecm.fit.loop import MERGED, separation
 from softecm.fit.prepare import Draw, barycenter, distances_to, seed, weighted_quantile
-from softecm.fit.soft_ecm import soft_ecm
 from softecm.objective import KEPT_CELLS, mass_cost, masses_of
 from softecm.scores import adjusted_rand_index, rand_index
 from softecm.selection import guarded_nonspecificity

@@ -25,7 +25,7 @@ from sklearn.cluster import KMeans
 from softecm import SoftECM
 from softecm.belief import FocalSets
 from softecm.distances import SquaredEuclidean
-from softecm.fit.soft_ecm import soft_ecm
+from softecm.fit.algorithm import soft_ecm
 
 warnings.simplefilter("ignore")
 

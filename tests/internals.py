@@ -2,7 +2,14 @@
 
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.loop import MERGED, choose
+from softecm.kernels import rounds
 from softecm.objective import evaluate, mass_cost, share
 from softecm.optim import Closed
 
-__all__ = ["MERGED", "Closed", "SquaredEuclidean", "choose", "evaluate", "mass_cost", "share"]
+__all__ = ["MERGED", "Closed", "SquaredEuclidean", "choose", "evaluate", "mass_cost", "share", "vector_round"]
+
+
+def vector_round(x, weights, prototypes, previous, factors, beta, delta2, tol):
+    """A round of vectors (n, p) on the CPU, as the kernel sums it."""
+    objects = rounds.vectors(x, prototypes.shape[-1])
+    return rounds.sum_over_objects(objects, weights, prototypes, None, previous, None, factors, beta, delta2, tol)

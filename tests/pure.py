@@ -17,9 +17,8 @@ from softecm.algorithms.precomputed import discrete_problem
 from softecm.algorithms.quadratic import spread_problem
 from softecm.algorithms.recm import RelationalProblem
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.fit.algorithm import Prices
+from softecm.fit.algorithm import Prices, soft_ecm
 from softecm.fit.loop import Solution, iterate
-from softecm.fit.soft_ecm import soft_ecm
 
 
 def prices(runs: int, alpha: Any = 1.0, beta: Any = 2.0, delta: Any = None, lam: Any = 1.0) -> Prices:

@@ -169,7 +169,7 @@ def _is_installed(value: object) -> bool:
 
 def code_of(metric: object) -> Fingerprint | None:
     """The code of a metric that is not this library's: of a function, or of an object and its class."""
-    if type(metric).__module__ == "softecm.distances.registry":  # a function that was made a metric
+    if type(metric).__module__ == "softecm.distances.auto":  # a function that was made a metric
         metric = getattr(metric, "function", metric)
     own = type(metric).__module__.startswith("softecm.")
     return None if own or metric is None or isinstance(metric, str) else Fingerprint(metric)

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from softecm._checks import check_flag, check_number
+from softecm.distances.auto import resolve_metric
 from softecm.distances.base import SemiMetric
 from softecm.distances.functions import check_lengths, refuse_gaps, soft_dtw
-from softecm.distances.registry import resolve_metric
 from softecm.distances.soft_dtw import check_band
 from softecm.spaces.series import TimeSeries
 

@@ -9,7 +9,7 @@ from softecm import ECM, FCM, CredalPartition, FocalSets, SoftECM, load_model
 from softecm.constraints import Constraints, kept, sample_constraints
 from softecm.datasets import make_blobs, make_mixed_blobs
 from softecm.distances import Euclidean, SquaredEuclidean
-from softecm.fit.soft_ecm import soft_ecm
+from softecm.fit.algorithm import soft_ecm
 from softecm.native.library import Array, Float, Int, function
 from softecm.objective.linked import WeightedPairs
 from softecm.objective.links import Links, simplex_power, simplex_quadratic

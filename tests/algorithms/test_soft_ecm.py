@@ -10,7 +10,7 @@ from problems import largest_rise, random_problem
 from softecm import ECM, CollapseWarning, FocalSets, GradientDescent, SoftECM
 from softecm.datasets import load_diamond, make_blobs
 from softecm.distances import SemiMetric, SquaredEuclidean
-from softecm.fit.soft_ecm import soft_ecm
+from softecm.fit.algorithm import soft_ecm
 
 DIAMOND = load_diamond().data
 PAPER = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0}

@@ -15,6 +15,7 @@ import softecm
 from softecm import ECM, FCM, BetaWarning, SoftECM, load_model
 from softecm.distances.squared_euclidean import VectorMeans
 from softecm.fit import stages
+from softecm.fit.loop import Solution
 from softecm.selection import choose_n_clusters
 from softecm.spaces.sparse import SparseRows
 
@@ -235,4 +236,6 @@ def test_clusters_are_put_in_order_by_as_many_columns_as_tell_them_apart() -> No
     late[:, 1500:] = torch.from_numpy(rng.normal(size=(6, 500)))
     twice = torch.from_numpy(rng.normal(size=(3, 200))).repeat(2, 1)
     for places in (late, twice, late[:, 1500:1502]):
-        assert_array_equal(stages._by_place(places), np.lexsort(places.numpy().T[::-1]))
+        whole = Solution(places[None], *[np.zeros(1)] * 2, (), np.zeros(1, dtype=np.int64), np.ones(1, dtype=bool))
+        ordered = stages.in_order(whole, 0).prototypes[0]
+        assert_array_equal(ordered, places[np.lexsort(places.numpy().T[::-1])])

@@ -10,7 +10,7 @@ from softecm import SoftECM
 from softecm.belief import FocalSets
 from softecm.datasets import make_blobs
 from softecm.distances import SEMI_METRICS, ClosedForm, Mahalanobis, SemiMetric, Sums
-from softecm.fit.soft_ecm import soft_ecm
+from softecm.fit.algorithm import soft_ecm
 from softecm.optim import GradientDescent
 from softecm.testing import check_semimetric
 

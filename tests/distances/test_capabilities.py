@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from softecm.distances import SEMI_METRICS, FunctionMetric, Hamming, Mahalanobis, Precomputed, SquaredEuclidean
+from softecm.distances.auto import resolve_metric
 from softecm.distances.base import nearest_of
-from softecm.distances.registry import resolve_metric
 
 
 def plain(x, v):

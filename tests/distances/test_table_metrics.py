@@ -15,7 +15,7 @@ from softecm.belief import FocalSets
 from softecm.datasets import make_mixed_blobs
 from softecm.distances import Hamming, Mixed
 from softecm.distances.base import check_distances
-from softecm.fit.soft_ecm import soft_ecm
+from softecm.fit.algorithm import soft_ecm
 from softecm.testing import check_semimetric
 
 TV = Hamming(kind="total-variation")

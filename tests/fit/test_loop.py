@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from softecm._batch import Batch, named_tensors
 from softecm.fit.loop import HALVED, SPAN, iterate
+from softecm.optim import Batch, named_tensors
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,10 @@ from softecm import FocalSets, SoftECM
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.distances import SoftDTW
 from softecm.distances.base import SemiMetric
+from softecm.fit.algorithm import soft_ecm_problem
 from softecm.fit.prepare import in_memory
-from softecm.fit.soft_ecm import soft_ecm_problem
 from softecm.objective import evaluate, mass_cost
-from softecm.objective.problem import SoftECMProblem
-from softecm.objective.relaxations import Exact
+from softecm.objective.problem import Exact, SoftECMProblem
 from softecm.optim import Descent
 from softecm.spaces.series import SeriesBatch, TimeSeries
 

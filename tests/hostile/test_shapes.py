@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from internals import vector_round
 from problems import DEEP
 from softecm.kernels import linked, medoids, rounds, simplex_qp
 from softecm.kernels.elastic import steps
@@ -41,13 +42,16 @@ def calls(rng: np.random.Generator) -> dict[str, tuple]:
     def table_masses(numbers, codes, observed, scale, slots, v, t, factors):
         rounds.table_masses(rounds.TableData(numbers, codes, observed, scale, slots, size), v, t, factors, 2.0, 1.0)
 
+    def vector_masses(x, v, factors):
+        rounds.masses_of_objects(rounds.vectors(x, v.shape[-1]), v, None, factors, 2.0, 1.0)
+
     def descend(a, beta, masses, starts, partners, together, meets):
         prices = (1.0, 1.0, 1.0)
         linked.descend(a, beta, masses, prices, starts, partners, together, min(c, f), meets, 1e-3, 3)
 
     return {
-        "round": (lambda *a: rounds.vector_round(*a, 0.1), [x, np.ones(n), v, v, ones, two, two]),
-        "masses": (lambda *a: rounds.vector_masses(*a, 2.0, 1.0), [x, v[0], ones[0]]),
+        "round": (lambda *a: vector_round(*a, 0.1), [x, np.ones(n), v, v, ones, two, two]),
+        "masses": (vector_masses, [x, v[0], ones[0]]),
         "nearest": (rounds.nearest, [x, v[0]]),
         "table round": (table_round, [*data, np.ones(n), v, table, ones, two, two]),
         "table masses": (table_masses, [*data, v[0], table[0], ones[0]]),
@@ -168,8 +172,8 @@ def test_strided_arrays_give_the_same(hostile_case):
     x, v = rng.normal(size=(30, 6)), rng.normal(size=(1, 2, 3))
     prices = np.ones((1, 2)), np.full(1, 2.0), np.full(1, 9.0)
     hostile_case()
-    strided = rounds.vector_round(x[:, ::2], None, v, None, *prices, 0.1)
-    whole = rounds.vector_round(np.ascontiguousarray(x[:, ::2]), None, v, None, *prices, 0.1)
+    strided = vector_round(x[:, ::2], None, v, None, *prices, 0.1)
+    whole = vector_round(np.ascontiguousarray(x[:, ::2]), None, v, None, *prices, 0.1)
     for a, b in zip(strided, whole, strict=True):
         np.testing.assert_array_equal(a, b)
 

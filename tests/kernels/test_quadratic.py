@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from internals import vector_round
 from softecm.belief import FocalSets
 from softecm.distances import SquaredEuclidean
-from softecm.kernels import rounds
 from softecm.native.library import set_threads
 from softecm.objective import Previous, evaluate, evaluate_in_blocks, mass_cost, masses_of, share
 
@@ -78,7 +78,7 @@ def test_float32_objects_are_summed_in_float64(rng):
     x = rng.normal(size=(2000, 3)).astype(np.float32)
     v = rng.normal(size=(1, 3, 3))
     args = (None, v, None, np.ones((1, 3)), np.array([2.0]), np.array([4.0]), 0.0)
-    single, double = rounds.vector_round(x, *args), rounds.vector_round(x.astype(np.float64), *args)
+    single, double = vector_round(x, *args), vector_round(x.astype(np.float64), *args)
     np.testing.assert_allclose(single[2], double[2], rtol=1e-13)
 
 
@@ -88,7 +88,7 @@ def test_single_and_double_precision_take_turns(rng):
     for n in range(1, 41):
         x = rng.normal(size=(n, 2)).astype(np.float32)
         costs = [
-            rounds.vector_round(kind, None, v, None, np.ones((2, 3)), 2 * ones, ones, 0.0)[0]
+            vector_round(kind, None, v, None, np.ones((2, 3)), 2 * ones, ones, 0.0)[0]
             for kind in (x, x.astype(np.float64))
         ]
         np.testing.assert_allclose(*costs, rtol=1e-6)

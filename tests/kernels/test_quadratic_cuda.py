@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from softecm.kernels import cuda_compile, quadratic_cuda, rounds
+from internals import vector_round
+from softecm.kernels import cuda_compile, quadratic_cuda
 
 WHY_NOT = cuda_compile.available()
 gpu = pytest.mark.skipif(WHY_NOT is not None, reason=f"no GPU to test on: {WHY_NOT}")
@@ -49,7 +50,7 @@ def problem(n, p, f, runs, *, weighted=False, compared=True, dtype=np.float64, o
 )
 def test_it_equals_the_round_on_the_cpu(n, p, f, runs, options):
     x, weights, v, before, factors, beta, delta2 = problem(n, p, f, runs, **options)
-    sums = rounds.vector_round(x, weights, v, before, factors, beta, delta2, 2.0)  # changes to the end
+    sums = vector_round(x, weights, v, before, factors, beta, delta2, 2.0)  # changes to the end
     expected = sums.costs, sums.mass[..., 0], sums.moment, sums.changes
     on_card = [None if a is None else torch.as_tensor(a).cuda() for a in (x, weights, v, before, factors, beta, delta2)]
     assert quadratic_cuda.fits(on_card[0], f)

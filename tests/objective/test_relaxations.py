@@ -7,9 +7,9 @@ import torch
 
 from softecm import FocalSets
 from softecm.distances import SoftDTW
+from softecm.distances.auto import resolve_metric
 from softecm.distances.base import NO_COMPILED_PASSES
-from softecm.distances.registry import resolve_metric
-from softecm.objective.relaxations import Penalty, set_barycenters
+from softecm.objective.problem import Penalty, set_barycenters
 
 
 @pytest.mark.parametrize("divergence", [True, False])

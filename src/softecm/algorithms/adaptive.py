@@ -19,7 +19,6 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from softecm._batch import PlainProblem, PlainState, from_tensors, named_tensors
 from softecm.algorithms.quadratic import VectorAlgorithm, means_of
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric, blocks
@@ -32,6 +31,7 @@ from softecm.objective import KEPT_CELLS, MassCost
 from softecm.objective.linked import linked_masses
 from softecm.objective.links import Links
 from softecm.objective.problem import stationary
+from softecm.optim import PlainProblem, PlainState, from_tensors, named_tensors
 
 FLATTEST = 1e-6  # a cluster's shortest axis over its longest, squared: thinner ones are filled up
 

@@ -141,12 +141,12 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
     def __new__(cls, *given: object, **named: object) -> Self:
         """Refuse a parameter that there is none of by the one that is meant, where one is called nearly so."""
-        _, *known = inspect.signature(cls.__init__).parameters.values()
-        names = [one.name for one in known]
-        strange = [name for name in named if name not in names]
-        if strange and not any(one.kind is one.VAR_KEYWORD for one in known):
-            hint = meant(strange[0], names) or f" It has {', '.join(names)}."
-            raise TypeError(f"{cls.__name__} has no parameter {strange[0]!r}.{hint}")
+        known = inspect.signature(cls.__init__).parameters if named else {}
+        if not named.keys() <= known.keys() and not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+            _, *names = known
+            strange = next(name for name in named if name not in names)
+            hint = meant(strange, names) or f" It has {', '.join(names)}."
+            raise TypeError(f"{cls.__name__} has no parameter {strange!r}.{hint}")
         made: Self = super().__new__(cls)
         return made
 

@@ -253,7 +253,7 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
         self.model_ = PrototypeModel(metric, space, focal, prototypes, alpha, beta, delta, tie=0.0)
         self._store(self.model_.partition(x))
         among = (centers[:, None] - centers).square().sum(-1).numpy()
-        apart = np.array([separation(among, float(from_mean.mean()))])
+        apart = separation([among], float(from_mean.mean()))
         self.separation_, self.collapsed_ = float(apart[0]), bool(apart[0] < MERGED)
         self.objective_, self.history_ = float(found.objective[0]), found.history[0]
         self.n_iter_, self.converged_ = int(found.n_iter[0]), bool(found.converged[0])

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from torch import Tensor
 
-from softecm._batch import PlainProblem, PlainState
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, parameters
 from softecm.belief import FocalSets
@@ -25,6 +24,7 @@ from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings, settings
 from softecm.objective import MassCost
 from softecm.objective.links import Links
+from softecm.optim import PlainProblem, PlainState
 from softecm.spaces.base import Space
 from softecm.spaces.encoded import EncodedTable, Layout
 

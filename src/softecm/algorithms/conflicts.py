@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from softecm._batch import PlainProblem, PlainState, from_tensors
 from softecm._engine import in_threads, threads
 from softecm.algorithms.base import EvidentialClusterer, sets_asked_for
 from softecm.algorithms.parameters import (
@@ -39,6 +38,7 @@ from softecm.fit.loop import Callback, Checkpointer, iterate
 from softecm.fit.settings import Plan
 from softecm.kernels.simplex_qp import RIDGE, Pull, fit_rows, sweep_all, sweep_some
 from softecm.objective.linked import say_broken
+from softecm.optim import PlainProblem, PlainState, from_tensors
 from softecm.spaces.checks import check_enough
 from softecm.spaces.column_roles import by_row
 from softecm.spaces.dissimilarities import Dissimilarities

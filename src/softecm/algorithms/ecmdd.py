@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from softecm._batch import PlainProblem, PlainState, from_tensors
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import Metric, number, parameters
 from softecm.belief import FocalSets
@@ -28,6 +27,7 @@ from softecm.fit.prepare import Draw, Objects, seed
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost
 from softecm.objective.links import Links
+from softecm.optim import PlainProblem, PlainState, from_tensors
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.checks import BLOCK_ROWS, check_enough, check_indices
 from softecm.spaces.dissimilarities import HASHES, Dissimilarities

@@ -19,11 +19,10 @@ from softecm.algorithms.base import PrototypeClusterer, in_blocks
 from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.belief import CredalPartition
 from softecm.constraints import groups_of_labels, links_of_labels, partial_labels
-from softecm.distances.auto import UNITS, Choice, choose_for, with_finding
+from softecm.distances.auto import UNITS, Choice, choose_for, resolve_metric, with_finding
 from softecm.distances.base import SemiMetric
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.mixed import Mixed
-from softecm.distances.registry import resolve_metric
 from softecm.files import expected
 from softecm.files.values import own
 from softecm.fit import learning, shaped
@@ -38,7 +37,7 @@ from softecm.fit.settings import Plan, Prior, Settings, settings
 from softecm.fit.shaped import Fitted
 from softecm.fit.stages import sample_size
 from softecm.objective.linked import WeightedPairs, say_broken, with_linked
-from softecm.objective.relaxations import Penalty
+from softecm.objective.problem import Penalty
 from softecm.spaces.column_roles import by_row, ids_of, without
 from softecm.spaces.raw import numbers_of
 from softecm.spaces.views import IN_BLOCKS
@@ -152,7 +151,12 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             algorithm, chosen, metric, self, without(X, choice.left_out), sample_weight, runs=chosen.n_init
         )
         (outcome,) = fit_cells(
-            algorithm, objects, [chosen], owner=type(self).__name__, last=self._last(), callback=chosen.callback
+            algorithm,
+            objects,
+            [chosen],
+            owner=type(self).__name__,
+            last=getattr(self, "model_", None),
+            callback=chosen.callback,
         )
         model = Fit(algorithm, objects, chosen).model_of(outcome)
         partition = objects.partition(model)
@@ -162,7 +166,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
     def _continuing(self, chosen: Settings, choice: Choice) -> tuple[Settings, Choice]:
         """The same, where the fit goes on from an earlier model of numbers: with what that measures."""
-        last = self._last() if chosen.warm_start and chosen.prior is None else None
+        last = getattr(self, "model_", None) if chosen.warm_start and chosen.prior is None else None
         earlier = last if chosen.prior is None else chosen.prior.model
         if earlier is None or not shaped.may_be_shaped(chosen, choice):
             return chosen, choice
@@ -222,8 +226,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
     def _warn_of_metric(self, objects: InMemory[Any]) -> None:
         """What the metric has to say about the clusters, from some of the objects."""
-        few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT and not self.metric_.discrete else objects
-        for doubt in self.metric_.doubts(few.x.cpu(), self.model_.prototypes[: self.focal_sets_.n_clusters]):
+        metric = self.model_.metric
+        few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT and not metric.discrete else objects
+        for doubt in metric.doubts(few.x.cpu(), self.model_.prototypes[: self.focal_sets_.n_clusters]):
             warn(doubt, ViewWarning)
 
     def _fit_blocks(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
@@ -245,7 +250,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
                     blocks.close()
                     algorithm, objects = enter(choice.metric)
             asked = replace(chosen, metric=choice.metric)
-            (outcome,) = fit_cells(algorithm, objects, [asked], owner=owner, last=self._last(), callback=asked.callback)
+            (outcome,) = fit_cells(
+                algorithm, objects, [asked], owner=owner, last=getattr(self, "model_", None), callback=asked.callback
+            )
             model = Fit(algorithm, objects, asked).model_of(outcome)
             if shape is not None and shape.shape in OWN:
                 model = shaped.own_model(objects, shape, asked, numbered=chosen.prior is not None)
@@ -259,9 +266,6 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if not self.collapsed_:
             self._warn_of_masses(totals.held, totals.objects[0] / totals.n_objects)
         return self
-
-    def _last(self) -> PrototypeModel | None:
-        return getattr(self, "model_", None)
 
     def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
         """Take over what a fit found; until here the estimator is as it was."""
@@ -303,7 +307,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
     def _warn(self, chosen: Settings, different: int | None = None) -> None:
         self._warn_if_unconverged()
-        self._warn_if_merged(remedy(chosen, len(self.partition_), different))
+        if self.collapsed_:
+            self._warn_if_merged(remedy(chosen, len(self.partition_), different))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -424,14 +429,11 @@ class LinkableFamily(PrototypeFamily):
             must_link, cannot_link = by_row(X, must_link, cannot_link)
             must_link, cannot_link = links_of_labels(y, must_link, cannot_link, self.n_clusters)
             pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
-        self._forget()
+        for name in ("_past", "drift_"):
+            self.__dict__.pop(name, None)
         chosen = replace(self._settings(), pairs=pairs, plan=plan, prior=known, seeds=seeds)
         self._fit_to(chosen, X, sample_weight)
         return self if known is None else self.rename(known.model.focal.names)
-
-    def _forget(self) -> None:
-        for name in ("_past", "drift_"):
-            self.__dict__.pop(name, None)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, keep: float = 0.95) -> Self:
         r"""Learn on with a batch of new objects; what was learned from earlier ones fades.

@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._batch import Batch, PlainProblem
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import MedoidMiddles
@@ -25,7 +24,8 @@ from softecm.fit.settings import Settings
 from softecm.kernels.medoids import barycenters, exact_choice, gap_choice
 from softecm.objective import MassCost
 from softecm.objective.links import Links
-from softecm.objective.relaxations import Penalty
+from softecm.objective.problem import Penalty
+from softecm.optim import Batch, PlainProblem
 from softecm.spaces.base import Space
 
 Floats = NDArray[np.floating]

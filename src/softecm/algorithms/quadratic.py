@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._batch import PlainProblem, from_tensors
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import SetQuadratic
@@ -29,7 +28,7 @@ from softecm.fit.settings import Settings
 from softecm.objective import MassCost, Previous, evaluate
 from softecm.objective.links import Links
 from softecm.objective.problem import stationary
-from softecm.optim import Evaluation, State
+from softecm.optim import Evaluation, PlainProblem, State, from_tensors
 from softecm.spaces.base import Space
 
 

@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._batch import PlainProblem, PlainState, from_tensors
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, parameters
 from softecm.belief import CredalPartition, FocalSets
@@ -28,6 +27,7 @@ from softecm.fit.settings import Settings, settings
 from softecm.objective import MassCost, mass_cost
 from softecm.objective.links import Links
 from softecm.objective.problem import stationary
+from softecm.optim import PlainProblem, PlainState, from_tensors
 from softecm.spaces.base import Space
 from softecm.spaces.checks import check_indices
 

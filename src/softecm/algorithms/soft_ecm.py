@@ -14,16 +14,14 @@ from softecm.algorithms.parameters import Metric, choice, number, parameters, ru
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric, distances_of
 from softecm.distances.weighted_parts import Weighed
-from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.algorithm import Algorithm, Prices, is_approached, soft_ecm_problem
 from softecm.fit.loop import Problem, Solution, extended
 from softecm.fit.model import ROWS
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, Settings
-from softecm.fit.soft_ecm import is_approached, soft_ecm_problem
 from softecm.objective import MassCost, evaluate
 from softecm.objective.links import Links
-from softecm.objective.problem import RELAXATIONS
-from softecm.objective.relaxations import Penalty, distances_to_sets, set_barycenters
+from softecm.objective.problem import RELAXATIONS, Penalty, distances_to_sets, set_barycenters
 from softecm.optim import Accelerated, Closed, Descent, GradientDescent, Solver
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered

@@ -21,7 +21,6 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from softecm._batch import PlainProblem, PlainState
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import choice, number, parameters
 from softecm.distances.base import SemiMetric, blocks
@@ -36,6 +35,7 @@ from softecm.fit.settings import Settings
 from softecm.objective import MassCost
 from softecm.objective.links import Links
 from softecm.objective.problem import solved
+from softecm.optim import PlainProblem, PlainState
 from softecm.spaces.views import EncodedViews, joined, split_views
 
 Views: TypeAlias = Tensor | EncodedViews

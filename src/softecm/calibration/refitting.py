@@ -19,8 +19,7 @@ from softecm.belief import CredalPartition
 from softecm.belief.combination import matching
 from softecm.calibration.mixture import AT_ONCE, GaussianGroups
 from softecm.calibration.posterior import from_distances
-from softecm.distances.auto import choose_for
-from softecm.distances.registry import resolve_metric
+from softecm.distances.auto import choose_for, resolve_metric
 from softecm.fit.algorithm import Algorithm, Fit
 from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, in_memory

@@ -13,9 +13,11 @@ import numpy as np
 from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from torch import Tensor
 
-from softecm._text import place
+from softecm._text import meant, place
 from softecm._warnings import ReadingWarning, warn
+from softecm.distances.base import SemiMetric
 from softecm.distances.mixed import Mixed
 from softecm.distances.series_auto import Tried, choose_series
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -122,17 +124,11 @@ class Look:
             return Choice("mixed", CATEGORIES)
         if self.gaps:
             return Choice("mixed", GAPS)
-        return Choice(Mixed(weights=None), UNITS) if self.units_differ else Choice("sqeuclidean", ALIKE)
-
-    @property
-    def units_differ(self) -> bool:
-        """Whether one column's range is more than five times another's; constant columns don't count."""
         with np.errstate(over="ignore", invalid="ignore"):
             span = self.high - self.low
-        if not np.isfinite(span).all():
-            return False  # infinite, or nothing seen: refused with its own message
-        span = span[span > 0]
-        return len(span) > 1 and bool(span.max() > DIFFERENT_UNITS * span.min())
+        span = span[span > 0] if np.isfinite(span).all() else span[:0]  # infinite: refused with its own message
+        units_differ = len(span) > 1 and bool(span.max() > DIFFERENT_UNITS * span.min())  # constant columns don't count
+        return Choice(Mixed(weights=None), UNITS) if units_differ else Choice("sqeuclidean", ALIKE)
 
 
 def choose(X: object) -> Choice:
@@ -336,3 +332,66 @@ def _numbers(metric: object, data: object) -> dict[str | int, NDArray[Any]]:
     if metric != Mixed.name and not isinstance(metric, Mixed):
         return {}
     return {cells.name: cells.numbers("number") for cells in read_table(data).columns if cells.kind == "number"}
+
+
+IN_TORCH = (
+    "Write it with torch operations on its arguments, since it is differentiated; or give the distances themselves: "
+    "metric='precomputed' and X the matrix, such as scipy.spatial.distance.cdist(X, X)."
+)
+
+
+@dataclass(frozen=True)
+class FunctionMetric(SemiMetric, savable=False):
+    """A torch function ``d(x, v) -> (n, k)`` as a semi-metric on rows of numbers."""
+
+    function: Callable[[Any, Tensor], Tensor]
+    name = "function"
+
+    def pairwise(self, x: object, v: Tensor) -> Tensor:
+        """Whatever the function returns."""
+        try:
+            d = self.function(x, v)
+        except Exception as error:
+            if _is_for_arrays(self.function) or "numpy()" in str(error):
+                raise TypeError(f"metric must be a torch function; got one for NumPy arrays. {IN_TORCH}") from error
+            raise
+        if not isinstance(d, Tensor):
+            raise TypeError(f"metric must return a torch tensor of shape (n, f); got {type(d).__name__}. {IN_TORCH}")
+        return d
+
+
+def _is_for_arrays(function: object) -> bool:
+    """Whether a function comes from NumPy, SciPy or scikit-learn."""
+    home = getattr(function, "__module__", None) or type(function).__module__
+    return home.split(".")[0] in ("numpy", "scipy", "sklearn")
+
+
+def resolve_metric(metric: object, X: object) -> SemiMetric:
+    """The semi-metric for ``metric=``: a name, an instance, a torch function, or "auto", which looks at the data."""
+    from softecm.distances.listing import SEMI_METRICS
+
+    if isinstance(metric, SemiMetric):
+        return metric
+    if isinstance(metric, str):
+        name = choose(X).metric if metric == AUTO else metric
+        if isinstance(name, SemiMetric):
+            return name
+        if name in SEMI_METRICS:
+            return SEMI_METRICS[name]()
+        if name == SERIES_AUTO:
+            raise ValueError(
+                f"metric='{SERIES_AUTO}' is found by an estimator's fit: name one of those it tries here, such as 'softdtw' "
+                "or 'softmsm'."
+            )
+        known = (AUTO, SERIES_AUTO, *SEMI_METRICS)
+        raise ValueError(
+            f"metric must be one of {', '.join(map(repr, known))}, a SemiMetric or a torch function; got {metric!r}."
+            f"{meant(metric, known)}"
+        )
+    if isinstance(metric, type) and issubclass(metric, SemiMetric):
+        raise ValueError(f"metric must be an instance; got the class {metric.__name__}. Write {metric.__name__}().")
+    if callable(metric):
+        return FunctionMetric(metric)
+    raise ValueError(
+        f"metric must be a name, a SemiMetric or a torch function d(x, v); got {metric!r}. 'auto' looks at the data."
+    )

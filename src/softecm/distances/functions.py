@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._text import place
+from softecm.distances.auto import resolve_metric
 from softecm.distances.base import SemiMetric, blocks
-from softecm.distances.registry import resolve_metric
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.kernels import soft_dtw as kernels
 from softecm.spaces.series import TimeSeries, to_list

@@ -45,14 +45,16 @@ def fused_vectors(x: Rows, v: Tensor, previous: Tensor | None, **cost: Unpack[Ro
         return None
     if x.is_cuda:
         return _fused_on_gpu(x, v, previous, **cost)
-    from softecm.kernels.rounds import vector_round
+    from softecm.kernels.rounds import sum_over_objects, vectors
 
     weights = cost["weights"]
-    total, mass, moment, _, change = vector_round(
-        x.numpy(),
+    total, mass, moment, _, change = sum_over_objects(
+        vectors(x.numpy(), v.shape[-1]),
         None if weights is None else weights.double().numpy(),
         v.double().numpy(),
+        None,
         None if previous is None else previous.double().numpy(),
+        None,
         cost["factors"].double().numpy(),
         cost["beta"].double().numpy(),
         cost["delta2"].double().numpy(),
@@ -76,9 +78,10 @@ def fused_vector_masses(x: Rows, v: Tensor, *, factors: Tensor, beta: float, del
     """Masses of CPU tensors x (n, p) for prototypes v (f, p), compiled."""
     if isinstance(x, SparseRows) or x.is_cuda or x.ndim != 2:
         return None
-    from softecm.kernels.rounds import vector_masses
+    from softecm.kernels.rounds import masses_of_objects, vectors
 
-    values = vector_masses(x.numpy(), v.double().numpy(), factors.double().numpy(), beta, delta2)
+    objects = vectors(x.numpy(), v.shape[-1])
+    values = masses_of_objects(objects, v.double().numpy(), None, factors.double().numpy(), beta, delta2)
     return torch.from_numpy(values)
 
 
@@ -111,7 +114,7 @@ class VectorMeans(ClosedForm):
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
         """Weighted means."""
-        return weighted_means(x, weights)
+        return weights @ x / weights.sum(1, keepdim=True)
 
 
 @dataclass(frozen=True)
@@ -147,16 +150,8 @@ class SquaredEuclidean(SemiMetric):
 
     name = "sqeuclidean"
     sparse = True
-
-    @property
-    def closed_form(self) -> VectorMeans:
-        """Barycentres are means."""
-        return VectorMeans()
-
-    @property
-    def compiled(self) -> VectorPasses:
-        """All passes, on CPU and GPU."""
-        return VectorPasses()
+    closed_form = VectorMeans()
+    compiled = VectorPasses()
 
     def pairwise(self, x: Rows, v: Tensor) -> Tensor:
         """Squared lengths of all differences."""

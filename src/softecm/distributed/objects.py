@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._engine import threads
+from softecm.distances.auto import resolve_metric
 from softecm.distances.base import Learner, SemiMetric
-from softecm.distances.registry import resolve_metric
 from softecm.distributed.cluster import Cluster
 from softecm.distributed.encoding import Encoder, Facts, describe
 from softecm.distributed.engines import Engine, Placement
@@ -33,10 +33,10 @@ from softecm.distributed.passes import (
 from softecm.distributed.seeding import arrivals, seed_scattered
 from softecm.distributed.sources import Raw, Source, block_weights, source_of
 from softecm.distributed.waiting import ClusterLost
-from softecm.fit.algorithm import Algorithm
+from softecm.fit.algorithm import Algorithm, barycenter_from
 from softecm.fit.model import PrototypeModel
-from softecm.fit.prepare import Columns, Draw, InMemory, Objects, barycenter_from, distances_to, named, start_rows
-from softecm.fit.settings import Plan, Settings
+from softecm.fit.prepare import Columns, Draw, InMemory, Objects, distances_to, named, start_rows
+from softecm.fit.settings import Plan, Settings, check_size
 from softecm.spaces.base import Described
 from softecm.spaces.checks import check_enough
 from softecm.spaces.real import RealVectors
@@ -180,7 +180,8 @@ def _prepared(
     check_enough(chosen.n_clusters, sum(facts.lengths))
     if not facts.weight > 0:
         raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
-    algorithm.check_size(metric, chosen, 0)  # masses stay with the blocks
+    compares = metric.discrete or algorithm.compares
+    check_size(chosen, 0, quadratic=metric.is_quadratic, compares=compares)  # masses stay with the blocks
     space = named(space.fit_described(facts.description, dtype=chosen.dtype), facts.names)
     encoder = Encoder(space, None, owner, facts.n_features, facts.names, chosen.dtype, trusted=True)
     metric = metric.for_clusters(chosen.n_clusters)

@@ -22,8 +22,8 @@ from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import Settings
 from softecm.fit.stages import BETA, Stage, first_stage, known_stage, quicker
+from softecm.objective.problem import Exact, Gap, Penalty
 from softecm.objective.pull import Pull
-from softecm.objective.relaxations import Exact, Gap, Penalty
 
 
 @dataclass(frozen=True)
@@ -64,15 +64,16 @@ def fit_cells(
             checkpoints = Checkpoints.open(first.plan, who, objects.device)
         fit = Fit(algorithm, objects, first, None if callback is None else Asked(callback), checkpoints)
         stages: dict[str, Stage] = {}
-        plans = [_planned(replace(fit, settings=settings), last, stages) for settings in cells]
-        groups: dict[tuple[Any, ...], list[Planned]] = {}  # cells that can be solved together: same sets, same way
-        for plan in plans:
-            groups.setdefault((plan.chosen.focal, plan.keeps, plan.chosen.relaxation), []).append(plan)
+        groups: dict[object, dict[int, Planned]] = {}  # cells that can be solved together: same sets, same way
+        for i, settings in enumerate(cells):
+            plan = _planned(replace(fit, settings=settings), last, stages)
+            groups.setdefault((plan.chosen.focal, plan.keeps, plan.chosen.relaxation), {})[i] = plan
         outcomes: dict[int, Outcome] = {}
         for group in groups.values():
-            solved = with_sets(fit, group) if group[0].keeps else _all_at_once(fit, group)
-            outcomes |= {id(plan): outcome for plan, outcome in zip(group, solved, strict=True)}
-        return [outcomes[id(plan)] for plan in plans]
+            plans = list(group.values())
+            solved = with_sets(fit, plans) if plans[0].keeps else _all_at_once(fit, plans)
+            outcomes.update(zip(group, solved, strict=True))
+        return list(map(outcomes.__getitem__, range(len(cells))))
 
 
 def _planned(fit: Fit[Any], last: PrototypeModel | None, stages: dict[str, Stage]) -> Planned:
@@ -87,7 +88,8 @@ def _planned(fit: Fit[Any], last: PrototypeModel | None, stages: dict[str, Stage
     if settings.warm_start and last is not None:
         return _continued(fit, last)
     stage = None
-    if settings.looks:
+    given = settings.init.given is not None and settings.finds_sets and settings.n_clusters > 2
+    if settings.init.staged or settings.finds_delta or given:  # starts, delta, or the neighbours of given clusters
         key = f"{settings.random_state!r} {settings.n_init} {settings.delta!r} {settings.finds_delta}"
         if key not in stages or not isinstance(settings.random_state, int):
             stages[key] = first_stage(fit)
@@ -230,15 +232,25 @@ def _all_at_once(fit: Fit[Any], plans: Sequence[Planned]) -> list[Outcome]:
 
 def with_sets(fit: Fit[Any], plans: Sequence[Planned]) -> list[Outcome]:
     """The first stage's clusters, fitted again where beta is another, and the sets they make."""
-    cells, first = [plan.chosen for plan in plans], [plan.stage.single for plan in plans if plan.stage is not None]
-    alone = [replace(one.chosen, beta=cell.beta) for one, cell in zip(first, cells, strict=True)]
-    again = [i for i, cell in enumerate(alone) if _finds_others(cell.beta, first[i].chosen.beta)]
+    cells: list[Settings] = []
+    first: list[Outcome] = []
+    alone: list[Settings] = []  # the cells of single clusters
+    again: list[int] = []  # whose beta has clusters of its own, those of the first stage being found with another
+    for i, plan in enumerate(plans):
+        assert plan.stage is not None
+        cells.append(plan.chosen)
+        first.append(plan.stage.single)
+        beta, known = plan.chosen.beta, plan.stage.single.chosen.beta
+        alone.append(replace(plan.stage.single.chosen, beta=beta))
+        # Not so one that is larger, where the first stage had to go below its usual beta: it pulls all clusters together.
+        if beta != known and (known == BETA or beta < known):
+            again.append(i)
     if again:
         moved = fit.solve(*((alone[i], plans[i].start) for i in again))
         for i, outcome in zip(again, moved, strict=True):
             first[i] = outcome
     best = Solution.joined([one.solution.part(slice(one.best, one.best + 1)) for one in first])
-    prices = Prices.of([replace(cell, lam=0.0) for cell in cells], np.arange(len(cells)), fit.algorithm.masses)
+    prices = replace(Prices.of(cells, np.arange(len(cells)), fit.algorithm.masses), lam=np.zeros(len(cells)))
     singles = fit.algorithm.with_sets(fit.objects, replace(cells[0], focal=alone[0].focal), prices, best)
     solution = _in_last_terms(fit.algorithm.with_sets(fit.objects, cells[0], prices, best), singles)
     outcomes = fit.judged(cells, [1] * len(cells), solution)
@@ -248,22 +260,13 @@ def with_sets(fit: Fit[Any], plans: Sequence[Planned]) -> list[Outcome]:
     ]
 
 
-def _finds_others(beta: float, first: float) -> bool:
-    """Whether a beta has clusters of its own, those of the first stage being found with another.
-
-    A larger one than that where the first stage had to go below its usual beta has not: it pulls all clusters together.
-    """
-    return beta != first and (first == BETA or beta < first)
-
-
 def _in_last_terms(solution: Solution, singles: Solution) -> Solution:
     """Histories that end where the sets are added, shifted to what the clusters cost with the last delta.
 
     The clusters were found with a closer delta than that of the masses, so that their objectives are in other units: the
     shift keeps what each round gained, and neither a round nor the sets raise what is shown.
     """
-    history = tuple(
-        np.append(rounds + (alone - rounds[-1]), min(whole, alone))
-        for rounds, alone, whole in zip(solution.history, singles.objective, solution.objective, strict=True)
-    )
-    return replace(solution, history=history)
+    history = []
+    for rounds, alone, whole in zip(solution.history, singles.objective, solution.objective, strict=True):
+        history.append(np.append(rounds + (alone - rounds[-1]), min(whole, alone)))
+    return replace(solution, history=tuple(history))

@@ -126,13 +126,12 @@ def choose(objective: NDArray[np.float64], apart: NDArray[np.float64]) -> int:
     return int(candidates[np.argmax(ends <= least + ROUNDING * abs(least))])
 
 
-def separation(distances: NDArray[np.float64], spread: float) -> float:
-    """Least off-diagonal distance between clusters over the data's spread; inf for one cluster, 0 without spread."""
-    c = len(distances)
-    if c < 2:
-        return float("inf")
-    least = float(distances[~np.eye(c, dtype=bool)].min())
-    return least / spread if spread > 0 else 0.0
+def separation(tables: Sequence[NDArray[np.float64]], spread: float) -> NDArray[np.float64]:
+    """Least distance between two clusters of each run (c, c) over the data's spread; inf for one cluster, 0 without."""
+    apart, c = np.full(len(tables), np.inf), len(tables[0])
+    for run, distances in enumerate(tables if c > 1 else ()):
+        apart[run] = distances[~np.eye(c, dtype=bool)].min() / spread if spread > 0 else 0.0
+    return apart
 
 
 def runs_table(solution: Solution, best: int, apart: NDArray[np.float64]) -> dict[str, NDArray[np.generic]]:
@@ -300,9 +299,10 @@ class Rounds:
 
     def solution(self) -> Solution:
         """Where the runs are, once they are settled."""
-        table = np.stack(self.trace, 1)
-        history = tuple(row[: n + 1].copy() for row, n in zip(table, self.ended.n_iter, strict=True))
-        return replace(self.ended, history=history)
+        history = []
+        for objective, n in zip(np.stack(self.trace, 1), self.ended.n_iter, strict=True):
+            history.append(objective[: n + 1].copy())
+        return replace(self.ended, history=tuple(history))
 
 
 class Checkpointer(Protocol):

@@ -17,7 +17,7 @@ from softecm.distances.base import SemiMetric, distances_of, metric_rule
 from softecm.files.expected import NOT_NEGATIVE, POSITIVE, Misfit, Range, maybe, number, rules
 from softecm.files.values import Savable, own
 from softecm.objective import POWER_MASSES, MassCost, MassRule, mass_cost, masses_of
-from softecm.objective.relaxations import distances_to_sets, set_barycenters
+from softecm.objective.problem import distances_to_sets, set_barycenters
 from softecm.spaces.base import Space
 
 DELTA_HINT = "Give a distance, None for no outliers, or 'fitted'."

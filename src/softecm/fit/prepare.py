@@ -17,22 +17,17 @@ from torch import Tensor
 
 from softecm._engine import choose_device
 from softecm._text import place
-from softecm.belief import CredalPartition, FocalSets
+from softecm.belief import CredalPartition
 from softecm.distances.base import SemiMetric, blocks, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
-from softecm.fit.loop import Problem, iterate
 from softecm.fit.model import PrototypeModel
-from softecm.fit.settings import Settings
-from softecm.fit.soft_ecm import soft_ecm_problem
-from softecm.objective import evaluate, mass_cost
-from softecm.objective.problem import single_means
-from softecm.objective.relaxations import Penalty, has_barycenters
+from softecm.fit.settings import Settings, check_size
+from softecm.objective.problem import has_barycenters
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.checks import check_enough, refuse_dissimilarities
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.real import RealVectors
 from softecm.spaces.sampling import systematic
-from softecm.spaces.scattered import Scattered
 from softecm.spaces.sparse import WholeRows
 
 GROUP_CELLS = 1 << 22  # distances to the nearest start held at once
@@ -152,7 +147,6 @@ def pick(chance: NDArray[np.float64], draw: float) -> int:
     return min(position, int(np.flatnonzero(chance)[-1]))
 
 
-POLISH = 3  # rounds for the barycentre of all that begin where one of coarser objects lies: it decides on no cluster
 ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual
 
 
@@ -180,8 +174,9 @@ class Preparation(Protocol[P]):
     def cpu_only(self) -> str:
         """What can't run on a GPU, for the message; empty where all of it can."""
 
-    def check_size(self, metric: SemiMetric, chosen: Settings, n: int) -> None:
-        """Refuse what would not fit in memory with n objects there."""
+    @property
+    def compares(self) -> bool:
+        """Whether it needs the dissimilarities of all objects to all others."""
 
     def fitted_metric(self, metric: SemiMetric, x: P, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from the objects (CPU) filled in."""
@@ -448,7 +443,7 @@ def in_memory(
     n = len(x)
     if known is None:
         check_enough(chosen.n_clusters, n)
-    algorithm.check_size(metric, chosen, n)
+    check_size(chosen, n, quadratic=metric.is_quadratic, compares=metric.discrete or algorithm.compares)
     device = _device(algorithm, chosen, metric, space, x, runs)
     counts = np.ones(n) if given is None else given
     weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
@@ -547,33 +542,10 @@ def two_nearest(model: PrototypeModel, x: Encoded, counts: NDArray[np.float64] |
     return table
 
 
-def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | None, device: torch.device) -> Tensor:
-    """The barycentre (1, *shape) of all objects in memory."""
-    coarse = space.coarser(x)
-    if coarse is None:
-        return barycenter_from(metric, x, space.middle(x, start_rows(len(x)).to(device))[None], weights)
-    start = space.finer(barycenter(metric.fitted(coarse[1], weights), *coarse, weights, device))
-    return barycenter_from(metric, x, start[None], weights, rounds=POLISH)
-
-
 def start_rows(n: int) -> Tensor:
     """Up to 256 objects, evenly spread: the search for the barycentre of all starts at their mean."""
     # Single precision can't count to the last of many rows.
     return torch.linspace(0, n - 1, min(n, 256), dtype=torch.float64 if n > 1 << 22 else torch.float32).long()
-
-
-def barycenter_from(
-    metric: SemiMetric, x: Encoded | Scattered, start: Tensor, weights: Tensor | None, rounds: int = 50
-) -> Tensor:
-    """The barycentre of all objects: Soft-ECM with one cluster and no empty set is just that."""
-    alone = FocalSets.up_to(1, 1)
-    cost = mass_cost(alone, 0.0, 2.0, None, like=start, weights=weights)
-    if metric.is_quadratic:
-        sums = evaluate(metric, x, start, cost, slopes=False)
-        assert sums.curvature is not None and sums.moment is not None  # noqa: PT018 -- a quadratic metric has them
-        return single_means(sums.curvature.double(), sums.moment.double(), start.double())[0].to(start.dtype)
-    problem: Problem[Any] = soft_ecm_problem(x, metric, alone, cost, lam=0.0, relaxation=Penalty, tol=0.0)
-    return iterate(problem, start, rounds).prototypes[0]
 
 
 def distances_to(metric: SemiMetric, x: Encoded, point: Tensor) -> NDArray[np.float64]:

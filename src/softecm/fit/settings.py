@@ -23,9 +23,8 @@ from softecm.files import check_file, check_replaced
 from softecm.fit.loop import Callback, Progress
 from softecm.fit.model import PrototypeModel
 from softecm.objective.linked import Pairs
-from softecm.objective.problem import RELAXATIONS, SOLVERS
+from softecm.objective.problem import RELAXATIONS, SOLVERS, Gap, Penalty, Relaxation
 from softecm.objective.pull import Pull
-from softecm.objective.relaxations import Gap, Penalty, Relaxation
 from softecm.optim import Solver
 
 logger = logging.getLogger("softecm")
@@ -145,12 +144,6 @@ class Settings:
     pull: Pull | None = None  # prototypes known before, or what objects seen before leave behind
     own_shapes: bool = True  # each group of numbers may be measured in units of its own shape
     gain: float = 0.0  # a run also ends when a round gains less than this part of its objective
-
-    @property
-    def looks(self) -> bool:
-        """Whether a first stage is needed: for the starts, for delta, or for the neighbours of given clusters."""
-        given = self.init.given is not None and self.finds_sets and self.n_clusters > 2
-        return self.init.staged or self.finds_delta or given
 
     @property
     def keeps_clusters(self) -> bool:

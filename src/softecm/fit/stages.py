@@ -42,7 +42,7 @@ from softecm.fit.loop import MERGED, Runs, Solution, runs_table, stopped
 from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import Draw, InMemory, Objects, Version
 from softecm.fit.settings import GAIN, Settings
-from softecm.objective.relaxations import Exact
+from softecm.objective.problem import Exact
 from softecm.optim import Accelerated, Descent, Solver
 from softecm.spaces import Space
 

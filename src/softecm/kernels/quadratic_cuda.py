@@ -42,7 +42,7 @@ def run_round(
     beta: Tensor,
     delta2: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Costs (runs,), masses' sums (runs, f), moments (runs, f, p) and changes (runs,); see ``rounds.vector_round``."""
+    """Costs (runs,), masses' sums (runs, f), moments (runs, f, p) and changes (runs,); see ``rounds.sum_over_objects``."""
     (n, p), (runs, f, _) = x.shape, prototypes.shape
     device = x.device.index
     outputs = f * (p + 1)

@@ -179,27 +179,7 @@ def masses_of_objects(
     return out
 
 
-def vector_round(
-    x: Reals,
-    weights: Floats | None,
-    prototypes: Floats,
-    previous: Floats | None,
-    factors: Floats,
-    beta: Floats,
-    delta2: Floats,
-    tol: float,
-) -> Sums:
-    """`table_round` for vectors ``x`` (n, p)."""
-    objects = _vectors(x, prototypes.shape[-1])
-    return sum_over_objects(objects, weights, prototypes, None, previous, None, factors, beta, delta2, tol)
-
-
-def vector_masses(x: Reals, prototypes: Floats, factors: Floats, beta: float, delta2: float) -> Floats:
-    """The masses (n, f + 1) of vectors for one set of prototypes (f, p), the empty set first."""
-    return masses_of_objects(_vectors(x, prototypes.shape[-1]), prototypes, None, factors, beta, delta2)
-
-
-def _vectors(x: Reals, p: int) -> Arguments:
+def vectors(x: Reals, p: int) -> Arguments:
     """Vectors (n, p) as the kernels take objects."""
     n = len(x)
     x = expect("objects", x, REAL, (n, p))

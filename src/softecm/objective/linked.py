@@ -18,7 +18,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from softecm._batch import from_tensors
 from softecm._checks import check_number
 from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
@@ -28,7 +27,7 @@ from softecm.objective import MassCost
 from softecm.objective.equations import Totals, measured
 from softecm.objective.links import Links
 from softecm.objective.problem import SoftECMProblem, with_sets
-from softecm.optim import Evaluation, State
+from softecm.optim import Evaluation, State, from_tensors
 from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import names_of
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from softecm._batch import along
 from softecm.distances.base import SemiMetric
-from softecm.optim import Evaluation
+from softecm.optim import Evaluation, along
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,21 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from softecm._batch import Batch, along
 from softecm.distances.base import SemiMetric, blocks
 from softecm.distances.views import Combined
 from softecm.distances.weighted_parts import CLUSTER, SET, Weighing
 from softecm.objective import MassCost, set_members
-from softecm.objective.problem import single_means, solved, with_sets
-from softecm.objective.relaxations import Gap, Penalty, Relaxation, arms_of, set_barycenters
+from softecm.objective.problem import (
+    Gap,
+    Penalty,
+    Relaxation,
+    arms_of,
+    set_barycenters,
+    single_means,
+    solved,
+    with_sets,
+)
+from softecm.optim import Batch, along
 from softecm.spaces.views import EncodedViews, split_views
 
 BACKTRACKS = 30

@@ -15,8 +15,7 @@ from sklearn.utils import get_tags
 
 from softecm._engine import threads
 from softecm.belief import CredalPartition
-from softecm.distances.auto import Choice, choose_for
-from softecm.distances.registry import resolve_metric
+from softecm.distances.auto import Choice, choose_for, resolve_metric
 from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import fit_cells
 from softecm.fit.loop import MERGED, Callback

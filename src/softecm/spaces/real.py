@@ -65,8 +65,9 @@ class RealVectors(Space):
         """A finite matrix of numbers, as scikit-learn checks it; a sparse space also takes dense rows."""
         from sklearn.utils.validation import validate_data
 
-        refuse_no_table(X)
-        refuse_words(X, dates_only=True)
+        if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiu"):
+            refuse_no_table(X)
+            refuse_words(X, dates_only=True)
         form = ("csr",) if self.sparse else False
         try:
             rows = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=form)

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm.distances.auto import resolve_metric
 from softecm.distances.base import SemiMetric
-from softecm.distances.registry import resolve_metric
 from softecm.spaces.base import Encoded
 from softecm.testing.capabilities import CAPABILITIES, same_in_blocks
 from softecm.testing.properties import PROPERTIES, same_on_gpu
