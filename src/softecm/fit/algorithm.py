@@ -309,8 +309,10 @@ class Algorithm(ABC, Generic[X]):
 
     def between(self, objects: Objects[X], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """The distances (c, c) between the clusters of each run."""
-        clusters = solution.prototypes[:, :n_clusters]
-        return [distances_of(objects.metric, v, v).double().cpu().numpy() for v in clusters]
+        tables = []
+        for clusters in solution.prototypes[:, :n_clusters]:
+            tables.append(distances_of(objects.metric, clusters, clusters).double().cpu().numpy())
+        return tables
 
     def with_sets(self, objects: Objects[X], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
         """Sets added to runs that considered single clusters only: their clusters stay, the masses are shared anew."""

@@ -66,7 +66,17 @@ def fit_cells(
         stages: dict[str, Stage] = {}
         groups: dict[object, dict[int, Planned]] = {}  # cells that can be solved together: same sets, same way
         for i, settings in enumerate(cells):
-            plan = _planned(replace(fit, settings=settings), last, stages)
+            cell = replace(fit, settings=settings)
+            plan = _from_known(cell, last)
+            if plan is None:
+                key = f"{settings.random_state!r} {settings.n_init} {settings.delta!r} {settings.finds_delta}"
+                given = settings.init.given is not None and settings.finds_sets and settings.n_clusters > 2
+                needed = (
+                    settings.init.staged or settings.finds_delta or given
+                )  # starts, delta, or given ones' neighbours
+                if needed and (key not in stages or not isinstance(settings.random_state, int)):
+                    stages[key] = first_stage(cell)
+                plan = _from_stage(cell, stages[key] if needed else None)
             groups.setdefault((plan.chosen.focal, plan.keeps, plan.chosen.relaxation), {})[i] = plan
         outcomes: dict[int, Outcome] = {}
         for group in groups.values():
@@ -76,8 +86,8 @@ def fit_cells(
         return list(map(outcomes.__getitem__, range(len(cells))))
 
 
-def _planned(fit: Fit[Any], last: PrototypeModel | None, stages: dict[str, Stage]) -> Planned:
-    """Everything that is "auto" found; ``stages`` are those that earlier cells had, which this one may share."""
+def _from_known(fit: Fit[Any], last: PrototypeModel | None) -> Planned | None:
+    """From where a checkpoint, a prior, labels or the last fit say; None: from a first stage."""
     settings, objects = fit.settings, fit.objects
     if fit.checkpoints is not None and fit.checkpoints.reached == "sets":
         return _resumed(fit, fit.checkpoints)
@@ -87,14 +97,14 @@ def _planned(fit: Fit[Any], last: PrototypeModel | None, stages: dict[str, Stage
         return _from_labels(fit, objects)
     if settings.warm_start and last is not None:
         return _continued(fit, last)
-    stage = None
-    given = settings.init.given is not None and settings.finds_sets and settings.n_clusters > 2
-    if settings.init.staged or settings.finds_delta or given:  # starts, delta, or the neighbours of given clusters
-        key = f"{settings.random_state!r} {settings.n_init} {settings.delta!r} {settings.finds_delta}"
-        if key not in stages or not isinstance(settings.random_state, int):
-            stages[key] = first_stage(fit)
-        stage = stages[key]
-        settings = replace(settings, delta=stage.delta if settings.finds_delta else settings.delta)
+    return None
+
+
+def _from_stage(fit: Fit[Any], stage: Stage | None) -> Planned:
+    """From what the first stage found, or as given or drawn; everything that was "auto" is then known."""
+    settings, objects = fit.settings, fit.objects
+    if stage is not None and settings.finds_delta:
+        settings = replace(settings, delta=stage.delta)
     if settings.finds_sets:  # around clusters that are known; else all pairs
         known = stage is not None and (settings.init.staged or settings.init.given is not None)
         focal = stage.focal if stage is not None and known else FocalSets.up_to(settings.n_clusters, 2)
@@ -102,14 +112,14 @@ def _planned(fit: Fit[Any], last: PrototypeModel | None, stages: dict[str, Stage
     if stage is None or not settings.init.staged:
         return Planned(resolved(objects, settings), replace(fit, settings=settings).starts(), stage)
     settings = replace(settings, solver=quicker(objects, settings))
-    start = replace(fit, settings=settings).clusters_of(stage.single)
-    return _after(fit, settings, stage, start)
+    return _after(replace(fit, settings=settings), stage)
 
 
-def _after(fit: Fit[Any], settings: Settings, stage: Stage, start: Tensor) -> Planned:
+def _after(fit: Fit[Any], stage: Stage) -> Planned:
     """What follows a stage: sets are added to its clusters, or all sets are fitted from there."""
-    keeps = settings.keeps_clusters and fit.algorithm.adds_sets
-    return Planned(settings if keeps else resolved(fit.objects, settings), start, stage, keeps)
+    keeps = fit.settings.keeps_clusters and fit.algorithm.adds_sets
+    settings = fit.settings if keeps else resolved(fit.objects, fit.settings)
+    return Planned(settings, fit.clusters_of(stage.single), stage, keeps)
 
 
 def _resumed(fit: Fit[Any], checkpoints: Checkpoints) -> Planned:
@@ -150,9 +160,7 @@ def _from_prior(fit: Fit[Any]) -> Planned:
     weights = torch.full((c,), prior.weight * objects.weight / c, dtype=settings.dtype)
     fit = fit.using(pull=Pull(clusters, weights))
     stage = known_stage(fit, _alone(objects, settings, clusters), anew=True)
-    settings = _measured(fit.settings, stage)
-    start = replace(fit, settings=settings).clusters_of(stage.single)
-    return _after(fit, settings, stage, start)
+    return _after(replace(fit, settings=_measured(fit.settings, stage)), stage)
 
 
 def _from_labels(fit: Fit[Any], objects: InMemory[Any]) -> Planned:

@@ -242,11 +242,11 @@ class Rounds:
     def begin(state: State) -> Rounds:
         """Before the first round."""
         runs = len(state.objective)
-        objective = _numbers(state.objective)
+        objective = state.objective.double().cpu().numpy().copy()
         ended = Solution(
             state.prototypes.clone(),
             objective,
-            _numbers(state.constraint),
+            state.constraint.double().cpu().numpy().copy(),
             (),
             np.zeros(runs, dtype=np.int64),
             np.zeros(runs, dtype=bool),
@@ -258,7 +258,7 @@ class Rounds:
     def after(self, state: State, change: Tensor, problem: Problem[Any], gain: float) -> Rounds:
         """One round later; runs whose last five rounds gained less than ``gain`` each count as still."""
         objective = self.trace[-1].copy()
-        objective[self.active.numpy()] = _numbers(state.objective)
+        objective[self.active.numpy()] = state.objective.double().cpu().numpy()
         still = torch.where(change.cpu() <= problem.tol, self.still + 1, 0)
         trace = (*self.trace, objective)
         if gain > 0.0 and len(trace) > SPAN:
@@ -271,12 +271,12 @@ class Rounds:
     def settled(self, patience: int, *, best: bool = False) -> Rounds:
         """The same with what the active runs have reached written down; ``best``: only where it is their best so far."""
         state, old, index = self.state, self.ended, self.active.numpy()
-        now = _numbers(state.objective)
+        now, price = state.objective.double().cpu().numpy(), state.constraint.double().cpu().numpy()
         better = now < old.objective[index] if best else np.ones(len(index), dtype=bool)
         take = torch.from_numpy(better).to(state.objective.device)
         rows = self.active[torch.from_numpy(better)].to(take.device)
         objective, constraint = old.objective.copy(), old.constraint.copy()
-        objective[index[better]], constraint[index[better]] = now[better], _numbers(state.constraint)[better]
+        objective[index[better]], constraint[index[better]] = now[better], price[better]
         n_iter, converged = old.n_iter.copy(), old.converged.copy()
         n_iter[index], converged[index] = self.iteration, (self.still >= patience).numpy()
         prototypes, found = old.prototypes.index_copy(0, rows, state.prototypes[take]), old.found
@@ -452,10 +452,6 @@ def halved(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
             order = own[np.argsort(rounds.trace[-1][index[own]], kind="stable")]
             worse[order[-(-len(own) // 2) :]] = True
     return worse
-
-
-def _numbers(values: Tensor) -> NDArray[np.float64]:
-    return np.array(values.double().cpu().numpy())
 
 
 def _progress(rounds: Rounds, max_iter: int, patience: int) -> Progress:

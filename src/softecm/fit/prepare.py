@@ -275,11 +275,6 @@ class Version:
     space: Space | None = None  # of the objects in full; None: these are they
     coarser: bool = False  # with less detail, in units of their own: the objects in full must have the last word
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether the objects are in this process's memory."""
-        return isinstance(self.objects, InMemory)
-
     def back(self, prototypes: Tensor) -> Tensor:
         """Prototypes (runs, c, ...) as the objects in full have them."""
         if self.space is None:

@@ -104,13 +104,6 @@ class Init(NamedTuple):
     kind: str = "random"  # else drawn: see :class:`softecm.fit.prepare.Draw`
     staged: bool = False  # single clusters come first: by default
 
-    @staticmethod
-    def of(init: Any) -> Init:
-        """From the parameter."""
-        if not isinstance(init, str):
-            return Init(init)
-        return Init(staged=True) if init == "auto" else Init(kind=init)
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -167,13 +160,13 @@ def settings(checked: Mapping[str, Any], **choices: Any) -> Settings:
             f"max_cardinality must be left out where focal_sets is given; got {largest!r} and {sets!r}. Give one of them."
         )
     finds = auto and largest is None
-    delta, lam, solver = values["delta"], values["lam"], values["solver"]
+    delta, lam, solver, init = values["delta"], values["lam"], values["solver"], values["init"]
     values |= {
         "delta": None if delta == "auto" else delta,
         "finds_delta": delta == "auto",
         "lam": None if lam == "auto" else lam,
         "relaxation": RELAXATIONS.get(values["relaxation"]),
-        "init": Init.of(values["init"]),
+        "init": Init(init) if not isinstance(init, str) else Init(staged=True) if init == "auto" else Init(kind=init),
         "solver": SOLVERS[solver] if isinstance(solver, str) else solver,
         "focal": FocalSets.up_to(c, 1) if finds else FocalSets.make(c, largest, None if auto else sets),
         "dtype": choose_dtype(values["dtype"]),

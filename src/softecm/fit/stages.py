@@ -417,7 +417,7 @@ def moved_clusters(compared: Compared) -> Compared:
     iterations are cheap: with an exact step, in memory.
     """
     fit, best = compared.fit, compared.best
-    exact = fit.algorithm.samples and fit.objects.metric.is_quadratic and compared.version.in_memory
+    exact = fit.algorithm.samples and fit.objects.metric.is_quadratic and isinstance(compared.version.objects, InMemory)
     for _ in range(MOVES if exact and fit.settings.n_clusters > 2 else 0):
         trials = _moves(fit, best)
         if trials is None:

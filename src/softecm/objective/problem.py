@@ -251,8 +251,7 @@ def set_barycenters(
     from_clusters, sets = set_members(focal, clusters.device)
     arms = clusters[:, from_clusters].flatten(0, 1)
     if start is None:
-        means = s / s.sum(1, keepdim=True)
-        start = torch.einsum("ac,rc...->ra...", means, clusters)
+        start = torch.einsum("ac,rc...->ra...", s / s.sum(1, keepdim=True), clusters)
 
     def cost(candidates: Tensor) -> Tensor:
         ends = candidates[:, sets - c].flatten(0, 1)
