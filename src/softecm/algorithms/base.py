@@ -167,7 +167,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     def predict_partition(self, X: Any) -> CredalPartition:
         """The credal partition of other objects."""
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: object) -> NDArray[np.intp]:
         """The cluster of largest pignistic probability for each object; never -1.
 
         Parameters
@@ -180,7 +180,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         """
         return self.predict_partition(X).labels()
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Pignistic probabilities: each set's mass shared equally by its clusters, the empty set's by all.
 
         Parameters
@@ -255,7 +255,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 NowhereWarning,
             )
 
-    def decisions(self, X: Any = None, *, clear: float = CLEAR) -> Decisions:
+    def decisions(self, X: object = None, *, clear: float = CLEAR) -> Decisions:
         """What is said of each object in one word: clearly, rather, undecided, between, nowhere.
 
         Parameters
@@ -328,7 +328,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         check_file(path)
         build(self, self.as_shown(X), **shown).write(path)
 
-    def as_shown(self, X: Any) -> Any:
+    def as_shown(self, X: object) -> Any:
         """The objects as a report draws them: as they are."""
         return X
 
@@ -351,7 +351,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     left_out_: Mapping[str, str]
     metric_reason_: str
 
-    def _encode(self, X: Any) -> Any:
+    def _encode(self, X: object) -> Any:
         check_is_fitted(self)
         X = without(X, getattr(self, "left_out_", None))
         return self.model_.space.encode(self.model_.space.check(self, X, reset=False))
@@ -470,7 +470,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         x = self._encode(X)
         return self.model_.distances(x)
 
-    def score(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: object, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the objective per object at the fitted prototypes; on the training data, ``-objective_ / n``.
 
         Comparable between fits with the same ``alpha``, ``beta``, ``delta``, number of clusters and metric: the
@@ -505,7 +505,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         """
         return self.model_.terms(self._encode(X))
 
-    def explain_object(self, X: Any, i: int | str, *, clear: float = CLEAR) -> ObjectExplanation:
+    def explain_object(self, X: object, i: int | str, *, clear: float = CLEAR) -> ObjectExplanation:
         """Why one object is where it is: which columns pull it to which cluster, as a small table and in a sentence.
 
         Parameters

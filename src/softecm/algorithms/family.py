@@ -93,7 +93,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     def fit(
         self,
         X: Any,
-        y: Any = None,
+        y: object = None,
         sample_weight: Any = None,
         *,
         checkpoint: Any = None,
@@ -121,7 +121,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         plan = Plan.of(checkpoint, checkpoint_every, resume)
         return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
 
-    def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+    def _fit_to(self, chosen: Settings, X: object, sample_weight: object) -> Self:
         if isinstance(X, Mapping) and any(map(in_blocks, X.values())):
             raise TypeError(IN_BLOCKS)
         if in_blocks(X):
@@ -143,7 +143,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         self._warn_of_metric(objects)
         return self
 
-    def _fitted(self, choice: Choice, chosen: Settings, X: Any, sample_weight: Any) -> Fitted:
+    def _fitted(self, choice: Choice, chosen: Settings, X: object, sample_weight: object) -> Fitted:
         """One fit with a metric."""
         metric = resolve_metric(choice.metric, None)
         algorithm = self._algorithm(metric)
@@ -174,7 +174,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             chosen = replace(chosen, prior=Prior(last, 0.0))
         return chosen, _as_earlier(choice, earlier)
 
-    def in_shape(self, fitted: Fitted, chosen: Settings, X: Any, sample_weight: Any) -> Fitted:
+    def in_shape(self, fitted: Fitted, chosen: Settings, X: object, sample_weight: object) -> Fitted:
         """The fit in units of its groups, where the evidence is for another shape than equal spheres.
 
         Every fit in memory ends here: alone, as a cell of a sweep, with links, after a checkpoint.
@@ -201,7 +201,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         scaled, own = fitted.choice.reason == UNITS, chosen.own_shapes
         return shaped.suggested(columns, fitted.partition, fitted.objects, scaled=scaled, own=own, labels_of=labels_of)
 
-    def _shaped(self, fitted: Fitted, shape: GroupShape, chosen: Settings, X: Any, sample_weight: Any) -> Fitted:
+    def _shaped(self, fitted: Fitted, shape: GroupShape, chosen: Settings, X: object, sample_weight: object) -> Fitted:
         """The fit with distances measured in a shape."""
         choice = _in_shape(fitted.choice, shape).tell()
         again = replace(chosen, callback=None, plan=None)
@@ -231,7 +231,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         for doubt in metric.doubts(few.x.cpu(), self.model_.prototypes[: self.focal_sets_.n_clusters]):
             warn(doubt, ViewWarning)
 
-    def _fit_blocks(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+    def _fit_blocks(self, chosen: Settings, X: object, sample_weight: Any) -> Self:
         from softecm.distributed import InBlocks, choose_for_blocks, opened, source_of
 
         source, owner = source_of(X), type(self).__name__
@@ -435,7 +435,7 @@ class LinkableFamily(PrototypeFamily):
         self._fit_to(chosen, X, sample_weight)
         return self if known is None else self.rename(known.model.focal.names)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, keep: float = 0.95) -> Self:
+    def partial_fit(self, X: object, y: object = None, sample_weight: object = None, *, keep: float = 0.95) -> Self:
         r"""Learn on with a batch of new objects; what was learned from earlier ones fades.
 
         The first batch is fitted as by ``fit``. Each further one starts from the clusters there are, which its own objects
@@ -484,7 +484,7 @@ class LinkableFamily(PrototypeFamily):
         self._next_batch(chosen, X, sample_weight, fades)
         return self
 
-    def _first_batch(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+    def _first_batch(self, chosen: Settings, X: object, sample_weight: object) -> Self:
         self._fit_to(replace(chosen, own_shapes=False), X, sample_weight)  # sums over batches need one metric for all
         self._check_means()
         objects, algorithm = self._batch(chosen, X, sample_weight), self._algorithm(self.model_.metric)
@@ -492,14 +492,14 @@ class LinkableFamily(PrototypeFamily):
         self.drift_ = self._past.drift(self.model_)
         return self
 
-    def _batch(self, chosen: Settings, X: Any, sample_weight: Any) -> Any:
+    def _batch(self, chosen: Settings, X: object, sample_weight: object) -> Any:
         """Objects like those of the first batch."""
         model, X = self.model_, without(X, getattr(self, "left_out_", None))
         return in_memory(
             self._algorithm(model.metric), chosen, model.metric, self, X, sample_weight, runs=1, known=model.space
         )
 
-    def _next_batch(self, chosen: Settings, X: Any, sample_weight: Any, keep: float) -> None:
+    def _next_batch(self, chosen: Settings, X: object, sample_weight: object, keep: float) -> None:
         self._check_means()
         algorithm, model = self._algorithm(self.model_.metric), self.model_
         past = getattr(self, "_past", None) or self._past_of_fit(chosen)

@@ -302,7 +302,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         self._shares: Floats = np.ascontiguousarray(problem.shares(state.weights).numpy())
         self._prices: Floats = np.array([problem.alpha, problem.beta, problem.gamma])
 
-    def as_shown(self, X: Any) -> Any:
+    def as_shown(self, X: object) -> Any:
         """The matrices as a report draws them: their sum, each over its largest dissimilarity."""
         check_is_fitted(self)
         names, given = named_views(X)
@@ -345,7 +345,7 @@ def far_apart(view: Floats, counts: Floats | None) -> float:
     return weighted_quantile(view.ravel(), FAR, pairs.ravel()) if pairs.any() else 0.0
 
 
-def by_name(X: Any) -> bool:
+def by_name(X: object) -> bool:
     """Whether views come as a dict; one form of sparse matrix is a dict, too."""
     return isinstance(X, Mapping) and not issparse(X)
 

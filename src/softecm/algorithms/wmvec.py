@@ -396,7 +396,7 @@ class WMVEC(PrototypeFamily):
         heats = float(self.temperature), float(self.feature_temperature)
         return WMVECAlgorithm(self.rule, bool(self.features), *heats, self.scaling == "spread")
 
-    def _fit_to(self, chosen: Settings, X: Any, sample_weight: Any) -> Self:
+    def _fit_to(self, chosen: Settings, X: object, sample_weight: object) -> Self:
         if isinstance(X, Mapping) and not issparse(X):
             chosen = replace(chosen, metric=Combined(dict.fromkeys(X, SquaredEuclidean()), scaling=str(self.scaling)))
         return super()._fit_to(chosen, X, sample_weight)

@@ -503,7 +503,7 @@ class CredalPartition(RoughSets, Combining):
     # ------------------------------------------------------------------ tables and files
 
     def to_frame(
-        self, backend: str | None = None, ids: ArrayLike | None = None, *, X: Any = None, clear: float = CLEAR
+        self, backend: str | None = None, ids: ArrayLike | None = None, *, X: object = None, clear: float = CLEAR
     ) -> Any:
         """A data frame with a row for each object.
 

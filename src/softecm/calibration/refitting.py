@@ -124,7 +124,7 @@ def _weighable(model: object) -> bool:
     return isinstance(model, PrototypeFamily) and model.batches and not takes_dissimilarities(model)
 
 
-def _ready(model: Any, X: Any) -> EncodedModel:
+def _ready(model: Any, X: object) -> EncodedModel:
     chosen = model._settings()
     choice = choose_for(chosen.metric, X, chosen.n_clusters)
     metric = resolve_metric(choice.metric, None)
@@ -155,7 +155,7 @@ def _moved(ready: EncodedModel, counts: FloatArray) -> FloatArray:
     return from_distances(distances, learned)
 
 
-def _anew(model: Any, X: Any, counts: FloatArray, b: int) -> FloatArray:
+def _anew(model: Any, X: object, counts: FloatArray, b: int) -> FloatArray:
     """A fit of the resample from scratch, its clusters numbered as the model's."""
     rows = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
     again = clone(model)
@@ -177,7 +177,7 @@ def _numbered(found: FloatArray, own: FloatArray) -> FloatArray:
     return matched
 
 
-def _memberships(model: Any, X: Any, counts: FloatArray) -> FloatArray:
+def _memberships(model: Any, X: object, counts: FloatArray) -> FloatArray:
     """Probabilities of clusters: by distances to prototypes where there are some, else pignistic."""
     if _has_prototypes(model):
         c = model.model_.focal.n_clusters

@@ -68,7 +68,7 @@ def _table(data: NDArray[np.float64]) -> Any:
     return data
 
 
-def _fit(table: Any) -> tuple[Any, Any]:
+def _fit(table: object) -> tuple[Any, Any]:
     from softecm import ECM, SoftECM
 
     with warnings.catch_warnings():
@@ -137,7 +137,7 @@ def _write(work: Path, data: NDArray[np.float64], ecm: Any, soft: Any, sentences
     plt.close(figure)
 
 
-def _report(work: Path, table: Any, soft: Any) -> None:
+def _report(work: Path, table: object, soft: Any) -> None:
     told = {k: v for k, v in soft.get_params(deep=False).items() if k in ("alpha", "beta", "delta", "lam")}
     code = (
         "from softecm import SoftECM\nfrom softecm.datasets import load_diamond\n\n"

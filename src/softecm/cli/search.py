@@ -57,14 +57,16 @@ def whole_range(text: str) -> range | None:
     return range(low, high + 1) if low <= high else None
 
 
-def fit_auto(data: Any, params: Params, err: Console, candidates: Sequence[int] | None = None) -> tuple[Fitted, Search]:
+def fit_auto(
+    data: object, params: Params, err: Console, candidates: Sequence[int] | None = None
+) -> tuple[Fitted, Search]:
     """The best number of clusters and how it was found; a fit that Ctrl-C cut short only counts where it is the first."""
     from softecm import SoftECM
     from softecm.selection import TwinsWarning, choose_n_clusters
 
     base, tried = SoftECM(**params), dict[int, Fitted]()
 
-    def one(model: SoftECM, data: Any) -> SoftECM | None:
+    def one(model: SoftECM, data: object) -> SoftECM | None:
         fitted = watched(model, data, err, f"trying {model.n_clusters} groups")
         cut_short = fitted.interrupted and bool(tried)
         tried[model.n_clusters] = replace(fitted, model=base)  # models are large: the search keeps the best one

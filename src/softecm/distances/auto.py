@@ -289,7 +289,7 @@ def _has_words(X: object) -> bool:
     return any(isinstance(cell, str | bool) for cell in X.ravel())
 
 
-def far_values(metric: Any, X: Any, who: Callable[[int], str]) -> tuple[str, ...]:
+def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, ...]:
     """What looks like a code for missing cells, and the columns that a few values stretch, a sentence each.
 
     Parameters

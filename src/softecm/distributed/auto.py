@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from softecm.distances.auto import ASKED, AUTO, SERIES_AUTO, Choice, Look, is_series_auto, kind_of
 from softecm.distributed.partition import engine_for
 from softecm.distributed.sources import Raw, Source
 
 
-def choose_for_blocks(metric: Any, source: Source) -> Choice:
+def choose_for_blocks(metric: object, source: Source) -> Choice:
     """The choice where ``metric`` is "auto", told in the log; else what was asked for.
 
     Types alone tell series and categories; gaps and units of numbers take a pass, which naming the metric saves. Columns

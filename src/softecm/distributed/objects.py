@@ -116,7 +116,7 @@ def opened(
     algorithm_for: Callable[[SemiMetric], Algorithm[Any]],
     chosen: Settings,
     owner: str,
-    X: Any,
+    X: object,
     sample_weight: ArrayLike | DaskArray | None,
 ) -> Iterator[tuple[Algorithm[Any], InBlocks]]:
     """Blocks ready to be clustered, and the algorithm for their metric, until the fit is over."""
@@ -225,7 +225,7 @@ def _merge(a: D | None, b: D | None) -> D | None:
     return b if a is None else a if b is None else a.merge(b)
 
 
-def predict_scattered(model: PrototypeModel, owner: str, columns: Columns, X: Any) -> ScatteredPartition:
+def predict_scattered(model: PrototypeModel, owner: str, columns: Columns, X: object) -> ScatteredPartition:
     """The credal partition of other objects in blocks, computed when it is asked for."""
     names = None if columns.names is None else tuple(map(str, columns.names))
     encoder = Encoder(model.space, None, owner, columns.n_features, names, model.prototypes.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ def taken(column: Column, rows: NDArray[np.intp]) -> Column:
     return replace(column, codes=column.codes[rows])
 
 
-def measured(X: Any, names: Sequence[str] | None) -> list[Column]:
+def measured(X: object, names: Sequence[str] | None) -> list[Column]:
     """The columns of a table, or those made of series."""
     if isinstance(X, np.ndarray) and X.ndim == 3:
         return _stretches(list(X), names)

@@ -115,7 +115,7 @@ class Profiles(Sequence[Trait]):
 
 def profile(
     partition: CredalPartition,
-    X: Any,
+    X: object,
     *,
     columns: Sequence[str] | None = None,
     level: float = 0.95,

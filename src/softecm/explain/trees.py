@@ -183,7 +183,7 @@ class ExplanationTree(BaseEstimator):
 
     # ------------------------------------------------------------------ what it says
 
-    def predict(self, table: Any) -> NDArray[np.object_]:
+    def predict(self, table: object) -> NDArray[np.object_]:
         """The set of clusters that the rules say of each object, as tuples, (n,)."""
         said = self._leaves_of(table)[0]
         sets = np.empty(len(self.focal_sets_) + 1, dtype=object)
@@ -197,7 +197,7 @@ class ExplanationTree(BaseEstimator):
         masses = np.stack([leaf.masses for leaf in leaves])[which]
         return CredalPartition(masses / masses.sum(1, keepdims=True), self.focal_sets_)
 
-    def _leaves_of(self, table: Any) -> tuple[IntArray, IntArray]:
+    def _leaves_of(self, table: object) -> tuple[IntArray, IntArray]:
         check_is_fitted(self)
         columns = _alike(_columns_of(table, None, None), self._columns)
         which = leaf_numbers(self.tree_, columns)
@@ -357,7 +357,7 @@ class _Growing:
 # ---------------------------------------------------------------------------------------------------- reading
 
 
-def _columns_of(table: Any, names: Sequence[str] | None, count: int | None) -> list[Column]:
+def _columns_of(table: object, names: Sequence[str] | None, count: int | None) -> list[Column]:
     if table is None:
         raise ValueError(
             "table must hold the columns to explain the groups by, a row an object; got None. Give what was clustered, or "

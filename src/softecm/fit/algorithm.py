@@ -361,16 +361,16 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Fit(Generic[X]):
+class Fit:
     """What every part of a fit needs."""
 
-    algorithm: Algorithm[X]
-    objects: Objects[X]
+    algorithm: Algorithm[Any]
+    objects: Objects[Any]
     settings: Settings
     callback: Callback | None = None
     checkpoints: Checkpoints | None = None
 
-    def using(self, **settings: Any) -> Fit[X]:
+    def using(self, **settings: Any) -> Fit:
         """The same with some settings changed."""
         return replace(self, settings=replace(self.settings, **settings))
 

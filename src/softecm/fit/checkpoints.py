@@ -75,7 +75,7 @@ def _code(metric: SemiMetric) -> str:
     return "" if found is None else f"code {found.text}"
 
 
-def digest_of(value: Any) -> str:
+def digest_of(value: object) -> str:
     """A short number for the content of an array."""
     data = np.ascontiguousarray(np.asarray(value)) if not hasattr(value, "to_numpy") else value.to_numpy()
     return hashlib.sha256(data.tobytes() if data.dtype != object else repr(data.tolist()).encode()).hexdigest()[:16]

@@ -86,7 +86,7 @@ def fit_cells(
         return list(map(outcomes.__getitem__, range(len(cells))))
 
 
-def _from_known(fit: Fit[Any], last: PrototypeModel | None) -> Planned | None:
+def _from_known(fit: Fit, last: PrototypeModel | None) -> Planned | None:
     """From where a checkpoint, a prior, labels or the last fit say; None: from a first stage."""
     settings, objects = fit.settings, fit.objects
     if fit.checkpoints is not None and fit.checkpoints.reached == "sets":
@@ -100,7 +100,7 @@ def _from_known(fit: Fit[Any], last: PrototypeModel | None) -> Planned | None:
     return None
 
 
-def _from_stage(fit: Fit[Any], stage: Stage | None) -> Planned:
+def _from_stage(fit: Fit, stage: Stage | None) -> Planned:
     """From what the first stage found, or as given or drawn; everything that was "auto" is then known."""
     settings, objects = fit.settings, fit.objects
     if stage is not None and settings.finds_delta:
@@ -115,14 +115,14 @@ def _from_stage(fit: Fit[Any], stage: Stage | None) -> Planned:
     return _after(replace(fit, settings=settings), stage)
 
 
-def _after(fit: Fit[Any], stage: Stage) -> Planned:
+def _after(fit: Fit, stage: Stage) -> Planned:
     """What follows a stage: sets are added to its clusters, or all sets are fitted from there."""
     keeps = fit.settings.keeps_clusters and fit.algorithm.adds_sets
     settings = fit.settings if keeps else resolved(fit.objects, fit.settings)
     return Planned(settings, fit.clusters_of(stage.single), stage, keeps)
 
 
-def _resumed(fit: Fit[Any], checkpoints: Checkpoints) -> Planned:
+def _resumed(fit: Fit, checkpoints: Checkpoints) -> Planned:
     """As a checkpoint of the last loop has it."""
     facts, settings = checkpoints.facts, fit.settings
     settings = replace(settings, focal=FocalSets.of(settings.n_clusters, facts["sets"]), delta=facts["delta"])
@@ -133,7 +133,7 @@ def _resumed(fit: Fit[Any], checkpoints: Checkpoints) -> Planned:
     return Planned(resolved(fit.objects, settings), checkpoints.start, begun=begun)
 
 
-def _continued(fit: Fit[Any], last: PrototypeModel) -> Planned:
+def _continued(fit: Fit, last: PrototypeModel) -> Planned:
     """From where an earlier fit ended, with its sets and its delta where they were found."""
     settings, objects = fit.settings, fit.objects
     _check_alike(objects, last)
@@ -150,7 +150,7 @@ def _continued(fit: Fit[Any], last: PrototypeModel) -> Planned:
     return Planned(settings, fit.algorithm.continued(objects, settings, last))
 
 
-def _from_prior(fit: Fit[Any]) -> Planned:
+def _from_prior(fit: Fit) -> Planned:
     """From the clusters of an earlier model, which pull; delta and sets are found anew where they are to be found."""
     settings, objects, prior = fit.settings, fit.objects, fit.settings.prior
     assert prior is not None
@@ -163,7 +163,7 @@ def _from_prior(fit: Fit[Any]) -> Planned:
     return _after(replace(fit, settings=_measured(fit.settings, stage)), stage)
 
 
-def _from_labels(fit: Fit[Any], objects: InMemory[Any]) -> Planned:
+def _from_labels(fit: Fit, objects: InMemory[Any]) -> Planned:
     """From the means of objects with known labels, which links then hold; delta and sets are found around these."""
     settings = fit.settings
     at = [torch.as_tensor(rows, device=objects.device) for rows in settings.seeds]
@@ -223,7 +223,7 @@ def resolved(objects: Objects[Any], chosen: Settings) -> Settings:
     return replace(chosen, relaxation=relaxation, lam=lam)
 
 
-def _all_at_once(fit: Fit[Any], plans: Sequence[Planned]) -> list[Outcome]:
+def _all_at_once(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
     """Cells that are solved together, all sets at once."""
     links, chosen, objects = None, plans[0].chosen, fit.objects
     if stopped(fit.callback):
@@ -238,7 +238,7 @@ def _all_at_once(fit: Fit[Any], plans: Sequence[Planned]) -> list[Outcome]:
     return [replace(outcome, runs=plan.compared) for outcome, plan in zip(outcomes, plans, strict=True)]
 
 
-def with_sets(fit: Fit[Any], plans: Sequence[Planned]) -> list[Outcome]:
+def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
     """The first stage's clusters, fitted again where beta is another, and the sets they make."""
     cells: list[Settings] = []
     first: list[Outcome] = []

@@ -208,7 +208,7 @@ def next_batch(
     return fit.solve((settings, last.whole().to(chosen.dtype)[None]))[0]
 
 
-def _clusters_first(fit: Fit[Any], last: PrototypeModel, past: Past) -> Outcome:
+def _clusters_first(fit: Fit, last: PrototypeModel, past: Past) -> Outcome:
     settings, objects, c = fit.settings, fit.objects, fit.settings.n_clusters
     close = last.close if settings.finds_delta else settings.delta
     if settings.finds_delta and past.mad > 0 and past.weight >= ENOUGH * c:

@@ -107,11 +107,11 @@ class PrototypeModel(Savable):
         table = torch.cat(masses).double().numpy()
         return CredalPartition._trusted(sound(table), self.focal), d.double().cpu().numpy()
 
-    def partition(self, x: Any) -> CredalPartition:
+    def partition(self, x: object) -> CredalPartition:
         """The credal partition of encoded objects."""
         return CredalPartition._trusted(sound(self.masses(x)), self.focal)  # ours to keep: no copy
 
-    def distances(self, x: Any) -> NDArray[np.floating[Any]]:
+    def distances(self, x: object) -> NDArray[np.floating[Any]]:
         """Distances (n, f) of encoded objects to the prototypes."""
         return self._distances(x).numpy()
 

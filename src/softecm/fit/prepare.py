@@ -414,9 +414,9 @@ def in_memory(
     algorithm: Preparation[Any],
     chosen: Settings,
     metric: SemiMetric,
-    owner: Any,
-    X: Any,
-    sample_weight: Any,
+    owner: object,
+    X: object,
+    sample_weight: object,
     *,
     runs: int,
     known: Space | None = None,
@@ -459,7 +459,7 @@ def in_memory(
     return InMemory(metric, space, x, device, weight, spread, columns, counts, weights, distances)
 
 
-def space_for(algorithm: Preparation[Any], metric: SemiMetric, X: Any) -> Space:
+def space_for(algorithm: Preparation[Any], metric: SemiMetric, X: object) -> Space:
     """The metric's space, not yet fitted; sparse rows are refused where they would have to be written out."""
     if metric.weighing is not None and not algorithm.weighs:
         raise ValueError(
@@ -488,7 +488,7 @@ def _device(
 
 
 def fitted_space(
-    space: Space, raw: Any, names: Any, dtype: torch.dtype, weights: NDArray[np.float64] | None = None
+    space: Space, raw: object, names: object, dtype: torch.dtype, weights: NDArray[np.float64] | None = None
 ) -> Space:
     """The space fitted on checked data, with the columns' names where there are any."""
     fitted = space.weighted(weights).fit(raw, dtype=dtype)
@@ -502,7 +502,7 @@ def named(space: Space, names: Any) -> Space:
     return space
 
 
-def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+def check_weights(sample_weight: object, X: Any) -> NDArray[np.float64]:
     """Weights (n,): not negative, not all zero."""
     weights: NDArray[np.float64] = np.asarray(sample_weight, dtype=np.float64)
     if weights.size and (weights < 0).any():

@@ -82,7 +82,7 @@ class Prior:
     weight: float
 
     @staticmethod
-    def of(prior: Any, weight: Any) -> Prior | None:
+    def of(prior: object, weight: object) -> Prior | None:
         """From the arguments of ``fit``; None where there is none."""
         hint = "1 counts an old prototype as much as all objects of an average cluster; 0 ignores it."
         price = check_number("prior_weight", weight, least=0, hint=hint)
@@ -178,7 +178,7 @@ def settings(checked: Mapping[str, Any], **choices: Any) -> Settings:
     return Settings(**values, finds_sets=finds)
 
 
-def told(callback: Any, verbose: Any) -> Callback | None:
+def told(callback: object, verbose: object) -> Callback | None:
     """What is called after every round; ``verbose`` adds a line in the log."""
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be a function of one argument or None; got {callback!r}.")

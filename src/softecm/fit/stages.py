@@ -101,12 +101,12 @@ class Compared:
 
     few: Objects[Any]  # that stand for all
     version: Version  # of these, on which the starts were compared
-    fit: Fit[Any]  # of that version, with the last delta
+    fit: Fit  # of that version, with the last delta
     starts: Outcome  # all of them
     best: Outcome
 
 
-def first_stage(fit: Fit[Any]) -> Stage:
+def first_stage(fit: Fit) -> Stage:
     """Single clusters, delta and sets; where checkpoints are written, single clusters are the fit's last loop."""
     settings, objects, checkpoints = fit.settings, fit.objects, fit.checkpoints
     gain = GAIN * settings.tol if settings.init.staged and not objects.metric.is_quadratic else settings.gain
@@ -142,7 +142,7 @@ def first_stage(fit: Fit[Any]) -> Stage:
     return Stage(found, start.runs, delta, focal, cut)
 
 
-def known_stage(fit: Fit[Any], last: PrototypeModel, *, anew: bool = False) -> Stage:
+def known_stage(fit: Fit, last: PrototypeModel, *, anew: bool = False) -> Stage:
     """Single clusters from where an earlier fit left them; its sets and its delta are kept, or measured ``anew``."""
     settings, objects, c = fit.settings, fit.objects, fit.settings.n_clusters
     before = replace(last, focal=FocalSets.up_to(c, 1), prototypes=last.prototypes[:c])
@@ -160,7 +160,7 @@ def known_stage(fit: Fit[Any], last: PrototypeModel, *, anew: bool = False) -> S
     return Stage(single, None, delta, focal, cut)
 
 
-def clusters_alone(fit: Fit[Any], clusters: Tensor, close: float | None) -> Outcome:
+def clusters_alone(fit: Fit, clusters: Tensor, close: float | None) -> Outcome:
     """Single clusters, fitted from known places (c, *shape) with a delta."""
     settings = replace(
         fit.settings, focal=FocalSets.up_to(len(clusters), 1), lam=0.0, relaxation=Exact, pairs=None, delta=close
@@ -169,7 +169,7 @@ def clusters_alone(fit: Fit[Any], clusters: Tensor, close: float | None) -> Outc
     return single
 
 
-def _pulled_together(fit: Fit[Any], start: BestStart, unit: float) -> bool:
+def _pulled_together(fit: Fit, start: BestStart, unit: float) -> bool:
     """Whether the clusters of a start have merged, or most of them hold next to nothing, as in many columns of noise."""
     objects, c = fit.objects, fit.settings.n_clusters
     points = fit.algorithm.adds_sets and objects.metric.is_quadratic  # whatever else prototypes are, it is as it was
@@ -178,7 +178,7 @@ def _pulled_together(fit: Fit[Any], start: BestStart, unit: float) -> bool:
     return (start.merged or _left(objects, start.place, WIDER * unit)[1]) and objects.distinct(c) is None
 
 
-def _with_softer_masses(fit: Fit[Any], best: BestStart, unit: float) -> BestStart:
+def _with_softer_masses(fit: Fit, best: BestStart, unit: float) -> BestStart:
     """A start with a beta so near to 1 that clusters stay apart.
 
     A few smaller betas are tried; that is taken whose clusters leave the objects least far from the nearest of them.
@@ -208,7 +208,7 @@ def _left(objects: InMemory[Any], start: Tensor, cap: float) -> tuple[float, boo
     return float(objects.counts @ np.minimum(d.numpy(), cap**2)), bool(2 * few.sum() > len(held))
 
 
-def _compared(fit: Fit[Any], unit: float) -> Compared:
+def _compared(fit: Fit, unit: float) -> Compared:
     """The best of the starts, on a sample of many objects, or on a quicker version of them.
 
     ``unit`` is the delta before any cluster is known. While delta shrinks, starts are drawn anew beside the last answer.
@@ -247,7 +247,7 @@ def _compared(fit: Fit[Any], unit: float) -> Compared:
     return Compared(few, version, fit, first, best)
 
 
-def _in_full(fit: Fit[Any], compared: Compared, unit: float) -> BestStart:
+def _in_full(fit: Fit, compared: Compared, unit: float) -> BestStart:
     """Where the objects in full are fitted from, and with which delta."""
     settings, objects, few, version = fit.settings, fit.objects, compared.few, compared.version
     best, close, drawn = compared.best, compared.fit.settings.delta, settings.init.given is None
@@ -280,7 +280,7 @@ def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
     return replace(best, solution=solution, apart=best.apart[runs], best=0)
 
 
-def _most_of_the_way(fit: Fit[Any], place: Tensor, objects: Objects[Any]) -> Tensor:
+def _most_of_the_way(fit: Fit, place: Tensor, objects: Objects[Any]) -> Tensor:
     """A start nearer to the end, by iterations in single precision, where that will do for the objects."""
     light = objects.rounded(fit.algorithm)
     if light is None:
@@ -322,7 +322,7 @@ def sample_size(n_clusters: int) -> int:
     return max(SAMPLE, SAMPLE_EACH * n_clusters)
 
 
-def robust_delta(fit: Fit[Any], objects: Objects[Any], single: Outcome, first: float, deviations: float) -> float:
+def robust_delta(fit: Fit, objects: Objects[Any], single: Outcome, first: float, deviations: float) -> float:
     """Median plus so many deviations of distances to the nearest cluster, as a root; the first where that is next to 0.
 
     ``single`` was found with the objects of ``fit``, which may be a sample of ``objects``.
@@ -369,7 +369,7 @@ def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power:
     return min(found, math.sqrt((end + metric.unrelated) / 2.0)) if end < metric.unrelated else found
 
 
-def neighbours(fit: Fit[Any], single: Outcome) -> tuple[FocalSets, int]:
+def neighbours(fit: Fit, single: Outcome) -> tuple[FocalSets, int]:
     """Each cluster, and pairs of neighbouring clusters; how many such pairs were left out."""
     apart = fit.algorithm.between(fit.objects, single.solution, single.chosen.n_clusters)[single.best]
     held = fit.objects.second_nearest(fit.model_of(single))
@@ -433,7 +433,7 @@ def moved_clusters(compared: Compared) -> Compared:
     return replace(compared, best=best)
 
 
-def _moves(fit: Fit[Any], best: Outcome) -> Tensor | None:
+def _moves(fit: Fit, best: Outcome) -> Tensor | None:
     """Clusters (moves, c, *shape), one of them elsewhere; None where there is no place for it."""
     objects, delta = fit.objects, fit.settings.delta
     clusters = fit.clusters_of(best)[0]

@@ -34,11 +34,11 @@ class _First(torch.autograd.Function):
     """A gradient as it is; the series it belongs to are inputs, so that a second derivative comes through here."""
 
     @staticmethod
-    def forward(ctx: Any, gradient: Tensor, *inputs: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: object, gradient: Tensor, *inputs: Tensor) -> Tensor:  # type: ignore[override]
         return gradient.view_as(gradient)
 
     @staticmethod
-    def backward(ctx: Any, weights: Tensor) -> Gradients:  # type: ignore[override]
+    def backward(ctx: object, weights: Tensor) -> Gradients:  # type: ignore[override]
         raise RuntimeError(
             "distances between series have first derivatives only: this gradient (create_graph=True) can't be "
             "differentiated again. Detach it, or take finite differences of gradients."

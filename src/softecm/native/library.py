@@ -221,7 +221,7 @@ def library() -> ctypes.CDLL:
         ) from error
 
 
-def function(name: str, *kinds: Any, result: Any = None) -> Callable[..., Any]:
+def function(name: str, *kinds: Any, result: object = None) -> Callable[..., Any]:
     """A kernel by its name in the C sources; ``kinds`` are those of its parameters."""
     found = getattr(library(), name)
     found.argtypes, found.restype = kinds, result

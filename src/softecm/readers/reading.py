@@ -29,7 +29,7 @@ SAMPLE = 500  # rows that say whether text means numbers
 OPTIONS = {f.name: str(f.type) for f in fields(ReadOptions) if f.name != "expected"}
 
 
-def read_table(source: Any, *, like: Loaded | None = None, **options: Any) -> Loaded:
+def read_table(source: object, *, like: Loaded | None = None, **options: Any) -> Loaded:
     """Objects of a file or a data frame, read as ``softecm cluster`` reads them.
 
     Numbers with thousands, units, percent or a decimal comma, dates, gaps in words, ids and free text are recognised, and
@@ -119,7 +119,7 @@ def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
     return replace(options, missing=missing, names=names, expected=expected)
 
 
-def _frame(source: Any, options: ReadOptions) -> Loaded:
+def _frame(source: object, options: ReadOptions) -> Loaded:
     frame = as_pandas(source)
     if not len(frame.columns):
         raise ReadError(f"{FRAME} has no columns: there is nothing to cluster.")
@@ -130,7 +130,7 @@ def _frame(source: Any, options: ReadOptions) -> Loaded:
     return replace(loaded, code=())
 
 
-def as_pandas(source: Any) -> pd.DataFrame:
+def as_pandas(source: object) -> pd.DataFrame:
     """A data frame of any kind as one of pandas; the user's own is not touched."""
     frame = nw.from_native(source, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
@@ -157,7 +157,7 @@ def in_python(text: str) -> str:
     return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[,.;](?= |$)|\d+|all\b|[^\s=]+=%\S*[^\s.,;:]))?", option, text)
 
 
-def text_as_values(X: Any) -> dict[str, str]:
+def text_as_values(X: object) -> dict[str, str]:
     """Columns of a data frame whose text means numbers or dates, each with an example; looks at the first rows.
 
     Whole numbers as text are not among them: they may well be codes.

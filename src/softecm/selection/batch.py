@@ -53,7 +53,7 @@ class PreparedRuns:
 _prepared: dict[str, PreparedRuns] = {}
 
 
-def is_batchable(model: Any) -> bool:
+def is_batchable(model: object) -> bool:
     """Whether cells of this estimator are solved together."""
     return bool(getattr(model, "batches", False)) and not getattr(model, "warm_start", False)
 
@@ -83,7 +83,7 @@ def batch_size(cell: Cell, data: Data) -> int:
     return int(np.clip((GPU_WORK if objects.device.type == "cuda" else CPU_WORK) / work, 1, 1000))
 
 
-def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: Any) -> list[tuple[CredalPartition, Geometry]]:
+def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: object) -> list[tuple[CredalPartition, Geometry]]:
     """The credal partition of the objects ``x`` for each cell's best run, with the distances behind it."""
     found: list[tuple[CredalPartition, Geometry]] = []
     for outcome in outcomes:
@@ -163,7 +163,7 @@ def fit_alone(model: Any, data: Data) -> dict[str, Any]:
     )
 
 
-def geometry_of(model: Any, X: Any) -> Geometry | None:
+def geometry_of(model: Any, X: object) -> Geometry | None:
     """Distances to and between the clusters' prototypes of a fitted estimator, where it has prototypes of its own."""
     fitted = getattr(model, "model_", None)
     if not isinstance(fitted, PrototypeModel):
@@ -185,7 +185,7 @@ def _geometry(fitted: PrototypeModel, far: NDArray[np.float64]) -> Geometry:
     return Geometry(far[:, : len(own)], between, of_means=fitted.metric.is_quadratic)
 
 
-def takes_dissimilarities(model: Any) -> bool:
+def takes_dissimilarities(model: object) -> bool:
     """Whether an estimator reads a square matrix of dissimilarities."""
     return bool(get_tags(model).input_tags.pairwise)
 

@@ -104,9 +104,9 @@ def most_clusters(n_objects: int) -> int:
 
 
 def choose_n_clusters(
-    X: Any,
+    X: object,
     *,
-    estimator: Any = None,
+    estimator: object = None,
     candidates: Iterable[int] | None = None,
     rule: str = "auto",
     fit: Callable[[Any, Any], Any] | None = None,
@@ -175,7 +175,7 @@ def choose_n_clusters(
     return choice
 
 
-def _with_metric(estimator: Any, X: Any) -> tuple[Any, str | None]:
+def _with_metric(estimator: Any, X: object) -> tuple[Any, str | None]:
     """The estimator with one metric for all numbers of clusters, and why, where it was to find one for each."""
     metric = estimator.get_params(deep=False).get("metric")
     if not is_series_auto(metric):
@@ -196,7 +196,7 @@ def edge_remark(choice: Choice) -> str:
 class _Search:
     """The candidates tried so far; of their models, and what these warned of, only the best is kept."""
 
-    def __init__(self, X: Any, rule: str | None) -> None:
+    def __init__(self, X: object, rule: str | None) -> None:
         self.X, self.rule = X, rule
         self.values: dict[int, float] = {}
         self.best, self.model = 0, None
@@ -245,14 +245,14 @@ def _checked(numbers: list[int]) -> list[int]:
     return numbers
 
 
-def _fitted(model: Any, X: Any, fit: Callable[[Any, Any], Any] | None) -> tuple[Any, list[warnings.WarningMessage]]:
+def _fitted(model: Any, X: object, fit: Callable[[Any, Any], Any] | None) -> tuple[Any, list[warnings.WarningMessage]]:
     """A candidate, and what its fit warned of."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         return model.fit(X) if fit is None else fit(model, X), said
 
 
-def _value(wanted: SelectionRule, rule: str, model: Any, X: Any) -> float:
+def _value(wanted: SelectionRule, rule: str, model: Any, X: object) -> float:
     """The rule's value for a fitted model; infinitely bad where clusters merged or stand empty."""
     if math.isinf(guarded_nonspecificity(model)):
         return math.inf if wanted.smaller else -math.inf

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from softecm.selection.grid import Cell, Task, describe, digest, make_cells, mak
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
 from softecm.spaces.views import n_objects
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
 
 Rows = list[dict[str, Any]]
 WITHOUT_EFFECT = ("callback", "device", "n_jobs", "verbose")  # on the numbers
@@ -51,18 +55,18 @@ class SweepInterrupted(KeyboardInterrupt):
 
 
 def sweep(
-    X: Any,
+    X: object,
     grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     *,
-    estimator: Any = None,
-    y: Any = None,
-    sample_weight: Any = None,
+    estimator: object = None,
+    y: object = None,
+    sample_weight: object = None,
     seeds: int | Iterable[int] = 1,
     resamples: int = 0,
     journal: str | os.PathLike[str] | None = None,
     progress: bool = False,
     n_jobs: int | None = None,
-    client: Any = None,
+    client: object = None,
 ) -> Sweep:
     """Fit an estimator for every combination of the given values and every seed.
 
@@ -170,7 +174,7 @@ def _is_row(item: str, row: Mapping[str, Any]) -> bool:
     )
 
 
-def _datasets(X: Any, y: Any, sample_weight: Any, estimator: Any) -> tuple[dict[str, Data], dict[str, Any]]:
+def _datasets(X: Any, y: object, sample_weight: Any, estimator: object) -> tuple[dict[str, Data], dict[str, Any]]:
     from softecm import SoftECM
 
     views = estimator is not None and isinstance(getattr(estimator, "metric", None), Combined)
@@ -252,7 +256,7 @@ def _run(
     datasets: Mapping[str, Data],
     resamples: int,
     n_jobs: int | None,
-    client: Any,
+    client: object,
     bar: _Bar,
 ) -> Iterator[tuple[Task, Rows]]:
     """Tasks and their rows as they are finished: here, in other processes, or on a cluster."""
@@ -307,7 +311,7 @@ def _table(cells: Sequence[Cell], done: Mapping[str, dict[str, Any]], partial: b
     return Sweep({name: _column(values) for name, values in columns.items()}, named, models, combination)
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> Any:
     """A parameter as a table can hold it."""
     return value if value is None or isinstance(value, bool | int | float | str) else describe(value)
 
@@ -334,7 +338,7 @@ class _Bar:
 
 
 class _RichBar(_Bar):
-    def __init__(self, bar: Any, number: Any) -> None:
+    def __init__(self, bar: RichProgress, number: TaskID) -> None:
         self.bar, self.number = bar, number
 
     def report(self, task: Task) -> Callable[[Progress], Any]:

@@ -15,7 +15,7 @@ ALONE = 0.8  # part of the difference from its twin that a column makes up
 MOST = 1 << 20  # terms that are looked at
 
 
-def twins(model: Any, X: Any) -> str | None:
+def twins(model: Any, X: object) -> str | None:
     """The column in which alone every cluster differs from the one it is most like; None where there is no such column.
 
     A column of coin tosses beside three groups makes six clusters: three pairs of twins.

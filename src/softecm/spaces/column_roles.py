@@ -124,7 +124,7 @@ def grounds(X: object) -> dict[str, str]:
     return found
 
 
-def ids_of(X: Any, left_out: Any = None) -> NDArray[np.object_] | None:
+def ids_of(X: object, left_out: Any = None) -> NDArray[np.object_] | None:
     """What the objects of a frame are called: by the column left out as an id, else by a pandas index that is no count.
 
     Examples
@@ -147,7 +147,7 @@ def ids_of(X: Any, left_out: Any = None) -> NDArray[np.object_] | None:
     return np.array([str(name) for name in index], dtype=object)
 
 
-def without(X: Any, names: Any) -> Any:
+def without(X: object, names: Any) -> Any:
     """A data frame, in memory or of Dask, or a dict of such, without some columns; anything else as it is."""
     if not names:
         return X
@@ -219,7 +219,7 @@ def by_row(X: object, must_link: object, cannot_link: object) -> tuple[Any, Any]
     return _rows("must_link", must_link, X), _rows("cannot_link", cannot_link, X)
 
 
-def _rows(parameter: str, pairs: Any, X: Any) -> Any:
+def _rows(parameter: str, pairs: Any, X: object) -> Any:
     listed = pairs if pairs is None or hasattr(pairs, "__array__") else list(pairs)
     try:
         table = np.asarray(listed)
