@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
 from types import FrameType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -102,7 +102,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def in_threads(
-    run: Callable[..., Found], starts: Iterable[Any], ask: Callable[[list[Found]], object] | None = None
+    run: Callable[..., Found], starts: Iterable[object], ask: Callable[[list[Found]], object] | None = None
 ) -> list[Found]:
     """``run(start, stop=...)`` for each start, shared out among threads, so that this one hears of Ctrl-C and stops them.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -384,7 +384,7 @@ class ECMdd(PrototypeFamily):
     def _algorithm(self, metric: SemiMetric) -> EvidentialMedoids:
         return EvidentialMedoids(float(self.gamma), float(self.eta))
 
-    def _adopt(self, objects: Objects[Encoded], model: PrototypeModel, outcome: Outcome) -> None:
+    def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
         super()._adopt(objects, model, outcome)
         medoids = outcome.solution.prototypes[outcome.best].long()
         self.medoids_: Indices = _present(objects)[medoids].numpy()

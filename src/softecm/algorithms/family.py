@@ -38,6 +38,7 @@ from softecm.fit.shaped import Fitted
 from softecm.fit.stages import sample_size
 from softecm.objective.linked import WeightedPairs, say_broken, with_linked
 from softecm.objective.problem import Penalty
+from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import by_row, ids_of, without
 from softecm.spaces.raw import numbers_of
 from softecm.spaces.views import IN_BLOCKS
@@ -216,7 +217,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         outcome = replace(outcome, links=links)
         return Fitted(choice, fitted.objects, outcome, model, partition)
 
-    def _shape_of_sample(self, objects: Objects[Any], chosen: Settings, choice: Choice) -> GroupShape | None:
+    def _shape_of_sample(self, objects: Objects[object], chosen: Settings, choice: Choice) -> GroupShape | None:
         """The shape that the groups of objects in blocks have, from a sample of them in memory."""
         few = objects.sample(2 * sample_size(chosen.n_clusters))
         X = objects.space.decode(few.x)
@@ -224,7 +225,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         fitted = self._fitted(choice, replace(chosen, callback=None, plan=None), X, None)
         return None if columns is None else self._suggested(fitted, chosen, columns)
 
-    def _warn_of_metric(self, objects: InMemory[Any]) -> None:
+    def _warn_of_metric(self, objects: InMemory[Encoded]) -> None:
         """What the metric has to say about the clusters, from some of the objects."""
         metric = self.model_.metric
         few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT and not metric.discrete else objects
@@ -267,7 +268,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             self._warn_of_masses(totals.held, totals.objects[0] / totals.n_objects)
         return self
 
-    def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
+    def _adopt(self, objects: Objects[object], model: PrototypeModel, outcome: Outcome) -> None:
         """Take over what a fit found; until here the estimator is as it was."""
         run, solution = outcome.best, outcome.solution
         self._ids = None

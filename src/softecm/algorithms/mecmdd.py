@@ -367,7 +367,7 @@ def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
     return tuple(f"view {j + 1}" for j in range(len(given))), given
 
 
-def checked_views(estimator: MECMdd, names: tuple[str, ...], given: list[Any], *, reset: bool) -> Floats:
+def checked_views(estimator: MECMdd, names: tuple[str, ...], given: list[object], *, reset: bool) -> Floats:
     """The views' dissimilarities (views, n, n), or (views, n_new, n) where ``reset`` is false."""
     views: list[Floats] = []
     for name, matrix in zip(names, given, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -325,6 +325,6 @@ class RECM(PrototypeFamily):
     def _algorithm(self, metric: SemiMetric) -> RelationalECM:
         return RelationalECM(shift=self.non_euclidean == "shift")
 
-    def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
+    def _adopt(self, objects: Objects[object], model: PrototypeModel, outcome: Outcome) -> None:
         super()._adopt(objects, model, outcome)
         self.shift_: float = _affine(model.metric).shift

@@ -26,6 +26,7 @@ from softecm.fit.prepare import InMemory, in_memory
 from softecm.fit.stages import known_stage
 from softecm.selection.batch import takes_dissimilarities
 from softecm.selection.stability import part_of
+from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import without
 
 FloatArray = NDArray[np.float64]
@@ -108,7 +109,7 @@ class EncodedModel:
 
     model: Any
     algorithm: Algorithm[Any]
-    objects: InMemory[Any]
+    objects: InMemory[Encoded]
     fitted: PrototypeModel
     inside: FloatArray  # (n,), how far each object belongs anywhere
     mixture: GaussianGroups | None  # where distances are squares, and some mixture has these groups

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
@@ -58,7 +58,7 @@ class _Cleaned:
             yield Segment(text if control else visible(text, lines=True), style, control)
 
 
-def print_json(facts: Mapping[str, Any]) -> None:
+def print_json(facts: Mapping[str, object]) -> None:
     """Where machines asked for it, one JSON object, which a terminal shows unharmed, too."""
     if INVOCATION.get().machine:
         print(escaped(json.dumps(facts, ensure_ascii=False, allow_nan=False)))

@@ -106,7 +106,7 @@ class StateSequences(SoftElastic):
         return 1
 
 
-def _costs(given: Mapping[Any, float]) -> Costs:
+def _costs(given: Mapping[object, float]) -> Costs:
     """A dict from pairs to costs, in order."""
     found: dict[frozenset[Any], tuple[Any, Any, float]] = {}
     for pair, cost in given.items():

@@ -113,7 +113,7 @@ class InBlocks(Objects[Scattered]):
 
 @contextmanager
 def opened(
-    algorithm_for: Callable[[SemiMetric], Algorithm[Any]],
+    algorithm_for: Callable[[SemiMetric], Algorithm[object]],
     chosen: Settings,
     owner: str,
     X: object,
@@ -142,7 +142,7 @@ def _remedy(plan: Plan | None) -> str:
     return f"The last whole round is in {plan.path}: go on with fit(X, resume={str(plan.path)!r})."
 
 
-def _refuse(algorithm: Algorithm[Any], metric: SemiMetric, chosen: Settings, owner: str) -> None:
+def _refuse(algorithm: Algorithm[object], metric: SemiMetric, chosen: Settings, owner: str) -> None:
     if metric.discrete:
         raise ValueError(
             "metric must compare objects for data in blocks; got 'precomputed', whose matrix needs memory."
@@ -161,7 +161,7 @@ def needs_memory(owner: str) -> str:
 
 
 def _prepared(
-    algorithm: Algorithm[Any],
+    algorithm: Algorithm[object],
     metric: SemiMetric,
     chosen: Settings,
     owner: str,

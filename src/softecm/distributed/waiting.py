@@ -57,7 +57,7 @@ class Client(Protocol):
     def scheduler(self) -> Any:
         """The scheduler's side of the connection."""
 
-    def sync(self, function: Callable[..., Any], *, callback_timeout: float, **arguments: object) -> Any:
+    def sync(self, function: Callable[..., object], *, callback_timeout: float, **arguments: object) -> Any:
         """Ask, and wait for the answer."""
 
     def compute(self, tasks: Delayed | Sequence[Delayed]) -> Any:

@@ -21,7 +21,7 @@ from softecm.distances.views import Combined
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
 from softecm.fit.model import PrototypeModel
-from softecm.fit.prepare import Draw, Objects, X, distances_to, start_rows
+from softecm.fit.prepare import Draw, Objects, P, distances_to, start_rows
 from softecm.fit.settings import Init, Settings
 from softecm.objective import POWER_MASSES, MassCost, MassRule, evaluate, mass_cost
 from softecm.objective.linked import LinkedProblem
@@ -237,7 +237,7 @@ class Prices:
         return mass_cost(focal, *given, like=like, runs=len(self.beta), weights=weights, rule=self.rule)
 
 
-class Algorithm(ABC, Generic[X]):
+class Algorithm(ABC, Generic[P]):
     """What one algorithm adds to the common way: its problem, its model, and what it can do.
 
     A frozen dataclass whose fields are the algorithm's own parameters. Only ``problem`` is owed; the rest has the answers
@@ -268,16 +268,16 @@ class Algorithm(ABC, Generic[X]):
 
     @abstractmethod
     def problem(
-        self, objects: Objects[X], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
+        self, objects: Objects[P], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> Problem[Any]:
         """The problem of a batch of runs; ``like`` (runs, ...) is where they start."""
 
-    def fitted_metric(self, metric: SemiMetric, x: X, weights: Tensor | None) -> SemiMetric:
+    def fitted_metric(self, metric: SemiMetric, x: P, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from the objects (CPU) filled in."""
         return metric.fitted(cast(Encoded, x), weights)
 
     def from_center(
-        self, metric: SemiMetric, space: Space, x: X, weights: Tensor | None, device: torch.device
+        self, metric: SemiMetric, space: Space, x: P, weights: Tensor | None, device: torch.device
     ) -> NDArray[np.float64]:
         """Distances (n,) of the objects to the barycentre of all."""
         objects = cast(Encoded, x)
@@ -285,44 +285,44 @@ class Algorithm(ABC, Generic[X]):
 
     # ---------------------------------------------------------------- where the runs start
 
-    def seeded(self, objects: Objects[X], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
+    def seeded(self, objects: Objects[P], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Drawn starts (runs, c, *shape)."""
         return objects.seeded(chosen.n_clusters, draw, rng)
 
-    def given(self, objects: Objects[X], chosen: Settings) -> Tensor:
+    def given(self, objects: Objects[P], chosen: Settings) -> Tensor:
         """The starts a user gave (1, c, *shape)."""
         return check_init(chosen, objects.space)
 
-    def continued(self, objects: Objects[X], chosen: Settings, last: PrototypeModel) -> Tensor:
+    def continued(self, objects: Objects[P], chosen: Settings, last: PrototypeModel) -> Tensor:
         """Where the last fit ended (1, f, *shape)."""
         return last.prototypes.to(chosen.dtype)[None]
 
-    def from_clusters(self, objects: Objects[X], chosen: Settings, solution: Solution, run: int) -> Tensor:
+    def from_clusters(self, objects: Objects[P], chosen: Settings, solution: Solution, run: int) -> Tensor:
         """The clusters of a run that considered other sets, as a start (1, c, *shape)."""
         return self.prototypes_of(objects, solution, run)[: chosen.n_clusters][None].to(objects.device)
 
     # ---------------------------------------------------------------- how they are solved and judged
 
-    def approaches(self, objects: Objects[X], chosen: Settings, start: Tensor) -> bool:
+    def approaches(self, objects: Objects[P], chosen: Settings, start: Tensor) -> bool:
         """Whether the hard constraint must be approached by a chain of problems with a growing lambda."""
         return False
 
-    def between(self, objects: Objects[X], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
+    def between(self, objects: Objects[P], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """The distances (c, c) between the clusters of each run."""
         tables = []
         for clusters in solution.prototypes[:, :n_clusters]:
             tables.append(distances_of(objects.metric, clusters, clusters).double().cpu().numpy())
         return tables
 
-    def with_sets(self, objects: Objects[X], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
+    def with_sets(self, objects: Objects[P], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
         """Sets added to runs that considered single clusters only: their clusters stay, the masses are shared anew."""
         raise TypeError(f"{type(self).__name__} states what its sets' prototypes are in its problem only")
 
-    def metric_of(self, objects: Objects[X], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
+    def metric_of(self, objects: Objects[P], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """How the sets of a run measure."""
         return objects.metric
 
-    def prototypes_of(self, objects: Objects[X], solution: Solution, run: int) -> Tensor:
+    def prototypes_of(self, objects: Objects[P], solution: Solution, run: int) -> Tensor:
         """A run's prototypes as the space knows them, on the CPU."""
         return solution.prototypes[run].cpu()
 

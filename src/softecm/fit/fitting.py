@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,6 +23,7 @@ from softecm.fit.settings import Settings
 from softecm.fit.stages import BETA, Stage, first_stage, known_stage, quicker
 from softecm.objective.problem import Exact, Gap, Penalty
 from softecm.objective.pull import Pull
+from softecm.spaces.base import Encoded
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Planned:
 
 
 def fit_cells(
-    algorithm: Algorithm[Any],
-    objects: Objects[Any],
+    algorithm: Algorithm[object],
+    objects: Objects[object],
     cells: Sequence[Settings],
     *,
     owner: str = "",
@@ -163,7 +163,7 @@ def _from_prior(fit: Fit) -> Planned:
     return _after(replace(fit, settings=_measured(fit.settings, stage)), stage)
 
 
-def _from_labels(fit: Fit, objects: InMemory[Any]) -> Planned:
+def _from_labels(fit: Fit, objects: InMemory[Encoded]) -> Planned:
     """From the means of objects with known labels, which links then hold; delta and sets are found around these."""
     settings = fit.settings
     at = [torch.as_tensor(rows, device=objects.device) for rows in settings.seeds]
@@ -172,7 +172,7 @@ def _from_labels(fit: Fit, objects: InMemory[Any]) -> Planned:
     return Planned(resolved(objects, _measured(settings, stage)), clusters[None], stage)
 
 
-def _alone(objects: Objects[Any], chosen: Settings, clusters: Tensor) -> PrototypeModel:
+def _alone(objects: Objects[object], chosen: Settings, clusters: Tensor) -> PrototypeModel:
     """Clusters (c, *shape) as the model of an earlier fit that found nothing else."""
     simple = FocalSets.up_to(chosen.n_clusters, 1)
     return PrototypeModel(objects.metric, objects.space, simple, clusters.cpu(), chosen.alpha, chosen.beta, None, 0.0)
@@ -184,7 +184,7 @@ def _measured(chosen: Settings, stage: Stage) -> Settings:
     return replace(chosen, delta=delta, focal=stage.focal if chosen.finds_sets else chosen.focal)
 
 
-def _check_prior(objects: Objects[Any], prior: PrototypeModel, c: int) -> None:
+def _check_prior(objects: Objects[object], prior: PrototypeModel, c: int) -> None:
     """Refuse prototypes that can't pull at those of these objects."""
     like = objects.like()
     if objects.metric.discrete or not objects.space.takes(prior.space, prior.prototypes, like):
@@ -203,7 +203,7 @@ def _check_prior(objects: Objects[Any], prior: PrototypeModel, c: int) -> None:
         )
 
 
-def _check_alike(objects: Objects[Any], last: PrototypeModel) -> None:
+def _check_alike(objects: Objects[object], last: PrototypeModel) -> None:
     """Refuse to go on from prototypes that are no points of these objects' space."""
     before, now = last.space.prototype_shape(last.prototypes), objects.space.prototype_shape(objects.like())
     if type(last.space) is not type(objects.space) or before != now:
@@ -213,7 +213,7 @@ def _check_alike(objects: Objects[Any], last: PrototypeModel) -> None:
         )
 
 
-def resolved(objects: Objects[Any], chosen: Settings) -> Settings:
+def resolved(objects: Objects[object], chosen: Settings) -> Settings:
     """Relaxation and lambda as a run of all sets at once takes them."""
     relaxation, lam = chosen.relaxation, chosen.lam
     if relaxation is None:

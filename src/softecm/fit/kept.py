@@ -36,7 +36,7 @@ GROWING = ("state.seen", "state.memory.")  # longer with every round
 TOLERANCE = 1e-5  # by which masses may miss 1
 
 
-def check_kept(description: Mapping[str, Any], arrays: Arrays, n_clusters: int) -> None:
+def check_kept(description: Mapping[str, object], arrays: Arrays, n_clusters: int) -> None:
     """A checkpoint's description, and the arrays that all of them have."""
     phase, facts, iteration = (description.get(key) for key in ("phase", "facts", "iteration"))
     if phase not in PHASES:
@@ -67,7 +67,7 @@ def check_kept(description: Mapping[str, Any], arrays: Arrays, n_clusters: int) 
         raise Misfit("active should hold different numbers of runs, in order")
 
 
-def _check_facts(phase: str, facts: Mapping[str, Any], n_clusters: int) -> None:
+def _check_facts(phase: str, facts: Mapping[str, object], n_clusters: int) -> None:
     """What a phase was told by those before it."""
     delta = facts.get({"clusters": "close", "sets": "delta"}.get(phase, ""))
     if delta is not None and (isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1e300):

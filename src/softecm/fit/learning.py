@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,6 +29,8 @@ from softecm.fit.settings import Settings
 from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, clusters_alone, neighbouring, outlying
 from softecm.objective import evaluate
 from softecm.objective.pull import Pull
+from softecm.spaces.base import Encoded
+from softecm.spaces.scattered import Scattered
 
 FAR = 0.5  # spreads, or usual distances from its cluster: one that has gone further has drifted
 ERRORS = 4.0  # standard errors beyond that, of the largest of many columns
@@ -115,7 +117,7 @@ class Jump(NamedTuple):
     spreads: float  # by how many standard deviations of these objects in this coordinate
 
 
-def jump(objects: InMemory[Any], partition: CredalPartition, last: PrototypeModel, past: Past) -> Jump | None:
+def jump(objects: InMemory[Encoded], partition: CredalPartition, last: PrototypeModel, past: Past) -> Jump | None:
     """The largest there is, of clusters with some objects in the batch; None where chance may have made it."""
     if objects.space.wide:
         return None
@@ -139,7 +141,9 @@ def jump(objects: InMemory[Any], partition: CredalPartition, last: PrototypeMode
     return furthest if furthest.spreads > 0 else None
 
 
-def past_of(algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, model: PrototypeModel) -> Past:
+def past_of(
+    algorithm: Algorithm[object], objects: Objects[Encoded | Scattered], chosen: Settings, model: PrototypeModel
+) -> Past:
     """What a batch leaves behind that ended at a model."""
     c = chosen.n_clusters
     simple = FocalSets.up_to(c, 1)
@@ -158,7 +162,9 @@ def past_of(algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, 
     return Past(curvature, moment, objects.weight, median, mad, held, alone.prototypes, counts, median)
 
 
-def past_of_fit(chosen: Settings, algorithm: Algorithm[Any], model: PrototypeModel, partition: CredalPartition) -> Past:
+def past_of_fit(
+    chosen: Settings, algorithm: Algorithm[object], model: PrototypeModel, partition: CredalPartition
+) -> Past:
     """About what the objects of a whole fit left behind, from their masses: each counts once, sums lie on the prototypes."""
     c = chosen.n_clusters
     masses = partition.masses[:, 1:]
@@ -197,7 +203,7 @@ def _spread_of(model: PrototypeModel) -> tuple[float, float]:
 
 
 def next_batch(
-    algorithm: Algorithm[Any], objects: Objects[Any], chosen: Settings, last: PrototypeModel, past: Past
+    algorithm: Algorithm[object], objects: Objects[object], chosen: Settings, last: PrototypeModel, past: Past
 ) -> Outcome:
     """One more batch, from where the last ended, with the past pulling at it."""
     fit = Fit(algorithm, objects, replace(chosen, pull=past.pull()), chosen.callback)

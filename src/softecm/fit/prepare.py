@@ -150,8 +150,8 @@ def pick(chance: NDArray[np.float64], draw: float) -> int:
 ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual
 
 
-X = TypeVar("X")
-E = TypeVar("E", bound=Encoded)
+X = TypeVar("X", covariant=True)
+E = TypeVar("E", bound=Encoded, covariant=True)
 P = TypeVar("P", contravariant=True)
 
 
@@ -258,11 +258,11 @@ class Objects(ABC, Generic[X]):
     def content(self) -> int:
         """One number for all objects and their weights, whatever their order."""
 
-    def quicker(self, algorithm: Preparation[Any], *, rounded: bool) -> Version:
+    def quicker(self, algorithm: Preparation[object], *, rounded: bool) -> Version:
         """Objects that cost less, for deciding between starts; ``rounded``: in single precision where that will do."""
         return Version(self)
 
-    def rounded(self, algorithm: Preparation[Any]) -> Version | None:
+    def rounded(self, algorithm: Preparation[object]) -> Version | None:
         """The objects in single precision; None where that won't do for the metric or for them."""
         return None
 
@@ -271,7 +271,7 @@ class Objects(ABC, Generic[X]):
 class Version:
     """Objects that stand for others and cost less, with the way back for prototypes found there."""
 
-    objects: Objects[Any]
+    objects: Objects[object]
     space: Space | None = None  # of the objects in full; None: these are they
     coarser: bool = False  # with less detail, in units of their own: the objects in full must have the last word
 
@@ -370,7 +370,7 @@ class InMemory(Objects[E]):
         """The credal partition a model gives these objects."""
         return model.partition(self.x.cpu())
 
-    def quicker(self, algorithm: Preparation[Any], *, rounded: bool) -> Version:
+    def quicker(self, algorithm: Preparation[object], *, rounded: bool) -> Version:
         """Combinations of objects, fewer steps, or half the digits: the first of these that there is."""
         combined = self.metric.closed_form.combined(self.x)
         if combined is not None:
@@ -380,7 +380,7 @@ class InMemory(Objects[E]):
             return Version(self)
         return self.coarsened(algorithm) or (self.rounded(algorithm) if rounded else None) or Version(self)
 
-    def coarsened(self, algorithm: Preparation[Any]) -> Version | None:
+    def coarsened(self, algorithm: Preparation[object]) -> Version | None:
         """The objects with less detail, where their space has such; measured in their own units."""
         fewer = self.space.coarser(self.x)
         if fewer is None:
@@ -391,19 +391,19 @@ class InMemory(Objects[E]):
         spread = float(np.average(distances, weights=self.counts))
         return Version(replace(coarse, distances=distances, spread=spread), self.space, coarser=True)
 
-    def rounded(self, algorithm: Preparation[Any]) -> Version | None:
+    def rounded(self, algorithm: Preparation[object]) -> Version | None:
         """The objects in single precision, where that will do for the metric and for them."""
         light = self._in_single(algorithm)
         return None if light is None else Version(light, self.space)
 
-    def _in_single(self, algorithm: Preparation[Any]) -> InMemory[Any] | None:
+    def _in_single(self, algorithm: Preparation[object]) -> InMemory[Encoded] | None:
         half = self.space.single(self.x) if self.metric.single else None
         if half is None:
             return None
         weights = None if self.weights is None else self.weights.float()
         return replace(self, on_device=weights)._encoded_as(algorithm, *half)
 
-    def _encoded_as(self, algorithm: Preparation[Any], space: Space, x: Encoded) -> InMemory[Any]:
+    def _encoded_as(self, algorithm: Preparation[object], space: Space, x: Encoded) -> InMemory[Encoded]:
         """The same objects encoded in another way, with what the metric knows of them."""
         weights, near = None if self.weights is None else self.weights.cpu(), x.cpu()
         metric = algorithm.fitted_metric(self.metric, near, weights)
@@ -411,7 +411,7 @@ class InMemory(Objects[E]):
 
 
 def in_memory(
-    algorithm: Preparation[Any],
+    algorithm: Preparation[object],
     chosen: Settings,
     metric: SemiMetric,
     owner: object,
@@ -420,7 +420,7 @@ def in_memory(
     *,
     runs: int,
     known: Space | None = None,
-) -> InMemory[Any]:
+) -> InMemory[Encoded]:
     """Check and encode data for so many runs at once, and measure it; ``owner`` is the estimator, left as it is.
 
     ``known`` is the space of an earlier batch, whose columns these objects must have; they may then be few.
@@ -459,7 +459,7 @@ def in_memory(
     return InMemory(metric, space, x, device, weight, spread, columns, counts, weights, distances)
 
 
-def space_for(algorithm: Preparation[Any], metric: SemiMetric, X: object) -> Space:
+def space_for(algorithm: Preparation[object], metric: SemiMetric, X: object) -> Space:
     """The metric's space, not yet fitted; sparse rows are refused where they would have to be written out."""
     if metric.weighing is not None and not algorithm.weighs:
         raise ValueError(
@@ -479,7 +479,7 @@ def space_for(algorithm: Preparation[Any], metric: SemiMetric, X: object) -> Spa
 
 
 def _device(
-    algorithm: Preparation[Any], chosen: Settings, metric: SemiMetric, space: Space, x: Encoded, runs: int
+    algorithm: Preparation[object], chosen: Settings, metric: SemiMetric, space: Space, x: Encoded, runs: int
 ) -> torch.device:
     cpu_only = algorithm.cpu_only or ("" if metric.gpu else f"metric {metric.name or type(metric).__name__}")
     cpu_only = "sparse rows" if space.wide else cpu_only

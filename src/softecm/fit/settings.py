@@ -150,7 +150,7 @@ class Settings:
         return 4 * self.n_clusters if self.finds_sets else len(self.focal)
 
 
-def settings(checked: Mapping[str, Any], **choices: Any) -> Settings:
+def settings(checked: Mapping[str, object], **choices: Any) -> Settings:
     """From an estimator's checked parameters and what its algorithm leaves no choice of."""
     values = {"metric": "sqeuclidean", "lam": 0.0, "solver": "auto", **checked, **choices}
     c, largest, sets = values["n_clusters"], values.pop("max_cardinality"), values.pop("focal_sets")

@@ -38,6 +38,7 @@ from softecm.objective import evaluate
 from softecm.objective.linked import linked_masses, with_linked
 from softecm.objective.links import Links
 from softecm.spaces.base import Encoded
+from softecm.spaces.scattered import Scattered
 
 ROWS_EACH = 20  # objects for each cluster: fewer say nothing about shapes
 MOST_COLUMNS = 50  # in more, distances within groups are all alike
@@ -159,7 +160,7 @@ def of_earlier(
     return refined(GroupShape(shape, None, centers, covariances), every.x, every.counts, pull * every.counts.sum())
 
 
-def own_model(objects: Objects[Any], shape: GroupShape, chosen: Settings, *, numbered: bool) -> PrototypeModel:
+def own_model(objects: Objects[object], shape: GroupShape, chosen: Settings, *, numbered: bool) -> PrototypeModel:
     r"""The clusters of a mixture whose groups have their own covariances, with the sets they make.
 
     A cluster's distance is minus twice its log-likelihood up to a constant,
@@ -196,7 +197,7 @@ def _neighbours(singles: PrototypeModel, held: Floats) -> FocalSets:
 
 
 def _model(
-    objects: Objects[Any], shape: GroupShape, chosen: Settings, focal: FocalSets, delta: float | None
+    objects: Objects[object], shape: GroupShape, chosen: Settings, focal: FocalSets, delta: float | None
 ) -> PrototypeModel:
     shares = focal.shares  # (f, c)
     p = shape.centers.shape[1]
@@ -216,7 +217,7 @@ def _model(
     )
 
 
-def objective(objects: Objects[Any], model: PrototypeModel) -> float:
+def objective(objects: Objects[Encoded | Scattered], model: PrototypeModel) -> float:
     """What all objects cost at a model's prototypes."""
     places = model.prototypes[None].to(objects.device)
     prices = Prices.same(1, alpha=model.alpha, beta=model.beta, delta=model.delta)

@@ -26,7 +26,6 @@ import logging
 import math
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import torch
@@ -45,6 +44,7 @@ from softecm.fit.settings import GAIN, Settings
 from softecm.objective.problem import Exact
 from softecm.optim import Accelerated, Descent, Solver
 from softecm.spaces import Space
+from softecm.spaces.base import Encoded
 
 BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
 SOFTER = (1.05, 1.02, 1.01)  # tried where that pulls clusters together
@@ -99,7 +99,7 @@ class BestStart:
 class Compared:
     """What comparing starts has found, on a version of a few objects."""
 
-    few: Objects[Any]  # that stand for all
+    few: Objects[object]  # that stand for all
     version: Version  # of these, on which the starts were compared
     fit: Fit  # of that version, with the last delta
     starts: Outcome  # all of them
@@ -200,7 +200,7 @@ def _with_softer_masses(fit: Fit, best: BestStart, unit: float) -> BestStart:
     return best
 
 
-def _left(objects: InMemory[Any], start: Tensor, cap: float) -> tuple[float, bool]:
+def _left(objects: InMemory[Encoded], start: Tensor, cap: float) -> tuple[float, bool]:
     """How far all objects are from the nearest cluster, capped; whether most clusters are nearest to hardly any."""
     d, which = nearest_of(objects.metric, objects.x.cpu(), start[0].cpu())
     held = np.bincount(which.numpy(), objects.counts, len(start[0]))
@@ -280,7 +280,7 @@ def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
     return replace(best, solution=solution, apart=best.apart[runs], best=0)
 
 
-def _most_of_the_way(fit: Fit, place: Tensor, objects: Objects[Any]) -> Tensor:
+def _most_of_the_way(fit: Fit, place: Tensor, objects: Objects[object]) -> Tensor:
     """A start nearer to the end, by iterations in single precision, where that will do for the objects."""
     light = objects.rounded(fit.algorithm)
     if light is None:
@@ -290,13 +290,13 @@ def _most_of_the_way(fit: Fit, place: Tensor, objects: Objects[Any]) -> Tensor:
     return light.back(rounding.clusters_of(best))
 
 
-def first_delta(objects: Objects[Any]) -> float:
+def first_delta(objects: Objects[object]) -> float:
     """The delta before any cluster is known."""
     near = objects.from_center(NEAR)
     return float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
 
 
-def quicker(objects: Objects[Any], settings: Settings) -> Solver | None:
+def quicker(objects: Objects[object], settings: Settings) -> Solver | None:
     """Exact steps near the end of a fit can be extrapolated; where they are not exact, curvature saves iterations."""
     if settings.solver is not None:
         return settings.solver
@@ -322,7 +322,7 @@ def sample_size(n_clusters: int) -> int:
     return max(SAMPLE, SAMPLE_EACH * n_clusters)
 
 
-def robust_delta(fit: Fit, objects: Objects[Any], single: Outcome, first: float, deviations: float) -> float:
+def robust_delta(fit: Fit, objects: Objects[object], single: Outcome, first: float, deviations: float) -> float:
     """Median plus so many deviations of distances to the nearest cluster, as a root; the first where that is next to 0.
 
     ``single`` was found with the objects of ``fit``, which may be a sample of ``objects``.
@@ -470,7 +470,7 @@ def _least_missed(distances: NDArray[np.float64], counts: NDArray[np.float64], c
     return least
 
 
-def _most_wanted(objects: Objects[Any], nearest: NDArray[np.float64], cap: float) -> list[int]:
+def _most_wanted(objects: Objects[Encoded], nearest: NDArray[np.float64], cap: float) -> list[int]:
     """Objects at which one more cluster would bring all objects nearest, of a few that lie far from theirs."""
     near = np.minimum(nearest, cap)
     order = np.argsort(objects.space.keys(objects.x.cpu()), kind="stable")

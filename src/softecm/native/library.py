@@ -56,7 +56,7 @@ def set_threads(count: int | None) -> int | None:
     return before
 
 
-def share_out(kernel: Callable[..., Any], large: bool, *arguments: Any, threads: int | None = None) -> None:
+def share_out(kernel: Callable[..., object], large: bool, *arguments: Any, threads: int | None = None) -> None:
     """Call a kernel whose first parameter is the counter of tasks, on several threads (or so many) if ``large``."""
     counter = ctypes.c_int64(0)
     helpers = (threads or get_threads()) - 1 if large else 0

@@ -163,7 +163,7 @@ def _embedding(
     return rows
 
 
-def _matched(path: Path, file: Path, ids: Sequence[str], rows: dict[str, Any], notes: list[str]) -> list[Any]:
+def _matched(path: Path, file: Path, ids: Sequence[str], rows: dict[str, object], notes: list[str]) -> list[Any]:
     """What a file has of each object, None where it has nothing; refused where it knows others."""
     strange = [one for one in rows if one not in set(ids)]
     if strange:

@@ -25,6 +25,7 @@ from softecm.fit.settings import Settings
 from softecm.fit.shaped import Fitted
 from softecm.selection.grid import Cell
 from softecm.selection.measures import Geometry, measures
+from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import without
 
 CPU_WORK, GPU_WORK = 3e9, 1e12  # multiplications of a batch in a round: what a kill may cost, and what fills a device
@@ -47,7 +48,7 @@ class PreparedRuns:
 
     choice: Choice
     algorithm: Algorithm[Any]
-    objects: InMemory[Any]
+    objects: InMemory[Encoded]
 
 
 _prepared: dict[str, PreparedRuns] = {}
@@ -131,7 +132,7 @@ def _measured(
     return fitted.outcome, measures(partition, geometry, weighted, data.y)
 
 
-def _row_of(outcome: Outcome, measured: dict[str, Any], seconds: float) -> dict[str, Any]:
+def _row_of(outcome: Outcome, measured: dict[str, object], seconds: float) -> dict[str, Any]:
     run, solution, delta = outcome.best, outcome.solution, outcome.chosen.delta
     return _row(
         float(solution.objective[run]),
@@ -196,7 +197,7 @@ def _row(
     n_iter: int,
     converged: bool,
     delta: float | None,
-    measured: dict[str, Any],
+    measured: dict[str, object],
     seconds: float,
 ) -> dict[str, Any]:
     return {

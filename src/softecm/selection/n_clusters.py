@@ -245,7 +245,9 @@ def _checked(numbers: list[int]) -> list[int]:
     return numbers
 
 
-def _fitted(model: Any, X: object, fit: Callable[[Any, Any], Any] | None) -> tuple[Any, list[warnings.WarningMessage]]:
+def _fitted(
+    model: Any, X: object, fit: Callable[[object, object], object] | None
+) -> tuple[Any, list[warnings.WarningMessage]]:
     """A candidate, and what its fit warned of."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

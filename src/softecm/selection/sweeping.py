@@ -56,7 +56,7 @@ class SweepInterrupted(KeyboardInterrupt):
 
 def sweep(
     X: object,
-    grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    grid: Mapping[str, object] | Sequence[Mapping[str, object]],
     *,
     estimator: object = None,
     y: object = None,
@@ -163,7 +163,7 @@ def _item(kind: str, cell: Cell) -> str:
     return f"cell {cell.index}" if kind == "cells" else f"stability {cell.combination}"
 
 
-def _is_row(item: str, row: Mapping[str, Any]) -> bool:
+def _is_row(item: str, row: Mapping[str, object]) -> bool:
     """Whether a journal's row can be that of an item: plain values, and numbers where numbers are due."""
     numbers = ("stability",) if item.startswith("stability") else NUMBERS
     if not all(isinstance(row.get(name, 0.0), bool | int | float) for name in numbers) or numbers[0] not in row:
@@ -228,7 +228,7 @@ def _work(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -
     }
 
 
-def _described(params: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _described(params: Mapping[str, object]) -> list[tuple[str, str]]:
     return sorted((name, describe(value)) for name, value in params.items() if name not in WITHOUT_EFFECT)
 
 
@@ -244,7 +244,7 @@ def _noted(book: Journal, items: Sequence[str], rows: Rows) -> Journal | None:
         return book if book.path != wanted else None
 
 
-def run_task(task: Task, data: Data, resamples: int, report: Callable[[Progress], Any] | None = None) -> Rows:
+def run_task(task: Task, data: Data, resamples: int, report: Callable[[Progress], object] | None = None) -> Rows:
     """The rows of a task's cells; a plain function, so that other processes can run it."""
     if task.kind == "stability":
         return run_stability(task.cells, data, resamples, report)
@@ -290,7 +290,7 @@ def _on_cluster(
         client.cancel(futures)
 
 
-def _table(cells: Sequence[Cell], done: Mapping[str, dict[str, Any]], partial: bool = False) -> Sweep | None:
+def _table(cells: Sequence[Cell], done: Mapping[str, dict[str, object]], partial: bool = False) -> Sweep | None:
     rows = {cell.index: done[item] for cell in cells if (item := _item("cells", cell)) in done}
     stable = {c.combination: done[item]["stability"] for c in cells if (item := _item("stability", c)) in done}
     kept = [cell for cell in cells if cell.index in rows]
@@ -316,7 +316,7 @@ def _shown(value: object) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else describe(value)
 
 
-def _column(values: list[Any]) -> Any:
+def _column(values: list[object]) -> Any:
     simple = all(isinstance(v, bool) for v in values) or all(
         isinstance(v, int | float) and not isinstance(v, bool) for v in values
     )

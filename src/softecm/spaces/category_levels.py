@@ -27,7 +27,7 @@ class Positions(dict[Any, int]):
     1
     """
 
-    def __init__(self, levels: Sequence[Any], unseen: int) -> None:
+    def __init__(self, levels: Sequence[object], unseen: int) -> None:
         super().__init__({level: k for k, level in enumerate(levels)})
         self.unseen = unseen
         self.by_text = _once(map(_text, levels))

@@ -149,7 +149,7 @@ def _kind_by_cells(cells: Any) -> str:
     return ""
 
 
-def refuse_columns(X: Mapping[Any, Any], name: str = "X") -> None:
+def refuse_columns(X: Mapping[object, object], name: str = "X") -> None:
     """Refuse a dict of columns: the values of a dict are views, tables of their own."""
     if X and all(_is_column(part) for part in X.values()):
         raise TypeError(

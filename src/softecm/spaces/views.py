@@ -184,7 +184,7 @@ class Views(Space):
             f"got {type(X).__name__}."
         )
 
-    def _by_column(self, frame: nw.DataFrame[Any]) -> dict[str, object]:
+    def _by_column(self, frame: nw.DataFrame[object]) -> dict[str, object]:
         """Views that are columns, and one that has all other columns."""
         rest = [name for name in self.views if name not in frame.columns]
         others = [column for column in frame.columns if column not in self.views]
@@ -372,7 +372,7 @@ def _named(space: Space, names: tuple[str, ...]) -> Space:
     return replace(space, names=names) if names and hasattr(space, "names") else space  # type: ignore[type-var]
 
 
-def of_column(frame: nw.DataFrame[Any], name: str) -> object:
+def of_column(frame: nw.DataFrame[object], name: str) -> object:
     """A column of a data frame as the data of a view: what it holds where that is arrays, else a table of one column."""
     values = frame[name].to_list()
     if any(isinstance(value, list | tuple | np.ndarray) for value in values):
@@ -422,7 +422,7 @@ def filled(part: object, present: NDArray[np.bool_]) -> Any:
     return [part[int(i)] for i in rows] if isinstance(part, list | tuple) else np.asarray(part)[rows]
 
 
-def refuse_names(given: Mapping[Any, object], views: Sequence[str], what: str = "X") -> None:
+def refuse_names(given: Mapping[object, object], views: Sequence[str], what: str = "X") -> None:
     """Views that are not there, or not asked for."""
     absent = [name for name in views if name not in given]
     strange = [name for name in given if name not in views]
