@@ -89,7 +89,7 @@ def _plus_plus(
         chance = held * nearest
         if not chance.any():  # every candidate lies on a start already
             chance = np.maximum(held, np.finfo(np.float64).tiny)
-        chosen.append(pick(chance, float(draw)))
+        chosen.append(int(pick(chance, np.array([draw]))[0]))
         nearest = between[:, chosen[-1]] if k == 0 else np.minimum(nearest, between[:, chosen[-1]])
     return np.array(chosen, dtype=np.int64)
 

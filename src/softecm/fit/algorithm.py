@@ -16,7 +16,7 @@ from torch import Tensor
 
 from softecm._text import place
 from softecm.belief import FocalSets
-from softecm.distances.base import SemiMetric, distances_of
+from softecm.distances.base import SemiMetric, tables_between
 from softecm.distances.views import Combined
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
@@ -309,10 +309,7 @@ class Algorithm(ABC, Generic[P]):
 
     def between(self, objects: Objects[P], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """The distances (c, c) between the clusters of each run."""
-        tables = []
-        for clusters in solution.prototypes[:, :n_clusters]:
-            tables.append(distances_of(objects.metric, clusters, clusters).double().cpu().numpy())
-        return tables
+        return list(tables_between(objects.metric, solution.prototypes[:, :n_clusters]))
 
     def with_sets(self, objects: Objects[P], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
         """Sets added to runs that considered single clusters only: their clusters stay, the masses are shared anew."""

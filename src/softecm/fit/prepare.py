@@ -87,12 +87,12 @@ class _Pool(NamedTuple):
     cap: float
     known: dict[int, NDArray[np.float64]]  # distances of all objects to some, where all would fit
 
-    def drawn(self, nearest: NDArray[np.float64] | None, draw: float) -> int:
-        """An object, in proportion to weight, times distance to the nearest start where there is one."""
+    def drawn(self, nearest: NDArray[np.float64] | None, draws: NDArray[np.float64]) -> NDArray[np.int64]:
+        """An object for each draw, in proportion to weight, times distance to the nearest start where there is one."""
         chance = (self.weights if nearest is None else self.weights * nearest)[self.order]
         if not chance.any():  # every object lies on a start already
             chance = self.weights[self.order]
-        return int(self.order[pick(chance, draw)])
+        return self.order[pick(chance, draws)]
 
     def distances(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Of all objects to some of them (n, k), at most ``cap``."""
@@ -114,9 +114,10 @@ def _spread(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
     nearest: NDArray[np.float64] | None = None  # (n, runs)
     for k in range(c):
         few = 1 if k == 0 else greedy  # the first is drawn by weight alone
-        rows = np.empty((runs, few), dtype=np.int64)
-        for run, j in np.ndindex(runs, few):
-            rows[run, j] = pool.drawn(None if nearest is None else nearest[:, run], draws[run, k, j])
+        if nearest is None:
+            rows = pool.drawn(None, draws[:, k, :few])
+        else:
+            rows = np.stack([pool.drawn(nearest[:, run], draws[run, k, :few]) for run in range(runs)])
         if few == 1 and k + 1 == c:
             return np.concatenate([chosen[:, :k], rows], 1)
         left = pool.distances(rows.reshape(-1)).reshape(-1, runs, few)
@@ -135,16 +136,17 @@ def _apart(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
     for run in range(runs):
         free = np.ones(len(pool.order))
         for k in range(c):
-            chosen[run, k] = pool.drawn(free, draws[run, k, 0])
+            chosen[run, k] = pool.drawn(free, draws[run, k])[0]
             free[chosen[run, k]] = 0.0
     return chosen
 
 
-def pick(chance: NDArray[np.float64], draw: float) -> int:
-    """The position at which the running sum of ``chance`` passes ``draw`` of its total."""
+def pick(chance: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The positions at which the running sum of ``chance`` passes each of ``draws`` times its total."""
     steps = np.cumsum(chance)
-    position = int(np.searchsorted(steps, draw * steps[-1], side="right"))
-    return min(position, int(np.flatnonzero(chance)[-1]))
+    positions = np.searchsorted(steps, draws * steps[-1], side="right")
+    found: NDArray[np.int64] = np.minimum(positions, np.flatnonzero(chance)[-1])
+    return found
 
 
 ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual

@@ -55,6 +55,11 @@ class Relaxation(ABC):
         """How many prototypes are free: all of them, or the clusters' alone."""
         return len(self.focal)
 
+    @property
+    def has_sets(self) -> bool:
+        """Whether there are sets of several clusters; without them there is nothing to expand and nothing to pay."""
+        return len(self.focal) > self.focal.n_clusters
+
     def expand(self, free: Tensor) -> Tensor:
         """All prototypes (runs, f, *shape) from the free ones."""
         return free
@@ -189,7 +194,7 @@ class Exact(Relaxation):
 
     def expand(self, free: Tensor) -> Tensor:
         """Append the sets' barycentres; differentiable."""
-        if len(self.focal) == self.n_free:
+        if not self.has_sets:
             return free
         return torch.cat([free, set_barycenters(self.metric, self.focal, free, None)], 1)
 
@@ -324,29 +329,24 @@ class SoftECMProblem:
         if self.alone:
             found = evaluate(self.metric, self.x, free, self.cost, previous=previous, tol=self.tol, slopes=False)
             return State(free, free, found, found.cost, found.gradient, None, None)
-        leaf = free.detach().requires_grad_()
-        with torch.enable_grad():
-            expanded = self.relaxation.expand(leaf)
+        leaf, pays = free.detach(), self.relaxation.has_sets
+        expands = pays and self.solver.descends
+        with torch.set_grad_enabled(expands):
+            expanded = self.relaxation.expand(leaf.requires_grad_(expands))
         prototypes = expanded.detach()
         evaluation = evaluate(self.metric, self.x, prototypes, self.cost, previous=previous, tol=self.tol)
         if self.pull is not None:
             evaluation = self.pull.added(self.metric, evaluation, prototypes)
-        constraint = self.relaxation.constraint(prototypes, None if before is None else before.inner)
-        objective = evaluation.cost + constraint.cost
+        objective, gradient, inner = evaluation.cost, evaluation.gradient, None
+        if pays:
+            constraint = self.relaxation.constraint(prototypes, None if before is None else before.inner)
+            objective, inner = objective + constraint.cost, constraint.inner
+            gradient = self._pull_back(gradient + constraint.gradient, leaf, expanded) if expands else gradient
         if not self.solver.descends:
-            return State(free.detach(), prototypes, evaluation, objective, evaluation.gradient, None, constraint.inner)
-        gradient = self._pull_back(evaluation.gradient + constraint.gradient, leaf, expanded)
+            return State(free.detach(), prototypes, evaluation, objective, gradient, None, inner)
         factor = self._factor(evaluation, prototypes)
-        return State(
-            free.detach(),
-            prototypes,
-            evaluation,
-            objective,
-            gradient,
-            self._scale(evaluation.curvature, prototypes) if factor is None else None,
-            constraint.inner,
-            factor=factor,
-        )
+        scale = self._scale(evaluation.curvature, prototypes) if factor is None else None
+        return State(free.detach(), prototypes, evaluation, objective, gradient, scale, inner, factor=factor)
 
     @staticmethod
     def _pull_back(gradient: Tensor, leaf: Tensor, expanded: Tensor) -> Tensor:
