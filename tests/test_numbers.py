@@ -106,17 +106,6 @@ def covered() -> list[float]:
     return [column(RESULTS / "calibration.md", number, 0, "gaussian")[0] for number in (2, 3, 5)]
 
 
-def weights_of_categories() -> list[float]:
-    """Credit at two weights, then hepatitis."""
-    return [column(RESULTS / "tables.md", weight, 1, data)[0] for data in ("credit", "hepatitis") for weight in (1, 2)]
-
-
-def speed_of_tables() -> list[float]:
-    """Ratio, the two times of a round, memory."""
-    numbers, mixed = column(RESULTS / "tables.md", 1, 2)
-    return [mixed / numbers, mixed, numbers, *column(RESULTS / "tables.md", 2, 2)]
-
-
 QUOTES = [
     Quote("docs/concepts.md", "with an AUROC of {}, as the margin", lambda: doubt(1)),
     Quote("docs/concepts.md", "of k-means does ({}); of the objects said *clearly* {} % are", lambda: doubt(5, 3)),
@@ -138,12 +127,6 @@ QUOTES = [
         "on {} fresh mixtures of Gaussians the intervals of 90 % held it for {} of the pairs, where the masses alone held "
         "it for {},",
         covered,
-    ),
-    Quote("docs/tables.md", "is {} and {} on credit, {} and {} on hepatitis", weights_of_categories),
-    Quote(
-        "docs/tables.md",
-        "took {} times as long as one over 20 numbers ({} s and {} s); a fit peaked {} MB",
-        speed_of_tables,
     ),
 ]
 
