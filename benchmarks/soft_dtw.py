@@ -46,12 +46,12 @@ def ours(args: argparse.Namespace) -> Run:
     import torch
 
     from softecm.kernels.elastic.engine import solve
-    from softecm.kernels.elastic.rules import Task, dtw
+    from softecm.kernels.elastic.rules import AlignmentTask, dtw
 
     def run(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         a, b = torch.from_numpy(x), torch.from_numpy(y)
         weights = torch.ones(len(x), len(y))
-        _, sums = solve(a, b, weights, Task(dtw(1.0)), n_threads=args.threads)
+        _, sums = solve(a, b, weights, AlignmentTask(dtw(1.0)), n_threads=args.threads)
         return (2 * sums[..., 1:].to(b)).numpy()
 
     return run

@@ -11,7 +11,14 @@ from golden import case_ids, load, partition
 from problems import largest_rise
 from softecm import CEVCLUS, EVCLUS, FocalSets
 from softecm.algorithms.cevclus import VARIANTS
-from softecm.algorithms.conflicts import ConflictProblem, Linked, Pairs, degree_of_conflict, link_cost_of, solved
+from softecm.algorithms.conflicts import (
+    ConflictPairs,
+    ConflictProblem,
+    Linked,
+    degree_of_conflict,
+    link_cost_of,
+    solved,
+)
 from softecm.constraints import Constraints, check_constraints, kept, sample_constraints
 from softecm.datasets import load_diamond, make_blobs
 from softecm.scores import pairwise_masses
@@ -27,7 +34,7 @@ def _case(case_id):
     n, pairs = len(rows), None
     if case["J_1based"] is not None:
         others = np.array(case["J_1based"]) - 1
-        pairs = Pairs(others.ravel(), np.arange(n + 1) * others.shape[1])
+        pairs = ConflictPairs(others.ravel(), np.arange(n + 1) * others.shape[1])
     phi = degree_of_conflict(cdist(rows, rows), case["d0"])
     start = partition(case["output"]["F"], case["m0"])
     ends = (np.array(case[f"{kind}_link_1based"], dtype=np.int64).reshape(-1, 2) - 1 for kind in ("must", "cannot"))
@@ -73,7 +80,7 @@ def test_the_objective_never_rises_and_is_what_it_says(many):
         phi = degree_of_conflict(cdist(*[rng.normal(size=(n, 2))] * 2), rng.uniform(0.5, 4))
         start = rng.dirichlet(np.ones(len(focal) + 1), size=(1, n))
         linked = Linked(sample_constraints(rng.integers(3, size=n), 12, random_state=seed), rng.uniform(0, 0.2))
-        for pairs in (None, Pairs.random(n, 6, np.random.RandomState(seed))):
+        for pairs in (None, ConflictPairs.random(n, 6, np.random.RandomState(seed))):
             problem = ConflictProblem(phi, focal, pairs, linked)
             (found,) = solved(problem, start, max_iter=30)
             assert largest_rise(found.history) <= 1e-12

@@ -8,7 +8,7 @@ from sklearn.metrics import pairwise_distances
 from golden import case_ids, load, partition
 from problems import largest_rise
 from softecm import EVCLUS, FocalSets
-from softecm.algorithms.conflicts import ConflictProblem, Pairs, degree_of_conflict, solved
+from softecm.algorithms.conflicts import ConflictPairs, ConflictProblem, degree_of_conflict, solved
 from softecm.datasets import load_diamond, make_blobs
 from softecm.kernels.simplex_qp import RIDGE, fit_rows
 from softecm.scores import adjusted_rand_index
@@ -24,7 +24,7 @@ def _problem(name, case_id):
     pairs = None
     if case["J_1based"] is not None:
         others = np.array(case["J_1based"]) - 1
-        pairs = Pairs(others.ravel(), np.arange(len(d) + 1) * others.shape[1])
+        pairs = ConflictPairs(others.ravel(), np.arange(len(d) + 1) * others.shape[1])
     out = case["output"]
     return (
         case,
@@ -66,7 +66,7 @@ def test_stress_never_rises(many):
         n, focal = 20, FocalSets.up_to(3, int(rng.integers(1, 4)))
         phi = degree_of_conflict(cdist(*[rng.normal(size=(n, 2))] * 2), rng.uniform(0.5, 4))
         start = rng.dirichlet(np.ones(len(focal) + 1), size=n)
-        for pairs in (None, Pairs.random(n, 6, np.random.RandomState(seed))):
+        for pairs in (None, ConflictPairs.random(n, 6, np.random.RandomState(seed))):
             (found,) = solved(ConflictProblem(phi, focal, pairs), start[None], max_iter=30)
             assert largest_rise(found.history) <= 1e-12
             np.testing.assert_allclose(found.masses.sum(1), 1.0)
@@ -74,7 +74,7 @@ def test_stress_never_rises(many):
 
 
 def test_random_pairs_are_known_to_both_ends():
-    pairs = Pairs.random(31, 7, np.random.RandomState(0))
+    pairs = ConflictPairs.random(31, 7, np.random.RandomState(0))
     assert (np.diff(pairs.starts) == 8).all()
     there = sorted(zip(pairs.first.tolist(), pairs.others.tolist(), strict=True))
     assert there == sorted((j, i) for i, j in there)

@@ -73,7 +73,7 @@ def degree_of_conflict(dissimilarities: Floats, d0: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ConflictPairs:
     """Which pairs of objects are compared: those of object i are ``others[starts[i]:starts[i + 1]]``."""
 
     others: Ints
@@ -85,7 +85,7 @@ class Pairs:
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     @classmethod
-    def random(cls, n: int, k: int, rng: np.random.RandomState) -> Pairs:
+    def random(cls, n: int, k: int, rng: np.random.RandomState) -> ConflictPairs:
         """About k random others for each object, every pair known to both its ends.
 
         Rings through all objects in random order: two neighbours an object each.
@@ -152,7 +152,7 @@ class ConflictProblem(PlainProblem):
     ----------
     phi : array (n, n)
         Conflicts asked for, 0 on the diagonal.
-    pairs : Pairs, optional
+    pairs : ConflictPairs, optional
         The pairs that count; all by default.
     linked : Linked, optional
         Links between objects, whether or not their pairs count.
@@ -162,7 +162,7 @@ class ConflictProblem(PlainProblem):
 
     phi: Floats
     focal: FocalSets
-    pairs: Pairs | None = None
+    pairs: ConflictPairs | None = None
     linked: Linked | None = None
     tol: float = 1e-5
     rises: ClassVar[str] = "taken"
@@ -366,9 +366,9 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         found = float(np.quantile(d[~np.eye(len(d), dtype=bool)], 0.9)) if len(d) > 1 else 0.0
         return found if found > 0 else float(d.max()) or 1.0
 
-    def _pairs(self, n: int, rng: np.random.RandomState) -> Pairs | None:
+    def _pairs(self, n: int, rng: np.random.RandomState) -> ConflictPairs | None:
         k = self.n_neighbors
-        return None if k is None or k >= n - 1 else Pairs.random(n, int(k), rng)
+        return None if k is None or k >= n - 1 else ConflictPairs.random(n, int(k), rng)
 
     def _starts(self, n: int, f: int, rng: np.random.RandomState) -> Floats:
         """Starting masses (runs, n, f + 1)."""

@@ -31,8 +31,8 @@ from softecm.algorithms.view_medoids import (
     PUBLISHED,
     Floats,
     Indices,
-    State,
     ViewMedoids,
+    ViewMedoidState,
     alike,
     mecmdd,
     shared,
@@ -290,7 +290,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         )
         return apart(drawn.numpy().astype(np.int64), n)
 
-    def _adopt(self, problem: ViewMedoids, state: State, names: tuple[str, ...]) -> None:
+    def _adopt(self, problem: ViewMedoids, state: ViewMedoidState, names: tuple[str, ...]) -> None:
         price = problem.price(state.weights)
         self._store(CredalPartition(state.masses.numpy(), problem.focal))
         self.medoids_: Indices = state.medoids

@@ -23,7 +23,7 @@ FREE, MONOTONE, PUBLISHED = "free", "monotone", "published"
 SWEEPS = 100  # no end in practice: each sweep lowers the cost, most often two are enough
 
 
-class State(NamedTuple):
+class ViewMedoidState(NamedTuple):
     """One run between two rounds."""
 
     medoids: Indices  # (f,)
@@ -38,7 +38,7 @@ class State(NamedTuple):
 class MedoidRun(NamedTuple):
     """Where one run ended: its best round, and the objective of all."""
 
-    state: State
+    state: ViewMedoidState
     history: Floats
     converged: bool
 
@@ -93,7 +93,7 @@ class ViewMedoids:
             return float(self.delta2.sum())
         return float(self.weighing.effective(weights).mean(0) @ torch.from_numpy(self.delta2))
 
-    def begin(self, clusters: Indices) -> State:
+    def begin(self, clusters: Indices) -> ViewMedoidState:
         """From objects (c,) and equal weights; with "monotone" those that suit the views' spreads, whatever their units."""
         rows = len(self.focal) if self.weighing.of == SET else 1
         weights = self.weighing.begin(rows, len(self.views), self.spreads)
@@ -101,7 +101,7 @@ class ViewMedoids:
             weights = self.weighing.best(self.spreads, 0.0).expand_as(weights).contiguous()
         return self.at(self._with_sets(clusters), weights)
 
-    def at(self, medoids: Indices, weights: Tensor) -> State:
+    def at(self, medoids: Indices, weights: Tensor) -> ViewMedoidState:
         """The best masses for medoids (f,) and weights (rows, views), and what follows from them."""
         each = mixed_with_clusters(torch.from_numpy(self.views[:, :, medoids]), self.focal, self.gamma)
         shares, price = self.shares(weights), self.price(weights)
@@ -111,21 +111,21 @@ class ViewMedoids:
             counts = torch.from_numpy(self.counts)
             held, gone = held * counts[:, None], gone * counts
         dispersions = torch.einsum("nf,lnf->fl", held, each) + self._ties(medoids)
-        state = State(medoids, weights, found.masses, held, dispersions, float(gone.sum()), 0.0)
+        state = ViewMedoidState(medoids, weights, found.masses, held, dispersions, float(gone.sum()), 0.0)
         return state._replace(objective=self.objective(state, weights))
 
-    def objective(self, state: State, weights: Tensor) -> float:
+    def objective(self, state: ViewMedoidState, weights: Tensor) -> float:
         """With a state's masses and medoids, and other weights."""
         paid = self.price(weights) * state.empty if state.empty > 0 else 0.0
         regular = self.weighing.effective(weights).mean(0) @ self.regular
         return float((self.shares(weights) * state.dispersions).sum() + regular) + paid
 
-    def step(self, state: State) -> State:
+    def step(self, state: ViewMedoidState) -> ViewMedoidState:
         """Weights, then medoids, then masses."""
         weights = self.weighed(state)
         return self.at(self.moved(state, weights), weights)
 
-    def weighed(self, state: State) -> Tensor:
+    def weighed(self, state: ViewMedoidState) -> Tensor:
         """The best weights (rows, views)."""
         each = state.dispersions if self.weighing.of == SET else state.dispersions.sum(0, keepdim=True)
         fixed = self.regular
@@ -133,7 +133,7 @@ class ViewMedoids:
             fixed = fixed + state.empty * torch.from_numpy(self.delta2)
         return self.weighing.best(each + fixed / len(each), 0.0)
 
-    def moved(self, state: State, weights: Tensor) -> Indices:
+    def moved(self, state: ViewMedoidState, weights: Tensor) -> Indices:
         """New medoids (f,)."""
         c, shares = self.focal.n_clusters, self.shares(weights).numpy()
         sets = c if self.form == PUBLISHED else len(self.focal)

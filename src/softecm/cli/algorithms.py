@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm._text import meant
-from softecm.cli.fitting import Fitted, Measure, spoken, told_users, watched
+from softecm.cli.fitting import FittedFile, Measure, spoken, told_users, watched
 from softecm.cli.options import Params
 from softecm.cli.problems import Problem, mendable, option_of
 from softecm.cli.screen import consoles, print_json
@@ -125,7 +125,7 @@ def objects(name: str, data: object) -> object:
     return rows if of_dissimilarities(name) else data
 
 
-def fit(name: str, data: object, params: Params, err: Console, **options: object) -> Fitted:
+def fit(name: str, data: object, params: Params, err: Console, **options: object) -> FittedFile:
     """One fit; ``options`` are those of its ``fit``. Ctrl-C keeps the best so far, where there are rounds to stop after."""
     import softecm
 
@@ -138,7 +138,7 @@ def fit(name: str, data: object, params: Params, err: Console, **options: object
         warnings.simplefilter("always")
         with spoken(err, lambda: f"fitting {name}"), mendable(ValueError, TypeError):
             model.fit(objects(name, data))
-    return Fitted(model, told_users(caught), False, time.perf_counter() - began)
+    return FittedFile(model, told_users(caught), False, time.perf_counter() - began)
 
 
 def show() -> None:

@@ -13,7 +13,7 @@ from softecm._text import shown_size
 from softecm.belief.assignments import checked_clear
 from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
-from softecm.cli.fitting import Fitted, Measure, fit, fit_kept, metric_for
+from softecm.cli.fitting import FittedFile, Measure, fit, fit_kept, metric_for
 from softecm.cli.memory import limit, must_stream
 from softecm.cli.options import INVOCATION, ClusterOptions, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
@@ -305,7 +305,7 @@ def _check_size(source: ObjectSource, asked: Request) -> None:
         raise Problem(f"{source.file} has {objects}, too few for {wanted}: give more rows or ask for fewer clusters.")
 
 
-def _say_metric(out: Console, fitted: Fitted, measure: Measure) -> None:
+def _say_metric(out: Console, fitted: FittedFile, measure: Measure) -> None:
     """Why the metric was taken; where the fit has found another shape of groups, on the screen, too."""
     from softecm.distances.auto import AUTO, with_finding
 
@@ -318,7 +318,7 @@ def _say_metric(out: Console, fitted: Fitted, measure: Measure) -> None:
 
 def _fit(
     asked: Request, source: ObjectSource, measure: Measure, err: Console, pairs: Constraints | None
-) -> tuple[Fitted, Search]:
+) -> tuple[FittedFile, Search]:
     """The fit, and how its number of clusters was chosen."""
     name, data = asked.algorithm, source.data(measure.name)
     known: dict[str, object] = {} if pairs is None else pairs._asdict()

@@ -46,7 +46,7 @@ WEIGHTS = ("auto", "equal")  # what ``--weights`` may say
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedFile:
     """A fitted estimator and what happened on the way."""
 
     model: SoftECM
@@ -219,14 +219,14 @@ def _no_gaps(asked: str, loaded: Loaded) -> str:
     )
 
 
-def fit(data: object, params: Params, err: Console, title: str = "fitting", **options: object) -> Fitted:
+def fit(data: object, params: Params, err: Console, title: str = "fitting", **options: object) -> FittedFile:
     """One SoftECM fit; ``options`` are those of its ``fit``."""
     from softecm import SoftECM
 
     return watched(SoftECM(**params), data, err, title, **options)
 
 
-def watched(model: SoftECM, data: object, err: Console, title: str, **options: Any) -> Fitted:
+def watched(model: SoftECM, data: object, err: Console, title: str, **options: Any) -> FittedFile:
     """Fit a model with a bar, an ear for Ctrl-C, and its warnings kept."""
     began = time.perf_counter()
     with _progress(err) as bar, _interrupts(err) as stopped, warnings.catch_warnings(record=True) as caught:
@@ -244,10 +244,10 @@ def watched(model: SoftECM, data: object, err: Console, title: str, **options: A
         told = tuple(text for text in told if "has not converged" not in text)
         told = ("The fit was stopped by Ctrl-C: this is the best found until then.", *told)
     kept = not any(issubclass(w.category, CheckpointWarning) for w in caught)
-    return Fitted(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round(), kept)
+    return FittedFile(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round(), kept)
 
 
-def fit_kept(fit: Callable[..., Fitted], safety: Mapping[str, Path]) -> Fitted:
+def fit_kept(fit: Callable[..., FittedFile], safety: Mapping[str, Path]) -> FittedFile:
     """One fit that may write checkpoints: where they are written, Ctrl-C ends the program and says how to go on."""
     kept = safety.get("checkpoint") or safety.get("resume")
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from softecm.cli.fitting import Fitted
+from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem
 from softecm.constraints import Constraints, check_constraints, groups_of, kept
 
@@ -118,7 +118,7 @@ def said_once() -> Iterator[None]:
         log.removeFilter(other)
 
 
-def with_kept(fitted: Fitted, file: Path, links: Constraints) -> Fitted:
+def with_kept(fitted: FittedFile, file: Path, links: Constraints) -> FittedFile:
     """The fit with a sentence on how many links it keeps."""
     count = sum(map(len, links))
     obeyed = round(kept(fitted.model.labels_, *links) * count)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from softecm._version import __version__
 from softecm.belief.totals import PartitionTotals
-from softecm.cli.fitting import Fitted
+from softecm.cli.fitting import FittedFile
 from softecm.cli.results import fit_facts, write_json
 from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import Search, candidates_table
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def summary(
     source: ObjectSource,
     options: ReadOptions,
-    fitted: Fitted,
+    fitted: FittedFile,
     totals: PartitionTotals,
     chosen: Search,
     *,
@@ -66,7 +66,9 @@ def reading(loaded: Loaded) -> dict[str, str]:
     return {**loaded.how, **({"notes": " ".join(loaded.notes)} if loaded.notes else {})}
 
 
-def write(work: Path, folder: Path, source: ObjectSource, fitted: Fitted, summary: Mapping[str, Any]) -> dict[str, Any]:
+def write(
+    work: Path, folder: Path, source: ObjectSource, fitted: FittedFile, summary: Mapping[str, Any]
+) -> dict[str, Any]:
     """The summary and the report; ``folder`` is where they and the model will lie in the end. Gives the whole summary."""
     model = fitted.model
     write_json(summary, work / "summary.json")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from softecm.cli.fitting import Fitted, told_users, watched
+from softecm.cli.fitting import FittedFile, told_users, watched
 from softecm.cli.options import Params
 from softecm.cli.problems import Problem
 
@@ -59,12 +59,12 @@ def whole_range(text: str) -> range | None:
 
 def fit_auto(
     data: object, params: Params, err: Console, candidates: Sequence[int] | None = None
-) -> tuple[Fitted, Search]:
+) -> tuple[FittedFile, Search]:
     """The best number of clusters and how it was found; a fit that Ctrl-C cut short only counts where it is the first."""
     from softecm import SoftECM
     from softecm.selection import TwinsWarning, choose_n_clusters
 
-    base, tried = SoftECM(**params), dict[int, Fitted]()
+    base, tried = SoftECM(**params), dict[int, FittedFile]()
 
     def one(model: SoftECM, data: object) -> SoftECM | None:
         fitted = watched(model, data, err, f"trying {model.n_clusters} groups")

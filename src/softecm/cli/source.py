@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from softecm._text import meant
 from softecm.belief import CredalPartition
 from softecm.belief.totals import PartitionTotals
-from softecm.cli.fitting import Fitted
+from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem
 from softecm.cli.results import partition_table, write_csv
 from softecm.readers import Beside, Loaded, ReadOptions, read
@@ -62,7 +62,7 @@ class ObjectSource(ABC):
         """What to mind whatever the fit said."""
         return []
 
-    def more(self, fitted: Fitted) -> Mapping[str, object]:
+    def more(self, fitted: FittedFile) -> Mapping[str, object]:
         """What the summary says of this kind of source alone."""
         return {}
 
@@ -102,7 +102,7 @@ class WholeFile(ObjectSource):
         """All of it."""
         return model.partition_
 
-    def more(self, fitted: Fitted) -> Mapping[str, object]:
+    def more(self, fitted: FittedFile) -> Mapping[str, object]:
         """The other files."""
         return {"beside": self.views.told()} if self.views else {}
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from softecm.belief import CredalPartition
 from softecm.belief.totals import PartitionTotals
-from softecm.cli.fitting import Fitted
+from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.source import ObjectSource
 from softecm.readers import Column, Loaded, ReadOptions, check_file, understood_sample, words_of
@@ -98,7 +98,7 @@ class Blocks(ObjectSource):
         drawn = len(self.loaded)
         return [f"The report shows a sample of {drawn:,} of {self.rows:,} objects.".replace(",", " ")]
 
-    def more(self, fitted: Fitted) -> Mapping[str, object]:
+    def more(self, fitted: FittedFile) -> Mapping[str, object]:
         """Time a round, and how many rows were sampled."""
         pace = fitted.seconds_a_round
         return {

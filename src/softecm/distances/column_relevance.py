@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.distances.group_mixture import Mixture, fitted
+from softecm.distances.group_mixture import TableMixture, fitted
 from softecm.distances.table_sample import TableSample, names_of, weighted_quantile
 
 FAR = 20.0  # robust deviations from the median at which numbers are cut
@@ -49,7 +49,7 @@ def relevance(sample: TableSample, n_clusters: int, *, scales: bool) -> Relevanc
     if n_clusters < 2 or shown < 2 or trust == 0.0:
         return Relevance(spreads(sample, None), alike, varies, 0.0)
     columns = in_order(sample, varies)
-    found, pays = fitted(Mixture.of(sample, columns), n_clusters), np.zeros(len(varies), dtype=bool)
+    found, pays = fitted(TableMixture.of(sample, columns), n_clusters), np.zeros(len(varies), dtype=bool)
     pays[columns] = found.pays
     if not pays.any():
         return Relevance(spreads(sample, None), alike, pays, trust)

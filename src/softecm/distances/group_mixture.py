@@ -90,7 +90,7 @@ def _one_hill(heights: Floats, widths: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class TableMixture:
     """Rows as sufficient statistics: a group's log-density of a row is linear in ``features``."""
 
     features: Floats  # (n, d): for numbers whether there, the score, its square; then a mark for each level
@@ -102,7 +102,7 @@ class Mixture:
     counts: Floats  # (n,)
 
     @staticmethod
-    def of(sample: TableSample, columns: Sequence[int]) -> Mixture:
+    def of(sample: TableSample, columns: Sequence[int]) -> TableMixture:
         """Scores and marks of a sample's cells in some of its columns, numbers first; more than one value is in each."""
         names, width, n = names_of(sample.layout), sample.numbers.shape[1], len(sample.counts)
         numeric = [j for j in columns if j < width]
@@ -119,7 +119,7 @@ class Mixture:
         far = -0.5 * ((z / WIDE) ** 2 + np.log(2 * np.pi * WIDE**2)) @ np.ones(p) if p else np.zeros(n)
         far = far + 0.5 * np.log(2 * np.pi * WIDE**2) * (~there).sum(1)
         far = far - sum((np.log(s) * (c >= 0) for c, s in zip(codes, levels, strict=True)), np.zeros(n))
-        blank = Mixture(features, column, p, levels, np.zeros((n, p + len(levels))), far, sample.counts)
+        blank = TableMixture(features, column, p, levels, np.zeros((n, p + len(levels))), far, sample.counts)
         everyone = blank.parameters(blank.statistics(np.ones((1, 1, n))))[0, 0]
         cells = [features[:, column == j] @ everyone[column == j] for j in range(p + len(levels))]
         return replace(blank, shared=np.stack(cells, 1) if cells else blank.shared)
@@ -229,14 +229,14 @@ def _few_levels(sample: TableSample, columns: Sequence[int]) -> tuple[list[NDArr
     return found, tuple(sizes)
 
 
-class Found(NamedTuple):
+class FoundGroups(NamedTuple):
     """The mixture that most columns speak of."""
 
     groups: Floats  # (n, c)
     pays: NDArray[np.bool_]  # (columns,)
 
 
-def fitted(mixture: Mixture, n_clusters: int) -> Found:
+def fitted(mixture: TableMixture, n_clusters: int) -> FoundGroups:
     """Groups and the columns that pay for them, from the best of several starts."""
     rng = np.random.default_rng(0)  # rows lie in the order of their keys: the draws don't depend on theirs
     groups = np.stack([_start(mixture, n_clusters, number, rng) for number in range(STARTS)])
@@ -256,16 +256,16 @@ def fitted(mixture: Mixture, n_clusters: int) -> Found:
     groups = mixture.improved(groups, on, LAST, 1e-6)
     best = [int(_support(mixture, groups, on).argmax())]
     groups, on = mixture.improved(groups[best], on[best], FINAL, 1e-11), on[best]
-    return Found(groups[0].T, (on & (mixture.gains(groups, on) > 0))[0])
+    return FoundGroups(groups[0].T, (on & (mixture.gains(groups, on) > 0))[0])
 
 
-def _support(mixture: Mixture, groups: Floats, on: NDArray[np.bool_]) -> Floats:
+def _support(mixture: TableMixture, groups: Floats, on: NDArray[np.bool_]) -> Floats:
     """How much the columns of each run speak for its groups (runs,): many columns rather than a few."""
     support: Floats = (np.sqrt(np.maximum(mixture.gains(groups, on), 0.0)) * on).sum(1)
     return support
 
 
-def _start(mixture: Mixture, c: int, number: int, rng: np.random.Generator) -> Floats:
+def _start(mixture: TableMixture, c: int, number: int, rng: np.random.Generator) -> Floats:
     """Rows by the nearest of c centres (c, n): of all columns, of all numbers, or of half of the columns."""
     p, columns = mixture.n_numbers, np.arange(mixture.n_columns)
     if number % 3 == 1 and p > 1:

@@ -37,7 +37,7 @@ from softecm.objective.problem import (
     has_barycenters,
     single_means,
 )
-from softecm.objective.pull import Pull
+from softecm.objective.pull import PrototypePull
 from softecm.objective.views import ViewsProblem
 from softecm.optim import Closed, Descent, Solver
 from softecm.spaces.base import Encoded, Space
@@ -63,7 +63,7 @@ def soft_ecm_problem(
     relaxation: type[Relaxation],
     solver: Solver | None = None,
     links: Links | None = None,
-    pull: Pull | None = None,
+    pull: PrototypePull | None = None,
     tol: float = 1e-4,
 ) -> SoftECMProblem | LinkedProblem | ViewsProblem:
     """The relaxed problem of eq. 6 for the runs of ``cost``, on its device."""
@@ -109,7 +109,7 @@ def soft_ecm(
     solver: str | Solver = "auto",
     weights: Tensor | None = None,
     links: Links | None = None,
-    pull: Pull | None = None,
+    pull: PrototypePull | None = None,
     tol: float = 1e-4,
     max_iter: int = 200,
     **how: Unpack[LoopOptions],
@@ -128,7 +128,7 @@ def soft_ecm(
         How much each object counts.
     links : Links, optional
         Must-links and cannot-links between objects.
-    pull : Pull, optional
+    pull : PrototypePull, optional
         Prototypes known before.
     callback, groups, checkpointer, gain : as for :func:`softecm.fit.loop.iterate`
     """

@@ -22,7 +22,7 @@ from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import Settings
 from softecm.fit.stages import BETA, Stage, first_stage, known_stage, quicker
 from softecm.objective.problem import Exact, Gap, Penalty
-from softecm.objective.pull import Pull
+from softecm.objective.pull import PrototypePull
 from softecm.spaces.base import Encoded
 
 
@@ -158,7 +158,7 @@ def _from_prior(fit: Fit) -> Planned:
     _check_prior(objects, last, c)
     clusters = objects.space.carried(last.space, last.prototypes[:c]).to(settings.dtype)
     weights = torch.full((c,), prior.weight * objects.weight / c, dtype=settings.dtype)
-    fit = fit.using(pull=Pull(clusters, weights))
+    fit = fit.using(pull=PrototypePull(clusters, weights))
     stage = known_stage(fit, _alone(objects, settings, clusters), anew=True)
     return _after(replace(fit, settings=_measured(fit.settings, stage)), stage)
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.files.expected import FINITE, Content, Misfit, Range, check_array, named
-from softecm.fit.loop import Problem, State
+from softecm.fit.loop import Problem, RunState
 
 Arrays = Mapping[str, NDArray[np.generic]]
 
@@ -108,7 +108,7 @@ def _check_batch(content: Content, name: str, values: NDArray[np.generic], lead:
 
 def check_state(problem: Problem[Any], start: Tensor, tensors: Mapping[str, Tensor], n_objects: int) -> None:
     """The algorithm's own arrays have the names, types and shapes of a state begun at ``start``, a single run."""
-    fresh: State = problem.select(torch.zeros(1, dtype=torch.int64, device=start.device)).begin(start)
+    fresh: RunState = problem.select(torch.zeros(1, dtype=torch.int64, device=start.device)).begin(start)
     like = (
         {f"found.{name}": part for name, part in fresh.found.items()} | fresh.kept() | {"prototypes": fresh.prototypes}
     )

@@ -28,7 +28,7 @@ from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import Settings
 from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, clusters_alone, neighbouring, outlying
 from softecm.objective import evaluate
-from softecm.objective.pull import Pull
+from softecm.objective.pull import PrototypePull
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
 
@@ -92,11 +92,11 @@ class Past(Savable):
             held=self.held + batch.held,
         )
 
-    def pull(self) -> Pull:
+    def pull(self) -> PrototypePull:
         """How the next batch feels it."""
         there = self.curvature > 0
         points = self.moment / torch.where(there, self.curvature, 1.0)
-        return Pull(points, torch.where(there, self.curvature, 0.0))
+        return PrototypePull(points, torch.where(there, self.curvature, 0.0))
 
     def drift(self, model: PrototypeModel) -> NDArray[np.float64]:
         """How far each cluster has gone since the first batch, in usual distances of an object from its cluster (c,)."""

@@ -158,7 +158,7 @@ RISE = 1e-9  # an objective may not rise by more than this part of itself
 Callback = Callable[[Progress], object]
 
 
-class State(Protocol):
+class RunState(Protocol):
     """A batch of runs between two rounds: a frozen dataclass of tensors that lead with the run."""
 
     @property
@@ -191,7 +191,7 @@ class State(Protocol):
         """What a checkpoint must hold, each name beginning with ``state.``."""
 
 
-S = TypeVar("S", bound=State)
+S = TypeVar("S", bound=RunState)
 
 
 class Problem(Protocol[S]):
@@ -231,7 +231,7 @@ class Rounds:
     """Where a batch of runs stands between two rounds: all that is needed to go on."""
 
     iteration: int
-    state: Any  # of the active runs: a ``State``
+    state: Any  # of the active runs: a ``RunState``
     active: Tensor  # their numbers
     still: Tensor  # (active,), rounds in a row without movement
     change: Tensor  # (active,)
@@ -239,7 +239,7 @@ class Rounds:
     trace: tuple[NDArray[np.float64], ...]  # the objective of all runs at the start and after each round
 
     @staticmethod
-    def begin(state: State) -> Rounds:
+    def begin(state: RunState) -> Rounds:
         """Before the first round."""
         runs = len(state.objective)
         objective = state.objective.double().cpu().numpy().copy()
@@ -255,7 +255,7 @@ class Rounds:
         still = torch.zeros(runs, dtype=torch.int64)
         return Rounds(0, state, torch.arange(runs), still, state.change, ended, (objective,))
 
-    def after(self, state: State, change: Tensor, problem: Problem[Any], gain: float) -> Rounds:
+    def after(self, state: RunState, change: Tensor, problem: Problem[Any], gain: float) -> Rounds:
         """One round later; runs whose last five rounds gained less than ``gain`` each count as still."""
         objective = self.trace[-1].copy()
         objective[self.active.numpy()] = state.objective.double().cpu().numpy()

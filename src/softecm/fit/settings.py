@@ -24,7 +24,7 @@ from softecm.fit.loop import Callback, Progress
 from softecm.fit.model import PrototypeModel
 from softecm.objective.linked import Pairs
 from softecm.objective.problem import RELAXATIONS, SOLVERS, Gap, Penalty, Relaxation
-from softecm.objective.pull import Pull
+from softecm.objective.pull import PrototypePull
 from softecm.optim import Solver
 
 logger = logging.getLogger("softecm")
@@ -134,7 +134,7 @@ class Settings:
     plan: Plan | None = None  # where checkpoints go
     seeds: tuple[NDArray[np.int64], ...] = ()  # objects of a known label each, in the place of starts
     prior: Prior | None = None  # an earlier model whose clusters pull at the new ones
-    pull: Pull | None = None  # prototypes known before, or what objects seen before leave behind
+    pull: PrototypePull | None = None  # prototypes known before, or what objects seen before leave behind
     own_shapes: bool = True  # each group of numbers may be measured in units of its own shape
     gain: float = 0.0  # a run also ends when a round gains less than this part of its objective
 

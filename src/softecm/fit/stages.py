@@ -96,7 +96,7 @@ class BestStart:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedStarts:
     """What comparing starts has found, on a version of a few objects."""
 
     few: Objects[object]  # that stand for all
@@ -208,7 +208,7 @@ def _left(objects: InMemory[Encoded], start: Tensor, cap: float) -> tuple[float,
     return float(objects.counts @ np.minimum(d.numpy(), cap**2)), bool(2 * few.sum() > len(held))
 
 
-def _compared(fit: Fit, unit: float) -> Compared:
+def _compared(fit: Fit, unit: float) -> ComparedStarts:
     """The best of the starts, on a sample of many objects, or on a quicker version of them.
 
     ``unit`` is the delta before any cluster is known. While delta shrinks, starts are drawn anew beside the last answer.
@@ -244,10 +244,10 @@ def _compared(fit: Fit, unit: float) -> Compared:
             break
         cap, fit = shrunk, fit.using(delta=shrunk)
     assert first is not None and best is not None  # noqa: PT018 -- there is one pass at least
-    return Compared(few, version, fit, first, best)
+    return ComparedStarts(few, version, fit, first, best)
 
 
-def _in_full(fit: Fit, compared: Compared, unit: float) -> BestStart:
+def _in_full(fit: Fit, compared: ComparedStarts, unit: float) -> BestStart:
     """Where the objects in full are fitted from, and with which delta."""
     settings, objects, few, version = fit.settings, fit.objects, compared.few, compared.version
     best, close, drawn = compared.best, compared.fit.settings.delta, settings.init.given is None
@@ -409,7 +409,7 @@ def gabriel(squares: NDArray[np.float64]) -> NDArray[np.bool_]:
     return near
 
 
-def moved_clusters(compared: Compared) -> Compared:
+def moved_clusters(compared: ComparedStarts) -> ComparedStarts:
     """A way out of poor local minima: move the cluster that is missed least to where one is missed most.
 
     Two clusters that share a group while another cluster holds two is where starts get stuck, the more so the more clusters

@@ -57,7 +57,7 @@ class TableData(NamedTuple):
     size: int  # rows of a lookup table
 
 
-class Sums(NamedTuple):
+class RoundSums(NamedTuple):
     """What a round adds up over all objects."""
 
     costs: Floats  # (runs,): sum over objects of the minimised cost
@@ -78,7 +78,7 @@ def table_round(
     beta: Floats,
     delta2: Floats,
     tol: float,
-) -> Sums:
+) -> RoundSums:
     """Masses, objective and sums of a batch of runs over all objects of a table.
 
     Parameters
@@ -126,7 +126,7 @@ def sum_over_objects(
     delta2: Floats,
     tol: float,
     has_gaps: bool = False,
-) -> Sums:
+) -> RoundSums:
     """`table_round` for objects as the kernel takes them, and lookup tables that are padded already; None for vectors."""
     runs, f, p = prototypes.shape
     n, q = int(objects[2]), int(objects[6])  # type: ignore[arg-type]
@@ -147,8 +147,8 @@ def sum_over_objects(
     if previous is None:
         changes[:] = np.inf
     if parts == 1:
-        return Sums(costs[:, 0], mass[:, 0], moment[:, 0], counts[:, 0, :, :f], changes[:, 0])
-    return Sums(costs.sum(1), mass.sum(1), moment.sum(1), counts.sum(1)[..., :f], changes.max(1))
+        return RoundSums(costs[:, 0], mass[:, 0], moment[:, 0], counts[:, 0, :, :f], changes[:, 0])
+    return RoundSums(costs.sum(1), mass.sum(1), moment.sum(1), counts.sum(1)[..., :f], changes.max(1))
 
 
 def table_distances(data: TableData, prototypes: Floats, table: Floats) -> Floats:

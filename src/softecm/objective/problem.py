@@ -18,7 +18,7 @@ from torch import Tensor
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric, distances_of
 from softecm.objective import MassCost, Previous, evaluate, inertia, set_members, with_masses
-from softecm.objective.pull import Pull
+from softecm.objective.pull import PrototypePull
 from softecm.optim import (
     Descent,
     Evaluation,
@@ -293,7 +293,7 @@ class SoftECMProblem:
     relaxation: Relaxation
     solver: Solver
     tol: float
-    pull: Pull | None = None
+    pull: PrototypePull | None = None
     alone: bool = False  # single clusters by exact steps: sums are all that is needed, no derivative
     rises: ClassVar[str] = "refused"
 

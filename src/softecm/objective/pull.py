@@ -19,15 +19,15 @@ from softecm.optim import Evaluation, along
 
 
 @dataclass(frozen=True)
-class Pull:
+class PrototypePull:
     """Points that pull at the prototypes of the first k sets."""
 
     points: Tensor  # (k, *shape)
     weights: Tensor  # (k,), or anything that broadcasts to (k, *shape) where barycentres are means
 
-    def to(self, like: Tensor) -> Pull:
+    def to(self, like: Tensor) -> PrototypePull:
         """The same on another device, as numbers of another kind."""
-        return Pull(self.points.to(like), self.weights.to(like))
+        return PrototypePull(self.points.to(like), self.weights.to(like))
 
     def cost(self, metric: SemiMetric, prototypes: Tensor) -> tuple[Tensor, Tensor]:
         """The price (runs,) and its derivative (runs, k, *shape) at prototypes (runs, f, *shape)."""

@@ -5,13 +5,13 @@ import torch
 
 from softecm.kernels import soft_dtw as sdtw
 from softecm.kernels.elastic.engine import solve
-from softecm.kernels.elastic.rules import Task
+from softecm.kernels.elastic.rules import AlignmentTask
 from softecm.kernels.elastic.rules import dtw as rule_of
 
 
 def sums_of(x, y, weights, *, lengths=None, band=None, gamma=1.0, **options):
     """Values and sums, with the engine's options."""
-    return solve(x, y, weights, Task(rule_of(gamma), band, lengths), moments=True, **options)
+    return solve(x, y, weights, AlignmentTask(rule_of(gamma), band, lengths), moments=True, **options)
 
 
 def test_a_table_cut_into_parts_gives_the_same(rng):

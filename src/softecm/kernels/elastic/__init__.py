@@ -1,6 +1,6 @@
 """Elastic distances between series: one recursion over alignments, many rules for what its steps cost."""
 
-from softecm.kernels.elastic.api import Sums, elastic, elastic_sums
+from softecm.kernels.elastic.api import AlignmentSums, elastic, elastic_sums
 from softecm.kernels.elastic.rules import Rule, adtw, erp, matching, msm, twe, wdtw
 
-__all__ = ["Rule", "Sums", "adtw", "elastic", "elastic_sums", "erp", "matching", "msm", "twe", "wdtw"]
+__all__ = ["AlignmentSums", "Rule", "adtw", "elastic", "elastic_sums", "erp", "matching", "msm", "twe", "wdtw"]

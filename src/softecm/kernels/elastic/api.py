@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from softecm.kernels.elastic.rules import Rule, Task
+from softecm.kernels.elastic.rules import AlignmentTask, Rule
 from softecm.kernels.first_derivatives import first_only
 from softecm.kernels.soft_dtw.checks import Pairs, check, check_weights
 from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS
@@ -21,7 +21,7 @@ from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS
 logger = logging.getLogger("softecm")
 
 
-class Sums(NamedTuple):
+class AlignmentSums(NamedTuple):
     """Values of pairs, and a quadratic in the prototypes that bounds their weighted sum: curvature and gradient at y."""
 
     values: Tensor  # (n, f) or (P,)
@@ -57,7 +57,7 @@ def elastic(
     tensor([[1.]])
     """
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
-    return differentiable(x, y, Task(rule, band, x_lengths, y_lengths, pairs))
+    return differentiable(x, y, AlignmentTask(rule, band, x_lengths, y_lengths, pairs))
 
 
 def elastic_sums(
@@ -71,7 +71,7 @@ def elastic_sums(
     y_lengths: Tensor | None = None,
     pairs: Pairs = None,
     floor: float | None = None,
-) -> Sums:
+) -> AlignmentSums:
     r"""Values, and curvature K and gradient G in y of the sum of values times weights.
 
     For weights that are not negative, :math:`\langle K (u - y) + G, u - y \rangle` bounds the change of that sum from y
@@ -82,7 +82,7 @@ def elastic_sums(
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
     check_weights(weights, x, y, pairs)
     least = rule.gamma if rule.gamma > 0 else 1e-30 if floor is None else floor
-    return bounds_of(x, y, weights, Task(rule, band, x_lengths, y_lengths, pairs), max(least, 1e-30))
+    return bounds_of(x, y, weights, AlignmentTask(rule, band, x_lengths, y_lengths, pairs), max(least, 1e-30))
 
 
 class _Context(Protocol):
@@ -90,7 +90,7 @@ class _Context(Protocol):
 
     saved_tensors: tuple[Tensor, ...]
     needs_input_grad: tuple[bool, ...]
-    task: Task
+    task: AlignmentTask
 
     def save_for_backward(self, *tensors: Tensor) -> None: ...
 
@@ -99,7 +99,7 @@ class _Elastic(torch.autograd.Function):
     """Values forward; backward, sums for the side that wants a gradient (for x: the same call with the roles swapped)."""
 
     @staticmethod
-    def forward(ctx: _Context, x: Tensor, y: Tensor, task: Task) -> Tensor:  # type: ignore[override]
+    def forward(ctx: _Context, x: Tensor, y: Tensor, task: AlignmentTask) -> Tensor:  # type: ignore[override]
         ctx.save_for_backward(x, y)
         ctx.task = task
         return values_of(x, y, task)
@@ -119,13 +119,13 @@ class _Elastic(torch.autograd.Function):
         return grad_x, grad_y, None
 
 
-def differentiable(x: Tensor, y: Tensor, task: Task) -> Tensor:
+def differentiable(x: Tensor, y: Tensor, task: AlignmentTask) -> Tensor:
     """Values (n, f) or (P,) with a gradient in both series."""
     values: Tensor = _Elastic.apply(x, y, task)  # type: ignore[no-untyped-call]
     return values
 
 
-def values_of(x: Tensor, y: Tensor, task: Task) -> Tensor:
+def values_of(x: Tensor, y: Tensor, task: AlignmentTask) -> Tensor:
     """Values (n, f) or (P,)."""
     if x.is_cuda:
         from softecm.kernels.elastic import cuda
@@ -142,7 +142,7 @@ def values_of(x: Tensor, y: Tensor, task: Task) -> Tensor:
     return _on_cpu(x, y, None, task, 1.0, moments=False)[0]
 
 
-def moments_of(x: Tensor, y: Tensor, weights: Tensor, task: Task) -> tuple[Tensor, Tensor, Tensor]:
+def moments_of(x: Tensor, y: Tensor, weights: Tensor, task: AlignmentTask) -> tuple[Tensor, Tensor, Tensor]:
     """Of a plain rule: values, W (f, Ly) and Y (f, Ly, d) as in `softecm.kernels.soft_dtw.soft_dtw_sums`."""
     if x.is_cuda:
         from softecm.kernels.elastic import cuda
@@ -158,7 +158,7 @@ def moments_of(x: Tensor, y: Tensor, weights: Tensor, task: Task) -> tuple[Tenso
     return values, sums[..., 0], sums[..., 1:]
 
 
-def bounds_of(x: Tensor, y: Tensor, weights: Tensor, task: Task, floor: float) -> Sums:
+def bounds_of(x: Tensor, y: Tensor, weights: Tensor, task: AlignmentTask, floor: float) -> AlignmentSums:
     """Values, and the quadratic in the prototypes that bounds their weighted sum (`elastic_sums`)."""
     if x.is_cuda:
         from softecm.kernels.elastic import cuda
@@ -167,12 +167,12 @@ def bounds_of(x: Tensor, y: Tensor, weights: Tensor, task: Task, floor: float) -
             return _bounds_from_moments(x.detach(), y.detach(), weights, task)
         if cuda.takes(x):
             series = x.detach(), task.x_lengths, y.detach(), task.y_lengths, task.pairs, weights.detach()
-            return Sums(*cuda.solve(*series, task.rule, floor, task.band))
+            return AlignmentSums(*cuda.solve(*series, task.rule, floor, task.band))
     values, sums = _on_cpu(x, y, weights, task, floor, moments=False)
-    return Sums(values, sums[..., :1], 2.0 * sums[..., 1:])
+    return AlignmentSums(values, sums[..., :1], 2.0 * sums[..., 1:])
 
 
-def _bounds_from_moments(x: Tensor, y: Tensor, weights: Tensor, task: Task) -> Sums:
+def _bounds_from_moments(x: Tensor, y: Tensor, weights: Tensor, task: AlignmentTask) -> AlignmentSums:
     # Differences are all that counts: taking a common level off keeps float32 from losing them in W y - Y.
     level = y[0, 0] if len(y) else 0.0
     values, w, moved = moments_of(x - level, y - level, weights, task)
@@ -180,11 +180,11 @@ def _bounds_from_moments(x: Tensor, y: Tensor, weights: Tensor, task: Task) -> S
     if task.y_lengths is not None:  # padding may be NaN
         inside = torch.arange(y.shape[1], device=y.device) < task.y_lengths[:, None]
         gradient = torch.where(inside[..., None], gradient, 0.0)
-    return Sums(values, w[..., None], gradient)
+    return AlignmentSums(values, w[..., None], gradient)
 
 
 def _on_cpu(
-    x: Tensor, y: Tensor, weights: Tensor | None, task: Task, floor: float, *, moments: bool
+    x: Tensor, y: Tensor, weights: Tensor | None, task: AlignmentTask, floor: float, *, moments: bool
 ) -> tuple[Tensor, Tensor]:
     """Values and sums from the engine, where the series are."""
     from softecm.kernels.elastic.engine import solve

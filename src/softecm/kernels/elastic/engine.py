@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm.kernels.elastic.rules import Rule, Task
+from softecm.kernels.elastic.rules import AlignmentTask, Rule
 from softecm.kernels.types import Floats, Ints
 from softecm.native.library import Int, Tasks, function, get_threads, share_out, status
 
@@ -41,7 +41,7 @@ _NUMBERS = (
 )
 
 
-class _Job(ctypes.Structure):
+class _ElasticJob(ctypes.Structure):
     """What all blocks of a call share: ``Job`` in ``native/elastic.c``."""
 
     _fields_ = (
@@ -51,8 +51,8 @@ class _Job(ctypes.Structure):
     )
 
 
-_elastic = function("elastic", Tasks, ctypes.POINTER(_Job), Int, Int, Int, result=status)
-_bytes_of_thread = function("elastic_bytes", ctypes.POINTER(_Job), Int, Int, result=Int)
+_elastic = function("elastic", Tasks, ctypes.POINTER(_ElasticJob), Int, Int, Int, result=status)
+_bytes_of_thread = function("elastic_bytes", ctypes.POINTER(_ElasticJob), Int, Int, result=Int)
 
 
 @lru_cache(maxsize=256)
@@ -65,7 +65,7 @@ def solve(
     x: Tensor,
     y: Tensor,
     weights: Tensor | None,
-    task: Task,
+    task: AlignmentTask,
     *,
     floor: float = 1.0,
     moments: bool = False,
@@ -83,7 +83,7 @@ def solve(
         Prototypes.
     weights : Tensor or None
         As the values; a zero saves the gradient's work. None: values alone, unless ``each``.
-    task : Task
+    task : AlignmentTask
         The rule, the band, lengths and pairs.
     floor : float
         A length below it bends the bound as if it were that long.
@@ -125,13 +125,13 @@ def solve(
 class _Call:
     """A call of the engine: what its runs over some of the pairs share. Holds on to the arrays that the job points to."""
 
-    def __init__(self, x: Tensor, y: Tensor, task: Task, n_threads: int | None, max_bytes: int):
+    def __init__(self, x: Tensor, y: Tensor, task: AlignmentTask, n_threads: int | None, max_bytes: int):
         self.x, self.y, self.pairs = x.detach().contiguous(), y.detach().contiguous(), task.pairs
         self.lengths = tuple(None if t is None else t.contiguous() for t in (task.x_lengths, task.y_lengths))
         self.ragged = any(t is not None for t in self.lengths)
         self.rule, self.n_threads, self.max_bytes = numbers_of(task.rule), n_threads, max_bytes
         band = task.band
-        job = self.job = _Job()
+        job = self.job = _ElasticJob()
         (job.n, job.x_steps, job.d), (job.f, job.y_steps, _) = x.shape, y.shape
         job.band = (
             -1 if band is None or band >= max(job.x_steps, job.y_steps) - 1 else band

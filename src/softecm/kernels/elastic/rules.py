@@ -50,7 +50,7 @@ class Rule(NamedTuple):
         return self.squared and not self.weighted and self.step == 0
 
 
-class Task(NamedTuple):
+class AlignmentTask(NamedTuple):
     """Which distances of which pairs: everything but the series."""
 
     rule: Rule
@@ -60,12 +60,12 @@ class Task(NamedTuple):
     pairs: Pairs = None
     own: bool = False  # each series with itself: what holds for one end holds for the other
 
-    def turned(self) -> Task:
+    def turned(self) -> AlignmentTask:
         """With the roles of the series exchanged."""
         pairs = None if self.pairs is None else (self.pairs[1], self.pairs[0])
         return self._replace(x_lengths=self.y_lengths, y_lengths=self.x_lengths, pairs=pairs)
 
-    def near(self) -> Task:
+    def near(self) -> AlignmentTask:
         """On the CPU."""
         x_lengths, y_lengths = (None if t is None else t.cpu() for t in (self.x_lengths, self.y_lengths))
         pairs = None if self.pairs is None else (self.pairs[0].cpu(), self.pairs[1].cpu())

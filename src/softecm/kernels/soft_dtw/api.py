@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.elastic.api import differentiable, moments_of, values_of
-from softecm.kernels.elastic.rules import Task
+from softecm.kernels.elastic.rules import AlignmentTask
 from softecm.kernels.elastic.rules import dtw as rule_of
 from softecm.kernels.soft_dtw.checks import Pairs, Rows, check, check_weights
 
@@ -53,7 +53,7 @@ def soft_dtw(
     Cuturi, M. and Blondel, M. (2017). Soft-DTW: a differentiable loss function for time-series. ICML.
     """
     check(x, y, x_lengths, y_lengths, None, gamma, band)
-    return differentiable(x, y, Task(rule_of(gamma), band, x_lengths, y_lengths))
+    return differentiable(x, y, AlignmentTask(rule_of(gamma), band, x_lengths, y_lengths))
 
 
 def soft_dtw_paired(
@@ -70,13 +70,13 @@ def soft_dtw_paired(
         raise ValueError(f"x and y must have one series for each other; got {len(x)} and {len(y)}.")
     rows = Rows(len(x), x.device)
     check(x, y, x_lengths, y_lengths, rows, gamma, band)
-    return differentiable(x, y, Task(rule_of(gamma), band, x_lengths, y_lengths, rows))
+    return differentiable(x, y, AlignmentTask(rule_of(gamma), band, x_lengths, y_lengths, rows))
 
 
 def soft_dtw_self(x: Tensor, *, gamma: float = 1.0, band: int | None = None, lengths: Tensor | None = None) -> Tensor:
     """Soft-DTW of each series with itself; (n,), differentiable."""
     check(x, x, lengths, lengths, None, gamma, band)
-    return differentiable(x, x, Task(rule_of(gamma), band, lengths, lengths, Rows(len(x), x.device), own=True))
+    return differentiable(x, x, AlignmentTask(rule_of(gamma), band, lengths, lengths, Rows(len(x), x.device), own=True))
 
 
 def soft_dtw_sums(
@@ -117,7 +117,7 @@ def soft_dtw_sums(
     """
     check(x, y, x_lengths, y_lengths, pairs, gamma, band)
     check_weights(weights, x, y, pairs)
-    return moments_of(x, y, weights, Task(rule_of(gamma), band, x_lengths, y_lengths, pairs))
+    return moments_of(x, y, weights, AlignmentTask(rule_of(gamma), band, x_lengths, y_lengths, pairs))
 
 
 def soft_dtw_each(
@@ -136,7 +136,7 @@ def soft_dtw_each(
     from softecm.kernels.elastic.engine import solve
 
     check(x, y, x_lengths, None, pairs, gamma, band)
-    return solve(x, y, None, Task(rule_of(gamma), band, x_lengths, None, pairs), moments=True, each=True)
+    return solve(x, y, None, AlignmentTask(rule_of(gamma), band, x_lengths, None, pairs), moments=True, each=True)
 
 
 def dtw(
@@ -159,7 +159,7 @@ def dtw(
     tensor([[2.]])
     """
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
-    return values_of(x, y, Task(rule_of(0.0), band, x_lengths, y_lengths, pairs))
+    return values_of(x, y, AlignmentTask(rule_of(0.0), band, x_lengths, y_lengths, pairs))
 
 
 def dtw_sums(
@@ -178,7 +178,7 @@ def dtw_sums(
     """
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
     check_weights(weights, x, y, pairs)
-    return moments_of(x, y, weights, Task(rule_of(0.0), band, x_lengths, y_lengths, pairs))
+    return moments_of(x, y, weights, AlignmentTask(rule_of(0.0), band, x_lengths, y_lengths, pairs))
 
 
 def alignment(x: Tensor, y: Tensor, gamma: float = 1.0, band: int | None = None) -> Tensor:

@@ -61,7 +61,7 @@ def forward(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _HardPlan:
     """How a table is spread over threads."""
 
     lanes: int  # of a warp, a pair
@@ -74,36 +74,36 @@ class _Plan:
 
 
 @dataclass(frozen=True)
-class _Launch:
+class _HardLaunch:
     """A plan, its kernel, and the memory it wants (bytes a pair, bytes a warp)."""
 
-    plan: _Plan
+    plan: _HardPlan
     kernel: Kernel
     table: int
     edge: int
     blocks: int  # in flight at most
 
 
-def _plan(rows: int, columns: int, pairs: int, channels: int, wide: bool, band: bool, card: Card) -> _Plan:
+def _plan(rows: int, columns: int, pairs: int, channels: int, wide: bool, band: bool, card: Card) -> _HardPlan:
     """Lanes a pair and rows a lane: little idle on the ramps, few instructions beside the cells' own, the card full."""
     if channels > IN_REGISTERS:
         height = 2 if wide else 4
-        return _Plan(32, height, -(-rows // (32 * height)))
+        return _HardPlan(32, height, -(-rows // (32 * height)))
     most = 64 // ((channels + 1 + 2 * band) * (2 if wide else 1))
     heights = [h for h in (1, 2, *range(4, 33, 4)) if h <= max(4, most)]
 
-    def cycles(plan: _Plan) -> float:
+    def cycles(plan: _HardPlan) -> float:
         steps = plan.strips * (columns + plan.lanes)
         a_cell = (2 * channels + 1 + 3 * band) * (4 if wide else 1)
         busy = steps * (a_cell * plan.rows + 6) * pairs * plan.lanes / 32 / (4 * card.processors)
         return busy + steps * ((10 if not wide else 20) * plan.rows + 40)
 
-    plans = [_Plan(lanes, h, -(-rows // (lanes * h))) for lanes in (4, 8, 16, 32) for h in heights]
+    plans = [_HardPlan(lanes, h, -(-rows // (lanes * h))) for lanes in (4, 8, 16, 32) for h in heights]
     return min((p for p in plans if p.strips == 1 or p.lanes == 32), key=cycles)
 
 
 @lru_cache(maxsize=1024)
-def _prepare(device: int, rows: int, columns: int, pairs: int, channels: int, wide: bool, band: bool) -> _Launch:
+def _prepare(device: int, rows: int, columns: int, pairs: int, channels: int, wide: bool, band: bool) -> _HardLaunch:
     here, in_table = card(device), channels > IN_REGISTERS
     plan = _plan(rows, columns, pairs, channels, wide, band, here)
     size = plan.rows * (1 if in_table else channels + 1) * (2 if wide else 1)
@@ -124,7 +124,7 @@ def _prepare(device: int, rows: int, columns: int, pairs: int, channels: int, wi
     needed = -(-pairs // plan.pairs_a_block)
     edge = columns * (8 if wide else 4) if plan.strips > 1 else 0
     blocks = min(needed, here.processors * found.resident(32 * _WARPS, 0)) if edge else needed
-    return _Launch(plan, found, table_bytes(plan.strips, plan.rows, columns, wide) if in_table else 0, edge, blocks)
+    return _HardLaunch(plan, found, table_bytes(plan.strips, plan.rows, columns, wide) if in_table else 0, edge, blocks)
 
 
 def _blocks(size: int, band: bool) -> int:
