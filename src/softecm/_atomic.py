@@ -103,7 +103,10 @@ def written_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     ...     target.read_bytes()
     b'gr\xc3\xb6\xc3\x9fer'
     """
-    with replaced(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
+    with (
+        replaced(path) as temporary,
+        open(temporary, "w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
         yield file
 
 
@@ -114,8 +117,8 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a whole file of text at once."""
-    write_bytes(path, text.encode("utf-8"))
+    """Write a whole file of text at once; half a character (a lone surrogate) is written as its number."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def file_to_disk(path: Path) -> None:

@@ -28,6 +28,15 @@ def escaped(json: str) -> str:
     return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
+def is_writable(text: str) -> bool:
+    """Whether text can be written as UTF-8: it has no half character (a lone surrogate)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def place(word: str, number: int, of: str = "X") -> str:
     """One of many in a message: counted from 1, as people count, and as Python finds it.
 

@@ -50,6 +50,7 @@ from softecm.fit.prepare import Columns, check_weights
 from softecm.fit.settings import told
 from softecm.spaces.checks import refuse_dissimilarities
 from softecm.spaces.column_roles import ids_of, without
+from softecm.spaces.raw import as_plain
 from softecm.spaces.real import RealVectors
 
 if TYPE_CHECKING:
@@ -353,7 +354,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
     def _encode(self, X: object) -> Any:
         check_is_fitted(self)
-        X = without(X, getattr(self, "left_out_", None))
+        X = without(as_plain(X), getattr(self, "left_out_", None))
         return self.model_.space.encode(self.model_.space.check(self, X, reset=False))
 
     @property

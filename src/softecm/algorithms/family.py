@@ -40,7 +40,7 @@ from softecm.objective.linked import WeightedPairs, say_broken, with_linked
 from softecm.objective.problem import Penalty
 from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import by_row, ids_of, without
-from softecm.spaces.raw import numbers_of
+from softecm.spaces.raw import as_plain, numbers_of
 from softecm.spaces.views import IN_BLOCKS
 
 LOOKED_AT = 2000  # objects by which a metric judges the clusters
@@ -123,6 +123,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
 
     def _fit_to(self, chosen: Settings, X: object, sample_weight: object) -> Self:
+        X = as_plain(X)
         if isinstance(X, Mapping) and any(map(in_blocks, X.values())):
             raise TypeError(IN_BLOCKS)
         if in_blocks(X):

@@ -46,6 +46,7 @@ from softecm.fit.loop import after_runs
 from softecm.fit.prepare import Draw, check_weights, seed, weighted_quantile
 from softecm.spaces.checks import check_enough, check_indices
 from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.raw import as_plain, refuse_other_order
 
 FAR = 0.95  # delta "auto": the square is this quantile of a view's dissimilarities
 
@@ -352,6 +353,7 @@ def by_name(X: object) -> bool:
 
 def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
     """Names of the views, and their matrices as they came."""
+    X = as_plain(X)
     if by_name(X):
         if not X or not all(isinstance(name, str) and name for name in X):
             raise ValueError(f"X must have a name for each view; got {list(X)!r}. Use strings as the keys of the dict.")
@@ -369,6 +371,7 @@ def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
 
 def checked_views(estimator: MECMdd, names: tuple[str, ...], given: list[object], *, reset: bool) -> Floats:
     """The views' dissimilarities (views, n, n), or (views, n_new, n) where ``reset`` is false."""
+    refuse_other_order(dict(zip(names, given, strict=True)))
     views: list[Floats] = []
     for name, matrix in zip(names, given, strict=True):
         try:

@@ -34,7 +34,7 @@ from softecm.spaces.column_roles import (
     told,
     without,
 )
-from softecm.spaces.raw import numbers_of, read_table, refuse_columns
+from softecm.spaces.raw import as_plain, numbers_of, read_table, refuse_columns
 from softecm.spaces.views import filled, present_rows
 
 logger = logging.getLogger("softecm")
@@ -145,6 +145,7 @@ def choose(X: object) -> Choice:
     >>> choose(np.array([[1.0, 2000.0], [1.2, 1000.0]])).reason
     'the columns are in different units, so each is scaled'
     """
+    X = as_plain(X)
     if isinstance(X, Mapping):
         refuse_columns(X)
         return choose_views(X)

@@ -26,6 +26,7 @@ from softecm.objective.problem import has_barycenters
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.checks import check_enough, refuse_dissimilarities
 from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.raw import as_plain
 from softecm.spaces.real import RealVectors
 from softecm.spaces.sampling import systematic
 from softecm.spaces.sparse import WholeRows
@@ -506,6 +507,7 @@ def named(space: Space, names: Any) -> Space:
 
 def check_weights(sample_weight: object, X: Any) -> NDArray[np.float64]:
     """Weights (n,): not negative, not all zero."""
+    sample_weight = as_plain(sample_weight, "sample_weight")
     weights: NDArray[np.float64] = np.asarray(sample_weight, dtype=np.float64)
     if weights.size and (weights < 0).any():
         raise ValueError(

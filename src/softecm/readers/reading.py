@@ -184,4 +184,6 @@ def _example(column: pd.Series) -> str:
         codes = numbers.values.dtype.kind == "i" and numbers.written == Written()
     except (Ambiguous, TwoOrders):
         codes = False
+    except UnicodeEncodeError:  # half a character: refused where categories are learned
+        return ""
     return "" if codes else str(cells.iloc[0])

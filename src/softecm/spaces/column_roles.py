@@ -63,7 +63,7 @@ def number_names_rows(name: str, values: NDArray[Any], *, first: bool = False) -
         return ""
     if called:
         return BY_NAME
-    steps = np.diff(values)
+    steps = np.diff(values.astype(np.float64))  # those of unsigned numbers would wrap
     by_look = first and values.min() > 1 and not ((steps > 0).all() or (steps < 0).all())
     return BY_LOOK if by_look else ""  # from 1 on they may be ranks, in order times
 

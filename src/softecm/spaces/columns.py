@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -13,7 +14,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import column_label, place
+from softecm._text import column_label, is_writable, place
 from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed, maybe, number, plain, rules, text
 from softecm.files.values import Savable
 from softecm.spaces.base import ColumnKind
@@ -190,7 +191,10 @@ def to_float(value: Cell) -> float:
     if isinstance(value, dt.date):  # a datetime is a date, too
         moment = value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)
         value = (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)) - EPOCH
-    return float(value // MICROSECOND) if isinstance(value, dt.timedelta) else float(value)
+    try:
+        return float(value // MICROSECOND) if isinstance(value, dt.timedelta) else float(value)
+    except OverflowError:  # a whole number of more than 308 digits: refused by its size
+        return math.inf
 
 
 #: What a file may hold of a column of either kind.
@@ -379,6 +383,7 @@ def distinct(cells: Cells, most: int) -> list[Cell]:
     for _, part in cells.chunks():
         seen.update(part)
     seen.discard(None)
+    refuse_unwritable(seen, cells.label)
     if len(seen) > most:
         raise ValueError(
             f"{cells.label} must have at most {most} categories; got {len(seen)} in {len(cells)} rows. Leave it out if it "
@@ -387,6 +392,16 @@ def distinct(cells: Cells, most: int) -> list[Cell]:
     declared = cells.declared()
     values = [v for v in declared if v in seen] if declared else sorted(seen)
     return [v.item() if isinstance(v, np.generic) else float(v) if isinstance(v, Decimal) else v for v in values]
+
+
+def refuse_unwritable(values: Iterable[Cell], where: str) -> None:
+    """Refuse text with half a character (a lone surrogate), which no file or page can hold."""
+    for value in values:
+        if isinstance(value, str) and not is_writable(value):
+            raise ValueError(
+                f"{where} must hold text that can be written down; got {value!r}, with half a character (a lone surrogate). "
+                "Read the file anew with its right encoding, or replace it: text.encode(errors='replace').decode()."
+            )
 
 
 def learn_category(cells: Cells, weight: float, most: int, sample_weight: NDArray[np.float64] | None) -> CategoryColumn:

@@ -22,12 +22,21 @@ from softecm.spaces.checks import (
     refuse_other_width,
     symmetric,
 )
-from softecm.spaces.raw import refuse_no_table
+from softecm.spaces.raw import as_plain, refuse_huge, refuse_no_table
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 HASHES = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
+
+
+def aligned(X: Any) -> Any:
+    """A data frame whose rows and columns have the same labels, with the columns in the order of the rows."""
+    index, columns = getattr(X, "index", None), getattr(X, "columns", None)
+    if index is None or columns is None or callable(index) or len(index) != len(columns):
+        return X
+    rows, names = list(index), list(columns)
+    return X[rows] if rows != names and set(rows) == set(names) else X
 
 
 @dataclass(frozen=True)
@@ -57,16 +66,21 @@ class Dissimilarities(Space):
         """A square matrix of dissimilarities to fit; afterwards one column for each training object."""
         from sklearn.utils.validation import check_array, validate_data
 
+        X = aligned(as_plain(X)) if reset else as_plain(X)
         refuse_no_table(X)
         if not reset:
             refuse_other_width(estimator, X)
         kinds: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": False, "ensure_all_finite": False}
         d: NDArray[np.floating]
-        if reset or hasattr(X, "columns"):
-            d = validate_data(estimator, X, reset=reset, **kinds)
-        else:  # columns stand for the training objects in their order, and need no names
-            d = check_array(X, estimator=estimator, **kinds)
-            refuse_other_width(estimator, d)
+        try:
+            if reset or hasattr(X, "columns"):
+                d = validate_data(estimator, X, reset=reset, **kinds)
+            else:  # columns stand for the training objects in their order, and need no names
+                d = check_array(X, estimator=estimator, **kinds)
+                refuse_other_width(estimator, d)
+        except OverflowError:
+            refuse_huge(X)
+            raise
         if reset:
             refuse_not_square(d)
         refuse_not_finite(d)

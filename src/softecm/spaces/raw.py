@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set, Sized
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 from numbers import Real
 from os import PathLike, fspath
@@ -10,11 +12,14 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from softecm._text import place, visible
-from softecm.spaces.columns import Cells
+from softecm.spaces.checks import LARGEST
+from softecm.spaces.columns import Cells, refuse_unwritable
+from softecm.spaces.sparse import sound_rows
 
 
 @dataclass(frozen=True)
@@ -38,17 +43,65 @@ class RawTable:
         return [c.name for c in self.columns]
 
 
+def as_plain(X: Any, name: str = "X") -> Any:
+    """Data of any kind as arrays, frames, lists and sound sparse rows: the one gate that whatever is given passes first.
+
+    A masked cell is a missing cell: NaN among numbers, None elsewhere. Tensors leave their gradients behind. A damaged
+    sparse matrix and columns of the same name are refused.
+    """
+    if type(X) is np.ndarray or isinstance(X, RawTable):
+        return X
+    if issparse(X):
+        return sound_rows(X, name)
+    if isinstance(X, np.ma.MaskedArray):
+        return _unmasked(X)
+    if isinstance(X, torch.Tensor):
+        return _detached(X, name)
+    if isinstance(X, Mapping):
+        return {key: as_plain(part, name) for key, part in X.items()}
+    if isinstance(X, list | tuple):
+        special = any(isinstance(row, np.ma.MaskedArray | torch.Tensor) for row in X)
+        return [as_plain(row, name) for row in X] if special else X
+    if getattr(X, "columns", None) is not None and not isinstance(X, nw.DataFrame):
+        _refuse_names(getattr(X, "column_names", X.columns), name)
+    return X
+
+
+def _refuse_names(columns: Iterable[Any], name: str) -> None:
+    for column, times in Counter(columns).items():
+        if times > 1:
+            raise ValueError(
+                f"{name} must have a name of its own for every column; got {str(column)!r} more than once. Rename one of "
+                "them."
+            )
+        refuse_unwritable([column], f"the names of {name}'s columns")
+
+
+def _unmasked(X: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+    plain, masked = np.asarray(X.data), np.asarray(X.mask)  # type: ignore[no-untyped-call]
+    if not masked.any():
+        return plain
+    numbers = plain.dtype.kind in "iuf"
+    plain = plain.astype(np.result_type(plain, np.float32) if numbers else object)
+    plain[masked] = np.nan if numbers else None
+    return plain
+
+
+def _detached(X: torch.Tensor, name: str) -> NDArray[Any]:
+    if X.layout != torch.strided or X.is_quantized:
+        raise TypeError(
+            f"{name} must be a dense tensor; got layout {X.layout}. Use X.to_dense(), or a SciPy sparse array."
+        )
+    dense = X.detach().cpu()
+    return (dense.float() if dense.dtype == torch.bfloat16 else dense).resolve_conj().resolve_neg().numpy()
+
+
 def read_table(X: object, name: str = "X") -> RawTable:
     """A data frame or a 2-D array as columns."""
     if isinstance(X, RawTable):
         return X
+    X = as_plain(X, name)
     refuse_no_table(X, name)
-    columns = getattr(X, "columns", None)
-    if columns is not None and not isinstance(X, nw.DataFrame):
-        listed = list(getattr(X, "column_names", columns))
-        twice = sorted({str(c) for c in listed if listed.count(c) > 1}) if len(listed) < 10_000 else []
-        if twice:
-            raise ValueError(f"{name} must have a name of its own for every column; got {twice[0]!r} more than once.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         cells = tuple(Cells(column.name, column) for column in frame.iter_columns())
@@ -110,6 +163,18 @@ def _loose(X: object) -> object:
     return None if isinstance(first, Real) or (isinstance(first, Sized) and not isinstance(first, str)) else first
 
 
+def refuse_huge(X: object, name: str = "X") -> None:
+    """Refuse a whole number beyond the range of floats, by its place."""
+    cells = np.asarray(X, dtype=object)
+    for at, cell in zip(np.ndindex(cells.shape), cells.ravel(), strict=True):
+        if isinstance(cell, int) and abs(cell) > LARGEST:
+            where, digits = "".join(f"[{i}]" for i in at), cell.bit_length() * math.log10(2)
+            raise ValueError(
+                f"{name} must hold numbers of at most {LARGEST:g} in size; got one of about {digits:.0f} digits in "
+                f"{name}{where}. Divide by a constant first, or leave it out."
+            )
+
+
 def refuse_words(X: object, name: str = "X", *, dates_only: bool = False) -> None:
     """Refuse a column of text or dates where numbers are needed, by its name; ``dates_only`` reads no cells."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)  # type: ignore[call-overload]
@@ -149,6 +214,25 @@ def _kind_by_cells(cells: Any) -> str:
     return ""
 
 
+def refuse_other_order(parts: Mapping[str, Any]) -> None:
+    """Refuse views whose data frames have the same labels in another order: rows go together by their place."""
+    known: dict[str, list[Any]] = {}
+    for name, part in parts.items():
+        index = getattr(part, "index", None)
+        if index is None or callable(index):
+            continue
+        labels = list(index)
+        for other, before in known.items():
+            if labels != before and len(labels) == len(before) and set(labels) == set(before):
+                at = next(i for i, (a, b) in enumerate(zip(before, labels, strict=True)) if a != b)
+                raise ValueError(
+                    f"X must have its objects in the same order in every view; {place('row', at, 'its index')} is "
+                    f"{before[at]!r} in {other!r} and {labels[at]!r} in {name!r}. Put them in one order, such as "
+                    f"X[{name!r}].loc[X[{other!r}].index]; if rows go together as they stand, use reset_index(drop=True)."
+                )
+        known[name] = labels
+
+
 def refuse_columns(X: Mapping[object, object], name: str = "X") -> None:
     """Refuse a dict of columns: the values of a dict are views, tables of their own."""
     if X and all(_is_column(part) for part in X.values()):
@@ -171,7 +255,7 @@ def _to_array(X: object) -> NDArray[np.generic]:
         array = np.asarray(X, dtype=object)
         try:  # numbers alone are better off as numbers
             return np.asarray(X, dtype=np.float64) if not _holds_text(array) else array
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return array
     return np.asarray(X)
 
@@ -182,6 +266,7 @@ def _holds_text(array: NDArray[np.generic]) -> bool:
 
 def numbers_of(X: object) -> list[NDArray[Any]] | None:
     """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
+    X = as_plain(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return [np.asarray(c.cast(nw.Float64).to_numpy(), dtype=np.float64) for c in frame.iter_columns()]
@@ -189,7 +274,7 @@ def numbers_of(X: object) -> list[NDArray[Any]] | None:
         return None
     try:
         rows = np.asarray(X)
-        rows = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
-    except (TypeError, ValueError):
+        rows = rows.astype(np.float64) if rows.dtype.kind in "Oiu" else rows  # differences of unsigned ones would wrap
+    except (TypeError, ValueError, OverflowError):
         return None
-    return list(rows.T) if rows.ndim == 2 and rows.dtype.kind in "fiu" else None
+    return list(rows.T) if rows.ndim == 2 and rows.dtype.kind == "f" else None

@@ -16,7 +16,7 @@ from softecm._text import place
 from softecm.files.expected import count, flag, listed, numeric_type, rules, text
 from softecm.spaces.base import ColumnKind, Space, content_keys
 from softecm.spaces.checks import refuse_large, refuse_range
-from softecm.spaces.raw import refuse_no_table, refuse_words
+from softecm.spaces.raw import as_plain, refuse_huge, refuse_no_table, refuse_words
 from softecm.spaces.sparse import SparseRows, canonical
 
 if TYPE_CHECKING:
@@ -65,12 +65,16 @@ class RealVectors(Space):
         """A finite matrix of numbers, as scikit-learn checks it; a sparse space also takes dense rows."""
         from sklearn.utils.validation import validate_data
 
+        X = as_plain(X)
         if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiu"):
             refuse_no_table(X)
             refuse_words(X, dates_only=True)
         form = ("csr",) if self.sparse else False
         try:
             rows = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=form)
+        except OverflowError:
+            refuse_huge(X)
+            raise
         except (TypeError, ValueError) as error:
             refuse_words(X)
             if "contains NaN" in str(error):

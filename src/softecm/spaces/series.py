@@ -17,6 +17,7 @@ from softecm._text import place
 from softecm.files.expected import Misfit, count, either, numeric_type, rules, text
 from softecm.spaces.base import Space, content_keys, refuse_odd_numbers
 from softecm.spaces.checks import refuse_large, refuse_range
+from softecm.spaces.raw import as_plain
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -87,6 +88,7 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
     check_choice(
         "layout", layout, ("tslearn", "aeon"), "'tslearn' is (n, steps, channels), 'aeon' (n, channels, steps)."
     )
+    X = as_plain(X)
     if not isinstance(X, list | tuple) and not hasattr(X, "ndim") and hasattr(X, "to_numpy"):
         X = X.to_numpy()
     if not isinstance(X, list | tuple | np.ndarray) and not hasattr(X, "__array__"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -27,6 +27,71 @@ def canonical(X: Any) -> Any:
         rows = rows.copy()
         rows.sum_duplicates()
     return rows
+
+
+def sound_rows(X: Any, name: str = "X") -> Any:
+    """A sparse matrix of any format as rows (CSR); one whose parts don't fit each other is refused before SciPy reads it."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"{name} must be a table of rows and columns; got a sparse array of {X.ndim} dimension. Give X.reshape(-1, 1)."
+        )
+    if not _PARTS_FIT[X.format](X):
+        raise ValueError(
+            f"{name} must be a sound sparse matrix; got one of format {X.format!r} with places of cells that lie outside "
+            f"its shape {X.shape} or don't fit its data. Build it anew from values, rows and columns: "
+            "scipy.sparse.coo_array((values, (rows, columns)), shape)."
+        )
+    return X.tocsr()
+
+
+def _compressed_fits(X: Any) -> bool:
+    """CSR, CSC and BSR: pointers that rise from 0, to as many places as there are cells."""
+    block = X.blocksize if X.format == "bsr" else (1, 1)
+    lines, places = X.shape[0] // block[0], X.shape[1] // block[1]
+    if X.format == "csc":
+        lines, places = places, lines
+    starts, indices = X.indptr, X.indices
+    whole = starts.ndim == indices.ndim == 1 and starts.dtype.kind == indices.dtype.kind == "i"
+    if not whole or len(starts) != lines + 1 or starts[0] != 0 or (np.diff(starts) < 0).any():
+        return False
+    stored = int(starts[-1])
+    return stored <= min(len(indices), len(X.data)) and _inside(indices[:stored], places)
+
+
+def _inside(places: Any, size: int) -> bool:
+    return len(places) == 0 or bool(places.min() >= 0 and places.max() < size)
+
+
+def _coordinates_fit(X: Any) -> bool:
+    rows, columns = X.row, X.col
+    return len(rows) == len(columns) == len(X.data) and _inside(rows, X.shape[0]) and _inside(columns, X.shape[1])
+
+
+def _lists_fit(X: Any) -> bool:
+    if not len(X.rows) == len(X.data) == X.shape[0]:
+        return False
+    places = [place for line in X.rows for place in line]
+    alike = all(len(line) == len(cells) for line, cells in zip(X.rows, X.data, strict=True))
+    return alike and _inside(np.array(places, dtype=np.int64), X.shape[1])
+
+
+def _keys_fit(X: Any) -> bool:
+    return all(0 <= row < X.shape[0] and 0 <= column < X.shape[1] for row, column in X.keys())  # noqa: SIM118
+
+
+def _diagonals_fit(X: Any) -> bool:
+    return X.data.ndim == 2 and X.offsets.shape == X.data.shape[:1] and len(np.unique(X.offsets)) == len(X.offsets)
+
+
+_PARTS_FIT: dict[str, Callable[[Any], bool]] = {
+    "csr": _compressed_fits,
+    "csc": _compressed_fits,
+    "bsr": _compressed_fits,
+    "coo": _coordinates_fit,
+    "lil": _lists_fit,
+    "dok": _keys_fit,
+    "dia": _diagonals_fit,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,8 @@ from softecm._text import place
 from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.files.expected import NOT_NEGATIVE, Misfit, count, either, listed, number, numeric_type, plain, rules, text
 from softecm.spaces.base import Space
+from softecm.spaces.columns import refuse_unwritable
+from softecm.spaces.raw import as_plain
 from softecm.spaces.series import SeriesBatch, TimeSeries
 
 if TYPE_CHECKING:
@@ -198,6 +200,7 @@ def to_sequences(X: object) -> list[Steps]:
     ----------
     X : list of sequences, array (n, steps) or data frame, a row a sequence
     """
+    X = as_plain(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         X = list(frame.iter_rows())
@@ -253,6 +256,7 @@ def _state(value: object, i: int) -> State | None:
 def _known_states(X: Sequence[Steps]) -> tuple[State, ...]:
     """All states that occur, numbers before text, each in order."""
     found = {state for steps in X for state in steps if state is not None}
+    refuse_unwritable(found, "X")
     if len(found) < 2:
         raise ValueError(f"X must hold at least two different states; got only {next(iter(found))!r}.")
     if len(found) > MOST_STATES:

@@ -19,6 +19,7 @@ from softecm._text import place
 from softecm.files.expected import Misfit, array, count, listed, maybe, rules, text
 from softecm.files.values import by_itself, own
 from softecm.spaces.base import Encoded, Space
+from softecm.spaces.raw import refuse_other_order
 from softecm.spaces.series import TimeSeries
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ class Views(Space):
         given = self.by_name(X)
         marks = {name: present_rows(part, name) for name, part in given.items()}
         refuse_unequal({name: len(mark) for name, mark in marks.items()})
+        refuse_other_order(given)
         present = np.stack(list(marks.values()), 1)
         refuse_missing(present, self.views, fit=reset)
         parts, checked = [], []

@@ -1,0 +1,223 @@
+"""Whatever is given passes one gate: it is read as meant, or refused in a sentence, by every estimator alike."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import torch
+from sklearn.metrics import pairwise_distances
+
+import softecm
+from contracts.test_estimators import KINDS, NAMES, quick
+from hostile.outcomes import assert_sentence
+from softecm import SoftECM
+from softecm.distances import Combined
+from softecm.spaces.raw import as_plain
+
+RNG = np.random.default_rng(0)
+WHOLE = RNG.integers(0, 9, (30, 3)) + np.repeat([[0], [30]], 15, 0)  # small whole numbers, in two groups
+DATA = {
+    "vectors": WHOLE.astype(float),
+    "dissimilarities": np.round(pairwise_distances(WHOLE, metric="cityblock")),
+    "categories": (WHOLE // 10).astype(float),
+}
+FORMATS = ("csr", "csc", "coo", "dok", "lil", "bsr", "dia")
+LARGE = 10**400
+
+
+def masses(estimator, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimator.fit(X).partition_.masses
+
+
+def refused(estimator, X):
+    """What is said about data that can't be clustered."""
+    with pytest.raises((ValueError, TypeError)) as caught:
+        masses(estimator, X)
+    assert_sentence(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture(params=NAMES)
+def estimator(request):
+    return quick(request.param, n_clusters=2, max_iter=5)
+
+
+@pytest.fixture
+def X(estimator):
+    return DATA[KINDS[type(estimator).__name__]]
+
+
+def masked(X, cell):
+    mask = np.zeros(X.shape, dtype=bool)
+    mask[cell] = True
+    values = X.copy()
+    values[cell] = 1e6  # what lies under the mask is never seen
+    return np.ma.masked_array(values, mask)
+
+
+def test_a_masked_cell_is_a_missing_cell(estimator, X):
+    given, missing = masked(X, (3, 1)), X.copy()
+    missing[3, 1] = np.nan
+    if type(estimator).__name__ in ("SoftECM", "CatECM"):
+        np.testing.assert_array_equal(masses(estimator, given), masses(estimator, missing))
+    else:
+        assert refused(estimator, given) == refused(estimator, missing)
+
+
+def test_a_mask_without_a_masked_cell_changes_nothing(estimator, X):
+    np.testing.assert_array_equal(masses(estimator, np.ma.masked_array(X)), masses(estimator, X))
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "uint64", "float16"])
+def test_numbers_of_any_type_are_the_numbers_they_are(estimator, X, kind):
+    np.testing.assert_array_equal(masses(estimator, X.astype(kind)), masses(estimator, X))
+
+
+def test_tensors_leave_their_gradients_behind(estimator, X):
+    tensor = torch.tensor(X, requires_grad=True)
+    np.testing.assert_array_equal(masses(estimator, tensor), masses(estimator, X))
+
+
+def test_a_whole_number_beyond_all_floats_is_named(estimator, X):
+    given = X.astype(object)
+    given[2, 1] = given[1, 2] = LARGE
+    if KINDS[type(estimator).__name__] == "categories":
+        masses(estimator, given)  # a category like any other
+    else:
+        assert "must hold" in refused(estimator, given)
+        assert "digits" in refused(estimator, given.tolist())
+
+
+def test_columns_of_one_name_are_refused(estimator, X):
+    frame = pd.DataFrame(X, columns=["a", "a", *(f"c{k}" for k in range(2, X.shape[1]))])
+    assert "a name of its own for every column; got 'a' more than once" in refused(estimator, frame)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_sparse_rows_of_any_format_are_the_same_rows(form):
+    X = np.where(DATA["vectors"] > 2, DATA["vectors"], 0.0)
+    expected = masses(SoftECM(2, random_state=0), scipy.sparse.csr_array(X))
+    for kind in ("array", "matrix"):
+        given = getattr(scipy.sparse, f"{form}_{kind}")(X)
+        np.testing.assert_array_equal(masses(SoftECM(2, random_state=0), given), expected)
+        model = SoftECM(2, metric="sqeuclidean", random_state=0).fit(given)
+        np.testing.assert_array_equal(model.predict(given), model.labels_)
+
+
+def damaged(form):
+    """Sparse matrices of a format whose parts don't fit each other."""
+    X = np.where(DATA["vectors"] > 2, DATA["vectors"], 0.0)
+
+    def made():
+        return getattr(scipy.sparse, f"{form}_array")(X)
+
+    def put(part, place, value):
+        matrix = made()
+        getattr(matrix, part)[place] = value
+        return matrix
+
+    if form in ("csr", "csc", "bsr"):
+        yield put("indptr", 2, 10**6)
+        yield put("indptr", 2, -5)
+        yield put("indptr", 0, 1)
+        yield put("indptr", -1, 10**6)
+        yield put("indices", 0, 10**6)
+        yield put("indices", -1, -7)
+        short = made()
+        short.indptr = short.indptr[:-1]
+        yield short
+        short = made()
+        short.data = short.data[:-1]
+        yield short
+    elif form == "coo":
+        for row, column in ((-1, 0), (10**6, 0), (0, -1), (0, 10**6)):
+            matrix = made()
+            matrix.coords = (np.append(matrix.row[1:], row), np.append(matrix.col[1:], column))
+            yield matrix
+    elif form == "lil":
+        longer = made()
+        longer.rows[3].append(1)
+        yield longer
+        outside = made()
+        outside.rows[3] = [99 for _ in outside.rows[3]]
+        yield outside
+    elif form == "dok":
+        matrix = made()
+        matrix._dict[(99, 99)] = 1.0
+        yield matrix
+    elif form == "dia":
+        matrix = made()
+        matrix.offsets = matrix.offsets[:-1]
+        yield matrix
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_damaged_sparse_matrix_is_refused_before_it_is_read(form, hostile_case):
+    sound = SoftECM(2, metric="sqeuclidean", random_state=0).fit(np.abs(DATA["vectors"]))
+    for matrix in damaged(form):
+        for kind in (SoftECM, softecm.ECM, softecm.EGMM, softecm.RECM):
+            hostile_case()
+            assert "must be a sound sparse matrix" in refused(kind(2), matrix) or kind is softecm.EGMM
+        with pytest.raises((ValueError, TypeError), match="sound sparse matrix"):
+            sound.predict(matrix)
+
+
+def test_a_frame_of_dissimilarities_is_read_by_its_labels(estimator):
+    if KINDS[type(estimator).__name__] != "dissimilarities":
+        pytest.skip("takes objects, not dissimilarities")
+    names = [f"object {k}" for k in range(30)]
+    frame = pd.DataFrame(DATA["dissimilarities"], index=names, columns=names)
+    shuffled = frame[[names[k] for k in RNG.permutation(30)]]
+    np.testing.assert_array_equal(masses(estimator, shuffled), masses(estimator, frame))
+
+
+def test_views_in_another_order_are_refused():
+    table = pd.DataFrame(DATA["vectors"], index=[f"object {k}" for k in range(30)])
+    views = {"a": table, "b": table.iloc[::-1]}
+    metric = Combined({"a": "sqeuclidean", "b": "sqeuclidean"})
+    said = refused(SoftECM(2, metric=metric), views)
+    assert "'object 0' in 'a' and 'object 29' in 'b'" in said
+    masses(SoftECM(2, metric=metric), {"a": table, "b": table})
+    matrix = pd.DataFrame(DATA["dissimilarities"], index=table.index)
+    assert "in the same order in every view" in refused(softecm.MECMdd(2), [matrix, matrix.iloc[::-1]])
+
+
+def test_half_a_character_is_refused_among_categories_and_names():
+    words = pd.Series(["\udfff", "x", "y"] * 10, dtype=object)
+    assert "half a character" in refused(SoftECM(2), pd.DataFrame({"a": np.arange(30.0) % 7, "b": words}))
+    assert "half a character" in refused(SoftECM(2), [[word, 1.0] for word in words])
+    assert "half a character" in refused(SoftECM(2, metric="states"), [["\ud800", "a"], ["a", "b"]] * 5)
+    named = pd.DataFrame(DATA["vectors"], columns=pd.Index(["a", "\ud800", "c"], dtype=object))
+    assert "half a character" in refused(SoftECM(2), named)
+
+
+def test_half_a_character_in_an_id_is_written_as_its_number(tmp_path):
+    table = pd.DataFrame(DATA["vectors"], index=pd.Index(["\ud800", *(f"n{k}" for k in range(29))], dtype=object))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        SoftECM(2, random_state=0).fit(table).report(table, tmp_path / "report.html")
+    assert "\\ud800" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_weights_may_not_be_masked():
+    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+        SoftECM(2).fit(DATA["vectors"], sample_weight=np.ma.masked_array(np.ones(30), np.arange(30) == 3))
+
+
+def test_masks_keep_the_type_of_what_they_hide():
+    words = np.ma.masked_array(np.array(["a", "b"]), [False, True])
+    assert as_plain(words).tolist() == ["a", None]
+    assert as_plain(np.ma.masked_array(np.array([1, 2], dtype=np.uint8), [False, True])).dtype.kind == "f"
+    days = np.ma.masked_array(np.array(["2020-01-01", "2020-01-02"], dtype="M8[D]"), [True, False])
+    assert as_plain(days)[0] is None
+    single = np.ma.masked_array(np.ones(2, dtype=np.float32), [True, False])
+    assert as_plain(single).dtype == np.float32
+    series = [np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False]), np.ones(3)]
+    assert np.isnan(as_plain(series)[0][1])
+    assert as_plain(torch.ones(2, dtype=torch.bfloat16)).tolist() == [1.0, 1.0]
+    with pytest.raises(TypeError, match="must be a dense tensor"):
+        as_plain(torch.eye(3).to_sparse())
