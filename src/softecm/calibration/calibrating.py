@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,7 @@ from softecm._checks import check_choice, check_count, check_number
 from softecm._frames import make_frame
 from softecm.algorithms.base import EvidentialClusterer, in_blocks
 from softecm.belief import CredalPartition, FocalSets
+from softecm.belief.assignments import CLEAR, Decisions
 from softecm.calibration.intervals import (
     AT_ONCE,
     ComparedPairs,
@@ -25,6 +26,7 @@ from softecm.calibration.intervals import (
     misfit,
     object_masses,
     pair_masses,
+    resolved,
 )
 from softecm.calibration.refits import refits
 from softecm.calibration.refitting import Refitting, Resample
@@ -58,6 +60,8 @@ class Calibration:
         Root of the mean squared difference between what masses say of a pair and its interval.
     form : str
         What refits took the groups for, such as "round Gaussians".
+    set_lower, set_upper : ndarrays of shape (n, f + 1)
+        Intervals for the masses on ∅ and on each focal set of ``before``: between two clusters, or nowhere.
     """
 
     partition: CredalPartition
@@ -68,6 +72,8 @@ class Calibration:
     upper: FloatArray
     misfit: float
     form: str
+    set_lower: FloatArray
+    set_upper: FloatArray
 
     def __repr__(self) -> str:
         b, n, c = self.memberships.shape
@@ -81,8 +87,21 @@ class Calibration:
         for number in (i, j):
             if not -n <= number < n:
                 raise IndexError(f"there are {n} objects, numbered from 0; got {number}.")
-        low, high = bounds(self.memberships, np.array([i]), np.array([j]), self.level)
+        low, high = resolved(*bounds(self.memberships, np.array([i]), np.array([j]), self.level), n)
         return float(low[0]), float(high[0])
+
+    def decisions(self, clear: float = CLEAR) -> Decisions:
+        """What is said of each object in a word, by the calibrated masses: "clearly" is said where refits agree on it."""
+        return self.partition.decisions(clear)
+
+    @cached_property
+    def said(self) -> tuple[FloatArray, FloatArray]:
+        """The interval, (n,) each, of what the model says of an object: in its cluster, between clusters, or nowhere."""
+        rows, columns, c = np.arange(len(self.before)), self.before.masses.argmax(1), self.lower.shape[1]
+        single = (columns > 0) & (columns <= c)
+        at = np.clip(columns - 1, 0, c - 1)
+        low = np.where(single, self.lower[rows, at], self.set_lower[rows, columns])
+        return low, np.where(single, self.upper[rows, at], self.set_upper[rows, columns])
 
     def coverage(self) -> dict[str, dict[str, float]]:
         """How often refits lie where masses say, before and after, and inside the intervals of other refits.
@@ -95,7 +114,7 @@ class Calibration:
         i = rng.integers(0, n, LOOKED_AT)
         j = (i + rng.integers(1, n, LOOKED_AT)) % n
         together = np.einsum("bik,bik->bi", self.memberships[:, i], self.memberships[:, j])
-        low, high = bounds(self.memberships[::2], i, j, self.level)
+        low, high = resolved(*bounds(self.memberships[::2], i, j, self.level), n)
         said = {"before": _said(self.before, i, j), "after": _said(self.partition, i, j)}
         told = {name: _inside(together, *ends) for name, ends in said.items()}
         return {**told, "intervals": _inside(together[1::2], low, high)}
@@ -132,7 +151,10 @@ class Calibration:
         names = self.before.focal_sets.cluster_names
         columns: dict[str, object] = {
             "before": self.before.decisions().words.tolist(),
-            "after": self.partition.decisions().words.tolist(),
+            "after": self.decisions().words.tolist(),
+            "set": [one.set for one in self.before.decisions()],
+            "low": self.said[0],
+            "high": self.said[1],
             "label": [names[k] for k in self.before.labels()],
             "stability": self.object_stability,
         }
@@ -217,7 +239,7 @@ def calibrate(
     level = _checked(model, X, n_boot, level, pairs, resample)
     seed = check_count("random_state", random_state, least=0, hint="0 is usual.")
     asked = Refitting(model, X, resample, bool(warm), seed)
-    found = refits(asked, n_boot, journal=journal, progress=progress, client=client)
+    found, moved = refits(asked, n_boot, journal=journal, progress=progress, client=client)
     before, (_, n, c) = model.partition_, found.shape
     focal = _sets(c, before.focal_sets) if focal_sets is None else _asked(focal_sets, c)
     lower, upper = _ends(found, level)
@@ -225,14 +247,14 @@ def calibrate(
     compared = _compared(n, pairs, np.random.default_rng(seed))
     i, j = _owners(n, compared)
     if compared is None:
-        low, high = bounds(found, i, j, level)
+        low, high = resolved(*bounds(found, i, j, level), n)
     else:
         low, high = compared_bounds(found, compared, level)
         masses = pair_masses(masses, focal, compared, low, high)
     off = float(np.sqrt(misfit(masses, focal, i, j, low, high) / max(2 * len(i), 1)))
-    empty = before.masses[:, :1]
-    partition = CredalPartition(np.column_stack([empty, masses * (1.0 - empty)]), focal)
-    return Calibration(partition, before, found, level, lower, upper, off, asked.form)
+    sets = _set_ends(before, asked.concerned, moved, level)
+    partition = CredalPartition(_with_sets(masses, focal, sets.mean, before.focal_sets), focal)
+    return Calibration(partition, before, found, level, lower, upper, off, asked.form, sets.lower, sets.upper)
 
 
 def _checked(model: object, X: object, n_boot: object, level: object, pairs: object, resample: object) -> float:
@@ -263,10 +285,40 @@ def _checked(model: object, X: object, n_boot: object, level: object, pairs: obj
 
 
 def _sets(c: int, own: FocalSets) -> FocalSets:
-    """Single clusters, all together, and pairs: all of them, or of many clusters the model's own."""
+    """Single clusters, all together, the model's own sets and, of few clusters, all pairs."""
     whole = tuple(range(c))
-    some = FocalSets.up_to(c, 2).sets if c <= ALL_SETS else FocalSets.up_to(c, 1).sets + own.sets
-    return FocalSets.of(c, [*dict.fromkeys([*some, whole])]).renamed(list(own.names) if own.names else None)
+    some = FocalSets.up_to(c, 2 if c <= ALL_SETS else 1).sets
+    return FocalSets.of(c, [*dict.fromkeys([*some, *own.sets, whole])]).renamed(list(own.names) if own.names else None)
+
+
+class _SetMasses(NamedTuple):
+    """Masses (n, f + 1) over refits."""
+
+    lower: FloatArray
+    mean: FloatArray
+    upper: FloatArray
+
+
+def _set_ends(before: CredalPartition, rows: IntArray, moved: FloatArray, level: float) -> _SetMasses:
+    """Of the objects ``rows`` what refits (n_boot, rows, f + 1) say, of the others what the model says."""
+    ends = _SetMasses(*(before.masses.copy() for _ in range(3)))
+    if len(rows):
+        low, high = np.quantile(moved, ((1 - level) / 2, (1 + level) / 2), axis=0, method="weibull")
+        ends.lower[rows], ends.upper[rows] = resolved(low, high, len(before))
+        ends.mean[rows] = moved.mean(0)
+    return ends
+
+
+def _with_sets(masses: FloatArray, focal: FocalSets, mean: FloatArray, own: FocalSets) -> FloatArray:
+    """Masses (n, f + 1) of ``focal``: on ∅ what refits say on average; so on sets, for objects that they put between."""
+    place = {members: j + 1 for j, members in enumerate(focal.sets)}
+    several = [(j + 1, place[members]) for j, members in enumerate(own.sets) if len(members) > 1 and members in place]
+    whole = np.column_stack([mean[:, 0], masses])
+    theirs, ours = ([pair[side] for pair in several] for side in (0, 1))
+    between = np.isin(mean.argmax(1), theirs)[:, None] * mean[:, theirs]
+    whole[:, 1:] *= (1.0 - mean[:, 0] - between.sum(1))[:, None]
+    whole[:, ours] += between
+    return np.maximum(whole, 0.0)
 
 
 def _asked(focal: FocalSets, c: int) -> FocalSets:
@@ -282,7 +334,7 @@ def _ends(memberships: FloatArray, level: float) -> tuple[FloatArray, FloatArray
     for a in range(0, n, step):
         some = memberships[:, a : a + step]
         ends[:, a : a + step] = np.quantile(some, ((1 - level) / 2, (1 + level) / 2), axis=0, method="weibull")
-    return ends[0], ends[1]
+    return resolved(ends[0], ends[1], n)
 
 
 def _compared(n: int, pairs: str, rng: np.random.Generator) -> ComparedPairs | None:

@@ -2,19 +2,20 @@ r"""Groups of vectors as the components of a mixture: what other samples would s
 
 For squared distances of vectors, probabilities are those of a mixture of Gaussians or, where tails are heavy, of t
 distributions; round and of several sizes, or each of its own form. Which of these describes the objects best is decided
-once, by the Bayesian information criterion. Prototypes are moved to the mixture's means: where groups overlap, fuzzy means
-are not where those of a mixture are.
+once, by the Bayesian information criterion; degrees of freedom are estimated in every refit. Prototypes are moved to the
+mixture's means: where groups overlap, fuzzy means are not where those of a mixture are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.special import gammaln
+from scipy.special import betainc, digamma, gammainc, gammaln
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
@@ -22,11 +23,13 @@ from softecm.distances.base import SemiMetric
 FloatArray = NDArray[np.float64]
 ROUNDS, STILL = 60, 1e-4
 LEAST = 1e-12  # of the largest size: no cluster is a point
-TAILS = (3.0, 5.0, 10.0)  # degrees of freedom that are tried
+TAIL = 5.0  # degrees of freedom that a t distribution begins with
 JUDGED = 2_000  # objects by which forms are compared
 MOST_COLUMNS = 30  # from which groups are round
 SAME = 0.8  # part of the objects that stay in their cluster, else the groups are others
 AT_ONCE = 1 << 17  # probabilities of a batch: what fits into the caches
+DEGREES = np.geomspace(1.5, 60.0, 200)  # of freedom that a t distribution may have
+DESCRIBED = 1.36  # times the root of the number of objects: Kolmogorov's 5 % point
 
 
 @dataclass(frozen=True)
@@ -36,29 +39,60 @@ class Form:
     Examples
     --------
     >>> str(Form()), str(Form(free=True, tail=5.0))
-    ('round Gaussians', 'Gaussians of any form with heavy tails (t, 5 degrees of freedom)')
+    ('round Gaussians', 'groups of any form with heavy tails (t distributions)')
     """
 
     free: bool = False  # each of its own form; else round
-    tail: float = np.inf  # degrees of freedom of a t distribution; infinite for Gaussians
+    tail: float = np.inf  # degrees of freedom that t distributions begin with; infinite for Gaussians
 
     def __str__(self) -> str:
-        kind = "Gaussians of any form" if self.free else "round Gaussians"
-        return kind if np.isinf(self.tail) else f"{kind} with heavy tails (t, {self.tail:g} degrees of freedom)"
+        if self.heavy:
+            return f"{'groups of any form' if self.free else 'round groups'} with heavy tails (t distributions)"
+        return "Gaussians of any form" if self.free else "round Gaussians"
 
     def parameters(self, c: int, p: int) -> int:
         """How many numbers describe c groups in p columns."""
         return c - 1 + c * p + c * (p * (p + 1) // 2 if self.free else 1) + int(np.isfinite(self.tail))
 
-    def log_density(self, d: FloatArray, log_det: FloatArray, p: int) -> FloatArray:
-        """Of Mahalanobis distances (..., n) in groups with these logarithms of determinants (...)."""
-        if np.isinf(self.tail):
-            normal: FloatArray = -0.5 * (d + (log_det + p * np.log(2 * np.pi))[..., None])
-            return normal
-        half = (self.tail + p) / 2
-        constant = gammaln(half) - gammaln(self.tail / 2) - 0.5 * (p * np.log(self.tail * np.pi) + log_det)
-        found: FloatArray = constant[..., None] - half * np.log1p(d / self.tail)
-        return found
+    @property
+    def heavy(self) -> bool:
+        """Whether groups are t distributions."""
+        return bool(np.isfinite(self.tail))
+
+
+def log_density(tails: FloatArray | None, d: FloatArray, log_det: FloatArray, p: int) -> FloatArray:
+    """Of Mahalanobis distances (runs, c, n) in groups with these logarithms of determinants (runs, c).
+
+    ``tails`` (runs,) are the degrees of freedom of t distributions; None for Gaussians.
+    """
+    if tails is None:
+        normal: FloatArray = -0.5 * (d + (log_det + p * np.log(2 * np.pi))[..., None])
+        return normal
+    half = (tails + p) / 2
+    constant = gammaln(half) - gammaln(tails / 2) - 0.5 * p * np.log(tails * np.pi)
+    heavy: FloatArray = np.log1p(d / tails[:, None, None])
+    heavy *= -half[:, None, None]
+    heavy += (constant[:, None] - 0.5 * log_det)[..., None]
+    return heavy
+
+
+def likelier_tails(tails: FloatArray, held: FloatArray, pull: FloatArray, p: int) -> FloatArray:
+    """The next degrees of freedom (runs,) of an EM iteration, from who is held and how far each pulls (runs, c, n)."""
+    mean = (held * (np.log(pull) - pull)).sum((1, 2)) / np.maximum(held.sum((1, 2)), 1e-300)
+    half = (tails + p) / 2
+    wanted = -(1.0 + mean + digamma(half) - np.log(half))
+    falls = np.log(DEGREES / 2) - digamma(DEGREES / 2)  # decreasing
+    next_tails: FloatArray = np.interp(-wanted, -falls, DEGREES)
+    return next_tails
+
+
+class Ended(NamedTuple):
+    """Mixtures after their last iteration."""
+
+    shares: FloatArray  # (runs, c, n)
+    squares: FloatArray  # (runs, c, n), distances in units of the groups' covariances
+    tails: FloatArray  # (runs,), degrees of freedom
+    fit: FloatArray  # (runs,), log-likelihoods
 
 
 @dataclass(frozen=True)
@@ -93,59 +127,81 @@ class GaussianGroups:
         forms = [Form(), *([Form(free=True)] if p <= MOST_COLUMNS else [])]
         judged = {form: part._judged(form, *sample) for form in forms}
         best = max(judged, key=lambda form: judged[form])
-        judged |= {form: part._judged(form, *sample) for tail in TAILS for form in [replace(best, tail=tail)]}
+        heavy = replace(best, tail=TAIL)
+        judged[heavy] = part._judged(heavy, *sample)
         best = max(judged, key=lambda form: judged[form])
         return None if np.isinf(judged[best]) else replace(self, form=best)
 
     def _judged(self, form: Form, start: FloatArray, weights: FloatArray, labels: NDArray[np.int64]) -> float:
         """Log-likelihood less half its price, -inf where the groups are others by then."""
-        found, likely = replace(self, form=form)._settled(start.T[None], weights[None])
-        stayed = float(weights @ (found[0].argmax(0) == labels)) / max(float(weights.sum()), 1e-300)
+        ended = replace(self, form=form)._iterated(start.T[None], weights[None])
+        stayed = float(weights @ (ended.shares[0].argmax(0) == labels)) / max(float(weights.sum()), 1e-300)
         if stayed < SAME:
             return -np.inf
         price = form.parameters(start.shape[1], self.x.shape[1])
-        return float(likely[0] - 0.5 * price * np.log(max(float(weights.sum()), 1.0)))
+        return float(ended.fit[0] - 0.5 * price * np.log(max(float(weights.sum()), 1.0)))
 
     def fitted(self, start: FloatArray, weights: FloatArray) -> FloatArray:
         """Probabilities (runs, n, c) of the mixtures that weights (runs, n) make likeliest, from ``start`` (n, c)."""
         begin = np.ascontiguousarray(start.T)[None]
-        found, _ = self._settled(np.repeat(begin, len(weights), 0), weights)
-        return np.ascontiguousarray(found.transpose(0, 2, 1))
+        ended = self._iterated(np.repeat(begin, len(weights), 0), weights)
+        return np.ascontiguousarray(ended.shares.transpose(0, 2, 1))
 
-    def _settled(self, found: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Probabilities (runs, c, n) moved until each run's stand still, and their log-likelihoods (runs,)."""
-        done, likely = np.empty_like(found), np.empty(len(found))
-        runs, pull = np.arange(len(found)), np.ones_like(found)
+    def describes(self, start: FloatArray, weights: FloatArray) -> bool:
+        """Whether the objects lie as far from their own centre as the form says (Kolmogorov-Smirnov, 5 %)."""
+        ended, p = self._iterated(np.ascontiguousarray(start.T)[None], weights[None]), self.x.shape[1]
+        own = ended.shares[0].argmax(0)
+        squares = ended.squares[0, own, np.arange(len(own))]
+        supposed: FloatArray = gammainc(p / 2, squares / 2)
+        if self.form.heavy:
+            tail = float(ended.tails[0])
+            supposed = betainc(p / 2, tail / 2, squares / (squares + tail))
+        held, order = ended.shares[0].max(0) * weights, np.argsort(supposed)
+        total = float(held.sum())
+        apart = np.abs(np.cumsum(held[order]) / max(total, 1e-300) - supposed[order]).max()
+        return bool(apart * np.sqrt(total) <= DESCRIBED)
+
+    def _iterated(self, shares: FloatArray, weights: FloatArray) -> Ended:
+        """Shares (runs, c, n) moved until each run's stand still."""
+        runs, tails = np.arange(len(shares)), np.full(len(shares), self.form.tail)
+        ended = Ended(np.empty_like(shares), np.empty_like(shares), tails.copy(), np.empty(len(shares)))
+        pull = np.ones_like(shares)
         for step in range(ROUNDS):
-            before = found
-            found, pull, each = self._moved(before, pull, weights[runs])
-            still = np.abs(found - before).max((1, 2)) <= STILL
+            before = shares
+            shares, pull, squares, tails, fit = self._moved(before, pull, tails, weights[runs])
+            still = np.abs(shares - before).max((1, 2)) <= STILL
             if step == ROUNDS - 1:
                 still[:] = True
-            done[runs[still]], likely[runs[still]] = found[still], each[still]
-            runs, found, pull = runs[~still], found[~still], pull[~still]
+            at = runs[still]
+            ended.shares[at], ended.squares[at], ended.tails[at], ended.fit[at] = (
+                part[still] for part in (shares, squares, tails, fit)
+            )
+            runs, shares, pull, tails = runs[~still], shares[~still], pull[~still], tails[~still]
             if not len(runs):
                 break
-        return done, likely
+        return ended
 
     def _moved(
-        self, found: FloatArray, pull: FloatArray, weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """One step: means, sizes and shares from who is held, probabilities and pulls (runs, c, n) from these."""
-        held = found * weights[:, None]
+        self, shares: FloatArray, pull: FloatArray, tails: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """An iteration: means, sizes and tails from who is held; shares, pulls, squares (runs, c, n) from these."""
+        held, heavy, p = shares * weights[:, None], self.form.heavy, self.x.shape[1]
         total = np.maximum(held.sum(2), 1e-300)
-        pulled = held if np.isinf(self.form.tail) else held * pull
+        pulled = held * pull if heavy else held
         means = (pulled @ self.x) / np.maximum(pulled.sum(2), 1e-300)[..., None]
-        d, log_det = (self._free if self.form.free else self._round)(means, pulled, total)
-        p, tail = self.x.shape[1], self.form.tail
-        logs = self.form.log_density(d, log_det, p)
+        squares, log_det = (self._free if self.form.free else self._round)(means, pulled, total)
+        if heavy:
+            pull = (tails[:, None, None] + p) / (tails[:, None, None] + squares)
+            tails = likelier_tails(tails, held, pull, p)
+            pull = (tails[:, None, None] + p) / (tails[:, None, None] + squares)
+        logs = log_density(tails if heavy else None, squares, log_det, p)
         logs += np.log(total / total.sum(1, keepdims=True))[..., None]
         top = logs.max(1, keepdims=True)
         odds: FloatArray = np.exp(np.subtract(logs, top, out=logs), out=logs)
         whole = odds.sum(1, keepdims=True)
         odds /= whole
-        likely = ((np.log(whole) + top)[:, 0] * weights).sum(1)
-        return odds, pull if np.isinf(tail) else (tail + p) / (tail + d), likely
+        fit = ((np.log(whole) + top)[:, 0] * weights).sum(1)
+        return odds, pull, squares, tails, fit
 
     def _distances(self, means: FloatArray) -> FloatArray:
         """Squares, to means (runs, c, p): (runs, c, n)."""

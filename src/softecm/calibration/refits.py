@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,16 @@ from softecm.selection.grid import describe, digest
 
 FloatArray = NDArray[np.float64]
 WITHOUT_EFFECT = ("callback", "device", "n_jobs", "verbose")
-Batch = tuple[Sequence[int], FloatArray]  # numbers of refits, and their memberships (len, n, c)
+
+
+class Refits(NamedTuple):
+    """What refits say."""
+
+    memberships: FloatArray  # (n_boot, n, c), clusters numbered as the model's
+    masses: FloatArray  # (n_boot, concerned, f + 1), of the objects that may lie between clusters or nowhere
+
+
+Batch = tuple[Sequence[int], Refits]  # numbers of refits, and what they say
 
 
 class CalibrationInterrupted(KeyboardInterrupt):
@@ -38,8 +47,8 @@ def refits(
     journal: str | os.PathLike[str] | None = None,
     progress: bool = False,
     client: object = None,
-) -> FloatArray:
-    """Memberships (n_boot, n, c) of all objects in each refit, clusters numbered as the model's."""
+) -> Refits:
+    """Refits of all numbers."""
     if journal is None:
         return _all(asked, n_boot, None, progress, client)
     model = asked.model
@@ -49,7 +58,7 @@ def refits(
         "model": hashlib.sha256(repr((type(model).__name__, _described(model), asked.way)).encode()).hexdigest()[:16],
         "version of softecm": __version__,
     }
-    with Journal(journal, work, lambda _, row: _read(row, asked.shape) is not None, "calibration") as book:
+    with Journal(journal, work, lambda _, row: _read(row, asked) is not None, "calibration") as book:
         return _all(asked, n_boot, book, progress, client)
 
 
@@ -60,19 +69,23 @@ def _described(model: Any) -> list[tuple[str, str]]:
     return [*own, ("masses", describe(np.asarray(model.partition_.masses)))]
 
 
-def _all(asked: Refitting, n_boot: int, book: Journal | None, progress: bool, client: object) -> FloatArray:
+def _all(asked: Refitting, n_boot: int, book: Journal | None, progress: bool, client: object) -> Refits:
     """What the journal does not have yet is done, batch by batch."""
-    found, done = np.empty((n_boot, *asked.shape)), np.zeros(n_boot, dtype=bool)
+    refits = Refits(np.empty((n_boot, *asked.shape)), np.empty((n_boot, *asked.set_shape)))
+    done = np.zeros(n_boot, dtype=bool)
     for item, row in {} if book is None else book.done.items():
-        kept = _read(row, asked.shape)
-        if kept is not None and item.isdecimal() and int(item) < n_boot:
-            found[int(item)], done[int(item)] = kept, True
+        known = _read(row, asked)
+        if known is not None and item.isdecimal() and int(item) < n_boot:
+            _put(refits, [int(item)], Refits(*(part[None] for part in known)))
+            done[int(item)] = True
     with _counted(progress, n_boot, int(done.sum())) as advance:
         try:
-            for numbers, memberships in _run(asked, np.flatnonzero(~done).tolist(), client):
-                found[list(numbers)], done[list(numbers)] = memberships, True
+            for numbers, batch in _run(asked, np.flatnonzero(~done).tolist(), client):
+                _put(refits, numbers, batch)
+                done[list(numbers)] = True
                 if book is not None:
-                    book.write([str(b) for b in numbers], [_row(one) for one in memberships])
+                    rows = [_row(Refits(*one)) for one in zip(*batch, strict=True)]
+                    book.write([str(b) for b in numbers], rows)
                 advance(len(numbers))
         except KeyboardInterrupt as error:
             go_on = (
@@ -83,7 +96,12 @@ def _all(asked: Refitting, n_boot: int, book: Journal | None, progress: bool, cl
             raise CalibrationInterrupted(
                 f"interrupted with {int(done.sum())} of {n_boot} refits done; {go_on}."
             ) from error
-    return found
+    return refits
+
+
+def _put(refits: Refits, numbers: Sequence[int], batch: Refits) -> None:
+    for whole, part in zip(refits, batch, strict=True):
+        whole[list(numbers)] = part
 
 
 def _run(asked: Refitting, todo: Sequence[int], client: Any) -> Iterator[Batch]:
@@ -110,20 +128,27 @@ def run_batch(asked: Refitting, numbers: Sequence[int]) -> Batch:
     """Some refits; a plain function, so that other processes can run it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a refit that has not quite converged says what it says
-        return numbers, asked.memberships(numbers)
+        return numbers, Refits(*asked.refitted(numbers))
 
 
-def _row(memberships: FloatArray) -> Mapping[str, str]:
-    return {"memberships": base64.b64encode(np.ascontiguousarray(memberships).tobytes()).decode("ascii")}
+def _row(one: Refits) -> Mapping[str, str]:
+    return {
+        name: base64.b64encode(np.ascontiguousarray(part).tobytes()).decode("ascii")
+        for name, part in one._asdict().items()
+    }
 
 
-def _read(row: Mapping[str, Any], shape: tuple[int, int]) -> FloatArray | None:
+def _read(row: Mapping[str, Any], asked: Refitting) -> Refits | None:
     """What a journal's row holds; None where it is something else."""
+    shapes = {"memberships": asked.shape, "masses": asked.set_shape}
     try:
-        numbers = np.frombuffer(base64.b64decode(row["memberships"], validate=True), dtype=np.float64)
-        return numbers.reshape(shape)
+        parts = {
+            name: np.frombuffer(base64.b64decode(row[name], validate=True), dtype=np.float64).reshape(shape)
+            for name, shape in shapes.items()
+        }
     except (KeyError, TypeError, ValueError, binascii.Error):
         return None
+    return Refits(**parts)
 
 
 @contextmanager

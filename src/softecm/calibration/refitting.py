@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
+from torch import Tensor
 
 from softecm._engine import threads
-from softecm.algorithms.base import EvidentialClusterer
 from softecm.algorithms.family import PrototypeFamily
-from softecm.belief import CredalPartition
+from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.combination import matching
+from softecm.calibration.column_groups import ColumnGroups
 from softecm.calibration.mixture import AT_ONCE, GaussianGroups
 from softecm.calibration.posterior import from_distances
 from softecm.distances.auto import choose_for, resolve_metric
@@ -24,6 +25,7 @@ from softecm.fit.algorithm import Algorithm, Fit
 from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, in_memory
 from softecm.fit.stages import known_stage
+from softecm.objective.relaxations import set_barycenters
 from softecm.selection.batch import takes_dissimilarities
 from softecm.selection.stability import part_of
 from softecm.spaces.base import Encoded
@@ -32,6 +34,8 @@ from softecm.spaces.column_roles import without
 FloatArray = NDArray[np.float64]
 Resample: TypeAlias = Literal["auto", "bootstrap", "half"]
 MOST_AT_ONCE = 32
+AS_THEY_ARE = "groups as they are in each column"
+CONCERNED = 0.01  # mass beside single clusters from which an object may lie between them, or nowhere
 
 
 @dataclass(frozen=True)
@@ -64,9 +68,9 @@ class Refitting:
 
     @property
     def form(self) -> str:
-        """What groups are taken for."""
-        if self.ready is not None and self.ready.mixture is not None:
-            return str(self.ready.mixture.form)
+        """What groups are taken for, and why."""
+        if self.ready is not None and self.ready.smooth is not None:
+            return self.ready.form
         return "objects around a prototype" if _has_prototypes(self.model) else "what the model's masses say"
 
     @property
@@ -78,19 +82,34 @@ class Refitting:
     @property
     def at_once(self) -> int:
         """Refits of a batch."""
-        if self.ready is None or self.ready.mixture is None:
+        if self.ready is None or self.ready.smooth is None:
             return 1
         return int(np.clip(AT_ONCE // (self.shape[0] * self.shape[1]), 1, MOST_AT_ONCE))
 
-    def memberships(self, numbers: Sequence[int]) -> FloatArray:
-        """Probabilities (len(numbers), n, c) in the refits of these numbers."""
+    @cached_property
+    def concerned(self) -> NDArray[np.int64]:
+        """The objects that the model puts beside single clusters, however little."""
+        masses = self.model.partition_.masses
+        return np.flatnonzero(1.0 - masses[:, 1 : self.shape[1] + 1].sum(1) > CONCERNED).astype(np.int64)
+
+    @property
+    def set_shape(self) -> tuple[int, int]:
+        """Objects whose masses on sets are taken from refits, and columns of the mass matrix."""
+        return len(self.concerned), len(self.model.focal_sets_) + 1
+
+    def refitted(self, numbers: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Of the refits of these numbers: probabilities (len(numbers), n, c), and masses of those concerned."""
         counts = np.stack([_counts(self.shape[0], b, self.random_state, self.bootstrap) for b in numbers])
         ready = self.ready
         if ready is None:
-            return np.stack([_anew(self.model, self.X, one, b) for one, b in zip(counts, numbers, strict=True)])
-        if ready.mixture is not None:
-            return ready.mixture.fitted(ready.start, counts * ready.inside)
-        return np.stack([_moved(ready, one) for one in counts])
+            both = [_anew(self.model, self.X, one, b, self.concerned) for one, b in zip(counts, numbers, strict=True)]
+        elif ready.smooth is None:
+            both = [_moved(ready, one, self.concerned) for one in counts]
+        else:
+            found = ready.memberships(counts, numbers)
+            sets = [ready.moved_masses(one, w, self.concerned) for one, w in zip(found, counts, strict=True)]
+            return found, np.stack(sets)
+        return np.stack([one for one, _ in both]), np.stack([masses for _, masses in both])
 
 
 def _counts(n: int, b: int, random_state: int, bootstrap: bool) -> FloatArray:
@@ -112,13 +131,60 @@ class EncodedModel:
     objects: InMemory[Encoded]
     fitted: PrototypeModel
     inside: FloatArray  # (n,), how far each object belongs anywhere
-    mixture: GaussianGroups | None  # where distances are squares, and some mixture has these groups
+    learned: FloatArray  # (n,), how far each object counts: tails of t distributions hold those that belong nowhere
+    smooth: GaussianGroups | ColumnGroups | None  # where distances are squares
+    sharp: ColumnGroups | None  # groups as they are, where no mixture describes them
     start: FloatArray  # (n, c), probabilities by the model's own clusters
 
     @property
     def moves(self) -> bool:
         """Whether a fit can go on from the prototypes of another."""
         return not self.objects.metric.discrete and not self.algorithm.starts_at_masses
+
+    @property
+    def form(self) -> str:
+        """What groups are taken for."""
+        if isinstance(self.smooth, ColumnGroups):
+            return AS_THEY_ARE
+        mixture = str(self.smooth.form) if self.smooth is not None else ""
+        return mixture if self.sharp is None else f"{mixture} and, since these miss much, {AS_THEY_ARE}"
+
+    def memberships(self, counts: FloatArray, numbers: Sequence[int]) -> FloatArray:
+        """Probabilities (runs, n, c) of the groups of resamples; every second with sharp borders where there may be some."""
+        assert self.smooth is not None
+        found = self.smooth.fitted(self.start, counts * self.learned)
+        odd = np.flatnonzero(np.asarray(numbers) % 2)
+        if self.sharp is not None and len(odd):
+            found[odd] = self.sharp.fitted(found[odd], counts[odd] * self.inside)
+        return found
+
+    def moved_masses(self, memberships: FloatArray, counts: FloatArray, rows: NDArray[np.int64]) -> FloatArray:
+        """Masses of some objects where the model's prototypes are moved as far as a refit moves the groups' means."""
+        moved = self._means(memberships, counts) - self._own_means
+        last = self.fitted.prototypes
+        return self.masses_at(last[: moved.shape[0]] + moved.to(last), rows)
+
+    def masses_at(self, clusters: Tensor, rows: NDArray[np.int64]) -> FloatArray:
+        """Masses (rows, f + 1) of some objects by the model with clusters in other places, and sets between them."""
+        model, places = self.fitted, clusters
+        if not model.follows and len(model.focal) > len(clusters):
+            middles = set_barycenters(self.objects.metric, model.focal, clusters[None], None)[0]
+            places = torch.cat([clusters, middles])
+        some = self.objects.x.cpu()[torch.from_numpy(rows)]
+        return np.asarray(replace(model, prototypes=places).masses(some), dtype=np.float64)
+
+    @cached_property
+    def _own_means(self) -> Tensor:
+        return self._means(self.start, np.ones_like(self.inside))
+
+    def _means(self, memberships: FloatArray, counts: FloatArray) -> Tensor:
+        """Of the groups (c, *shape)."""
+        weights = torch.as_tensor(memberships * (counts * self.inside)[:, None]).to(self.objects.dtype)
+        like = self.fitted.prototypes[: weights.shape[1]].to(self.objects.dtype)
+        sums = self.objects.metric.closed_form.sums(self.objects.x.cpu(), like, weights)
+        assert sums is not None  # distances are quadratic where groups are densities
+        means: Tensor = sums.moment / sums.curvature.clamp_min(1e-30)
+        return means
 
 
 def _weighable(model: object) -> bool:
@@ -132,18 +198,26 @@ def _ready(model: Any, X: object) -> EncodedModel:
     algorithm = model._algorithm(metric)
     objects = in_memory(algorithm, chosen, metric, model, without(X, choice.left_out), None, runs=1)
     inside, x = 1.0 - model.partition_.masses[:, 0], objects.x.cpu()
-    c, mixture = chosen.n_clusters, GaussianGroups.of(objects.metric, x)
-    distances = np.asarray(model.model_.distances(x), dtype=np.float64)[:, :c]
-    start = from_distances(distances, inside)
+    distances = np.asarray(model.model_.distances(x), dtype=np.float64)[:, : chosen.n_clusters]
+    start, learned = from_distances(distances, inside), inside
+    mixture = GaussianGroups.of(objects.metric, x)
     if mixture is not None:
         mixture = mixture.likeliest(start, inside, distances.argmin(1))
+    quadratic = objects.metric.is_quadratic
+    sharp = ColumnGroups.of(x, start, inside) if quadratic else None
+    smooth: GaussianGroups | ColumnGroups | None = mixture
     if mixture is not None:
-        start = mixture.fitted(start, inside[None])[0]
-    return EncodedModel(model, algorithm, objects, model.model_, inside, mixture, start)
+        learned = np.ones_like(inside) if mixture.form.heavy else inside
+        sharp = None if mixture.describes(start, learned) else sharp
+    elif quadratic:
+        smooth = ColumnGroups.of(x, start, inside, smooth=True)
+    if smooth is not None:
+        start = smooth.fitted(start, learned[None])[0]
+    return EncodedModel(model, algorithm, objects, model.model_, inside, learned, smooth, sharp, start)
 
 
-def _moved(ready: EncodedModel, counts: FloatArray) -> FloatArray:
-    """The model's clusters moved to where these weights want them, and what the distances to them say."""
+def _moved(ready: EncodedModel, counts: FloatArray, rows: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    """The model's clusters moved to where these weights want them, what the distances to them say, and masses."""
     learned = counts * ready.inside
     objects, c = ready.objects, ready.fitted.focal.n_clusters
     weights = torch.as_tensor(counts, dtype=objects.dtype, device=objects.device)
@@ -153,11 +227,16 @@ def _moved(ready: EncodedModel, counts: FloatArray) -> FloatArray:
         fit = Fit(ready.algorithm, weighed, chosen)
         found = fit.model_of(known_stage(fit, ready.fitted).single)
         distances = np.asarray(found.distances(objects.x.cpu()), dtype=np.float64)[:, :c]
-    return from_distances(distances, learned)
+    masses = ready.model.partition_.masses[rows]
+    if objects.metric.closed_form.barycenters(found.prototypes[:c], torch.ones(1, c).to(found.prototypes)) is not None:
+        masses = ready.masses_at(found.prototypes[:c].to(ready.fitted.prototypes), rows)
+    return from_distances(distances, learned), masses
 
 
-def _anew(model: Any, X: object, counts: FloatArray, b: int) -> FloatArray:
-    """A fit of the resample from scratch, its clusters numbered as the model's."""
+def _anew(
+    model: Any, X: object, counts: FloatArray, b: int, concerned: NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray]:
+    """A fit of the resample from scratch, its clusters numbered as the model's: probabilities, and masses of some."""
     rows = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
     again = clone(model)
     if "random_state" in again.get_params(False):
@@ -165,28 +244,40 @@ def _anew(model: Any, X: object, counts: FloatArray, b: int) -> FloatArray:
     relational = takes_dissimilarities(model)
     again.fit(part_of(X, rows, rows if relational else None))
     everyone = part_of(X, np.arange(len(counts)), rows) if relational else X
-    found = _memberships(again, everyone, counts * (1.0 - model.partition_.masses[:, 0]))
-    return _numbered(found, model.partition_.pignistic())
+    partition = again.predict_partition(everyone)
+    assert isinstance(partition, CredalPartition)
+    found = partition.pignistic()
+    if _has_prototypes(again):
+        distances = np.asarray(again.transform(everyone), dtype=np.float64)[:, : partition.n_clusters]
+        found = from_distances(distances, counts * (1.0 - model.partition_.masses[:, 0]))
+    own = model.partition_.pignistic()
+    into = _into(found, own)
+    return _numbered(found, own), _on_sets(partition.masses[concerned], partition.focal_sets, into, model.focal_sets_)
+
+
+def _into(found: FloatArray, own: FloatArray) -> NDArray[np.int64]:
+    """The model's cluster for each cluster of a refit; those it has not go to where most of their objects are."""
+    into = matching(found, own)
+    return np.where(into < own.shape[1], into, (found.T @ own).argmax(1)).astype(np.int64)
 
 
 def _numbered(found: FloatArray, own: FloatArray) -> FloatArray:
-    """Memberships with the clusters of a model, (n, c); those it has not go to where most of their objects are."""
-    into, overlap = matching(found, own), found.T @ own
-    into = np.where(into < own.shape[1], into, overlap.argmax(1))
+    """Memberships with the clusters of a model, (n, c)."""
     matched = np.zeros_like(own)
-    np.add.at(matched.T, into, found.T)
+    np.add.at(matched.T, _into(found, own), found.T)
     return matched
 
 
-def _memberships(model: Any, X: object, counts: FloatArray) -> FloatArray:
-    """Probabilities of clusters: by distances to prototypes where there are some, else pignistic."""
-    if _has_prototypes(model):
-        c = model.model_.focal.n_clusters
-        return from_distances(np.asarray(model.transform(X), dtype=np.float64)[:, :c], counts)
-    assert isinstance(model, EvidentialClusterer)
-    partition = model.predict_partition(X)
-    assert isinstance(partition, CredalPartition)
-    return partition.pignistic()
+def _on_sets(masses: FloatArray, focal: FocalSets, into: NDArray[np.int64], own: FocalSets) -> FloatArray:
+    """Masses on the model's sets; what is on another set is shared among its clusters."""
+    place = {members: j + 1 for j, members in enumerate(own.sets)}
+    moved = np.zeros((len(masses), len(own) + 1))
+    moved[:, 0] = masses[:, 0]
+    for j, members in enumerate(focal.sets):
+        there = tuple(sorted({int(into[k]) for k in members}))
+        at = [place[there]] if there in place else [place[(k,)] for k in there]
+        moved[:, at] += masses[:, j + 1, None] / len(at)
+    return moved
 
 
 def _has_prototypes(model: object) -> bool:
