@@ -11,7 +11,8 @@ import torch
 from softecm import ECM, EVCLUS, FCM, RECM, CredalPartition, FocalSets, MECMdd, SoftECM, calibrate
 from softecm.calibration import Calibration, CalibrationInterrupted
 from softecm.calibration import refits as module
-from softecm.calibration.intervals import bounds
+from softecm.calibration.column_groups import ColumnGroups
+from softecm.calibration.intervals import bounds, resolved
 from softecm.calibration.mixture import Form, GaussianGroups
 from softecm.calibration.posterior import from_distances
 from softecm.calibration.refitting import Refitting, _numbered
@@ -42,15 +43,61 @@ def test_masses_state_the_intervals(found):
     assert told["intervals"]["inside"] == pytest.approx(0.9, abs=0.08)
     assert set(told["before"]) == {"inside", "width"}
     low, high = found.interval(0, 1)
-    assert (low, high) == pytest.approx(
-        [one[0] for one in bounds(found.memberships, np.array([0]), np.array([1]), 0.9)]
-    )
+    stated = resolved(*bounds(found.memberships, np.array([0]), np.array([1]), 0.9), 90)
+    assert (low, high) == pytest.approx([one[0] for one in stated])
     with pytest.raises(IndexError, match="there are 90 objects, numbered from 0; got 90"):
         found.interval(0, 90)
 
 
-def test_outliers_stay_what_they_are(model, found):
-    np.testing.assert_allclose(found.partition.masses[:, 0], model.partition_.masses[:, 0])
+def test_sets_and_the_empty_set_have_intervals():
+    """Objects planted between, and far out, are so in refits; the intervals hold what the model says."""
+    blobs = make_blobs(120, n_clusters=3, distance=8, between=6, outliers=3, random_state=3)
+    fitted = SoftECM(3, random_state=0).fit(blobs.data)
+    made = calibrate(fitted, blobs.data, n_boot=40, pairs="none")
+    own = fitted.partition_.masses
+    assert ((made.set_lower <= own + 0.05) & (own <= made.set_upper + 0.05)).all()
+    planted = blobs.target == -1
+    said = fitted.decisions().words
+    assert (said[planted] == "between").all()
+    assert (made.said[0][planted] > 0).all()
+    assert (made.decisions().words[planted] == "between").all()
+    assert (made.decisions().words[blobs.target == -2] == "nowhere").all()
+    clear = said == "clearly"
+    assert (made.said[0][clear] > 0.5).mean() > 0.9
+    assert (fitted.decisions(calibration=made).words == made.decisions().words).all()
+    with pytest.raises(ValueError, match="calibration must be of the 129 objects of the fit, and X None"):
+        fitted.decisions(blobs.data, calibration=made)
+
+
+def test_sharp_borders_are_seen_and_normal_groups_stay_normal(rng):
+    y = np.repeat([0, 1], 150)
+    normal, boxes = rng.normal(size=(300, 2)), rng.uniform(-1.7, 1.7, size=(300, 2))
+    forms = []
+    for raw in (normal, boxes):
+        points = raw + np.array([[0.0, 0.0], [4.2, 0.0]])[y]
+        made = calibrate(SoftECM(2, random_state=0).fit(points), points, n_boot=20, pairs="none")
+        forms.append(made.form)
+    assert forms[0] == "round Gaussians"
+    assert forms[1] == "round Gaussians and, since these miss much, groups as they are in each column"
+    own = made.lower[np.arange(300), made.before.labels()], made.upper[np.arange(300), made.before.labels()]
+    assert (own[1] == 1.0).mean() > 0.75  # the borders are four fifths of a deviation apart
+    assert own[0].min() > 0.5
+
+
+def test_columns_of_a_table_are_densities_and_shares(rng):
+    """Two groups apart in a number and a category: probabilities near to those of Bayes' rule; gaps are left out."""
+    y = np.repeat([0, 1], 400)
+    frame = pd.DataFrame({"size": 3.0 * y + rng.normal(size=800), "kind": np.where(rng.random(800) < 0.8, y, 1 - y)})
+    frame["kind"] = frame["kind"].map({0: "a", 1: "b"})
+    frame.loc[:9, "size"] = np.nan
+    fitted = SoftECM(2, metric="mixed", random_state=0).fit(frame)
+    ready = Refitting(fitted, frame).ready
+    assert isinstance(ready.smooth, ColumnGroups)
+    odds = np.exp(3.0 * frame["size"].fillna(1.5) - 4.5) * np.where(frame["kind"] == "b", 4.0, 0.25)
+    truth = np.asarray(odds / (1 + odds))
+    found = ready.memberships(np.ones((1, 800)), [0])[0]
+    second = int(fitted.labels_[y == 1].mean() > 0.5)
+    assert np.abs(found[:, second] - truth).mean() < 0.05
 
 
 def test_intervals_cover_what_made_the_data():
@@ -64,7 +111,7 @@ def test_intervals_cover_what_made_the_data():
         truth = np.column_stack([1 - odds, odds])
         made = calibrate(SoftECM(2, random_state=0).fit(objects), objects, n_boot=40, pairs="none")
         i, j = rng.integers(0, 200, (2, 800))
-        low, high = bounds(made.memberships, i, j, 0.9)
+        low, high = resolved(*bounds(made.memberships, i, j, 0.9), 200)
         together = (truth[i] * truth[j]).sum(1)
         inside.append(((together >= low) & (together <= high)).mean())
     assert 0.7 < np.mean(inside) <= 1.0
@@ -260,7 +307,9 @@ def test_groups_that_come_apart_are_named():
     halves = np.random.default_rng(0).permuted(two, axis=1)
     before = CredalPartition.from_hard(two[0])
     ends = np.zeros((40, 2)), np.ones((40, 2))
-    shaken = Calibration(before, before, np.eye(2)[halves], 0.9, *ends, 0.0, "round Gaussians")
+    shaken = Calibration(
+        before, before, np.eye(2)[halves], 0.9, *ends, 0.0, "round Gaussians", before.masses, before.masses
+    )
     told = " ".join(sentences(shaken))
     assert "0 of 2 groups are found again" in told
     assert "In other samples ω1, ω2 would come apart: don't build on them." in told
@@ -274,7 +323,7 @@ def test_groups_that_come_apart_are_named():
     assert [wide["name"] for wide in facts_of(one, named)["least_sure"]] == ["p3"]
 
 
-def test_narrow_masses_are_said_to_be_narrow_and_one_group_is_one():
+def test_intervals_are_described_and_one_group_is_one():
     rng = np.random.default_rng(0)
     groups = np.repeat([0, 1, 2], 20)
     own = np.eye(3)[np.tile(groups, (30, 1))]
@@ -282,17 +331,22 @@ def test_narrow_masses_are_said_to_be_narrow_and_one_group_is_one():
     own = 0.9 * own + 0.1 * rng.dirichlet([1, 1, 1], size=own.shape[:2])
     before = CredalPartition.from_hard(groups)
     vague = CredalPartition(np.tile([0, 0.3, 0.3, 0.3, 0, 0, 0, 0.1], (60, 1)), FocalSets.full(3))
-    found = Calibration(vague, before, own, 0.9, own.min(0), own.max(0), 0.0, "round Gaussians")
+    found = Calibration(
+        vague, before, own, 0.9, own.min(0), own.max(0), 0.0, "round Gaussians", before.masses, before.masses
+    )
     first, second, *_ = sentences(found)
     assert first.endswith("1 of 3 groups is found again.")
-    assert "to within 0.00 on average; refits, which saw other samples, rarely say just that (0% lie within)" in second
+    inside = found.coverage()["after"]
+    assert (
+        f"to within {inside['width']:.2f} on average; {inside['inside']:.0%} of what refits say lies inside" in second
+    )
 
 
-def test_objects_between_that_refits_put_into_a_group_are_counted_aloud():
+def test_words_of_the_model_and_of_the_refits_are_in_one_table():
     blobs = make_blobs(90, n_clusters=3, distance=9, between=5, random_state=0)
-    found = calibrate(SoftECM(3, random_state=0).fit(blobs.data), blobs.data, n_boot=19, random_state=0)
-    before, after = (np.sum(part.decisions().words == "between") for part in (found.before, found.partition))
-    told = [text for text in sentences(found) if "that the model puts between groups" in text]
-    assert len(told) == (before > after)
-    assert before > after
-    assert told[0].startswith(f"{before - after} object")
+    made = calibrate(SoftECM(3, random_state=0).fit(blobs.data), blobs.data, n_boot=19, random_state=0)
+    table = facts_of(made)["words"]
+    before = made.before.decisions().counts()
+    assert {word: sum(row.values()) for word, row in table.items()} == {w: n for w, n in before.items() if n}
+    told = [text for text in sentences(made) if "between groups" in text]
+    assert told == [f"{before['between']} objects lie between groups: the resamples bear that out."]

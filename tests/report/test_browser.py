@@ -209,7 +209,9 @@ def test_how_sure_the_groups_are_fits_any_screen(browser: Any, tmp_path: Path, w
     data = some_data(60)
     before = data.partition.rename(NASTY[:3])
     found = np.sort(rng.dirichlet(np.ones(3), (20, 60)), 0)
-    sure = Calibration(before, before, found, 0.9, found[0], found[-1], 0.0, "round Gaussians")
+    sure = Calibration(
+        before, before, found, 0.9, found[0], found[-1], 0.0, "round Gaussians", before.masses, before.masses
+    )
     opened(browser, tmp_path, replace(data, partition=before, calibration=sure), width=width)
     drawn = browser.execute_script("""
         const s = document.querySelector("#sure svg"), r = s.getBoundingClientRect();

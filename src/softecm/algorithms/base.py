@@ -74,6 +74,13 @@ class Run(Protocol):
         ...
 
 
+class Calibrated(Protocol):
+    """What refits say of each object in a word; made by :func:`softecm.calibrate`."""
+
+    def decisions(self, clear: float) -> Decisions:
+        """The words."""
+
+
 class EvidentialClusterer(ClusterMixin, BaseEstimator):
     """An estimator whose answer is a credal partition.
 
@@ -256,7 +263,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 NowhereWarning,
             )
 
-    def decisions(self, X: object = None, *, clear: float = CLEAR) -> Decisions:
+    def decisions(self, X: object = None, *, clear: float = CLEAR, calibration: Calibrated | None = None) -> Decisions:
         """What is said of each object in one word: clearly, rather, undecided, between, nowhere.
 
         Parameters
@@ -265,6 +272,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
             Other objects; by default those of the fit.
         clear : float, default 0.75
             Belief from which "clearly" is said.
+        calibration : Calibration, optional
+            What :func:`softecm.calibrate` found for this model: "clearly" is then said only where refits bear it out.
 
         Returns
         -------
@@ -273,7 +282,15 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
             column of ids that was left out, or a pandas index that is no count, ``decisions["Ann"]`` works, too.
         """
         check_is_fitted(self)
-        said = (self.partition_ if X is None else self.predict_partition(X)).decisions(clear)
+        if calibration is not None:
+            if X is not None or len(calibration.decisions(clear)) != len(self.partition_):
+                raise ValueError(
+                    f"calibration must be of the {len(self.partition_)} objects of the fit, and X None: refits say nothing "
+                    "about others. Give what calibrate(model, X) returned, or leave it out."
+                )
+            said = calibration.decisions(clear)
+        else:
+            said = (self.partition_ if X is None else self.predict_partition(X)).decisions(clear)
         ids = getattr(self, "_ids", None) if X is None else ids_of(X, getattr(self, "left_out_", None))
         return replace(said, ids=ids) if isinstance(said, Decisions) and ids is not None else said
 

@@ -249,7 +249,7 @@ def calibrate(
     if compared is None:
         low, high = resolved(*bounds(found, i, j, level), n)
     else:
-        low, high = compared_bounds(found, compared, level)
+        low, high = resolved(*compared_bounds(found, compared, level), n)
         masses = pair_masses(masses, focal, compared, low, high)
     off = float(np.sqrt(misfit(masses, focal, i, j, low, high) / max(2 * len(i), 1)))
     sets = _set_ends(before, asked.concerned, moved, level)

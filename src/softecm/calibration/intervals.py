@@ -97,7 +97,7 @@ def compared_bounds(memberships: FloatArray, compared: ComparedPairs, level: flo
     """The same for all entries of ``compared``; a pair and its mirror image are counted once."""
     i, j, n = compared.owners, compared.others, len(compared.starts) - 1
     once, keys = i < j, np.minimum(i, j) * n + np.maximum(i, j)
-    low, high = resolved(*bounds(memberships, i[once], j[once], level), n)
+    low, high = bounds(memberships, i[once], j[once], level)
     place = np.searchsorted(keys[once], keys)
     return low[place], high[place]
 

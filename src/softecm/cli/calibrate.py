@@ -86,6 +86,6 @@ def _table(found: Calibration, ids: Any, clear: float) -> Any:
     frame = partition_table(found.partition, ids, clear)
     more = found.to_frame("pandas")
     for name in more.columns:
-        if name == "stability" or name.startswith(("low(", "high(")):
+        if name in ("low", "high", "stability") or name.startswith(("low(", "high(")):
             frame[harmless(name)] = more[name].to_numpy().round(6)
     return frame

@@ -7,11 +7,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition
+from softecm.belief.assignments import CLEAR, WORDS, Decisions
 from softecm.figures.colours import set_colors
 from softecm.report.model_interface import FloatArray
-from softecm.report.words import number_of, plural
+from softecm.report.words import grouped, number_of, plural
 
 WIDE, HIGH = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 92, 16, 16, 46
@@ -60,6 +62,13 @@ class Calibrated(Protocol):
     def stability(self) -> float:
         """One number for all."""
 
+    @property
+    def said(self) -> tuple[FloatArray, FloatArray]:
+        """The interval of what the model says of each object, (n,) each."""
+
+    def decisions(self, clear: float = CLEAR) -> Decisions:
+        """What is said of each object by the calibrated masses."""
+
     def coverage(self) -> dict[str, dict[str, float]]:
         """How often refits lie where masses say."""
 
@@ -86,31 +95,29 @@ def sentences(found: Calibrated, noun: str = "object", ids: Sequence[str] | None
         first = [f"{one.name} ({one.group}: from {one.low:.2f} to {one.high:.2f})" for one in far]
         told = f"Of {number_of(wide, noun)} the resamples say quite different things"
         parts.append(f"{told}: {', '.join(first)}." if wide <= NAMED else f"{told}; most of {', '.join(first)}.")
-    settled = int((np.array(found.before.decisions().words) == "between").sum())
-    settled -= int((np.array(found.partition.decisions().words) == "between").sum())
-    if settled > 0:
-        parts.append(
-            f"{number_of(settled, noun).capitalize()} that the model puts between groups {'is' if settled == 1 else 'are'} "
-            "in one of them here: refits know groups only, no place between them, so keep to the model's word on that."
-        )
+    between = found.before.decisions().words == "between"
+    if between.any():
+        parts.append(_between(found, between, noun))
     return tuple(parts)
 
 
 def _covered(found: Calibrated, many: str) -> str:
-    """How much of what refits say the masses hold, and what it means where the model's own hold little."""
-    told = found.coverage()
-    before, after = told["before"], told["after"]
-    holds = f"hold {after['inside']:.0%} of what refits say, {found.level:.0%} being meant"
-    if before["inside"] >= found.level or before["width"] >= after["width"]:
-        return (
-            f"Of two {many} belonging together, the model's own masses hold {before['inside']:.0%} of what refits say; the "
-            f"calibrated ones {holds}."
-        )
+    """How wide the intervals of the calibrated masses are, and how much they hold."""
+    after = found.coverage()["after"]
     return (
-        f"How likely two {many} belong together, the model's own masses say for these {many} alone, to within "
-        f"{before['width']:.2f} on average; refits, which saw other samples, rarely say just that ({before['inside']:.0%} "
-        f"lie within). The calibrated masses leave room for other samples, {after['width']:.2f} on average: they {holds}."
+        f"How likely two {many} belong together, the calibrated masses say to within {after['width']:.2f} on average; "
+        f"{after['inside']:.0%} of what refits say lies inside ({found.level:.0%} intended)."
     )
+
+
+def _between(found: Calibrated, between: NDArray[np.bool_], noun: str) -> str:
+    """How many of the objects between groups stay there."""
+    many, sure = int(between.sum()), int((found.said[0][between] > 0).sum())
+    lies = f"{number_of(many, noun).capitalize()} {'lies' if many == 1 else 'lie'} between groups"
+    stays = int((found.decisions().words[between] == "between").sum())
+    if stays == sure == many:
+        return f"{lies}: the resamples bear that out."
+    return f"{lies}: for {grouped(sure)} the interval excludes 0, and {grouped(stays)} stay there by the resamples."
 
 
 class Wide(NamedTuple):
@@ -141,8 +148,17 @@ def facts_of(found: Calibrated, ids: Sequence[str] | None = None) -> dict[str, o
         "coverage": found.coverage(),
         "stability": found.stability,
         "cluster_stability": dict(zip(names, found.cluster_stability.tolist(), strict=True)),
+        "words": {row[0]: dict(zip(WORDS, row[1], strict=True)) for row in words_table(found)},
         "least_sure": [one._asdict() for one in widest(found, ids)],
     }
+
+
+def words_table(found: Calibrated) -> list[tuple[str, list[int]]]:
+    """For each word that the model says, of how many objects the calibrated masses say each of the five words."""
+    before, after = found.before.decisions().codes, found.decisions().codes
+    counts = np.zeros((len(WORDS), len(WORDS)), dtype=np.int64)
+    np.add.at(counts, (before, after), 1)
+    return [(word, row.tolist()) for word, row in zip(WORDS, counts, strict=True) if row.any()]
 
 
 def calibration_values(found: Calibrated, noun: str, ids: Sequence[str]) -> dict[str, object]:
@@ -155,8 +171,9 @@ def calibration_values(found: Calibrated, noun: str, ids: Sequence[str]) -> dict
         "legend": list(zip(focal.cluster_names, set_colors(focal)[1:], strict=False)),
         "figure": lines_figure(found, noun),
         "groups": [(g, (int((labels == k).sum()), f"{v:.2f}", _word(v))) for k, (g, v) in enumerate(groups)],
+        "heads": [f"resamples: {word}" for word in WORDS],
+        "words": [(word, [grouped(count) if count else "" for count in counts]) for word, counts in words_table(found)],
         "widest": widest(found, ids),
-        "coverage": found.coverage(),
     }
 
 
