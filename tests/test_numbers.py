@@ -101,6 +101,11 @@ def cells_met() -> list[float]:
     return next([float(n) for n in found.groups()] for line in words if (found := re.match(MET, line)))
 
 
+def covered() -> list[float]:
+    """Mixtures of Gaussians: how many, pairs in the interval, and between belief and plausibility before."""
+    return [column(RESULTS / "calibration.md", number, 0, "gaussian")[0] for number in (2, 3, 5)]
+
+
 QUOTES = [
     Quote("docs/concepts.md", "with an AUROC of {}, as the margin", lambda: doubt(1)),
     Quote("docs/concepts.md", "of k-means does ({}); of the objects said *clearly* {} % are", lambda: doubt(5, 3)),

@@ -25,7 +25,7 @@ from softecm.fit.algorithm import Algorithm, Fit
 from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, in_memory
 from softecm.fit.stages import known_stage
-from softecm.objective.relaxations import set_barycenters
+from softecm.objective.problem import set_barycenters
 from softecm.selection.batch import takes_dissimilarities
 from softecm.selection.stability import part_of
 from softecm.spaces.base import Encoded
