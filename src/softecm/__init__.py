@@ -53,11 +53,14 @@ _WHERE = {
     "CollapseWarning": "softecm._warnings",
     "DriftWarning": "softecm._warnings",
     "EmptyClusterWarning": "softecm._warnings",
+    "NoGroupsWarning": "softecm._warnings",
     "NowhereWarning": "softecm._warnings",
+    "NumberOfGroupsWarning": "softecm._warnings",
     "ReadingWarning": "softecm._warnings",
     "UnseenCategoryWarning": "softecm._warnings",
     "ViewWarning": "softecm._warnings",
     "GradientDescent": "softecm.optim",
+    "choose_n_clusters": "softecm.selection.n_clusters",
     "soft_dtw": "softecm.distances.functions",
 }
 _MODULES = (
@@ -105,7 +108,9 @@ __all__ = [
     "FocalSets",
     "GradientDescent",
     "MECMdd",
+    "NoGroupsWarning",
     "NowhereWarning",
+    "NumberOfGroupsWarning",
     "ReadingWarning",
     "SoftECM",
     "UnseenCategoryWarning",
@@ -116,6 +121,7 @@ __all__ = [
     "belief",
     "calibrate",
     "calibration",
+    "choose_n_clusters",
     "consensus",
     "constraints",
     "datasets",
@@ -158,7 +164,9 @@ if TYPE_CHECKING:
         CollapseWarning,
         DriftWarning,
         EmptyClusterWarning,
+        NoGroupsWarning,
         NowhereWarning,
+        NumberOfGroupsWarning,
         ReadingWarning,
         UnseenCategoryWarning,
         ViewWarning,
@@ -188,6 +196,7 @@ if TYPE_CHECKING:
     from softecm.models import load_model
     from softecm.optim import GradientDescent
     from softecm.readers.reading import read_table
+    from softecm.selection.n_clusters import choose_n_clusters
 
 
 def __getattr__(name: str) -> Any:

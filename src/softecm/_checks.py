@@ -11,7 +11,7 @@ import numpy as np
 from softecm._text import meant
 
 #: What to do about a number of clusters that is none.
-HOW_MANY = "Give the number of groups to look for; softecm.selection.choose_n_clusters(X) finds one."
+HOW_MANY = "Give the number of groups to look for; softecm.choose_n_clusters(X) finds one."
 
 
 def check_number(

@@ -36,6 +36,14 @@ class EmptyClusterWarning(UserWarning):
     """A cluster has lost all its mass: fewer clusters were found than asked for."""
 
 
+class NoGroupsWarning(UserWarning):
+    """No groups stand apart: clusters of these objects are parts of one heap."""
+
+
+class NumberOfGroupsWarning(UserWarning):
+    """The number of clusters that was asked for looks wrong: two of them do not stand apart, or one falls into two."""
+
+
 class NowhereWarning(UserWarning):
     """Most objects belong to no cluster: the delta that was found is too small for them."""
 

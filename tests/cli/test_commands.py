@@ -105,9 +105,20 @@ def test_the_number_of_clusters_is_found(run: Run, two_groups: Path) -> None:
     assert code == 0, err
     summary = json.loads(out)
     assert summary["n_clusters"] == 2
-    assert summary["rule"] == "valleys"
-    assert list(summary["candidates"]) == ["2", "3", "4", "5", "6"]  # the root of 42 objects
-    assert summary["candidates"]["2"] == max(v for v in summary["candidates"].values() if v is not None)
+    assert summary["rule"] == "mixture"
+    assert list(summary["candidates"]) == ["1", "2", "3", "4", "5", "6"]  # the root of 42 objects
+    assert summary["candidates"]["2"] == min(summary["candidates"].values())
+
+
+def test_without_groups_one_group_is_written_and_said_first(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "heap.csv"
+    path.write_text("a,b\n" + "\n".join(f"{x:.4f},{y:.4f}" for x, y in rng.normal(size=(120, 2))), encoding="utf-8")
+    code, out, err = run("cluster", path, "-c", "auto", "--n-init", 2, "-o", "found")
+    assert code == 0, err
+    summary = json.loads(Path("found/summary.json").read_text())
+    assert summary["n_clusters"] == 1
+    assert out.index("No groups stand apart: there is no valley") < out.index("Of 120 objects")
 
 
 @pytest.mark.parametrize("asked", ["2-4", "2..4"])
@@ -132,7 +143,7 @@ def test_the_edge_of_a_range_is_said_aloud(run: Run, two_groups: Path) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [("1-4", "a range from 2 or more"), ("4-2", "a range such as 2-12"), ("2-99", "too few for --clusters 2-99")],
+    [("0-4", "a range from 1 or more"), ("4-2", "a range such as 2-12"), ("2-99", "too few for --clusters 2-99")],
 )
 def test_ranges_that_can_t_be_tried_are_refused(run: Run, two_groups: Path, asked: str, said: str) -> None:
     code, _, err = run("cluster", two_groups, "-c", asked, "-o", "found")
@@ -324,7 +335,9 @@ def test_ctrl_c_ends_the_search_for_a_number_with_the_best_so_far(
         return inner(self, progress)
 
     monkeypatch.setattr(fitting._Watch, "__call__", press)
-    code, out, err = run("cluster", two_groups, "-c", "auto", "--n-init", 2, "-o", "found", "--json")
+    code, out, err = run(
+        "cluster", two_groups, "--drop", "colour", "-c", "auto", "--n-init", 2, "-o", "found", "--json"
+    )
     assert code == 0, err
     summary = json.loads(out)
     assert list(dict.fromkeys(seen)) == ["trying 2 groups", "trying 3 groups"]

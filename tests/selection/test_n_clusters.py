@@ -10,6 +10,7 @@ from softecm import ECM, EVCLUS, SoftECM
 from softecm.datasets import make_blobs
 from softecm.distances import Mixed
 from softecm.selection import (
+    NoGroupsWarning,
     SearchEdgeWarning,
     TwinsWarning,
     choose_n_clusters,
@@ -56,8 +57,54 @@ def test_candidates():
     assert (most_clusters(100), most_clusters(10**6)) == (10, 30)
     with pytest.raises(ValueError, match="candidates must hold at least one"):
         choose_n_clusters(np.ones((5, 2)), candidates=[])
-    with pytest.raises(ValueError, match="candidates must be a whole number of at least 2; got 1"):
-        choose_n_clusters(np.ones((5, 2)), candidates=[1])
+    with pytest.raises(ValueError, match="candidates must be a whole number of at least 1; got 0"):
+        choose_n_clusters(np.ones((5, 2)), candidates=[0])
+
+
+def test_heaps_without_groups_are_one_group_and_blobs_never():
+    rng = np.random.default_rng(0)
+    for X in (rng.normal(size=(150, 2)), rng.uniform(size=(150, 3)), np.ones((20, 2))):
+        with pytest.warns(NoGroupsWarning, match=r"no groups stand apart \(.+\): one group is taken"):
+            choice = choose_n_clusters(X, random_state=0)
+        assert (choice.n_clusters, choice.no_groups, choice.edge) == (1, True, "")
+        assert choice.model.partition_.n_clusters == 1
+    with pytest.warns(NoGroupsWarning, match="2 are the best of those tried"):
+        assert choose_n_clusters(rng.normal(size=(150, 2)), candidates=[2, 3], random_state=0).n_clusters == 2
+
+
+def test_a_table_is_asked_for_the_groups_that_its_columns_support():
+    rng = np.random.default_rng(1)
+    y = rng.integers(3, size=240)
+    columns = {f"x{j}": 5.0 * rng.permutation(3)[y] + rng.normal(size=240) for j in range(3)}
+    noise = {"coin": rng.choice(["heads", "tails"], 240), "number": rng.normal(size=240)}
+    table = pd.DataFrame(columns).assign(kind=np.array(list("abc"))[y], **noise)
+    choice = choose_n_clusters(table, random_state=0)
+    assert (choice.n_clusters, choice.rule, choice.no_groups) == (3, "mixture", False)
+    assert "coin" not in choice.evidence
+    assert "x0" in choice.evidence
+    shuffled = table.apply(lambda column: rng.permutation(column.to_numpy()))
+    with pytest.warns(NoGroupsWarning):
+        assert choose_n_clusters(shuffled, random_state=0).n_clusters == 1
+
+
+def test_correlated_columns_are_no_groups():
+    rng = np.random.default_rng(2)
+    line = rng.normal(size=(250, 1)) + 0.3 * rng.normal(size=(250, 3))
+    table = pd.DataFrame(line, columns=list("abc")).assign(letter=rng.choice(list("xyz"), 250))
+    with pytest.warns(NoGroupsWarning, match="no valley is between the parts"):
+        assert choose_n_clusters(table, random_state=0).n_clusters == 1
+
+
+def test_of_many_objects_a_sample_is_searched_and_all_are_fitted():
+    X = make_blobs(6000, n_clusters=3, distance=12, random_state=0).data
+    seen = []
+
+    def fit(model, X):
+        seen.append(len(X))
+        return model.fit(X)
+
+    choice = choose_n_clusters(X, estimator=SoftECM(n_init=2), candidates=[2, 3, 4], random_state=0, fit=fit)
+    assert (choice.n_clusters, len(choice.model.labels_), seen) == (3, 6000, [2500] * 3 + [6000])
 
 
 @pytest.mark.parametrize("rule", ["xie_beni", "silhouette", "stability"])

@@ -7,8 +7,9 @@ import pytest
 
 from softecm import ECM, CredalPartition, FocalSets, SoftECM
 from softecm.datasets import make_blobs
+from softecm.scores.valleys import Geometry, groups_apart, silhouette, valleys
 from softecm.selection import RULES, sweep
-from softecm.selection.measures import Geometry, groups_apart, silhouette, valleys, xie_beni
+from softecm.selection.measures import xie_beni
 from softecm.selection.stability import agreement
 
 BLOBS = make_blobs(90, n_clusters=3, distance=8, random_state=0)
@@ -25,12 +26,12 @@ def test_merged_clusters_win_no_guarded_rule(found):
     merged = found["collapsed"].astype(bool)
     assert merged.any()
     for rule in RULES:
-        if rule != "paper":
+        if rule not in ("paper", "mixture"):
             assert not merged[found.best(rule).row], rule
 
 
 def test_every_rule_answers_with_parameters_rows_and_an_estimator(found):
-    for rule in RULES:
+    for rule in set(RULES) - {"mixture"}:
         best = found.best(rule)
         assert set(best.params) == {"beta", "lam"}
         assert len(best.rows) == 3

@@ -102,8 +102,8 @@ class Request:
     def candidates(self) -> range | None:
         """The range that was asked for, if it was one."""
         found = whole_range(self.clusters)
-        if found is not None and found[0] < 2:
-            raise Problem(f"--clusters must be a range from 2 or more, such as 2-12; got {self.clusters}.")
+        if found is not None and found[0] < 1:
+            raise Problem(f"--clusters must be a range from 1 or more, such as 1-12; got {self.clusters}.")
         return found
 
     @property

@@ -240,7 +240,9 @@ class SweepOptions:
     lam: Annotated[str, _fit("Values of lambda, or auto, comma between.")] = "auto"
     alpha: Annotated[str, _fit("Values of alpha, comma between.")] = "1"
     seeds: Annotated[int, _fit("Runs of each combination.")] = 3
-    rule: Annotated[str, _fit("valleys, silhouette, xie_beni, nonspecificity, stability or paper.")] = "valleys"
+    rule: Annotated[str, _fit("auto, mixture, valleys, silhouette, xie_beni, nonspecificity, stability or paper.")] = (
+        "auto"
+    )
     resamples: Annotated[int, _fit("Refits on parts of the objects, for the rule stability.")] = 0
     metric: MetricName = "auto"
     scale: ScaleName = "auto"

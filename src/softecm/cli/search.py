@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 RANGE = re.compile(r"(\d+)(?:-|\.\.)(\d+)")
 WANTED = {
+    "mixture": "suit the columns best",
     "valleys": "have the clearest valleys between them",
     "nonspecificity": "leave the least unsaid",
 }
@@ -62,13 +63,14 @@ def fit_auto(
 ) -> tuple[FittedFile, Search]:
     """The best number of clusters and how it was found; a fit that Ctrl-C cut short only counts where it is the first."""
     from softecm import SoftECM
-    from softecm.selection import TwinsWarning, choose_n_clusters
+    from softecm.selection import NoGroupsWarning, TwinsWarning, choose_n_clusters
 
     base, tried = SoftECM(**params), dict[int, FittedFile]()
 
     def one(model: SoftECM, data: object) -> SoftECM | None:
         fitted = watched(model, data, err, f"trying {model.n_clusters} groups")
-        cut_short = fitted.interrupted and bool(tried)
+        is_last = model.n_clusters == 1 or model.n_clusters in tried
+        cut_short = fitted.interrupted and bool(tried) and not is_last
         tried[model.n_clusters] = replace(fitted, model=base)  # models are large: the search keeps the best one
         return None if cut_short else fitted.model
 
@@ -95,15 +97,20 @@ def fit_auto(
     remarks = _remarks(
         choice, [c for c, one in tried.items() if one.interrupted and c not in choice.values], candidates
     )
-    twins = told_users([one for one in said if issubclass(one.category, TwinsWarning)])
-    return replace(fitted, warnings=(*remarks, *twins, *fitted.warnings)), _search(choice)
+    mind = told_users([one for one in said if issubclass(one.category, (NoGroupsWarning, TwinsWarning))])
+    return replace(fitted, warnings=(*remarks, *mind, *fitted.warnings)), _search(choice)
 
 
 def _search(choice: Choice) -> Search:
     values = {c: float(v) if math.isfinite(v) else None for c, v in choice.values.items()}
+    if choice.n_clusters == 1:
+        return Search(f"No groups stand apart: {choice.evidence}", choice.rule, values)
     wanted = WANTED.get(choice.rule, f"are best by {choice.rule}")
     ends = f"{min(values)} to {max(values)}"
-    text = f"{choice.n_clusters} groups of {ends} {wanted} ({choice.rule} {choice.values[choice.n_clusters]:.3f})"
+    others = "".join(f"; {c} by {rule}" for rule, c in choice.others.items())
+    text = (
+        f"{choice.n_clusters} groups of {ends} {wanted} ({choice.rule} {choice.values[choice.n_clusters]:.3f}){others}"
+    )
     return Search(text, choice.rule, values)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,7 +19,7 @@ from softecm._version import __version__
 from softecm.cli.fitting import metric_for
 from softecm.cli.options import Params, SweepOptions
 from softecm.cli.problems import Problem, disk, mendable
-from softecm.cli.screen import consoles, counted, print_json
+from softecm.cli.screen import consoles, counted, print_json, remarks
 from softecm.cli.search import whole_range
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text, written_text
 from softecm.files.places import SIGNED
@@ -56,6 +57,7 @@ def run(file: Path, options: SweepOptions) -> None:
         write_text(book, "")  # afresh
     refits = {"seeds": options.seeds, "resamples": options.resamples}
     found = _sweep(loaded, values, {**params, "metric": measure.metric}, refits, book, err)
+    rule = found.usual_rule if rule == "auto" else rule
     choices = {name: _choice(found, name) for name in _rules(found)}
     summary = _summary(file, (measure.name, measure.why), found, values, rule, choices)
     to_folder(folder, lambda work: _write(work, found, values, rule, summary), force=True)
@@ -109,8 +111,9 @@ def _told(value: object) -> str:
 def _check_rule(rule: str, resamples: int) -> None:
     from softecm.selection import RULES
 
-    if rule not in RULES:
-        raise Problem(f"--rule must be {', '.join(RULES)}; got {rule}.{meant(rule, RULES)}")
+    rules = ("auto", *RULES)
+    if rule not in rules:
+        raise Problem(f"--rule must be {', '.join(rules)}; got {rule}.{meant(rule, rules)}")
     if rule == "stability" and not resamples:
         raise Problem("--rule stability needs refits on resamples: add --resamples 10.")
 
@@ -149,16 +152,19 @@ def _choice(found: Sweep, rule: str) -> dict[str, object] | str:
     """A rule's choice as plain values, or why it has none."""
     from softecm.selection.rules import is_sound
 
-    try:
-        best = found.best(rule)
-    except ValueError as error:
-        return str(error)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            best = found.best(rule)
+        except ValueError as error:
+            return str(error)
     facts: dict[str, object] = {
         "params": {name: _plain(value) for name, value in best.params.items()},
         "value": _plain(best.value),
         "sound_runs": int(is_sound(found.columns)[best.rows].sum()),
         "runs": len(best.rows),
         "random_state": int(found["random_state"][best.row]),
+        "mind": [str(one.message) for one in said],
     }
     for name in ("rand_index", "adjusted_rand_index", "accuracy"):
         if name in found.columns:
@@ -247,6 +253,6 @@ def _say(out: Console, folder: Path, found: Sweep, values: Grid, rule: str, choi
         cells += [f"{choice[score]:.3f}" for score in ("rand_index", "adjusted_rand_index")] if judged else []
         table.add_row(name, *cells, style="bold" if name == rule else "")
     out.print(table)
-    if isinstance(choices[rule], str):
-        out.print(Text(f"Mind: {choices[rule]}", style="yellow"))
+    chosen = choices[rule]
+    remarks(out, [chosen] if isinstance(chosen, str) else chosen["mind"])
     out.print(Text.assemble("All runs: ", (str(folder / NAMES[0]), "bold"), f", figure: {folder / NAMES[2]}"))

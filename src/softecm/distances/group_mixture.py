@@ -197,17 +197,18 @@ class TableMixture:
         """Twice the log-likelihood (runs, columns) that each column's own distributions add, less their price."""
         runs, c, n = groups.shape
         logs, coefficients = self.densities(groups, on)
-        now = self._likelihood(logs)
+        now = self.likelihood(logs)
         found = np.empty((runs, self.n_columns))
         for j in range(self.n_columns):
             at = np.flatnonzero(self.column == j)
             cells = (coefficients[..., at].reshape(runs * c, -1) @ self.features[:, at].T).reshape(runs, c, n)
             other, sign = logs.copy(), np.where(on[:, j], 1.0, -1.0)
             other[:, :c] -= sign[:, None, None] * (cells - self.shared[:, j])
-            found[:, j] = 2.0 * sign * (now - self._likelihood(other)) - (c - 1) * self.price[j] * self.log_rows
+            found[:, j] = 2.0 * sign * (now - self.likelihood(other)) - (c - 1) * self.price[j] * self.log_rows
         return found
 
-    def _likelihood(self, logs: Floats) -> Floats:
+    def likelihood(self, logs: Floats) -> Floats:
+        """Log-likelihood (runs,) of all rows, from the densities."""
         top = logs.max(1)
         summed: Floats = (np.log(np.exp(logs - top[:, None]).sum(1)) + top) @ self.counts
         return summed
@@ -239,7 +240,7 @@ class FoundGroups(NamedTuple):
 def fitted(mixture: TableMixture, n_clusters: int) -> FoundGroups:
     """Groups and the columns that pay for them, from the best of several starts."""
     rng = np.random.default_rng(0)  # rows lie in the order of their keys: the draws don't depend on theirs
-    groups = np.stack([_start(mixture, n_clusters, number, rng) for number in range(STARTS)])
+    groups = np.stack([start(mixture, n_clusters, number, rng) for number in range(STARTS)])
     on = np.ones((STARTS, mixture.n_columns), dtype=bool)
     groups = mixture.improved(groups, on, FIRST)
     for choice in range(CHOICES):
@@ -265,7 +266,7 @@ def _support(mixture: TableMixture, groups: Floats, on: NDArray[np.bool_]) -> Fl
     return support
 
 
-def _start(mixture: TableMixture, c: int, number: int, rng: np.random.Generator) -> Floats:
+def start(mixture: TableMixture, c: int, number: int, rng: np.random.Generator) -> Floats:
     """Rows by the nearest of c centres (c, n): of all columns, of all numbers, or of half of the columns."""
     p, columns = mixture.n_numbers, np.arange(mixture.n_columns)
     if number % 3 == 1 and p > 1:

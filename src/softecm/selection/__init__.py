@@ -1,6 +1,6 @@
 """Choosing without labels: grids of parameters as one computation, rules that can't be fooled, how many clusters."""
 
-from softecm._warnings import SearchEdgeWarning, TwinsWarning
+from softecm._warnings import NoGroupsWarning, SearchEdgeWarning, TwinsWarning
 from softecm.selection.n_clusters import Choice, choose_n_clusters, default_candidates, guarded_nonspecificity
 from softecm.selection.result import Best, Sweep
 from softecm.selection.rules import RULES
@@ -10,6 +10,7 @@ __all__ = [
     "RULES",
     "Best",
     "Choice",
+    "NoGroupsWarning",
     "SearchEdgeWarning",
     "Sweep",
     "SweepInterrupted",

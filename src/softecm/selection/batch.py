@@ -23,8 +23,9 @@ from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, in_memory
 from softecm.fit.settings import Settings
 from softecm.fit.shaped import Fitted
+from softecm.scores.valleys import Geometry
 from softecm.selection.grid import Cell
-from softecm.selection.measures import Geometry, measures
+from softecm.selection.measures import measures
 from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import without
 

@@ -2,7 +2,8 @@
 
 A rule that can be fooled is worse than none: the nonspecificity of the paper falls when all prototypes merge, when
 everything is called an outlier, and as beta falls to 1. Here merged partitions never win, mass on the empty set counts as
-ignorance, and the default rule asks for valleys between groups instead.
+ignorance. By default tables are asked for the groups that a mixture supports, other objects for valleys between
+groups; both can answer that there are none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,22 @@ from sklearn.base import clone
 
 from softecm._checks import check_count
 from softecm._frames import make_frame
-from softecm._warnings import SearchEdgeWarning, TwinsWarning, warn
+from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
 from softecm.distances.auto import choose_for, is_series_auto
-from softecm.selection.batch import Data, geometry_of
+from softecm.selection.batch import Data, geometry_of, takes_dissimilarities
 from softecm.selection.grid import digest, make_cells
 from softecm.selection.measures import measures
+from softecm.selection.mixtures import AS_FAR, MixtureEvidence, mixture_evidence, sample_of
 from softecm.selection.rules import RULES, SelectionRule, pick_rule
-from softecm.selection.stability import run_stability
+from softecm.selection.stability import part_of, run_stability
 from softecm.selection.twins import twins, twins_remark
 from softecm.spaces.views import n_objects
 
 FIRST_LOOK, MOST_CLUSTERS = 8, 30
-AS_FAR = 2  # times the best number so far: values rise and fall on the way to it
 RESAMPLES = 10
 DEFAULT = "valleys"
+LARGE, SAMPLE = 5000, 2500  # of more objects, so many are searched
+NEAR = 6.0  # ICL, twice a logarithm of likelihoods: less is no evidence to speak of
 
 
 def guarded_nonspecificity(model: Any) -> float:
@@ -52,24 +55,31 @@ class Choice:
 
     Attributes
     ----------
-    n_clusters : int
+    n_clusters : int, 1 where no groups stand apart
     model : the fitted estimator with that many clusters
-    values : dict, the rule's value for each candidate; inf (or -inf) for one whose clusters merged or stand empty
+    values : dict, the rule's value for each candidate; inf (or -inf) for one whose clusters merged or stand empty. Valleys
+        have no value for 1.
     rule : str, what was compared
+    no_groups : bool, whether no groups stand apart; ``n_clusters`` is then 1, unless 1 was no candidate
+    evidence : str, what speaks for the number
+    others : dict, what other rules would have taken, where they differ
     """
 
     n_clusters: int
     model: Any
     values: Mapping[int, float]
     rule: str = "nonspecificity"
+    no_groups: bool = False
+    evidence: str = ""
+    others: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def edge(self) -> str:
         """Whether the chosen number is the last that was tried: "largest", "smallest", or "" where it is neither.
 
-        Two clusters are the fewest there can be, so 2 is no edge.
+        Two clusters are the fewest there can be, so 2 is no edge; neither is 1, "no groups".
         """
-        if len(self.values) == 1:
+        if len(self.values) < 2 or self.n_clusters not in self.values:
             return ""
         if self.n_clusters == max(self.values):
             return "largest"
@@ -109,14 +119,17 @@ def choose_n_clusters(
     estimator: object = None,
     candidates: Iterable[int] | None = None,
     rule: str = "auto",
+    random_state: int | None = None,
     fit: Callable[[Any, Any], Any] | None = None,
     callback: Callable[[int, Any, float], bool | None] | None = None,
 ) -> Choice:
-    """The number of clusters that a rule prefers, merged partitions aside.
+    """The number of clusters that a rule prefers, or 1 where no groups stand apart.
 
-    Warns (``SearchEdgeWarning``) where the number chosen is the last that was tried, and (``TwinsWarning``) where one column
-    alone makes several clusters of each group. Of the fits' own warnings those of the
-    chosen one are passed on.
+    Of more than 5000 objects a sample of 2500 is searched, and all are fitted with the number that was chosen.
+
+    Warns (``NoGroupsWarning``) where no groups stand apart, (``SearchEdgeWarning``) where the number chosen is the last that
+    was tried, and (``TwinsWarning``) where one column alone makes several clusters of each group. Of the fits' own warnings
+    those of the chosen one are passed on.
 
     Parameters
     ----------
@@ -124,17 +137,22 @@ def choose_n_clusters(
     estimator : default=SoftECM()
         Any estimator of the family with ``n_clusters``; cloned for each candidate.
     candidates : iterable of int, optional
-        Numbers to try. By default 2 to 8, and on to twice the best so far, at most to 30 or the root of the number of
-        objects.
-    rule : {"auto", "valleys", "nonspecificity", "xie_beni", "silhouette", "stability"}
-        Few objects between each two groups, and objects nearer to their own cluster than to the next ("valleys"); least
-        left open (mass on the empty set counts as such); clusters compact and far apart; objects nearer to their own
-        cluster than to the next; the same groups again when a fifth of the objects is left out (ten refits each).
-        "auto" is "valleys", and "nonspecificity" for an estimator without prototypes.
+        Numbers to try; without 1 among them, "no groups" is a warning alone. By default 1 to 8, and on to twice the best so
+        far, at most to 30 or the root of the number of objects.
+    rule : {"auto", "mixture", "valleys", "nonspecificity", "xie_beni", "silhouette", "stability"}
+        Groups that a mixture of distributions over a table's columns supports (ICL, on the columns that say something about
+        groups; "mixture"); few objects between each two groups, and objects nearer to their own cluster than to the next
+        ("valleys"); least left open (mass on the empty set counts as such); clusters compact and far apart; objects
+        nearer to their own cluster than to the next; the same groups again when a fifth of the objects is left out (ten
+        refits each). "auto" is "mixture" for tables whose columns are weighed (metric "mixed"), else "valleys", and
+        "nonspecificity" for an estimator without prototypes. Only "mixture" and "valleys" can find that there are no
+        groups. Groups that are not convex (moons, rings) may be taken for none.
+    random_state : int, optional
+        Seed of the fits, in place of the estimator's, and of the sample.
     fit : callable, optional
-        Called as ``fit(estimator, X)`` for each candidate; returns the fitted estimator, or None for a fit that was cut
-        short: it does not count, and the search ends with those tried before. By default ``estimator.fit(X)``: another
-        shows progress, or listens for an interruption.
+        Called as ``fit(estimator, X)`` for each fit, with all objects or the sample; returns the fitted estimator, or None
+        for a fit that was cut short: it does not count, and the search ends with those tried before. By default
+        ``estimator.fit(X)``: another shows progress, or listens for an interruption.
     callback : callable, optional
         Called as ``callback(n_clusters, model, value)`` after each candidate; true ends the search with those tried so far.
 
@@ -144,35 +162,140 @@ def choose_n_clusters(
 
     Examples
     --------
-    >>> from softecm import SoftECM
+    >>> from softecm import SoftECM, choose_n_clusters
     >>> from softecm.datasets import make_blobs
     >>> X = make_blobs(120, n_clusters=3, distance=9, random_state=0).data
-    >>> choose_n_clusters(X, estimator=SoftECM(n_init=3, random_state=0), candidates=range(2, 6)).n_clusters
+    >>> choose_n_clusters(X, candidates=range(1, 6), random_state=0).n_clusters
     3
     """
     from softecm import SoftECM
 
     pick_rule(DEFAULT if rule == "auto" else rule)
-    search = _Search(X, None if rule == "auto" else rule)
+    numbers = None if candidates is None else _checked(list(candidates))
     base, why = _with_metric(SoftECM() if estimator is None else estimator, X)
-    for c in _numbers(candidates, n_objects(X), search):
-        model, said = _fitted(clone(base).set_params(n_clusters=c), X, fit)
-        if model is None:
-            break
-        value = search.add(c, model, said)
-        if callback is not None and callback(c, model, value):
-            break
-    choice = search.choice()
-    for warning in search.said:
+    if random_state is not None:
+        base = clone(base).set_params(random_state=random_state)
+    task = _Task(X, base, numbers, fit, callback)
+    evidence = task.mixture() if rule in ("auto", "mixture") else None
+    if rule == "mixture" and evidence is None:
+        raise ValueError(
+            "rule 'mixture' needs a table of at least two columns that metric='mixed' weighs, and ten rows for each; got "
+            "other objects. Use rule='valleys'."
+        )
+    if evidence is None:
+        choice, said = _by_fits(task, None if rule == "auto" else rule, 0 if random_state is None else random_state)
+    else:
+        choice, said = _by_mixture(task, evidence)
+    for warning in said:
         warn(warning.message)
     if why is not None:
         choice.model.metric_reason_ = why
+    _warn_of(choice, X)
+    return choice
+
+
+def _warn_of(choice: Choice, X: Any) -> None:
+    """What to mind about a choice."""
+    if choice.no_groups:
+        warn(no_groups_remark(choice), NoGroupsWarning)
+        return
     column = twins(choice.model, X)
     if column is not None:
         warn(twins_remark(column), TwinsWarning)
     if choice.edge:
         warn(edge_remark(choice), SearchEdgeWarning)
-    return choice
+
+
+def no_groups_remark(choice: Choice) -> str:
+    """That there are no groups, why, and what to do."""
+    instead = "one group is taken" if choice.n_clusters == 1 else f"{choice.n_clusters} are the best of those tried"
+    return (
+        f"no groups stand apart ({choice.evidence}): {instead}. Give a number of clusters to cut the objects into "
+        "parts anyway. Groups that are not convex, such as rings, are not seen."
+    )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is asked of a search."""
+
+    X: Any
+    base: Any
+    numbers: list[int] | None
+    fit: Callable[[Any, Any], Any] | None
+    callback: Callable[[int, Any, float], bool | None] | None
+
+    @property
+    def may_be_one(self) -> bool:
+        """Whether "no groups" is among the answers."""
+        return self.numbers is None or 1 in self.numbers
+
+    def mixture(self) -> MixtureEvidence | None:
+        """What a mixture says about the numbers that are asked for."""
+        sample = sample_of(self.base, self.X)
+        if sample is None:
+            return None
+        n = n_objects(self.X)
+        most = most_clusters(n) if self.numbers is None else max(self.numbers)
+        return mixture_evidence(sample, self.numbers or default_candidates(n), most)
+
+    def fitted(self, c: int, X: Any) -> tuple[Any, list[warnings.WarningMessage]]:
+        """The model with so many clusters, None for one that was cut short, and what its fit warned of."""
+        model = clone(self.base).set_params(n_clusters=c)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = model.fit(X) if self.fit is None else self.fit(model, X)
+        return found, [one for one in said if not issubclass(one.category, NumberOfGroupsWarning)]
+
+    def final(self, c: int) -> tuple[Any, list[warnings.WarningMessage]]:
+        """The model of all objects with the number that was chosen."""
+        model, said = self.fitted(c, self.X)
+        if model is None:
+            raise ValueError("no number of clusters was tried to the end: the fit was cut short.")
+        return model, said
+
+
+def _by_mixture(task: _Task, evidence: MixtureEvidence) -> tuple[Choice, list[warnings.WarningMessage]]:
+    """The number of groups that a mixture of all columns, or of those that count, supports best."""
+    values = {c: v for c, v in evidence.values.items() if c in (task.numbers or evidence.values)}
+    number = 1 if evidence.no_groups and task.may_be_one else min(values, key=lambda c: values[c])
+    close = [c for c in sorted(values, key=lambda c: values[c]) if c not in (1, number)]
+    near = {"a mixture nearly as good": close[0]} if close and values[close[0]] - values[number] < NEAR else {}
+    model, said = task.final(number)
+    if task.callback is not None:
+        task.callback(number, model, values[number])
+    over = evidence.values[1] - evidence.values[number]
+    columns = "all columns" if evidence.is_of_all else ", ".join(evidence.columns)
+    text = f"a mixture of {number} groups over {columns} is better than one group by {over:.0f}"
+    if evidence.no_groups:
+        several = [c for c in evidence.values if c > 1 and evidence.values[c] < evidence.values[1]]
+        text = "no valley is between the parts" if several else "one group is best"
+        text = f"of mixtures over {columns}, {text}"
+    choice = Choice(number, model, values, "mixture", evidence.no_groups, text, {} if number == 1 else near)
+    return choice, said
+
+
+def _by_fits(task: _Task, rule: str | None, seed: int) -> tuple[Choice, list[warnings.WarningMessage]]:
+    """One fit for each number, of a sample if there are many objects, and the best of them by a rule."""
+    X, n = task.X, n_objects(task.X)
+    if n > LARGE and not takes_dissimilarities(task.base):
+        X = part_of(X, np.sort(np.random.RandomState(seed).permutation(n)[:SAMPLE]), None)
+    search = _Search(X, rule)
+    for c in _numbers(task.numbers, n, search):
+        model, said = task.fitted(c, X)
+        if model is None:
+            break
+        value = search.add(c, model, said)
+        if task.callback is not None and task.callback(c, model, value):
+            break
+    if task.may_be_one and (search.best == 0 or search.no_groups):
+        model, said = task.final(1)
+        return replace(search.choice(1), model=model), said
+    choice = search.choice(search.best)
+    if X is task.X:
+        return choice, search.said
+    model, said = task.final(choice.n_clusters)
+    return replace(choice, model=model), said
 
 
 def _with_metric(estimator: Any, X: object) -> tuple[Any, str | None]:
@@ -199,35 +322,73 @@ class _Search:
     def __init__(self, X: object, rule: str | None) -> None:
         self.X, self.rule = X, rule
         self.values: dict[int, float] = {}
+        self.silhouettes: dict[int, float] = {}
         self.best, self.model = 0, None
+        self.apart: int | None = None  # groups of the best that stand apart
         self.said: list[warnings.WarningMessage] = []
 
     def add(self, c: int, model: Any, said: list[warnings.WarningMessage]) -> float:
         """Note a candidate's value; the first one settles what "auto" means."""
+        geometry = geometry_of(model, self.X)
         if self.rule is None:
-            self.rule = "nonspecificity" if geometry_of(model, self.X) is None else DEFAULT
-        value = self.values[c] = _value(RULES[self.rule], self.rule, model, self.X)
+            self.rule = "nonspecificity" if geometry is None else DEFAULT
+        measured = measures(model.partition_, geometry)
+        value = self.values[c] = _value(RULES[self.rule], self.rule, model, measured, self.X)
+        if math.isfinite(value) and geometry is not None:
+            self.silhouettes[c] = measured["silhouette"]
         smaller = RULES[self.rule].smaller
         if self.model is None or (value < self.values[self.best] if smaller else value > self.values[self.best]):
-            self.best, self.model, self.said = c, model, said
+            self.best, self.model, self.said, self.apart = c, model, said, measured["apart"]
         return value
 
-    def choice(self) -> Choice:
-        """The best of them; an error where none is to be trusted."""
+    @property
+    def is_sound(self) -> bool:
+        """Whether clusters of the best neither merged nor stand empty."""
+        return not math.isinf(self.values[self.best])
+
+    @property
+    def no_groups(self) -> bool:
+        """Whether the best clusters have no valley between them; other rules than valleys are not asked."""
+        return self.rule == "valleys" and (self.apart == 1 or not self.is_sound)
+
+    def choice(self, number: int) -> Choice:
+        """The best of them, or "no groups"; an error where none is to be trusted."""
         if self.rule is None:
+            if number == 1:
+                return Choice(1, None, {}, DEFAULT)
             raise ValueError("no number of clusters was tried to the end: the first fit was cut short.")
-        if math.isinf(self.values[self.best]):
+        if number > 1 and not self.is_sound:
             raise ValueError(
                 f"no number of clusters among {list(self.values)} gave groups that stand apart: all merged or stand empty. "
                 "Try relaxation='gap', a beta nearer to 1, or other candidates."
             )
-        return Choice(self.best, self.model, self.values, self.rule)
+        return Choice(
+            number, self.model, self.values, self.rule, self.no_groups, self._evidence(), self._others(number)
+        )
+
+    def _evidence(self) -> str:
+        if self.rule != "valleys":
+            return ""
+        if not self.is_sound:
+            return "whatever their number, clusters merged or stand empty"
+        if self.apart == 1:
+            return (
+                f"there is no valley between the best {self.best} of {min(self.values)} to {max(self.values)} clusters"
+            )
+        return f"{self.apart} of {self.best} clusters have a valley around them"
+
+    def _others(self, number: int) -> dict[str, int]:
+        """What the silhouette would have taken, where it is another number."""
+        if self.rule != "valleys" or number == 1 or len(self.silhouettes) < 2:
+            return {}
+        best = max(self.silhouettes, key=lambda c: self.silhouettes[c])
+        return {} if best == number else {"silhouette": best}
 
 
-def _numbers(candidates: Iterable[int] | None, n_objects: int, search: _Search) -> Iterator[int]:
-    """The numbers that were asked for; else from 2 to 8, and on to twice the best so far."""
+def _numbers(candidates: list[int] | None, n_objects: int, search: _Search) -> Iterator[int]:
+    """The numbers that were asked for but 1, which needs no search; else from 2 to 8, and on to twice the best so far."""
     if candidates is not None:
-        yield from _checked(list(candidates))
+        yield from (c for c in candidates if c > 1)
         return
     first = default_candidates(n_objects)
     yield from first
@@ -239,22 +400,13 @@ def _numbers(candidates: Iterable[int] | None, n_objects: int, search: _Search) 
 
 def _checked(numbers: list[int]) -> list[int]:
     if not numbers:
-        raise ValueError("candidates must hold at least one number of clusters; got none. range(2, 9) is usual.")
+        raise ValueError("candidates must hold at least one number of clusters; got none. range(1, 9) is usual.")
     for c in numbers:
-        check_count("candidates", c, least=2, hint="Each is a number of clusters.")
+        check_count("candidates", c, least=1, hint="Each is a number of clusters; 1 stands for no groups.")
     return numbers
 
 
-def _fitted(
-    model: Any, X: object, fit: Callable[[object, object], object] | None
-) -> tuple[Any, list[warnings.WarningMessage]]:
-    """A candidate, and what its fit warned of."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        return model.fit(X) if fit is None else fit(model, X), said
-
-
-def _value(wanted: SelectionRule, rule: str, model: Any, X: object) -> float:
+def _value(wanted: SelectionRule, rule: str, model: Any, measured: Mapping[str, Any], X: object) -> float:
     """The rule's value for a fitted model; infinitely bad where clusters merged or stand empty."""
     if math.isinf(guarded_nonspecificity(model)):
         return math.inf if wanted.smaller else -math.inf
@@ -265,7 +417,7 @@ def _value(wanted: SelectionRule, rule: str, model: Any, X: object) -> float:
         params = {"n_clusters": model.n_clusters}
         (cell,) = make_cells({"": model}, params, [0])
         return float(run_stability([cell], data, RESAMPLES)[0]["stability"])
-    value = float(measures(model.partition_, geometry_of(model, X))[wanted.column])
+    value = float(measured[wanted.column])
     if math.isnan(value):
         raise ValueError(
             f"rule {rule!r} needs prototypes that objects can be compared with; {type(model).__name__} has none. Use "

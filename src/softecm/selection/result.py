@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from softecm._frames import make_frame
-from softecm.selection.rules import RULES, cheapest, is_sound, pick_rule
+from softecm._warnings import NoGroupsWarning, warn
+from softecm.selection.rules import RULES, cheapest, finds_no_groups, is_sound, pick_rule, usual_rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,25 +87,30 @@ class Sweep:
         models = tuple(m for m, kept in zip(self._models, keep, strict=True) if kept)
         return Sweep(columns, self.parameters, models, self._combination[keep])
 
-    def best(self, rule: str = "nonspecificity") -> Best:
-        """The combination of parameters a rule prefers.
+    def best(self, rule: str = "auto") -> Best:
+        """The combination of parameters a rule prefers; warns (``NoGroupsWarning``) where its groups do not stand apart.
 
         Parameters
         ----------
-        rule : {"nonspecificity", "valleys", "xie_beni", "silhouette", "stability", "paper"}
-            All but "paper" are guarded: runs whose clusters have merged or stand empty, or that have not converged, never
-            win, and a combination counts only where more than half of its runs are sound. "stability" needs a sweep
-            with ``resamples``.
+        rule : {"auto", "valleys", "mixture", "nonspecificity", "xie_beni", "silhouette", "stability", "paper"}
+            "auto" is the rule of :func:`softecm.choose_n_clusters`. All but "paper" are guarded: runs whose clusters have
+            merged or stand empty, or that have not converged, never win, and a combination counts only where more than
+            half of its runs are sound. "stability" needs a sweep with ``resamples``, "mixture" one of tables over
+            ``n_clusters``.
 
         Returns
         -------
         best : Best
         """
-        chosen = pick_rule(rule)
         if not len(self):
             raise ValueError("best needs at least one row; this sweep has none. Ask where(...) for values of the grid.")
+        rule = self.usual_rule if rule == "auto" else rule
+        chosen = pick_rule(rule)
         if chosen.column not in self.columns:
-            raise ValueError(f"rule {rule!r} needs refits on resamples; got a sweep without. Call sweep(resamples=10).")
+            missing = "refits on resamples; got a sweep without. Call sweep(resamples=10)"
+            if rule == "mixture":
+                missing = "a table whose columns are weighed and a grid of n_clusters; got another sweep. Use 'valleys'"
+            raise ValueError(f"rule {rule!r} needs {missing}.")
         combination, cost = cheapest(self.columns, chosen, self._combination)
         if math.isinf(cost):
             raise ValueError(
@@ -114,8 +120,15 @@ class Sweep:
         rows = np.flatnonzero(self._combination == combination)
         sound = rows[is_sound(self.columns)[rows]] if chosen.guarded else rows
         row = int(sound[np.argmin(self.columns["objective"][sound])])
+        if finds_no_groups(self.columns, chosen, sound):
+            warn(f"no groups stand apart by the rule {rule!r}: what it prefers are parts of one heap.", NoGroupsWarning)
         params = {name: _plain(self.columns[name][row]) for name in self.parameters if name != "random_state"}
         return Best(params, cost if chosen.smaller else -cost, rows, row, clone(self._models[row]))
+
+    @property
+    def usual_rule(self) -> str:
+        """The rule of :func:`softecm.choose_n_clusters` for such data, what "auto" stands for."""
+        return usual_rule(self.columns)
 
     def _why_none(self) -> str:
         merged = int(self.columns["collapsed"].sum())

@@ -34,13 +34,12 @@ class SelectionRule:
 
 
 RULES: dict[str, SelectionRule] = {
-    "nonspecificity": SelectionRule(
-        "guarded_nonspecificity", True, True, "least left open, the empty set counted; the default"
-    ),
+    "nonspecificity": SelectionRule("guarded_nonspecificity", True, True, "least left open, the empty set counted"),
     "paper": SelectionRule("nonspecificity", True, False, "the paper's N* as printed: can be won by merged clusters"),
     "xie_beni": SelectionRule("xie_beni", True, True, "compact clusters far apart"),
     "silhouette": SelectionRule("silhouette", False, True, "objects nearer to their own cluster than to the next"),
     "valleys": SelectionRule("valleys", False, True, "few objects between each two groups, near to their own"),
+    "mixture": SelectionRule("mixture", True, True, "a mixture over a table's columns, ICL less that of one group"),
     "stability": SelectionRule(
         "stability", False, True, "the same groups again when a fifth of the objects is left out"
     ),
@@ -54,11 +53,26 @@ def is_sound(columns: Columns) -> NDArray[np.bool_]:
     return np.asarray(apart & columns["converged"].astype(bool))
 
 
+def usual_rule(columns: Columns) -> str:
+    """The rule that :func:`softecm.choose_n_clusters` goes by, of those that these rows have values for."""
+    if "mixture" in columns:
+        return "mixture"
+    return "nonspecificity" if np.isnan(columns["valleys"].astype(np.float64)).all() else "valleys"
+
+
 def cheapest(columns: Columns, rule: SelectionRule, combination: NDArray[np.int64]) -> tuple[int, float]:
-    """The combination the rule prefers, and its value."""
-    costs = {int(k): rule.value(columns, np.flatnonzero(combination == k)) for k in np.unique(combination)}
-    best = min(costs, key=lambda k: costs[k])
+    """The combination the rule prefers, and its value; of equal ones, as of one number of groups, by valleys."""
+    rows = {int(k): np.flatnonzero(combination == k) for k in np.unique(combination)}
+    costs = {k: rule.value(columns, own) for k, own in rows.items()}
+    best = min(costs, key=lambda k: (costs[k], RULES["valleys"].value(columns, rows[k])))
     return best, costs[best]
+
+
+def finds_no_groups(columns: Columns, rule: SelectionRule, rows: NDArray[np.int64]) -> bool:
+    """Whether a rule that can tell says that the groups of these rows are none."""
+    if rule.column == "mixture":
+        return bool(columns["mixture"][rows].astype(np.float64).min() >= 0.0)
+    return rule.column == "valleys" and bool((columns["apart"][rows].astype(np.int64) <= 1).all())
 
 
 def pick_rule(rule: str | Callable[..., object]) -> SelectionRule:

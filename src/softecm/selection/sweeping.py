@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from softecm.files.journal import Journal
 from softecm.fit.loop import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
 from softecm.selection.grid import Cell, Task, describe, digest, make_cells, make_tasks
+from softecm.selection.mixtures import mixture_column
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
 from softecm.spaces.views import n_objects
@@ -118,11 +120,11 @@ def sweep(
     numbers = list(range(check_count("seeds", seeds, hint="10 is usual."))) if isinstance(seeds, int) else list(seeds)
     cells = make_cells(estimators, grid, numbers)
     if journal is None:
-        return _solved(cells, datasets, resamples, None, _Options(progress, n_jobs, client))
+        return _judged(_solved(cells, datasets, resamples, None, _Options(progress, n_jobs, client)), cells, datasets)
     for model in {id(cell.model): cell.model for cell in cells}.values():
         warn_unseen(getattr(model, "metric", None), f"journal {journal}")
     with Journal(journal, _work(cells, datasets, resamples), _is_row) as book:
-        return _solved(cells, datasets, resamples, book, _Options(progress, n_jobs, client))
+        return _judged(_solved(cells, datasets, resamples, book, _Options(progress, n_jobs, client)), cells, datasets)
 
 
 class _Options(NamedTuple):
@@ -156,6 +158,14 @@ def _solved(
     result = _table(cells, done)
     assert result is not None
     return result
+
+
+def _judged(found: Sweep, cells: Sequence[Cell], datasets: Mapping[str, Data]) -> Sweep:
+    """With the column "mixture" where the rows are about numbers of groups in tables."""
+    if "n_clusters" not in found.parameters:
+        return found
+    values = mixture_column([(datasets[cell.data].X, cell.model) for cell in cells])
+    return found if values is None else replace(found, columns={**found.columns, "mixture": values})
 
 
 def _item(kind: str, cell: Cell) -> str:
