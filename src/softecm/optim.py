@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from itertools import repeat
 from operator import itemgetter
 from typing import ClassVar, Protocol, Self, TypeVar, get_type_hints
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor
 
 from softecm.files.values import Savable
+from softecm.kernels.descent import directions
 
 B = TypeVar("B")
 
@@ -144,6 +146,14 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
     return (a * b).flatten(1).sum(1)
 
 
+def scaled(u: Tensor, times: Tensor | float, *, scale: Tensor | None, factor: Tensor | None) -> Tensor:
+    """``u`` over what is known of the curvature, times a factor: Cholesky's factors, or else an inverse curvature."""
+    if factor is not None:
+        solved: Tensor = 0.5 * torch.cholesky_solve(u.reshape(*u.shape[:3], -1), factor)  # over twice the matrices
+        return solved.reshape(u.shape) * times
+    return u * (times if scale is None else scale * times)
+
+
 @dataclass(frozen=True)
 class Memory:
     """The last few steps and changes of gradient of each run, newest last; invalid pairs have a zero product."""
@@ -157,7 +167,17 @@ class Memory:
         step, change = torch.where(good, step, 0.0), torch.where(good, change, 0.0)
         return Memory((*self.steps, step)[-size:], (*self.changes, change)[-size:])
 
-    def direction(self, gradient: Tensor, first: Scaling) -> Tensor:
+    def downhill(self, gradient: Tensor, scale: Tensor | None, factor: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The direction, or minus the scaled gradient where that does not descend, and its slope (runs,)."""
+        if not gradient.is_cuda:
+            return directions(gradient, scale, factor, self.steps, self.changes)
+        first = partial(scaled, scale=scale, factor=factor)
+        direction = self._direction(gradient, first)
+        uphill = ~(dot(direction, gradient) < 0)
+        direction = torch.where(along(uphill, direction), -first(gradient, 1.0), direction)
+        return direction, dot(direction, gradient)
+
+    def _direction(self, gradient: Tensor, first: Scaling) -> Tensor:
         """Minus the inverse Hessian's estimate times the gradient; ``first`` has a first estimate of it."""
         q = gradient
         kept: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
@@ -259,15 +279,6 @@ class State:
     def found(self) -> Mapping[str, Tensor]:
         """Masses that don't follow from the prototypes."""
         return {} if self.own_masses is None else {"masses": self.own_masses}
-
-    def scaled(self, u: Tensor, times: Tensor | float = 1.0) -> Tensor:
-        """``u`` over what is known of the curvature in the free prototypes, times a factor."""
-        if self.factor is not None:
-            solved: Tensor = 0.5 * torch.cholesky_solve(
-                u.reshape(*u.shape[:3], -1), self.factor
-            )  # over twice the matrices
-            return solved.reshape(u.shape) * times
-        return u * (times if self.scale is None else self.scale * times)
 
     def select(self, runs: Tensor) -> State:
         """The same for some of the runs."""
@@ -403,14 +414,10 @@ class Descent(Savable):
 
     def step(self, problem: Minimisable, state: State) -> State:
         """Try the quasi-Newton step; shorten it where it brings too little."""
-        direction = state.memory.direction(state.gradient, state.scaled)
-        slope = dot(direction, state.gradient)
-        plain = -state.scaled(state.gradient)
-        uphill = along(~(slope < 0), direction)
-        direction = torch.where(uphill, plain, direction)
+        direction, slope = state.memory.downhill(state.gradient, state.scale, state.factor)
         if state.scale is None and state.factor is None and not state.memory.steps:
-            direction = direction * along(self._first_length(state), direction)
-        slope = dot(direction, state.gradient)
+            length = self._first_length(state)
+            direction, slope = direction * along(length, direction), slope * length
         current = state
         length = torch.ones_like(slope)
         pending = slope < -2.0 * self.least * state.objective.abs()
@@ -551,9 +558,7 @@ def minimise_small(
     memory = Memory()
     active = torch.ones_like(value, dtype=torch.bool)
     for step in range(steps):
-        direction = memory.direction(gradient, torch.mul)
-        direction = torch.where(along(dot(direction, gradient) < 0, u), direction, -gradient)
-        slope = dot(direction, gradient)
+        direction, slope = memory.downhill(gradient, None, None)
         length = torch.ones_like(value)
         new_u, new_value, new_gradient = u, value, gradient
         pending = active & (slope < 0)

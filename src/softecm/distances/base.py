@@ -154,6 +154,11 @@ class CompiledPasses(ABC):  # noqa: B024 -- as above
         """``paired``, floored at 0, and its derivatives in ``a`` and ``b`` without a graph; None: differentiate it."""
         return None
 
+    def pulls(self, a: Tensor, b: Tensor, which: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Distances (n,) of each ``a`` to the ``b`` of this number, floored at 0, and their sum's derivative in ``b``."""
+        found = self.paired_gradients(a, b[which])
+        return None if found is None else (found[0], torch.zeros_like(b).index_add_(0, which, found[2]))
+
 
 NO_COMPILED_PASSES = CompiledPasses()  # has none
 

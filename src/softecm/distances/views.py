@@ -461,6 +461,19 @@ class ViewPasses(CompiledPasses):
             slopes.append((factor * in_p, factor * in_q))
         return total, joined([in_p for in_p, _ in slopes]), joined([in_q for _, in_q in slopes])
 
+    def pulls(self, a: Tensor, b: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
+        """The same to the ``b`` of these numbers, view by view."""
+        shapes, total, slopes = self.metric.shapes, a.new_zeros(len(a)), []
+        ends = zip(self.metric.parts, self.metric.factors, split_views(a, shapes), split_views(b, shapes), strict=True)
+        for part, factor, p, q in ends:
+            found = part.compiled.pulls(p, q, which)
+            if found is None:
+                d, _, in_q = _differentiated(part, p, q[which])
+                found = d, torch.zeros_like(q).index_add_(0, which, in_q)
+            total = total + factor * found[0]
+            slopes.append(factor * found[1])
+        return total, joined(slopes)
+
 
 def _differentiated(part: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Distances of matching rows, floored at 0, and their derivatives from a graph."""

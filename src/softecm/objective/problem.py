@@ -263,12 +263,13 @@ def set_barycenters(
         d = metric.paired(arms, ends).reshape(runs, -1)
         return d.sum(1)
 
+    ends_of_run = torch.arange(runs, device=sets.device)[:, None] * len(s)
+    which = (ends_of_run + (sets - c)).flatten()  # the set that an arm belongs to, among those of all runs
+
     def compiled(candidates: Tensor) -> tuple[Tensor, Tensor]:
-        found = metric.compiled.paired_gradients(arms, candidates[:, sets - c].flatten(0, 1))
+        found = metric.compiled.pulls(arms, candidates.flatten(0, 1), which)
         assert found is not None
-        d, _, in_ends = found
-        gradient = torch.zeros_like(candidates).index_add_(1, sets - c, in_ends.reshape(runs, -1, *in_ends.shape[1:]))
-        return d.reshape(runs, -1).sum(1), gradient
+        return found[0].reshape(runs, -1).sum(1), found[1].reshape(candidates.shape)
 
     has_compiled = metric.compiled.paired_gradients(arms[:1], arms[:1]) is not None
     return minimise_small(compiled if has_compiled else differentiated(cost), start, tol=tol)

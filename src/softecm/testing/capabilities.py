@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TypeVar
 
 import torch
@@ -253,7 +254,12 @@ def _paired_gradients(trial: Trial) -> str:
     slopes = torch.autograd.grad(d.sum(), ends)
     names = "paired_gradients' distance", "paired_gradients' derivative in a", "paired_gradients' derivative in b"
     pairs = zip(names, found, (d, *slopes), strict=True)
-    return next(filter(None, (apart(name, ours, plain, trial.tol) for name, ours, plain in pairs)), "")
+    pulled = passes.pulls(torch.cat([a, a]), b, torch.arange(len(b)).repeat(2))
+    if pulled is None:
+        return "pulls must be there where paired_gradients are"
+    twice = zip(("pulls' distance", "pulls' derivative"), pulled, (torch.cat([d, d]), 2.0 * slopes[1]), strict=True)
+    tried = (apart(name, ours, plain, trial.tol) for name, ours, plain in chain(pairs, twice))
+    return next(filter(None, tried), "")
 
 
 # ------------------------------------------------------------------ learner

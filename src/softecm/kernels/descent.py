@@ -1,0 +1,68 @@
+"""The quasi-Newton direction of a batch of runs on the CPU in one call (``native/descent.c``)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from softecm.native.library import function, status
+
+_ADDRESSES = ("gradient", "scale", "factor", "steps", "changes", "direction", "slopes")
+_NUMBERS = ("runs", "size", "memory", "kind", "blocks", "length", "width")
+
+
+class _Descent(ctypes.Structure):
+    """``Descent`` in ``native/descent.c``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in _ADDRESSES),
+        *((name, ctypes.c_int64) for name in _NUMBERS),
+    )
+
+
+_directions = function("descent_directions", ctypes.POINTER(_Descent), result=status)
+
+
+def directions(
+    gradient: Tensor, scale: Tensor | None, factor: Tensor | None, steps: Sequence[Tensor], changes: Sequence[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Directions (runs, ...) and their slopes (runs,), downhill wherever the scaled gradient is not zero.
+
+    Parameters
+    ----------
+    gradient : (runs, ...), float32 or float64 on the CPU
+    scale : as the gradient, or broadcastable to it; None: 1
+    factor : (runs, q, L, L), Cholesky's lower factor, which takes the scale's place: half the inverse is taken
+    steps, changes : as the gradient each, newest last; pairs without positive product are skipped
+    """
+    shape, kind = gradient.shape, gradient.dtype
+    for t in (*steps, *changes):
+        if t.shape != shape or t.dtype != kind:
+            raise ValueError(
+                f"steps and changes must be {kind} of shape {tuple(shape)}; got {t.dtype}, {tuple(t.shape)}."
+            )
+    held = [t.detach().contiguous() for t in (gradient, *steps, *changes)]
+    m, out, slopes = len(steps), torch.empty(shape, dtype=kind), torch.empty(shape[0], dtype=torch.float64)
+    addresses = (ctypes.c_void_p * (2 * m + 1))(*(t.data_ptr() for t in held[1:]))
+    begin = ctypes.addressof(addresses)
+    job = _Descent(
+        gradient=held[0].data_ptr(), steps=begin, changes=begin + m * ctypes.sizeof(ctypes.c_void_p),
+        direction=out.data_ptr(), slopes=slopes.data_ptr(),
+        runs=shape[0], size=gradient[0].numel() if shape[0] else 0, memory=m, kind=gradient.element_size(),
+    )  # fmt: skip
+    if factor is not None:
+        q, length = shape[1], shape[2]
+        if factor.shape != (shape[0], q, length, length) or factor.dtype != kind:
+            raise ValueError(
+                f"factor must be {kind} of shape {(shape[0], q, length, length)}; got {tuple(factor.shape)}."
+            )
+        held.append(factor.mT.contiguous())
+        job.factor, job.blocks, job.length, job.width = held[-1].data_ptr(), q, length, gradient[0, 0, 0].numel()
+    elif scale is not None:
+        held.append(scale.to(kind).expand(shape).contiguous())
+        job.scale = held[-1].data_ptr()
+    _directions(job)
+    return out, slopes.to(kind)
