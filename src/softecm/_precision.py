@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 LOOKED_AT = 2000  # cells that tell how many digits a column has
 ODD = 0.02  # the part of the cells whose further decimals are not shown
 DIGITS = 12  # beyond these, digits are floating point's
-CELL, BETWEEN = 7, 3  # significant digits over a column's range: at most for cells, at least for means
+CELL, BETWEEN = 7, 3  # significant digits over a column's range: at most for cells, and for means
 MOST_DECIMALS = 9  # beyond, and for numbers of more than 15 digits, powers of ten are easier to read
 UNITS = (("D", 10), ("m", 16), ("s", 19))  # of moments, and how much of 2024-12-31 08:30:00 they show
 
@@ -27,7 +27,7 @@ class Precision:
     decimals : int
         Of a cell: as many as the column's own cells have, a few odd ones aside.
     between : int
-        Of a mean, a prototype: enough to tell objects apart where the column has whole numbers.
+        Of a mean, a median, a prototype: three digits of the column's range.
     moment : int
         For dates: how many characters of a moment are shown; 0 for numbers.
 
@@ -60,7 +60,7 @@ class Precision:
         span = float(numbers.max() - numbers.min()) or abs(float(numbers[0])) or 1.0
         size = math.floor(math.log10(span)) if math.isfinite(span) else 0
         own = min(_decimals(numbers), max(CELL - 1 - size, 0))
-        return Precision(own, max(own, BETWEEN - 1 - size, 0))
+        return Precision(own, max(BETWEEN - 1 - size, 0))
 
     def cell(self, value: Any) -> str:
         """A value of the column."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,7 +44,7 @@ class Attribute:
             return "missing"
         if self.precision is None or isinstance(value, str):
             return f"{value:.4g}" if isinstance(value, float) else str(value)
-        text = self.precision.mean(value) if between else self.precision.cell(value)
+        text = spaced(self.precision.mean(value) if between else self.precision.cell(value))
         return f"{text} {self.unit}" if self.unit else text
 
     def words(self) -> list[str | None]:
@@ -56,7 +57,8 @@ class Attribute:
             return f"{coordinate:.4g}"
         if self.kind == "date":
             return self.shown(EPOCH + np.timedelta64(round(coordinate * DAY), "us"))
-        between = between and round(coordinate, self.precision.decimals) != coordinate
+        own, mean = self.precision.decimals, self.precision.between
+        between = between and (own > mean or round(coordinate, own) != coordinate)  # a whole number stays one
         return self.shown(coordinate, between=between)
 
     def coordinates(self) -> FloatArray | None:
@@ -81,6 +83,20 @@ class Attribute:
         """Whether any cell holds something."""
         cells = self.coordinates()
         return any(value is not None for value in self.values) if cells is None else bool(np.isfinite(cells).any())
+
+
+def spaced(number: str) -> str:
+    """The digits before the decimal sign in groups of three, from 10 000 on: 2024 may be a year.
+
+    Examples
+    --------
+    >>> spaced("1234.5"), spaced("-1234567.25"), spaced("2024-12-31")
+    ('1234.5', '-1\u202f234\u202f567.25', '2024-12-31')
+    """
+    whole = re.fullmatch(r"(-?)(\d{5,})(\.\d+)?", number)
+    if whole is None:
+        return number
+    return f"{whole[1]}{int(whole[2]):,}{whole[3] or ''}".replace(",", "\u202f")
 
 
 def missing(value: object) -> bool:
@@ -276,7 +292,8 @@ def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> T
     known = [str(name) for name in (fitted.space.attributes if names is None else names)]
     keys = tuple(known[j] for j in terms)
     cells = some[:, terms].toarray()
-    attributes = tuple(Attribute(key, "number", cells[:, j]) for j, key in enumerate(keys))
+    precision = Precision.of(cells.ravel())  # one for all: words are counted or weighed alike
+    attributes = tuple(Attribute(key, "number", cells[:, j], precision) for j, key in enumerate(keys))
     rows = prototypes[:, terms]
     if len(rows) < len(fitted.focal):
         rows = fitted.focal.shares @ rows

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
@@ -15,6 +16,7 @@ from softecm.distances.base import distances_of
 from softecm.report.columns import Attribute, TableColumns
 from softecm.report.model_interface import Comparing, Data, FittedModel, FloatArray, IntArray, comparing
 from softecm.report.objects import every
+from softecm.report.projection import DIMENSIONS, groups_apart, landmark_mds, spread
 
 if TYPE_CHECKING:
     from softecm.distances.base import SemiMetric
@@ -27,6 +29,8 @@ MAP_WORK = 2e9
 SLIM = 8.0  # times longer than the other, beyond which an axis has a scale of its own
 SELF = 0.01  # distances of objects to themselves, as a part of those to others, up to which they count as none
 PLANE = "The two axes keep distances as well as a plane can; they have no unit."
+TURNED = "The map is turned so that groups lie apart; its axes have no unit."
+SEEN = "On it, {:.0%} of the objects in a group lie nearest to the middle of their own."
 ONE_SCALE = "Equal lengths are equal distances, along both axes."
 OWN_SCALES = "Each axis has a scale of its own, or one would be too short to see."
 OWN_WAYS = "Every set measures in a way of its own, so the map shows plain Euclidean distances."
@@ -36,7 +40,8 @@ GUESSED = (
 MANY = 200  # objects, of which the outermost are always left beyond the edge
 FEWEST = 10  # objects, of which one is too many to leave there
 EDGE = 0.02  # of the objects at each end of an axis
-EMPTY = 4.0  # times as long as what the others need, beyond which a map would be mostly empty
+ROOM = 0.2  # of the length that these need, beyond it
+EMPTY = 2.0  # times as long as what the others need, beyond which a map would be mostly empty
 
 
 class Map(NamedTuple):
@@ -67,7 +72,7 @@ def _axis(attribute: Attribute) -> str:
     return f"{attribute.name} ({attribute.unit})" if attribute.unit else attribute.name
 
 
-def metric_map(model: Comparing, some: Data) -> Map:
+def metric_map(model: Comparing, some: Data, drawn: CredalPartition) -> Map:
     """From distances to landmarks: the clusters' prototypes and some of the objects."""
     fitted = model.model_
     x = model._encode(some)  # type: ignore[attr-defined]
@@ -75,9 +80,27 @@ def metric_map(model: Comparing, some: Data) -> Map:
         marks = _landmarks(fitted, x)
         metric, between = _between_objects(fitted.metric, marks, vectors=isinstance(x, Tensor) and x.ndim == 2)
         to, at = _in_blocks(metric, x, marks), _distances(metric, fitted.prototypes, marks)
-    both = landmark_mds(between, np.vstack([to, at]))
-    note = f"{PLANE} {OWN_WAYS}" if metric is None else PLANE
-    return Map(both[: len(to)], both[len(to) :], note=note)
+    found = _placed(between, to, at, drawn)
+    return found._replace(note=f"{found.note} {OWN_WAYS}") if metric is None else found
+
+
+def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPartition) -> Map:
+    """Objects and prototypes by their distances to landmarks; turned where the main axes put groups on one spot."""
+    both = landmark_mds(between, np.vstack([to, at]), min(DIMENSIONS, len(between)))
+    places, stars = both[: len(to)], both[len(to) :]
+    best = drawn.masses.argmax(1)
+    groups = np.where((best > 0) & (best <= drawn.n_clusters), best - 1, -1)
+    axes, seen = groups_apart(places, stars[: drawn.n_clusters], groups)
+    note = f"{PLANE if axes is None else TURNED} {SEEN.format(seen)}"
+    if axes is None:
+        return Map(_two(places), _two(stars), note=note)
+    return Map(places @ axes, stars @ axes, note=note)
+
+
+def _two(places: FloatArray) -> FloatArray:
+    """The first two axes; zeros for those there are not."""
+    plane: FloatArray = np.column_stack([places, np.zeros((len(places), 2))])[:, :2]
+    return plane
 
 
 def _landmarks(fitted: PrototypeModel, x: Encoded) -> Tensor:
@@ -123,7 +146,7 @@ def _in_blocks(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArr
     return np.concatenate([_distances(metric, x[i : i + step], marks) for i in range(0, len(x), step)])
 
 
-def dissimilarity_map(model: FittedModel, D: FloatArray, rows: IntArray) -> Map:
+def dissimilarity_map(model: FittedModel, D: FloatArray, rows: IntArray, drawn: CredalPartition) -> Map:
     """From the dissimilarities (n, n) of the fitted objects, taken as the algorithm takes them."""
     marks = rows[every(len(rows), LANDMARKS)]
     squares = _squares(model, D[rows])[:, marks]
@@ -136,8 +159,7 @@ def dissimilarity_map(model: FittedModel, D: FloatArray, rows: IntArray) -> Map:
         at = _squares(model, D[medoids])[:, marks]
     else:
         at = np.asarray(fitted.transform(D[marks]), dtype=np.float64).T
-    both = landmark_mds(between, np.vstack([squares, at]))
-    return Map(both[: len(rows)], both[len(rows) :], note=PLANE)
+    return _placed(between, squares, at, drawn)
 
 
 def _squares(model: FittedModel, D: FloatArray) -> FloatArray:
@@ -150,107 +172,77 @@ def _squares(model: FittedModel, D: FloatArray) -> FloatArray:
     return found
 
 
-def mass_map(model: FittedModel, drawn: CredalPartition) -> Map:
+def guessed_map(model: FittedModel, drawn: CredalPartition) -> Map:
     """Objects at the mass-weighted mean of the sets' places: all there is to draw when they can't be compared."""
     stars = _star_places(model, drawn.focal_sets)
     return Map(drawn.masses[:, 1:] @ stars, stars if comparing(model) is not None else None, note=GUESSED)
 
 
 def _star_places(model: FittedModel, focal: FocalSets) -> FloatArray:
-    """The prototypes' places by the distances between them, or a corner for each cluster."""
+    """The sets' places between their clusters', which are placed by the distances between them, or in corners."""
     fitted = comparing(model)
     if fitted is not None and fitted.model_.prototypes.ndim > 1 and len(fitted.model_.space.attributes):
         metric, prototypes = fitted.model_.metric, fitted.model_.prototypes
         with torch.no_grad():
-            between = _between_objects(metric, prototypes, vectors=prototypes.ndim == 2)[1]
-        return landmark_mds(between, between)
+            if fitted.model_.space.wide:
+                between = distances_of(metric, prototypes, prototypes).double().numpy()
+            else:
+                between = _between_objects(metric, prototypes, vectors=prototypes.ndim == 2)[1]
+        clusters = between[: focal.n_clusters, : focal.n_clusters]
+        return np.asarray(focal.shares @ spread(clusters))
     angles = [2 * math.pi * k / focal.n_clusters for k in range(focal.n_clusters)]
     corners = np.array([[math.cos(a), math.sin(a)] for a in angles])
     places: FloatArray = focal.shares @ corners
     return places
 
 
-def thin_map(model: Comparing, drawn: CredalPartition) -> Map:
-    """Clusters by the distances between them, sets midway between theirs, objects by their masses."""
+def thin_map(model: Comparing, drawn: CredalPartition, distances: FloatArray) -> Map:
+    """From the distances of sparse rows to the clusters' prototypes alone, which are the landmarks."""
     fitted, focal = model.model_, drawn.focal_sets
     centers = fitted.prototypes[: focal.n_clusters]
     between = distances_of(fitted.metric, centers, centers).double().numpy()
-    stars = focal.shares @ landmark_mds(between, between)
-    return Map(drawn.masses[:, 1:] @ stars, stars, note=GUESSED)
+    found = _placed(between, distances[:, : focal.n_clusters], between, drawn)
+    assert found.stars is not None
+    points = found.points
+    if focal.n_clusters == 2:  # between two landmarks there is one axis: the other is how far off it a row lies
+        along = np.square(points[:, 0] - found.stars[0, 0])
+        points = np.column_stack([points[:, 0], np.sqrt(np.maximum(distances[:, 0] - along, 0.0))])
+    return found._replace(points=points, stars=np.asarray(focal.shares @ found.stars))
 
 
-def guessed_map(model: FittedModel, drawn: CredalPartition) -> Map:
-    """Places from masses alone, whether the prototypes of sets are written down or not."""
-    fitted = comparing(model)
-    if fitted is not None and fitted.model_.space.wide:
-        return thin_map(fitted, drawn)
-    return mass_map(model, drawn)
-
-
-def landmark_mds(between: FloatArray, to: FloatArray) -> FloatArray:
-    r"""Places in the plane for objects known by their distances to a few landmarks.
-
-    Distances play the part of *squared* lengths, as they do in the objective of Soft-ECM: with squared Euclidean distance
-    the map is the projection on the landmarks' two main axes.
-
-    Parameters
-    ----------
-    between : ndarray of shape (m, m)
-        Distances among the landmarks.
-    to : ndarray of shape (n, m)
-        Distances of the objects to the landmarks.
-
-    Returns
-    -------
-    ndarray of shape (n, 2)
-
-    References
-    ----------
-    V. de Silva and J. Tenenbaum, "Sparse multidimensional scaling using landmark points", 2004.
-
-    Examples
-    --------
-    >>> x = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
-    >>> d = ((x[:, None] - x) ** 2).sum(-1)
-    >>> y = landmark_mds(d, d)
-    >>> np.allclose(((y[:, None] - y) ** 2).sum(-1), d)
-    True
-    """
-    d = np.nan_to_num((between + between.T) / 2, nan=0.0, posinf=0.0, neginf=0.0)
-    far = np.nan_to_num(to, nan=0.0, posinf=0.0, neginf=0.0)
-    column = d.mean(0)
-    gram = -0.5 * (d - column - column[:, None] + d.mean())
-    values, vectors = np.linalg.eigh(gram)
-    values, vectors = values[::-1][:2], vectors[:, ::-1][:, :2]
-    usable = values > 1e-9 * max(float(values[0]), 1e-300)
-    axes = np.where(usable, vectors / np.sqrt(np.where(usable, values, 1.0)), 0.0)
-    places = np.zeros((len(far), 2))
-    places[:, : axes.shape[1]] = -0.5 * (far - column) @ axes
-    # The sign of an axis is free: let the farther end point right and up, so that the same data give the same picture.
-    flip = np.where(np.abs(places.min(0)) > places.max(0), -1.0, 1.0)
-    turned: FloatArray = places * flip + 0.0
-    return turned
-
-
-def window(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+def window(points: FloatArray, outliers: NDArray[np.bool_] | None = None) -> tuple[FloatArray, FloatArray]:
     """Lower and upper corner: of all points, or of nearly all where they are many or the rest would fill it with nothing.
+
+    Objects that belong to no group don't stretch it, unless most of them do.
 
     Examples
     --------
     >>> low, high = window(np.array([[float(i % 5), float(i % 3)] for i in range(30)] + [[500.0, 1.0]]))
     >>> low.tolist(), high.tolist()
-    ([0.0, 0.0], [6.0, 2.0])
+    ([0.0, 0.0], [4.8, 2.0])
     """
-    finite = points[np.isfinite(points).all(1)]
+    known = np.isfinite(points).all(1)
+    finite = points[known]
     if not len(finite):
         return np.zeros(2), np.ones(2)
     low, high = finite.min(0), finite.max(0)
-    if len(finite) < FEWEST:
+    near = known if outliers is None else known & ~outliers
+    if near.sum() < max(FEWEST, len(finite) / 2):
+        near = known
+    inner_low, inner_high = _shown(points[near])
+    room = 0.0 if near.sum() == len(finite) else ROOM * (inner_high - inner_low)
+    return np.maximum(low, inner_low - room), np.minimum(high, inner_high + room)
+
+
+def _shown(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The ends of all, or of nearly all where they are many or the rest would fill the map with nothing."""
+    low, high = points.min(0), points.max(0)
+    if len(points) < FEWEST:
         return low, high
-    inner_low, inner_high = _inner(finite)
-    room = 0.5 * (inner_high - inner_low)
+    inner_low, inner_high = _inner(points)
+    room = ROOM * (inner_high - inner_low)
     near_low, near_high = np.maximum(low, inner_low - room), np.minimum(high, inner_high + room)
-    if len(finite) > MANY:
+    if len(points) > MANY:
         return near_low, near_high
     stretched = (high - low > EMPTY * (near_high - near_low)) & (near_high > near_low)
     return np.where(stretched, near_low, low), np.where(stretched, near_high, high)

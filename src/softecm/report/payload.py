@@ -38,6 +38,7 @@ def payload(data: ReportData) -> Json:
     drawn = partition[rows]
     focal = partition.focal_sets
     place = {int(row): i for i, row in enumerate(rows)}
+    part = shown_part(data)
     said, told = partition.decisions(data.clear), drawn.decisions(data.clear)
     lists = noteworthy(drawn, data.distances)
     return {
@@ -57,12 +58,12 @@ def payload(data: ReportData) -> Json:
         "confidence": _packed(told.confidence, "<f4"),
         "ids": [str(data.ids[int(row)]) for row in rows],
         "numbers": None if len(rows) == len(partition) else _packed(rows + 1, "<u4"),
-        "xy": _packed(_placed(data.points, window(data.points)), "<u2"),
+        "xy": _packed(_placed(data.points, part), "<u2"),
         "stars": None if data.prototype_points is None else _stars(data),
         "axes": list(data.axis_names),
         "units": list(data.axis_units),
         "beyond": beyond(data),
-        "window": [v.tolist() for v in window(data.points)],
+        "window": [v.tolist() for v in part],
         "masses": _packed(np.rint(drawn.masses * 65535), "<u2"),
         "doubt": _packed(drawn.doubt(), "<f4"),
         "distance": None if data.distances is None else _packed(data.distances, "<f4"),
@@ -98,6 +99,11 @@ def _packed(values: ArrayLike, kind: str) -> str:
 # ------------------------------------------------------------------ the map
 
 
+def shown_part(data: ReportData) -> tuple[FloatArray, FloatArray]:
+    """The part of the plane that the map shows."""
+    return window(data.points, data.partition.masses[data.rows].argmax(1) == 0)
+
+
 def _placed(points: FloatArray, shown: tuple[FloatArray, FloatArray]) -> FloatArray:
     """Places as whole numbers from 0 to 65535; what lies beyond the part that is shown is put on its edge."""
     low, high = shown
@@ -109,13 +115,13 @@ def _placed(points: FloatArray, shown: tuple[FloatArray, FloatArray]) -> FloatAr
 
 def _stars(data: ReportData) -> list[list[int]]:
     assert data.prototype_points is not None
-    places: list[list[int]] = _placed(data.prototype_points, window(data.points)).astype(int).tolist()
+    places: list[list[int]] = _placed(data.prototype_points, shown_part(data)).astype(int).tolist()
     return places
 
 
 def beyond(data: ReportData) -> list[int]:
     """The drawn objects that lie beyond the map's edge."""
-    low, high = window(data.points)
+    low, high = shown_part(data)
     found: list[int] = np.flatnonzero(((data.points < low - 1e-12) | (data.points > high + 1e-12)).any(1)).tolist()
     return found
 

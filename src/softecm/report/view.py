@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from softecm.belief import CredalPartition
 from softecm.report.columns import TableColumns, columns_of, thin_columns, unknown_columns
-from softecm.report.map import Map, dissimilarity_map, guessed_map, mass_map, metric_map, plane_map, thin_map
+from softecm.report.map import Map, dissimilarity_map, guessed_map, metric_map, plane_map, thin_map
 from softecm.report.model_interface import (
     Comparing,
     Data,
@@ -70,15 +70,17 @@ def look(
     some = take(X, rows)
     distances = np.asarray(fitted.transform(some), dtype=np.float64)
     if issparse(X):
-        return View(rows, thin_map(fitted, partition[rows]), distances, thin_columns(fitted, some, names))
+        return View(rows, thin_map(fitted, partition[rows], distances), distances, thin_columns(fitted, some, names))
     explained = _explained_rows(partition, rows, distances)
     if of_series(model):
         own, prototypes = series_of(fitted, some)
         told = explanations(fitted, X, partition, explained, Stretches())
-        return View(rows, metric_map(fitted, some), distances, None, own, prototypes, channels_of(fitted), told)
+        return View(
+            rows, metric_map(fitted, some, partition[rows]), distances, None, own, prototypes, channels_of(fitted), told
+        )
     columns = columns_of(fitted, some, names, units)
     plane = columns is not None and columns.is_plane and not isinstance(fitted.model_.space, Views)
-    drawn = plane_map(columns, fitted) if plane and columns is not None else metric_map(fitted, some)
+    drawn = plane_map(columns, fitted) if plane and columns is not None else metric_map(fitted, some, partition[rows])
     told = explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names, units))
     return View(rows, drawn, distances, columns, explanations=told)
 
@@ -106,7 +108,7 @@ def _by_dissimilarities(model: FittedModel, X: Data, partition: CredalPartition,
     """Objects known by how much they differ from those of the fit."""
     D = np.asarray(X, dtype=np.float64)
     square = D.ndim == 2 and is_square(D)
-    drawn = dissimilarity_map(model, D, rows) if square else mass_map(model, partition[rows])
+    drawn = dissimilarity_map(model, D, rows, partition[rows]) if square else guessed_map(model, partition[rows])
     fitted = comparing(model)
     if fitted is None:
         return View(rows, drawn)

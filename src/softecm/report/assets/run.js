@@ -12,5 +12,10 @@ for (const button of document.querySelectorAll("[data-copy]")) button.addEventLi
   try { await navigator.clipboard.writeText(code.textContent); } catch { const r = document.createRange(); r.selectNodeContents(code); const g = getSelection(); g.removeAllRanges(); g.addRange(r); document.execCommand("copy"); }
   button.textContent = "Copied"; setTimeout(() => { button.textContent = "Copy"; }, 1500);
 });
+// A table that is wider than the screen says so below it.
+const frames = [...document.querySelectorAll(".scroll")].map((frame) => { const note = el("p", "more-columns", "more columns: scroll sideways →"); note.setAttribute("aria-hidden", "true"); note.hidden = true; frame.after(note); return [frame, note]; });
+const measure = () => { for (const [frame, note] of frames) note.hidden = frame.scrollWidth <= frame.clientWidth + 2; };
+redraws.push(measure); follows.push(measure); measure();
+for (const d of document.querySelectorAll("details")) d.addEventListener("toggle", measure);
 let waiting = 0; addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 80); });
 document.documentElement.dataset.drawn = String(Math.round(performance.now() - started));

@@ -8,7 +8,7 @@ const curves = (lines, width, height, ends) => {
   const s = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   let [low, high, long] = ends || extent(lines);
   if (!(high > low)) { high = low + 1; }
-  const digits = 2 - Math.floor(Math.log10(high - low)), tick = (v) => digits > 6 || Math.abs(v) >= 1e7 ? number(v) : v.toFixed(Math.max(0, digits)), left = Math.max(46, 12 + 7 * Math.max(tick(low).length, tick(high).length));
+  const digits = 2 - Math.floor(Math.log10(high - low)), tick = (v) => digits > 9 || Math.abs(v) >= 1e7 ? number(v) : v.toFixed(Math.max(0, digits)), left = Math.max(46, 12 + 7 * Math.max(tick(low).length, tick(high).length));
   const X = (k, l) => left + (l.values.length < 2 ? 0 : k * (l.length - 1) / (l.values.length - 1)) / Math.max(long - 1, 1) * (width - left - 6), Y = (v) => 8 + (high - v) / (high - low) * (height - 28);
   for (const v of [low, high]) { const t = svg("text", { x: left - 6, y: Y(v) + 4, "text-anchor": "end" }); t.textContent = tick(v); s.append(t); }
   for (const [k, anchor] of [[1, "start"], [long, "end"]]) { const t = svg("text", { x: k === 1 ? left : width - 6, y: height - 4, "text-anchor": anchor }); t.textContent = k === 1 ? "step 1" : k; s.append(t); }

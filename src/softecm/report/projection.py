@@ -1,0 +1,129 @@
+"""From distances to places in the plane: as they are kept best, or turned so that no two groups share a spot."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.report.model_interface import FloatArray, IntArray
+
+DIMENSIONS = 20  # of the space that is turned
+ENOUGH = 0.95  # of the objects nearest to the middle of their own group: no need to turn the map
+GAIN = 0.02  # by which a turned map must be better
+RIDGE = 1e-3
+ROUNDS = 300  # of spreading a few points
+
+
+def landmark_mds(between: FloatArray, to: FloatArray, dimensions: int = 2) -> FloatArray:
+    r"""Places for objects known by their distances to a few landmarks.
+
+    Distances play the part of *squared* lengths, as they do in the objective of Soft-ECM: with squared Euclidean distance
+    the map is the projection on the landmarks' main axes.
+
+    Parameters
+    ----------
+    between : ndarray of shape (m, m)
+        Distances among the landmarks.
+    to : ndarray of shape (n, m)
+        Distances of the objects to the landmarks.
+    dimensions : int, default 2
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions)
+
+    References
+    ----------
+    V. de Silva and J. Tenenbaum, "Sparse multidimensional scaling using landmark points", 2004.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
+    >>> d = ((x[:, None] - x) ** 2).sum(-1)
+    >>> y = landmark_mds(d, d)
+    >>> np.allclose(((y[:, None] - y) ** 2).sum(-1), d)
+    True
+    """
+    d = np.nan_to_num((between + between.T) / 2, nan=0.0, posinf=0.0, neginf=0.0)
+    far = np.nan_to_num(to, nan=0.0, posinf=0.0, neginf=0.0)
+    column = d.mean(0)
+    gram = -0.5 * (d - column - column[:, None] + d.mean())
+    values, vectors = np.linalg.eigh(gram)
+    values, vectors = values[::-1][:dimensions], vectors[:, ::-1][:, :dimensions]
+    usable = values > 1e-9 * max(float(values[0]), 1e-300)
+    axes = np.where(usable, vectors / np.sqrt(np.where(usable, values, 1.0)), 0.0)
+    places = np.zeros((len(far), dimensions))
+    places[:, : axes.shape[1]] = -0.5 * (far - column) @ axes
+    # The sign of an axis is free: let the farther end point right and up, so that the same data give the same picture.
+    flip = np.where(np.abs(places.min(0)) > places.max(0), -1.0, 1.0)
+    turned: FloatArray = places * flip + 0.0
+    return turned
+
+
+def separation(points: FloatArray, groups: IntArray) -> float:
+    """The part of the objects that lie nearest to the middle of their own group; -1 is no group.
+
+    Examples
+    --------
+    >>> separation(np.array([[0.0, 0], [1, 0], [9, 0], [2, 0]]), np.array([0, 0, 1, 1]))
+    0.75
+    """
+    inside = groups >= 0
+    own, labels = points[inside], groups[inside]
+    present = np.unique(labels)
+    if len(present) < 2:
+        return 1.0
+    middles = np.array([np.median(own[labels == k], axis=0) for k in present])
+    apart = np.square(own[:, None] - middles).sum(-1)  # (n, groups)
+    return float((present[apart.argmin(1)] == labels).mean())
+
+
+def groups_apart(places: FloatArray, centers: FloatArray, groups: IntArray) -> tuple[FloatArray | None, float]:
+    """Two axes (k, 2) across places (n, k) on which groups lie apart, and how far they do; None where the first two will do.
+
+    Centres are laid out in the plane first, as far from each other as they are; the axes bring the objects of each group
+    as near to its centre's place as a linear map can.
+    """
+    plain, inside = separation(places[:, :2], groups), groups >= 0
+    if plain >= ENOUGH or len(centers) < 3 or not inside.any():
+        return None, plain
+    wanted = spread(np.square(centers[:, None] - centers).sum(-1))[groups[inside]]
+    own = places[inside] - places[inside].mean(0)
+    products = own.T @ own
+    steady = RIDGE * max(float(np.trace(products)), 1e-300) / len(products) * np.eye(len(products))  # few objects in many dimensions
+    axes: FloatArray = np.linalg.solve(products + steady, own.T @ (wanted - wanted.mean(0)))
+    better = separation(places @ axes, groups)
+    return (axes, better) if better > plain + GAIN else (None, plain)
+
+
+def spread(between: FloatArray) -> FloatArray:
+    """Places in the plane (c, 2) whose lengths are the roots of these distances, as near as can be: none on another.
+
+    Four points that are all as far from each other become a square, where their main axes could put two on one spot.
+    """
+    wanted = np.sqrt(np.maximum(np.nan_to_num(between), 0.0))
+    angle = 2 * np.pi * np.arange(len(wanted)) / len(wanted)
+    circle = 0.5 * wanted.mean() * np.column_stack([np.cos(angle), np.sin(angle)])
+    main = landmark_mds(between, between)
+    found = [_majorised(start, wanted) for start in (main + 0.05 * circle, circle)]
+    placed = min(found, key=lambda places: _stress(places, wanted))
+    centred: FloatArray = placed - placed.mean(0)
+    return centred
+
+
+def _majorised(places: FloatArray, wanted: FloatArray) -> FloatArray:
+    """Places with less stress (SMACOF), from some."""
+    for _ in range(ROUNDS):
+        lengths = _lengths(places)
+        ratio = np.divide(wanted, lengths, out=np.zeros_like(wanted), where=lengths > 1e-12 * max(wanted.max(), 1e-300))
+        places = (places * ratio.sum(1)[:, None] - ratio @ places) / len(places)
+    return places
+
+
+def _lengths(places: FloatArray) -> NDArray[np.float64]:
+    lengths: FloatArray = np.sqrt(np.square(places[:, None] - places).sum(-1))
+    return lengths
+
+
+def _stress(places: FloatArray, wanted: FloatArray) -> float:
+    return float(np.square(_lengths(places) - wanted).sum())
