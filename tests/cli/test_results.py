@@ -1,4 +1,7 @@
 import io
+import json
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -76,3 +79,22 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(Problem, match="damaged"):
         ResultFolder.open(tmp_path)
+
+
+def test_the_report_offers_the_command_of_its_sliders(run: Callable[..., object], tmp_path: Path) -> None:
+    """What the page adds to it are the prices alone: the file, the groups and the reading are in it."""
+    rng = np.random.default_rng(0)
+    rows = np.vstack([rng.normal(0, 1, (20, 2)), rng.normal(9, 1, (20, 2))]).round(3)
+    lines = [f"{x},{y},{i}" for i, (x, y) in enumerate(rows.tolist())]
+    (tmp_path / "my file.csv").write_text("a b,c,d\n" + "\n".join(lines))
+    run("cluster", "my file.csv", "-c", "2-4", "--drop", "d", "--alpha", "2", "-o", "out", "--n-init", "2")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    command = json.loads(page.split('id="data">')[1].split("</script>")[0])["live"]["command"]
+    assert command == "softecm cluster 'my file.csv' -c 2 --drop d --n-init 2 -o 'my file-what-if'"
+    run(*shlex.split(command)[1:], "--alpha", "0.3", "--clear", "0.9")
+    again = json.loads((tmp_path / "my file-what-if" / "summary.json").read_text(encoding="utf-8"))
+    assert (again["clear"], again["parameters"]["alpha"]) == (0.9, "0.3")
+    run("report", "out")
+    assert command in json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))["command"]
+    run("cluster", "my file.csv", "-c", "2", "--no-values", "-o", "hidden")
+    assert '"live":null' in (tmp_path / "hidden" / "report.html").read_text(encoding="utf-8")

@@ -37,7 +37,7 @@ def test_equal_distances_become_a_regular_figure() -> None:
 def test_the_map_of_a_report_says_how_much_it_shows(sparse: bool) -> None:
     from scipy.sparse import csr_array
 
-    X, labels = simplex(6, each=25)
+    X, _ = simplex(6, each=25)
     given = csr_array(X) if sparse else X
     model = SoftECM(6, metric="sqeuclidean", n_init=4, random_state=0).fit(given)
     page = report.build(model, given)

@@ -7,6 +7,7 @@ given into one value again.
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
@@ -279,6 +280,12 @@ class Invocation:
     quiet: bool = False
     machine: bool = False  # whether one JSON object is printed, and nothing else
     given: frozenset[str] = frozenset()  # parameters that were given, not left at their defaults
+    words: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each of them as it is written, after the command's name
+
+    def line(self, without: Collection[str] = (), **instead: str) -> str:
+        """The same command to type, without some of its parameters, or with other values for them."""
+        known = [(name, (*text[:-1], instead.get(name, text[-1]))) for name, text in self.words if name not in without]
+        return shlex.join(["softecm", *(word for _, text in known for word in text)])
 
 
 #: Of the command that runs.
@@ -296,7 +303,7 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
     def called(context: typer.Context, *, quiet: bool = False, machine: bool = False, **given: object) -> None:
         sources = {name: context.get_parameter_source(name) for name in given}
         typed = frozenset(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE")
-        token = INVOCATION.set(Invocation(quiet, machine, typed))
+        token = INVOCATION.set(Invocation(quiet, machine, typed, _written(context, typed)))
         try:
             function(**{name: _gathered(hints[name], given, name) for name in own})
         except KeyboardInterrupt as stop:
@@ -313,6 +320,24 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
     called.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
     called.__annotations__ = {p.name: p.annotation for p in expanded}
     return called
+
+
+def _written(context: typer.Context, typed: Collection[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """A command's name, and each parameter that was given, as they are typed."""
+    found: list[tuple[str, tuple[str, ...]]] = [("command", (str(context.info_name),))]
+    for one in context.command.params:
+        value = context.params.get(str(one.name))
+        if one.name not in typed or value is None:
+            continue
+        option = one.opts[-1] if one.opts[0].startswith("-") and not one.opts[-1].startswith("--") else one.opts[0]
+        if isinstance(value, bool):
+            found.append((one.name, (option if value else (one.secondary_opts or [option])[0],)))
+        elif one.param_type_name == "argument":
+            found.append((one.name, (str(value),)))
+        else:
+            several = value if isinstance(value, list | tuple) else [value]
+            found += [(one.name, (option, str(each))) for each in several]
+    return tuple(found)
 
 
 def _keyword(name: str, kind: object, default: object) -> inspect.Parameter:

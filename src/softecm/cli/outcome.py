@@ -14,6 +14,7 @@ from rich.text import Text
 from softecm._version import __version__
 from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import FittedFile
+from softecm.cli.options import INVOCATION
 from softecm.cli.results import fit_facts, write_json
 from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import Search, candidates_table
@@ -56,9 +57,21 @@ def summary(
         "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
         "warnings": said,
         "interrupted": fitted.interrupted,
+        "command": _again(model, source.file) if values else "",
         "seconds": round(fitted.seconds, 3),
         **source.more(fitted),
     }
+
+
+def _again(model: SoftECM, file: Path) -> str:
+    """The command for another fit like this one, as many groups, to which a report's sliders add their values."""
+    typed = INVOCATION.get()
+    slid = {"alpha", "beta", "clear", *(["delta"] if getattr(model, "delta_", None) is not None else [])}
+    same = typed.line(
+        {*slid, "output", "force", "checkpoint", "resume", "names_of_clusters"},
+        clusters=str(model.partition_.n_clusters),
+    )
+    return f"{same} -o {shlex.quote(f'{file.stem}-what-if')}"
 
 
 def reading(loaded: Loaded) -> dict[str, str]:
@@ -89,6 +102,7 @@ def write(
         candidates={int(c): value for c, value in summary["candidates"].items()},
         candidates_note=summary["clusters_chosen"] or "",
         code=code(model, source.reading(), saved, streamed="streamed" in summary),
+        command=summary["command"],
     )
     page.write(work / "report.html")
     whole = {**summary, "profiles": page.facts["profiles"]}

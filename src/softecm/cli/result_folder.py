@@ -155,6 +155,7 @@ class ResultFolder:
                 clear=self.clear,
                 candidates={int(c): v for c, v in summary.get("candidates", {}).items()},
                 candidates_note=summary.get("clusters_chosen") or "",
+                command=str(summary.get("command", "")),
                 code="" if loaded is None else code(model, loaded.code, str(self.path / "model.safetensors")),
             )
         return page if loaded is not None or not values else replace(page, map_note=GONE)
