@@ -41,11 +41,18 @@ def check_number(
     return number
 
 
-def check_count(name: str, value: object, *, least: int = 1, hint: str) -> int:
+MOST = 10**9  # of anything that is counted
+
+
+def check_count(name: str, value: object, *, least: int = 1, most: int = MOST, hint: str) -> int:
     """A whole number of at least ``least``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}. {hint}")
-    return int(value)
+    number = int(value)
+    if number > most:
+        got = f"{number}" if number < MOST**2 else "a larger one than can be counted to"
+        raise ValueError(f"{name} must be a whole number of at most {most}; got {got}. {hint}")
+    return number
 
 
 def check_choice(name: str, value: object, choices: Collection[str], hint: str = "") -> str:

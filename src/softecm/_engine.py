@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from softecm._checks import check_choice
+from softecm._text import shown_size
 from softecm.native.library import get_threads, set_threads
 
 Found = TypeVar("Found")
@@ -135,6 +136,13 @@ def free_memory() -> float:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return 4e9
+
+
+def check_memory(size: float, what: str, instead: str) -> None:
+    """Refuse what does not fit in memory before it is taken: how much, what is free, and what to do instead."""
+    free = free_memory()
+    if size > free:
+        raise ValueError(f"{what} would take about {shown_size(size)}, and {shown_size(free)} are free. {instead}")
 
 
 _asked = False

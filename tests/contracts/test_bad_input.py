@@ -29,7 +29,7 @@ PARAMETERS = [
     ({"beta": 0.5}, r"beta must be greater than 1; got 0\.5"),
     ({"beta": "two"}, r"beta must be a number greater than 1; got 'two'"),
     ({"beta": float("nan")}, r"beta must be a number greater than 1; got nan"),
-    ({"alpha": -1}, r"alpha must be at least 0; got -1"),
+    ({"alpha": -1}, r"alpha must be at least 0 and at most 100; got -1"),
     ({"delta": 0}, r"delta must be greater than 0; got 0\. 'auto' takes it from the data; None switches outliers off"),
     ({"delta": -3.0}, r"delta must be greater than 0; got -3\.0"),
     ({"delta": "big"}, r"delta must be one of 'auto'; got 'big'"),

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from softecm._engine import in_threads, threads
+from softecm._engine import check_memory, in_threads, threads
 from softecm.algorithms.base import EvidentialClusterer, sets_asked_for
 from softecm.algorithms.parameters import (
     Clusters,
@@ -420,6 +420,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
             raise ValueError(
                 f"X must be the n x n dissimilarities given to fit, n = {len(masses)}; got shape {d.shape}. Give all rows."
             )
+        check_memory(40.0 * len(d) ** 2, f"the diagram of {len(d)} objects", "Draw some of the pairs instead.")
         i, j = np.triu_indices(len(d), 1)
         kappa = masses @ conflict_of(self.focal_sets_) @ masses.T
         return Shepard(degree_of_conflict(d[i, j], self.d0_), kappa[i, j])

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._checks import check_count
-from softecm._engine import choose_device, look, threads
+from softecm._engine import check_memory, choose_device, look, threads
 from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, checked_rows, sets_asked_for
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
@@ -508,6 +508,11 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
         """Short runs from all starts; the best goes on."""
         hidden = self.hidden if isinstance(self.hidden, list | tuple) else (self.hidden,)
         sizes = (loss.x.shape[1], *map(int, hidden), f)
+        weights = sum((came + 1) * out for came, out in pairwise(sizes))
+        instead = "Give fewer units, such as hidden=(20,)."
+        check_memory(
+            32.0 * weights * int(self.n_init), f"a network of {weights} weights, {self.n_init} times,", instead
+        )
         last = self._last_network(sizes, loss.novelty is not None)
         fresh = [start_network(sizes, rng, novelty=loss.novelty is not None) for _ in range(int(self.n_init))]
         starts = fresh if last is None else [last]

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar, dataclass_transform
 import numpy as np
 from torch import Tensor
 
-from softecm._checks import HOW_MANY, check_choice, check_count, check_flag, check_number
+from softecm._checks import HOW_MANY, MOST, check_choice, check_count, check_flag, check_number
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.fit.loop import Callback
@@ -68,14 +68,14 @@ def number(default: T, hint: str, *, auto: str = "", optional: bool = False, **b
     return field(default=default, metadata=rule(partial(_checked, check_number, hint, auto, optional, bounds)))
 
 
-def count(default: T, hint: str, *, least: int = 1, optional: bool = False) -> T:
+def count(default: T, hint: str, *, least: int = 1, most: int = MOST, optional: bool = False) -> T:
     """A whole number of at least ``least``."""
-    return field(default=default, metadata=rule(counting(hint, least=least, optional=optional)))
+    return field(default=default, metadata=rule(counting(hint, least=least, most=most, optional=optional)))
 
 
-def counting(hint: str, *, least: int = 1, auto: str = "", optional: bool = False) -> Check:
+def counting(hint: str, *, least: int = 1, most: int = MOST, auto: str = "", optional: bool = False) -> Check:
     """The check of a whole number."""
-    return partial(_checked, check_count, hint, auto, optional, {"least": least})
+    return partial(_checked, check_count, hint, auto, optional, {"least": least, "most": most})
 
 
 def _checked(
@@ -121,7 +121,7 @@ class Clusters:
 class Masses:
     """What a mass costs."""
 
-    alpha: float = number(1.0, "{usual:g} is usual: larger keeps mass off large sets.", least=0)
+    alpha: float = number(1.0, "{usual:g} is usual: larger keeps mass off large sets.", least=0, most=100)
     beta: float = number(2.0, "Values from 1.1 to 2 are usual: larger spreads mass over more sets.", above=1)
     delta: float | str | None = number(
         "auto",
@@ -153,7 +153,7 @@ class Iteration:
 class Restarts(Iteration):
     """How many runs there are, from where, and who hears of them."""
 
-    n_init: int = count(10, "{usual} is usual: the best of several starts is kept.")
+    n_init: int = count(10, "{usual} is usual: the best of several starts is kept.", most=10**6)
     callback: Callback | None = None
     random_state: RandomState = None
     verbose: int = 0

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import check_choice, check_count, check_number
+from softecm._engine import check_memory
 from softecm._frames import make_frame
 from softecm.algorithms.base import EvidentialClusterer, in_blocks
 from softecm.belief import CredalPartition, FocalSets
@@ -342,6 +343,9 @@ def _compared(n: int, pairs: str, rng: np.random.Generator) -> ComparedPairs | N
         pairs = "all" if n <= ALL_PAIRS else "some" if n <= MOST_PAIRED else "none"
     if pairs == "none":
         return None
+    if pairs == "all":
+        instead = "pairs='some' takes about 80 for each object, pairs='none' none."
+        check_memory(48.0 * n**2, f"pairs='all' for {n} objects", instead)
     return ComparedPairs.all_of(n) if pairs == "all" or n <= 2 * PARTNERS else ComparedPairs.some_of(n, PARTNERS, rng)
 
 

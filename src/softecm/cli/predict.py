@@ -183,7 +183,7 @@ def _said_before(model: Path) -> tuple[ReadOptions, Expected]:
         names = tuple(str(name) for name in summary["reading"].get("names", ()))
         written = {str(c["name"]): _written(c["written"]) for c in columns if c.get("written")}
         known = tuple(str(c["name"]) for c in columns)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return ReadOptions(), Expected(())
     before = Expected((), id_column=ids[0] if ids else None, written=written, known=known)
     return ReadOptions(missing=missing or None, names=names), before

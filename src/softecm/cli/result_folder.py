@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,57 @@ GONE = "The file these objects came from is not there any more, so places are gu
 BY_BLOCKS = "{} holds a file that was read block by block: "
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_numbers(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_number, value.values()))
+
+
+def _is_candidates(value: object) -> bool:
+    return isinstance(value, dict) and all(key.isdecimal() and _is_mapping(one) for key, one in value.items())
+
+
+def _is_columns(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_mapping, _list(value.get("columns", []))))
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else [None]
+
+
+#: What entries of a summary are, where they are there; whoever edits one is told which.
+ENTRIES: dict[str, tuple[Callable[[object], bool], str]] = {
+    "n_clusters": (lambda value: _is_number(value) and not isinstance(value, float), "a whole number"),
+    "focal_sets": (lambda value: isinstance(value, list), "a list of sets"),
+    "cluster_names": (_is_texts, "a list of texts"),
+    "file": (_is_text, "a text"),
+    "clear": (lambda value: _is_number(value) and 0.5 < value <= 1, "a number from 0.5 to 1"),  # type: ignore[operator]
+    "values": (lambda value: isinstance(value, bool), "true or false"),
+    "reading": (_is_mapping, "an object"),
+    "beside": (_is_mapping, "an object"),
+    "understood": (_is_columns, "an object with a list of columns"),
+    "parameters": (lambda value: isinstance(value, dict) and all(map(_is_text, value.values())), "an object of texts"),
+    "scores": (_is_numbers, "an object of numbers"),
+    "warnings": (_is_texts, "a list of texts"),
+    "candidates": (_is_candidates, "an object of numbers of groups"),
+    "clusters_chosen": (lambda value: value is None or _is_text(value), "a text"),
+}
+
+
 @dataclass(frozen=True)
 class ResultFolder:
     """What a result folder holds; everything but the summary is read when it is wanted."""
@@ -49,8 +100,11 @@ class ResultFolder:
                 raise ValueError
         except OSError:
             raise Problem(f"{path} holds no readable summary.json: give a folder that softecm cluster wrote.") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Problem(f"{file} is damaged: run softecm cluster again.") from None
+        for name, (check, kind) in ENTRIES.items():
+            if name in summary and not check(summary[name]):
+                raise Problem(f"{file} is damaged: its entry {name!r} is not {kind}. Run softecm cluster again.")
         return ResultFolder(path, summary)
 
     @property
@@ -100,6 +154,8 @@ class ResultFolder:
             names = tuple(summary.get("cluster_names", []))
             focal = focal.renamed([] if names == focal.cluster_names else names)
             masses = frame[[f"m({label})" for label in focal.labels()]].to_numpy(dtype=np.float64)
+            if not len(masses) or not (masses.sum(1) > 0).all() or not np.isfinite(masses).all():
+                raise ValueError("no object, or one without masses")
             masses /= masses.sum(1, keepdims=True)  # six decimals do not add up to 1 exactly
             return CredalPartition(masses, focal), [as_it_was(name) for name in frame["id"]]
         except (KeyError, ValueError, TypeError) as error:

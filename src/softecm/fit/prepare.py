@@ -19,12 +19,13 @@ from softecm._engine import choose_device
 from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.distances.base import SemiMetric, blocks, distances_of, nearest_of
+from softecm.distances.own_metrics import try_metric
 from softecm.fit.checkpoints import content_number
 from softecm.fit.model import PrototypeModel
 from softecm.fit.settings import Settings, check_size
 from softecm.objective.problem import has_barycenters
 from softecm.spaces.base import Encoded, Space
-from softecm.spaces.checks import check_enough, refuse_dissimilarities
+from softecm.spaces.checks import LARGEST, check_enough, refuse_dissimilarities
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.raw import as_plain
 from softecm.spaces.real import RealVectors
@@ -438,6 +439,7 @@ def in_memory(
     if known is None:
         space = fitted_space(space, raw, columns.names, chosen.dtype, given)
     x = space.encode(raw)
+    try_metric(metric, space, x)
     n = len(x)
     if known is None:
         check_enough(chosen.n_clusters, n)
@@ -513,6 +515,11 @@ def check_weights(sample_weight: object, X: Any) -> NDArray[np.float64]:
         raise ValueError(
             f"sample_weight must not be negative; got {weights.min():g} for {place('object', int(weights.argmin()))}. "
             "Leave an object out by giving it weight 0."
+        )
+    if weights.size and weights.max() > LARGEST:
+        raise ValueError(
+            f"sample_weight must hold numbers of at most {LARGEST:g}; got {weights.max():g} for "
+            f"{place('object', int(weights.argmax()))}. Only ratios of weights matter: divide all by the largest."
         )
     if weights.size and not weights.any():
         raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")

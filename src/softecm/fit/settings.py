@@ -52,7 +52,7 @@ class Plan:
         if checkpoint is None and resume is None:
             return None
         for name, value in (("checkpoint", checkpoint), ("resume", resume)):
-            if value is not None and not isinstance(value, str | os.PathLike):
+            if value is not None and (not isinstance(value, str | os.PathLike) or not os.fspath(value)):
                 raise ValueError(f"{name} must be the path of a file; got {value!r}. Give 'fit.checkpoint', say.")
         if resume is not None and not Path(resume).is_file():
             raise FileNotFoundError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softecm._engine import check_memory
 from softecm.belief import CredalPartition
 from softecm.scores.checks import FloatArray, as_partition, same_length
 
@@ -77,6 +78,11 @@ def pairwise_masses(partition: CredalPartition) -> PairwiseMasses:
     """
     pairs = Relational.of(as_partition("partition", partition))
     n = len(partition)
+    check_memory(
+        16.0 * n**2,
+        f"masses for all pairs of {n} objects",
+        "credal_rand_index compares partitions without them; or take some of the objects: partition[rows].",
+    )
     empty, same, different = (np.empty(n * (n - 1) // 2) for _ in range(3))
     filled = 0
     for i in range(n - 1):

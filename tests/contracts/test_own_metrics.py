@@ -1,0 +1,137 @@
+"""A metric of one's own: what can't work is refused, what is odd is named, and X is never changed."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from softecm import ECM, NNEVCLUS, CredalPartition, FocalSets, SoftECM
+from softecm.calibration import calibrate
+from softecm.distances import SemiMetric
+from softecm.scores import pairwise_masses
+
+X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0.0], [8.0]], 20, 0)
+
+
+def squares(x, v):
+    return (x[:, None] - v).square().sum(-1)
+
+
+def constant(x, v):
+    return 3.0 + 0.0 * squares(x, v)
+
+
+def rounded(x, v):
+    return squares(x, v).floor()
+
+
+def random(x, v):
+    return squares(x, v) * torch.rand(len(x), len(v))
+
+
+def one_sided(x, v):
+    return (x[:, None] - v).relu().sum(-1)
+
+
+def below(x, v):
+    return squares(x, v) - 1.0
+
+
+def either_or(x, v):
+    return squares(x, v) > 1.0
+
+
+def in_place(x, v):
+    x -= 1.0
+    return squares(x, v)
+
+
+def detached(x, v):
+    return squares(x, v.detach())
+
+
+class Own(SemiMetric):
+    """A function as a class of the user's own."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def pairwise(self, x, v):
+        return self.function(x, v)
+
+
+@pytest.mark.parametrize("kind", [lambda f: f, Own], ids=["function", "class"])
+class TestOwnMetric:
+    @pytest.mark.parametrize(
+        ("function", "said"),
+        [
+            (constant, "says 3 of every pair"),
+            (rounded, "is flat: it has no slope"),
+            (random, "gives other distances when it is asked again"),
+            (one_sided, r"is not symmetric: .* from object \d+ .* back"),
+        ],
+    )
+    def test_an_odd_one_is_named(self, kind, function, said):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            SoftECM(2, metric=kind(function), random_state=0, max_iter=3, n_init=1).fit(X)
+        (first, *_) = [str(one.message) for one in heard if "metric" in str(one.message)]
+        assert first.startswith(f"metric {function.__name__} ")
+        with pytest.warns(UserWarning, match=said):
+            warnings.warn(first, UserWarning, stacklevel=1)
+
+    @pytest.mark.parametrize(
+        ("function", "said"),
+        [
+            (below, "must never be negative"),
+            (either_or, "must return distances as floating-point numbers; got torch.bool"),
+            (in_place, "must not change its arguments"),
+            (detached, "must be differentiable in its second argument"),
+        ],
+    )
+    @pytest.mark.parametrize("solver", ["auto", "gradient"])
+    def test_an_impossible_one_is_refused_and_changes_nothing(self, kind, function, said, solver):
+        before = X.copy()
+        with pytest.raises(ValueError, match=said):
+            SoftECM(2, metric=kind(function), solver=solver, random_state=0).fit(X)
+        np.testing.assert_array_equal(X, before)
+
+    def test_a_sound_one_is_not_doubted(self, kind):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            SoftECM(2, metric=kind(squares), random_state=0).fit(X)
+
+
+def test_what_needs_all_pairs_asks_for_memory_first(monkeypatch):
+    monkeypatch.setattr("softecm._engine.free_memory", lambda: 1e4)
+    partition = CredalPartition(np.tile([0.0, 1.0, 0.0, 0.0], (100, 1)), FocalSets.full(2))
+    with pytest.raises(
+        ValueError, match=r"pairs of 100 objects would take about 160 kB, and 10 kB are free\. credal_rand"
+    ):
+        pairwise_masses(partition)
+    with pytest.raises(ValueError, match=r"a network of \d+ weights, 5 times, would take about .*hidden=\(20,\)"):
+        NNEVCLUS(2, hidden=10**6).fit(X)
+    monkeypatch.setattr("softecm._engine.free_memory", lambda: 7e4)
+    model = ECM(2, init="k-means++", random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"pairs='all' for 40 objects would take about 76\.8 kB.*pairs='some'"):
+        calibrate(model, X, pairs="all", n_boot=20)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: ECM(2, n_init=10**30).fit(X), r"n_init must be a whole number of at most 1000000; got a larger one"),
+        (lambda: ECM(2, n_init=10**5000).fit(X), r"n_init must be a whole number of at most 1000000; got a larger one"),
+        (lambda: ECM(2, alpha=10**30).fit(X), r"alpha must be at least 0 and at most 100"),
+        (
+            lambda: ECM(2).fit(X, sample_weight=np.full(40, 1e308)),
+            r"sample_weight must hold numbers of at most 1e\+150",
+        ),
+        (lambda: ECM(2).fit(X, checkpoint=""), r"checkpoint must be the path of a file; got ''"),
+    ],
+    ids=["n_init", "n_init beyond text", "alpha", "weights", "checkpoint"],
+)
+def test_numbers_beyond_all_bounds_are_refused(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
