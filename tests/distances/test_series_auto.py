@@ -1,4 +1,4 @@
-"""``metric="series-auto"``: which distance is taken, whatever the order of the series, and what an estimator makes of it."""
+"""The default for series: three views, which of them counts most, and whether level and amplitude count."""
 
 from itertools import combinations
 
@@ -7,16 +7,22 @@ import pytest
 from sklearn.base import clone
 
 from softecm import ECMdd, SoftECM, load_model
-from softecm.distances import SEMI_METRICS, series_distances
+from softecm.distances import Combined, ConvolutionFeatures, SoftDTW, series_distances
 from softecm.distances.auto import choose_for
 from softecm.distances.series_auto import (
-    CANDIDATES,
     MOST,
+    MOST_WEIGHT,
+    VIEWS,
+    Option,
     around_medoids,
     choose_series,
+    different_series,
     distances,
+    faces,
+    grouped,
     kept_together,
-    some_series,
+    series_views,
+    shortened,
 )
 from softecm.losses import SeriesLoss
 from softecm.scores import adjusted_rand_index
@@ -26,7 +32,7 @@ STEPS = np.arange(24)
 
 
 def rhythms(rng, n=9):
-    """Sines of two speeds at any phase: aligned by shifts, not step by step."""
+    """Sines of two speeds at any phase: told apart by texture."""
     speeds = np.repeat([1.5, 4.0], n)
     phases = rng.random((2 * n, 1))
     X = np.sin(2 * np.pi * (speeds[:, None] * STEPS / 24 + phases)) + 0.1 * rng.normal(size=(2 * n, 24))
@@ -34,35 +40,85 @@ def rhythms(rng, n=9):
 
 
 def drifts(rng, n=9):
-    """Two wiggles on levels and trends of any size: told apart by slopes alone."""
+    """Two wiggles on levels and trends of any size."""
     wiggles = np.repeat([[np.sin(2.0 * STEPS)], [np.sin(0.9 * STEPS)]], n, axis=0)[:, 0]
     trend = 3 * rng.normal(size=(2 * n, 1)) + rng.normal(size=(2 * n, 1)) * STEPS / 4
     return (wiggles + trend + 0.05 * rng.normal(size=wiggles.shape))[..., None], np.repeat([0, 1], n)
 
 
-@pytest.mark.parametrize(("make", "among"), [(rhythms, {"sbd", "softmsm"}), (drifts, {"slopes"})])
-def test_a_distance_that_tells_the_groups_is_taken(make, among, rng):
+def bumps(rng, n=9, *, amplitude):
+    """Early and late bumps, each of any level and size; or one bump at two levels."""
+    y, noise = np.repeat([0, 1], n), 0.05 * rng.normal(size=(2 * n, 24))
+    place = np.where(y == 1, 16, 7) if amplitude else np.full(2 * n, 12)
+    X = np.exp(-0.5 * ((STEPS - place[:, None]) / 2.0) ** 2) + noise
+    own = (
+        (np.exp(rng.normal(size=(2 * n, 1))), 5 * rng.normal(size=(2 * n, 1))) if amplitude else (1.0, 4.0 * y[:, None])
+    )
+    return (X * own[0] + own[1])[..., None], y
+
+
+@pytest.mark.parametrize("make", [rhythms, drifts])
+def test_series_get_three_views_that_find_the_groups(make, rng):
     X, y = make(rng)
     found = choose_series(X, 2)
-    assert found.tried[0].name in among
-    assert found.tried[0].name in found.reason
-    model = SoftECM(2, metric="series-auto", n_init=3, random_state=0).fit(X)
-    assert model.metric_.name == CANDIDATES[found.tried[0].name].name
+    model = SoftECM(2, n_init=3, random_state=0).fit(X)
+    assert isinstance(model.metric_, Combined)
+    assert tuple(model.metric_.metrics) == VIEWS
     assert model.metric_reason_ == found.reason
+    assert "shape, slope and texture" in found.reason
+    assert adjusted_rand_index(y, model.labels_) == 1.0
+    same = SoftECM(2, metric="series-auto", n_init=3, random_state=0).fit(X)
+    np.testing.assert_array_equal(same.partition_.masses, model.partition_.masses)
+
+
+@pytest.mark.parametrize("amplitude", [True, False], ids=["of any level and size", "of two levels"])
+def test_level_and_amplitude_count_where_they_group(amplitude, rng):
+    X, y = bumps(rng, amplitude=amplitude)
+    model = SoftECM(2, n_init=3, random_state=0).fit(X)
+    assert ("level and amplitude don't count" in model.metric_reason_) is amplitude
+    assert all(part.znormalise is amplitude for part in model.metric_.parts)
     assert adjusted_rand_index(y, model.labels_) == 1.0
 
 
-def test_all_are_tried_and_the_best_comes_first(rng):
-    found = choose_series(rhythms(rng)[0], 2)
-    assert {one.name for one in found.tried} == set(CANDIDATES)
+def test_what_the_estimator_shows_are_series(rng, tmp_path):
+    X, _ = rhythms(rng)
+    model = SoftECM(2, n_init=2, random_state=0).fit(X)
+    f = len(model.focal_sets_)
+    assert model.prototypes_.shape == (f, 24, 1)
+    assert model.cluster_centers_.shape == (2, 24, 1)
+    assert model.n_features_in_ == 1
+    assert list(model.attributes_) == list(VIEWS)
+    terms = model.explain(X)
+    assert terms.shape == (18, f, 3)
+    np.testing.assert_allclose(terms.sum(-1), model.transform(X), rtol=1e-9)
+    assert set(model.view_weights_) == set(VIEWS)
+    model.save(tmp_path / "m.safetensors")
+    again = load_model(tmp_path / "m.safetensors")
+    assert again.metric == "auto"
+    np.testing.assert_array_equal(again.predict_partition(X).masses, model.predict_partition(X).masses)
+    np.testing.assert_array_equal(again.prototypes_, model.prototypes_)
+    begun = SoftECM(2, init=model.cluster_centers_).fit(X)  # series are starts in every view
+    assert adjusted_rand_index(begun.labels_, model.labels_) == 1.0
+
+
+def test_eight_are_tried_and_the_best_comes_first(rng):
+    X, _ = bumps(rng, amplitude=True)
+    found = choose_series(X, 2)
+    assert len({one.name for one in found.tried}) == 8
     values = [one.clear for one in found.tried]
     assert values == sorted(values, reverse=True)
     assert all(-1.0 <= value <= 1.0 for value in values)
+    scaled = (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True)
+    assert len(choose_series(scaled, 2).tried) == 4  # level and amplitude are gone: nothing to decide
 
 
-def test_names_are_those_of_metrics():
-    assert {name for name, metric in CANDIDATES.items() if SEMI_METRICS.get(name) is not type(metric)} == {"slopes"}
-    assert all(CANDIDATES[name] == SEMI_METRICS[name]() for name in CANDIDATES if name != "slopes")
+def test_no_view_is_dropped():
+    for most in (None, *VIEWS):
+        weights = Option(most, True).weights
+        assert set(weights) == set(VIEWS)
+        assert min(weights.values()) == 1.0
+        assert max(weights.values()) == (1.0 if most is None else MOST_WEIGHT)
+        assert series_views(Option(most, True)).shown == "shape"
 
 
 def test_neither_the_order_nor_copies_matter(rng):
@@ -71,44 +127,43 @@ def test_neither_the_order_nor_copies_matter(rng):
     for other in (X[order], np.concatenate([X, X[order]]), list(X)):
         again = choose_series(other, 2)
         assert again.metric == found.metric
-        np.testing.assert_allclose([t.clear for t in again.tried], [t.clear for t in found.tried], atol=1e-12)
+        np.testing.assert_allclose([t.clear for t in again.tried], [t.clear for t in found.tried], atol=1e-9)
 
 
 def test_many_and_long_series_are_made_fewer_and_shorter(rng):
     rows = list(rng.normal(size=(3 * MOST, 20, 1)))
-    assert some_series(rows, 3).shape == (MOST, 20, 1)
-    assert some_series(rows, 20).shape == (240, 20, 1)
-    long = some_series(list(rng.normal(size=(MOST, 1000, 2))), 2)
-    assert long.shape[0] == MOST
-    assert 100 < long.shape[1] <= 200
+    assert len(different_series(rows, 3)) == MOST
+    assert len(different_series(rows, 20)) == 160
+    assert len(shortened(rows[:3], 10.0)[0]) == 10
+    assert len(shortened(rows[:3], 100.0)[0]) == 20
 
 
-def test_series_of_unequal_length_are_not_compared_step_by_step(rng):
-    X, y = rhythms(rng)
-    rows = [row[: 24 - i % 5] for i, row in enumerate(X)]
-    found = choose_series(rows, 2)
-    assert {one.name for one in found.tried} == set(CANDIDATES) - {"series-euclidean"}
-    model = SoftECM(2, metric="series-auto", n_init=3, random_state=0).fit(rows)
-    assert adjusted_rand_index(y, model.labels_) > 0.7
-    short = [row[:2] for row in X]
-    assert "slopes" not in {one.name for one in choose_series(short, 2).tried}
-
-
-def test_where_there_is_nothing_to_compare_it_is_soft_dtw(rng):
+def test_where_there_is_nothing_to_compare_all_count_alike(rng):
     X, _ = rhythms(rng)
     few = choose_series(X[:6], 2)
-    assert (few.metric, few.tried) == ("softdtw", ())
-    assert few.reason == "too few different series to compare distances by: soft-DTW, as usual"
+    assert few.metric == series_views(Option(None, False))
+    assert few.tried == ()
+    assert "too few different series to judge by" in few.reason
     assert "one cluster is no group" in choose_series(X, 1).reason
-    assert choose_series(np.repeat(X[:1], 30, axis=0), 2).metric == "softdtw"
+    assert choose_series(np.repeat(X[:1], 30, axis=0), 2).tried == ()
+    short = choose_series([row[:2] for row in X], 2)
+    assert (short.metric, short.tried) == ("softdtw", ())
 
 
 def test_the_matrix_is_that_of_the_metric(rng):
-    X = rng.normal(size=(40, 8, 2))
-    found = distances(CANDIDATES["softmsm"], some_series(list(X), 2))
-    wanted = series_distances(X, metric="softmsm")
-    assert np.allclose(np.sort(found.ravel()), np.sort(wanted.ravel()), atol=1e-9)
-    np.testing.assert_allclose(found, found.T)
+    X = rng.normal(size=(20, 12, 2))
+    for metric in (SoftDTW(), ConvolutionFeatures()):
+        np.testing.assert_allclose(distances(metric, list(X)), series_distances(X, metric=metric), atol=1e-9)
+    assert all(np.array_equal(d, d.T) for d in [distances(m, list(X)) for m in faces(True).values()])
+
+
+def test_groups_are_those_of_k_means(rng):
+    x = np.concatenate([rng.normal(size=(10, 2)), 8 + rng.normal(size=(14, 2))])
+    squares = ((x[:, None] - x) ** 2).sum(-1)
+    labels = grouped(squares, 2)
+    assert adjusted_rand_index(labels, np.repeat([0, 1], [10, 14])) == 1.0
+    means = np.stack([x[labels == k].mean(0) for k in range(2)])
+    np.testing.assert_array_equal(((x[:, None] - means) ** 2).sum(-1).argmin(1), labels)
 
 
 def test_medoids_are_the_best_there_are(rng):
@@ -132,9 +187,9 @@ def test_what_is_kept_together():
     assert kept_together(d**3, halves, 2) == 1.0  # the order is all that counts
 
 
-def test_where_the_number_is_not_known_one_distance_serves_all(rng):
+def test_where_the_number_is_not_known_one_combination_serves_all(rng):
     X, _ = rhythms(rng, 15)
-    choice = choose_n_clusters(X, estimator=SoftECM(metric="series-auto", n_init=2, random_state=0), candidates=[2, 3])
+    choice = choose_n_clusters(X, estimator=SoftECM(n_init=2, random_state=0), candidates=[2, 3])
     wanted = choose_series(X)
     assert choice.model.metric_reason_ == wanted.reason
     assert choice.model.metric == wanted.metric
@@ -162,7 +217,6 @@ def test_a_sweep_finds_what_a_fit_finds(rng):
 
 def test_what_is_not_for_it_is_refused(rng):
     pd = pytest.importorskip("pandas")
-    da = pytest.importorskip("dask.array")
     X, _ = rhythms(rng)
     model = SoftECM(2, metric="series-auto")
     with pytest.raises(ValueError, match=r"metric='series-auto' must have series, .*; got a table"):
@@ -171,8 +225,6 @@ def test_what_is_not_for_it_is_refused(rng):
         ValueError, match=r"under metric='series-auto'; got shape \(18, 1, 24\), which looks like aeon's"
     ):
         model.fit(X.transpose(0, 2, 1))
-    with pytest.raises(ValueError, match="metric='series-auto' must have all series in memory; got blocks"):
-        model.fit(da.from_array(X[..., 0], chunks=(9, 24)))
     with pytest.raises(ValueError, match="metric='series-auto' is found by an estimator's fit: name one"):
         series_distances(X, metric="series-auto")
     with pytest.raises(ValueError, match="metric='series-auto' is found by an estimator's fit: name one"):

@@ -116,9 +116,8 @@ def test_views_and_rules_in_blocks(hostile_case):
         (
             Combined({"s": "sqeuclidean", "t": "sqeuclidean"}),
             {"s": blocks, "t": blocks},
-            "several views must be in memory",
+            "views in blocks must come as one list of delayed dicts",
         ),
-        (Combined({"a": "sqeuclidean", "t": "mixed"}), frame, "several views must be in memory"),
         (Mixed(weights="agreement"), frame, "'agreement', a rule that is gone"),
     ]:
         with pytest.raises((TypeError, ValueError), match=said):

@@ -140,7 +140,7 @@ def test_series_are_shortened_as_far_as_their_detail_allows(period, length):
     assert (None if found is None else found[0].length) == length
     if found is not None:
         assert found[1].values.shape == (4, length, 1)
-        back = space.finer(found[1].values[None])
+        back = space.finer(found[1].values[None], found[0])
         assert back.shape == (1, 4, 200, 1)
         assert float((back[0] - space.encode(rows).values).abs().mean()) < 0.2
 

@@ -237,7 +237,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         from softecm.distributed import InBlocks, choose_for_blocks, opened, source_of
 
         source, owner = source_of(X), type(self).__name__
-        chosen, choice = self._continuing(chosen, choose_for_blocks(chosen.metric, source))
+        chosen, choice = self._continuing(chosen, choose_for_blocks(chosen.metric, source, chosen.n_clusters))
         with ExitStack() as blocks:
 
             def enter(metric: object) -> tuple[Algorithm[Any], InBlocks]:

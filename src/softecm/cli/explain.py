@@ -19,7 +19,7 @@ from softecm.cli.screen import consoles, print_json
 from softecm.explain import ExplanationTree
 from softecm.files import check_file, to_file
 from softecm.readers import Loaded, ReadOptions, read
-from softecm.report.model_interface import of_series
+from softecm.report.model_interface import in_views, of_series
 from softecm.report.object_explanation import explain_object
 
 SHOWN = 12
@@ -73,7 +73,7 @@ def run_object(path: Path, name: str) -> None:
         out.print(table)
         at = "; at: what the group has there" if any(name.startswith("at ") for name in rows.columns) else ""
         more = f"; {len(rows) - SHOWN} more: --json" if len(rows) > SHOWN else ""
-        what = "stretch" if of_series(model) else "column"
+        what = "view" if in_views(model) else "stretch" if of_series(model) else "column"
         out.print(Text(f"to: how much nearer the {what} puts it to that group{at}{more}", style="dim"))
     print_json({"object": told.name, "sentence": told.sentence, "columns": rows.to_dict("records")})
 

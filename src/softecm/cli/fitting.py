@@ -103,7 +103,7 @@ def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None)
     if asked not in ("auto", SERIES_AUTO, *SEMI_METRICS):
         known = ("auto", SERIES_AUTO, *SEMI_METRICS)
         raise Problem(f"--metric {asked} is unknown: use {', '.join(known)}.{meant(asked, known)}")
-    if asked == SERIES_AUTO:
+    if asked == SERIES_AUTO or (asked == "auto" and _of_numbers(loaded)):
         return _tried(loaded, scale, n_clusters)
     if asked != "auto":
         _check_kind(asked, loaded)
@@ -139,8 +139,16 @@ def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
     return Measure(choice.name, choice.reason, choice.metric)
 
 
+def _of_numbers(loaded: Loaded) -> bool:
+    """Whether the file holds series, of numbers rather than of states."""
+    from softecm.distances.auto import kind_of
+
+    with mendable(ValueError):
+        return loaded.shape == "series" and kind_of(loaded.data) == "series"
+
+
 def _tried(loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
-    """The best of a few distances between series."""
+    """How the views of series count."""
     from softecm.distances.auto import SERIES_AUTO, series_choice
 
     if loaded.shape != "series":

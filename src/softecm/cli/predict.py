@@ -117,7 +117,7 @@ def _as_trained(estimator: object, model: Path, options: ReadOptions) -> ReadOpt
     """What the reader must know of the columns the model was fitted with, and what was said of the first file."""
     space = getattr(getattr(estimator, "model_", None), "space", None)
     names = getattr(estimator, "feature_names_in_", None)
-    if isinstance(space, Views):  # the first of the files is the table
+    if isinstance(space, Views) and space.shown is None:  # the first of the files is the table
         names, space = space.feature_names[0] or None, space.spaces[0]
     if isinstance(space, States):
         return replace(options, states=True)
@@ -134,7 +134,9 @@ def _as_trained(estimator: object, model: Path, options: ReadOptions) -> ReadOpt
 def _check_views(estimator: object, model: Path, views: Beside) -> None:
     """Refuse files that the model was not fitted with, and too few of them."""
     space = getattr(getattr(estimator, "model_", None), "space", None)
-    several = space.views if isinstance(space, Views) else getattr(estimator, "view_names_", ())
+    several = getattr(estimator, "view_names_", ())
+    if isinstance(space, Views):
+        several = space.views if space.shown is None else ()
     if len(several) < 2 and views:
         raise Problem(f"{model} was fitted with one file: leave --series, --embedding and --matrix out.")
     if len(several) > 1 and not views:

@@ -132,9 +132,9 @@ def counted(n: int, loaded: Loaded) -> str:
 
 
 def _tried(distances: Sequence[Tried]) -> Table:
-    """The distances that were compared, best first."""
+    """The combinations of views that were compared, best first."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
-    table.add_column("distance tried")
+    table.add_column("views")
     table.add_column("neighbours in one group", justify="right", style="dim")
     for one in distances:
         table.add_row(one.name, f"{one.clear:.2f}")

@@ -44,7 +44,7 @@ MOST_CHANNELS = 32  # aeon has channels before steps: few of the one, many more 
 STEPS_A_CHANNEL = 4
 SHOWN = 3  # columns named in a warning
 
-SERIES = "series are compared with soft-DTW"
+SERIES = "series are compared by shape with soft-DTW"
 CATEGORIES = "numbers are scaled, categories count when they differ"
 GAPS = "missing cells are left out of the comparison, numbers are scaled"
 UNITS = "the columns are in different units, so each is scaled"
@@ -53,7 +53,7 @@ VIEWS = "every view counts alike"
 SPARSE = "sparse rows are taken as they are"
 ASKED = "as asked"
 
-#: What ``metric=`` may say instead of a metric: look at the data, and for series, try a few.
+#: What ``metric=`` may say instead of a metric: look at the data; the second is for series only and does the same.
 AUTO, SERIES_AUTO = "auto", "series-auto"
 
 Kind: TypeAlias = Literal["series", "categories", "numbers"]
@@ -131,13 +131,13 @@ class Look:
         return Choice(Mixed(weights=None), UNITS) if units_differ else Choice("sqeuclidean", ALIKE)
 
 
-def choose(X: object) -> Choice:
+def choose(X: object, n_clusters: int | None = None) -> Choice:
     """The metric that suits objects in memory, why, and the columns that name objects instead of describing them.
 
-    Series get "softdtw"; tables with text, categories, booleans or dates, and numbers with gaps, "mixed"; numbers in
-    different units (one column's range more than five times another's) "mixed", too, which scales each column by its
-    standard deviation and keeps prototypes in the columns' own units; all other numbers "sqeuclidean". A dict of views gets
-    what suits each of them, combined.
+    Series get a combination of shape, slope and texture (:mod:`softecm.distances.series_auto`); tables with text,
+    categories, booleans or dates, and numbers with gaps, "mixed"; numbers in different units (one column's range more than
+    five times another's) "mixed", too, which scales each column by its standard deviation and keeps prototypes in the
+    columns' own units; all other numbers "sqeuclidean". A dict of views gets what suits each of them, combined.
 
     Examples
     --------
@@ -152,7 +152,10 @@ def choose(X: object) -> Choice:
     if issparse(X):
         return Choice("sqeuclidean", SPARSE)
     away = _columns_left_out(X) if hasattr(X, "columns") else {}
-    return replace(Look.of(without(X, away) if away else X).choice(), left_out=away)
+    look = Look.of(without(X, away) if away else X)
+    if look.kind == "series":
+        return replace(series_choice(X, n_clusters), asked=AUTO)
+    return replace(look.choice(), left_out=away)
 
 
 def _columns_left_out(X: object) -> dict[str, str]:
@@ -204,16 +207,21 @@ def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, Choice] | None = Non
             f"X must have a name for each view; got {list(X)!r}. Write {{'vitals': series, 'patient': table}}."
         )
     known = chosen or {}
-    found = {name: known.get(name) or choose(filled(part, present_rows(part, name))) for name, part in X.items()}
+    found = {name: known.get(name) or _one_view(filled(part, present_rows(part, name))) for name, part in X.items()}
     told = "; ".join(f"{name!r} {choice.name}: {choice.reason}" for name, choice in found.items())
     away = {column: reason for choice in found.values() for column, reason in choice.left_out.items()}
     return Choice(Combined({name: choice.metric for name, choice in found.items()}), f"{VIEWS}: {told}", away)
 
 
+def _one_view(part: Any) -> Choice:
+    """What suits one view of several; series are compared in one way there."""
+    return Look("series").choice() if not isinstance(part, Mapping) and kind_of(part) == "series" else choose(part)
+
+
 def choose_for(metric: object, X: object, n_clusters: int | None) -> Choice:
     """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
     if is_auto(metric):
-        choice = choose(X).tell()
+        choice = choose(X, n_clusters).tell()
         for mind in far_values(choice.metric, without(X, choice.left_out), lambda row: place("row", row)):
             warn(mind, ReadingWarning)
         return choice
@@ -232,12 +240,12 @@ def with_finding(reason: str, metric: object) -> str:
 
 
 def is_series_auto(metric: object) -> bool:
-    """Whether a few distances between series are to be tried."""
+    """Whether it is to be found, for series only."""
     return isinstance(metric, str) and metric == SERIES_AUTO
 
 
 def series_choice(X: Any, n_clusters: int | None) -> Choice:
-    """The distance between series with the clearest groups; tables are refused."""
+    """The combination of views of series with the clearest groups; tables are refused."""
     if getattr(X, "ndim", 0) == 3:
         refuse_channels_first(X.shape, SERIES_AUTO)
     elif getattr(nw.from_native(X, eager_only=True, pass_through=True), "columns", None) is not None:

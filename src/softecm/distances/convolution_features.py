@@ -61,6 +61,7 @@ class ConvolutionFeatures(SemiMetric):
     layout: str = "tslearn"
     name = "texture"
     space = Texture
+    single = True
     SAVED = OPTIONS
 
     def __post_init__(self) -> None:

@@ -1,57 +1,53 @@
-r"""``metric="series-auto"``: a few distances between series are tried, and the one with the clearest groups is taken.
+r"""The default for series: three views of them, shape, slope and texture, and what decides how they count.
 
-Labels are not asked for. Under each distance some of the series are grouped around medoids, and then the nearest neighbours
-of each are looked at: how many lie in its own group, beyond what chance would put there,
+Labels are not asked for. All three views count alike, or one of them counts four times; series are taken as they are, or
+z-normalised in each channel, so that level and amplitude don't count: eight combinations. Under each some of the series
+are grouped, by k-means on their distances, and then the nearest neighbours of each are looked at: how many lie in its own
+group, beyond what chance would put there,
 
 .. math:: \frac{s - e}{1 - e}
 
 with s the mean share of the neighbours that lie in the series' own group and e that share where neighbours are drawn at
 random. 1: no group has a neighbour outside; 0: groups that say nothing about neighbours. It depends on the order of
-distances only, so that those of different units compare, and one far object gains nothing.
-
-The rule was chosen among some forty (silhouettes, ranks, eigenvalues, agreement between distances, stability on halves) on
-made-up series: shifts, warps, amplitudes, frequencies, timing, textures, bursts, drift, with strays, unequal groups and
-unequal noise (``docs/series.md``). No archive set was looked at for that.
+distances only, so that combinations of different units compare, and one far object gains nothing. The combination with the
+clearest groups is taken. No view is ever dropped: which of them matters, a small sample does not say for certain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from softecm.distances.base import SemiMetric
-from softecm.distances.elastic_metrics import ADTW, SoftMSM
-from softecm.distances.sbd import SBD
-from softecm.distances.series_euclidean import SeriesEuclidean
+from softecm.distances.convolution_features import ConvolutionFeatures
 from softecm.distances.soft_dtw import SoftDTW
+from softecm.distances.views import Combined
 from softecm.spaces.series import SeriesBatch, TimeSeries, in_blocks, to_list
+from softecm.spaces.transformed import SLOPE, normalized
 
-#: What is tried, the first where there is nothing to tell them by. Slopes have no name for ``metric=``.
-CANDIDATES: Mapping[str, SemiMetric] = MappingProxyType(
-    {
-        "softdtw": SoftDTW(),
-        "softmsm": SoftMSM(),
-        "sbd": SBD(),
-        "series-euclidean": SeriesEuclidean(),
-        "slopes": ADTW(0.0, gamma="auto", derivative=True),
-    }
-)
-MOST, MOST_EACH = 100, 12  # series that are compared: at least so many where there are, and for each cluster
-CELLS = 2.5e8  # of the alignments of all pairs; longer series are shortened to means over a few steps
+SHAPE, TEXTURE = "shape", "texture"
+VIEWS = (SHAPE, SLOPE, TEXTURE)
+MOST_WEIGHT = 4.0  # of a view that counts more than the others, which count 1
+MOST, MOST_EACH = 80, 8  # series that are compared: at least so many where there are, and for each cluster
+CELLS = 1e7  # of the alignments of all pairs; longer series are shortened to means over a few steps
+TEXTURE_STEPS = 512  # of a series whose texture is compared
 UNKNOWN = range(2, 7)  # numbers of clusters that are tried where it is not known
 FEWEST = 4  # series for each cluster without which there is nothing to compare
 ROWS = 16  # of the matrix at once
+ROUNDS = 30  # of k-means
+ALIKE = 1e-6  # how far a z-normalised series may be from being exactly so
+
+Floats = NDArray[np.float64]
+Series = Sequence[Floats]  # (steps, channels) each
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A distance and how clearly its groups keep neighbours together, at most 1; the larger the better."""
+    """A way to combine the views, and how clearly its groups keep neighbours together, at most 1; the larger the better."""
 
     name: str
     clear: float
@@ -59,84 +55,149 @@ class Tried:
 
 @dataclass(frozen=True)
 class Found:
-    """The distance that was taken, as ``metric=`` has it, why, and all that were tried, best first."""
+    """The metric that was taken, as ``metric=`` has it, why, and all that were tried, best first."""
 
     metric: str | SemiMetric
     reason: str
-    tried: tuple[Tried, ...]
+    tried: tuple[Tried, ...] = ()
 
 
-def choose_series(X: object, n_clusters: int | None = None) -> Found:
-    """The distance with the clearest groups among a few, for so many clusters, or for 2 to 6 where that is not known.
+@dataclass(frozen=True)
+class Option:
+    """One combination: which view counts more than the others, and whether level and amplitude count."""
+
+    most: str | None
+    znormalise: bool
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """What each view counts."""
+        return {view: MOST_WEIGHT if view == self.most else 1.0 for view in VIEWS}
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return f"{'all alike' if self.most is None else f'{self.most} most'}{'' if self.znormalise else ', with level'}"
+
+    def said(self) -> str:
+        """What is compared, as a part of a sentence."""
+        counting = "which count alike" if self.most is None else f"{self.most} counting four times"
+        level = "level and amplitude don't count" if self.znormalise else "level and amplitude count"
+        return f"series are compared by shape, slope and texture, {counting}; {level}"
+
+
+def series_views(option: Option, layout: str = "tslearn") -> Combined:
+    """Shape, slope and texture of series as one metric; prototypes are shown as series."""
+    return Combined(
+        faces(option.znormalise, layout), weights="equal" if option.most is None else option.weights, shown=SHAPE
+    )
+
+
+def faces(znormalise: bool, layout: str = "tslearn") -> dict[str, SemiMetric]:
+    """The three views."""
+    return {
+        SHAPE: SoftDTW(gamma="auto", layout=layout, znormalise=znormalise),
+        SLOPE: SoftDTW(gamma="auto", layout=layout, of=SLOPE, znormalise=znormalise),
+        TEXTURE: ConvolutionFeatures(layout=layout, znormalise=znormalise),
+    }
+
+
+def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> Found:
+    """The combination of views with the clearest groups, for so many clusters, or for 2 to 6 where that is not known.
 
     Parameters
     ----------
     X : series, (n, steps, channels) or a list
-        Different ones only, at most 100 of them or 12 for each cluster, whichever are more.
+        Different ones only, at most 80 of them or 8 for each cluster, whichever are more.
     n_clusters : int, optional
+    where : str
+        What the series are a part of, for the reason.
 
     Examples
     --------
     >>> import numpy as np
     >>> t, rng = np.arange(40), np.random.default_rng(0)
     >>> X = [np.sin(2 * np.pi * (f * t / 40 + rng.random())) for f in (2, 5) for _ in range(12)]  # any phase
-    >>> found = choose_series(X, 2)
-    >>> found.tried[0].clear
+    >>> choose_series(X, 2).tried[0].clear
     1.0
     """
     rows = to_list(X)
-    equal = len({len(row) for row in rows}) == 1
+    if min(len(row) for row in rows) < 3:
+        return Found("softdtw", "series of two steps have no slope: soft-DTW on their values")
     numbers = UNKNOWN if n_clusters is None else [n_clusters]
-    values = some_series(rows, max(numbers))
-    few = len(values) < FEWEST * min(numbers)
-    if few or max(numbers) < 2:
-        why = "too few different series" if few else "one cluster is no group"
-        return Found("softdtw", f"{why} to compare distances by: soft-DTW, as usual", ())
-    fitting = [name for name, metric in CANDIDATES.items() if _suits(metric, equal, values.shape[1])]
-    clear = {name: _clear(distances(CANDIDATES[name], values), numbers) for name in fitting}
-    best = max(clear, key=lambda name: clear[name])  # the first of equals
-    tried = tuple(sorted((Tried(name, value) for name, value in clear.items()), key=lambda one: -one.clear))
-    others = ", ".join(f"{one.name} {one.clear:.2f}" for one in tried if one.name != best)
-    told = f"neighbours lie in one group most clearly by {best}: {clear[best]:.2f} ({others}), on {len(values)} series"
-    return Found(CANDIDATES[best] if best == "slopes" else best, told, tried)
+    few = different_series(rows, max(numbers))
+    same = all(np.abs(normalized(row) - row).max() < ALIKE for row in few)
+    if len(few) < FEWEST * min(numbers) or max(numbers) < 2:
+        why = "one cluster is no group" if max(numbers) < 2 else "too few different series"
+        option = Option(None, same)
+        return Found(series_views(option), f"{option.said()} ({why} to judge by)")
+    clear = {
+        option: clearness(joint(tables, option), numbers)
+        for znormalise in ((True,) if same else (True, False))
+        for tables in [compared(few, znormalise)]
+        for option in (Option(None, znormalise), *(Option(view, znormalise) for view in VIEWS))
+    }
+    order = sorted(clear, key=lambda option: (-clear[option], option.most is not None))  # of equals, all alike
+    best = order[0]
+    other = max((clear[option] for option in clear if option.znormalise != best.znormalise), default=None)
+    beside = "" if other is None else f", {'with' if best.znormalise else 'without'} them {other:.2f}"
+    told = f"groups are clearest so: {clear[best]:.2f}{beside}, on {len(few)} series{where}"
+    return Found(
+        series_views(best), f"{best.said()} ({told})", tuple(Tried(option.name, clear[option]) for option in order)
+    )
 
 
-def _suits(metric: SemiMetric, equal: bool, steps: int) -> bool:
-    """Whether series of these lengths can be compared."""
-    if isinstance(metric, SeriesEuclidean):
-        return equal
-    return not getattr(metric, "derivative", False) or steps >= 3
-
-
-def some_series(rows: list[NDArray[np.float64]], n_clusters: int) -> Tensor:
-    """Different series (n, steps, channels) drawn over one length: not too many, not too long, whatever their order."""
-    space = TimeSeries().fit(rows, dtype=torch.float64)
-    batch = space.encode(rows)
+def different_series(rows: Series, n_clusters: int) -> list[Floats]:
+    """Different series drawn over one length: not too many, whatever their order."""
+    space = TimeSeries().fit(list(rows), dtype=torch.float64)
+    batch = space.encode(list(rows))
     _, first = np.unique(space.keys(batch), return_index=True)  # in the order of a hash
-    chosen = torch.as_tensor(first[: max(MOST, MOST_EACH * n_clusters)])
-    values = space.starts(batch, chosen)
-    n, steps, channels = values.shape
-    longest = max(2.0, np.sqrt(CELLS / (0.5 * n * n * channels)))
-    return in_blocks(SeriesBatch(values), max(1, int(np.ceil(steps / longest)))).values
+    values = space.starts(batch, torch.as_tensor(first[: max(MOST, MOST_EACH * n_clusters)]))
+    return list(values.numpy())
 
 
-def distances(metric: SemiMetric, x: Tensor) -> NDArray[np.float64]:
+def shortened(rows: Series, steps: float) -> list[Floats]:
+    """Means over so many steps that about this many are left."""
+    values = torch.from_numpy(np.stack(rows))
+    size = max(1, int(np.ceil(values.shape[1] / max(4.0, steps))))
+    return list(in_blocks(SeriesBatch(values), size).values.numpy())
+
+
+def compared(rows: Series, znormalise: bool) -> dict[str, Floats]:
+    """All distances (n, n) of series of one length under each view, of mean 1."""
+    n, channels = len(rows), rows[0].shape[1]
+    short, long = shortened(rows, np.sqrt(CELLS / (0.5 * n * n * channels))), shortened(rows, TEXTURE_STEPS)
+    found = {view: distances(metric, long if view == TEXTURE else short) for view, metric in faces(znormalise).items()}
+    return {view: d / d.mean() if d.mean() > 0 else d for view, d in found.items()}
+
+
+def distances(metric: SemiMetric, rows: Series) -> Floats:
     """All distances (n, n) between series of one length, each pair measured once."""
-    metric, n = metric.fitted(SeriesBatch(x), None), len(x)
+    space = metric.make_space().fit(list(rows), dtype=torch.float64)
+    x, n = space.encode(list(rows)), len(rows)
+    metric, places = metric.fitted(x, None), space.starts(x, torch.arange(n))
     out = np.zeros((n, n))
     with torch.no_grad():
         for at in range(0, n, ROWS):
-            out[at : at + ROWS, at:] = metric.pairwise(x[at : at + ROWS], x[at:]).numpy()
-    upper = np.triu(out, 1)
-    both: NDArray[np.float64] = upper + upper.T
-    return np.maximum(both, 0.0) ** (1.0 / metric.degree)  # lengths, not squares: medoids mind
+            out[at : at + ROWS, at:] = metric.pairwise(x[at : at + ROWS], places[at:]).numpy()
+    upper = np.triu(np.maximum(out, 0.0), 1)
+    both: Floats = upper + upper.T
+    return both
 
 
-def _clear(d: NDArray[np.float64], numbers: range | list[int]) -> float:
-    return float(np.mean([kept_together(d, around_medoids(d, c), c) for c in numbers]))
+def joint(tables: Mapping[str, Floats], option: Option) -> Floats:
+    """The distances of all views as one."""
+    total = sum(option.weights.values())
+    summed: Floats = np.sum([weight / total * tables[view] for view, weight in option.weights.items()], axis=0)
+    return summed
 
 
-def kept_together(d: NDArray[np.float64], labels: NDArray[np.intp], n_clusters: int) -> float:
+def clearness(squares: Floats, numbers: Sequence[int]) -> float:
+    """How clearly groups keep neighbours together, on average over numbers of clusters."""
+    return float(np.mean([kept_together(squares, grouped(squares, c), c) for c in numbers]))
+
+
+def kept_together(d: Floats, labels: NDArray[np.intp], n_clusters: int) -> float:
     """How far nearest neighbours lie in one group, beyond chance: 1 all of them, 0 as chance has it.
 
     As many neighbours as the root of the number of objects, or half of a group, whichever are fewer; at least three.
@@ -150,7 +211,22 @@ def kept_together(d: NDArray[np.float64], labels: NDArray[np.intp], n_clusters: 
     return (kept - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
-def around_medoids(d: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
+def grouped(squares: Floats, n_clusters: int) -> NDArray[np.intp]:
+    """K-means on squared distances (n, n), begun at medoids; no random numbers."""
+    labels = around_medoids(squares, n_clusters)
+    for _ in range(ROUNDS):
+        inside = np.eye(n_clusters)[labels]
+        inside /= np.maximum(inside.sum(0), 1.0)
+        to_means = squares @ inside
+        to_means -= 0.5 * (inside * to_means).sum(0)
+        new = to_means.argmin(1)
+        if (new == labels).all():
+            break
+        labels = new
+    return labels
+
+
+def around_medoids(d: Floats, n_clusters: int) -> NDArray[np.intp]:
     """Groups around the medoids of least total distance that adding one by one and then swapping finds (PAM)."""
     medoids = [int(d.sum(0).argmin())]
     while len(medoids) < n_clusters:

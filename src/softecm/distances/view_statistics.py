@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 from softecm._warnings import ViewWarning, warn
 from softecm.distances.base import SemiMetric, distances_of
 from softecm.spaces.sampling import systematic
-from softecm.spaces.views import EncodedViews
+from softecm.spaces.views import EncodedViews, Views
 
 Floats = NDArray[np.float64]
 NOTHING = 5.0  # over the number of objects: a correlation below is what chance alone brings
@@ -151,36 +152,99 @@ def relative(weights: object, views: Sequence[str]) -> list[float]:
     return [number / total for number in numbers]
 
 
-def without_constant(names: Sequence[str], spreads: Sequence[float], shares: Sequence[float]) -> list[float]:
-    """The weights without views in which nothing differs, which is said."""
+def without_constant(
+    names: Sequence[str], spreads: Sequence[float], shares: Sequence[float], *, say: bool = True
+) -> list[float]:
+    """The weights without views in which nothing differs, which is said where ``say``."""
     useless = [name for name, size in zip(names, spreads, strict=True) if not size > 0]
     left = [share if size > 0 else 0.0 for share, size in zip(shares, spreads, strict=True)]
     total = math.fsum(left)
     if not useless or not total > 0:  # nothing differs in any view that counts: all is the same
         return list(shares)
+    if say:
+        _warn_of_constant(useless)
+    return [share / total for share in left]
+
+
+def _warn_of_constant(useless: Sequence[str]) -> None:
     warn(
         f"every object is the same in {', '.join(map(repr, useless))}: such a view can't group them and gets no weight. "
         "Leave it out.",
         ViewWarning,
     )
-    return [share / total for share in left]
 
 
 def sampled(metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | None) -> ViewSample:
     """Distances between some of the objects: all of few, a sample of many, whatever their order."""
     counts = np.ones(len(x)) if weights is None else weights.double().numpy()
-    dearest = max(part.cost_of_distance(space.shape) for part, space in zip(metrics, x.space.spaces, strict=True))
-    size = int(np.clip(math.sqrt(BUDGET / dearest), FEWEST, MOST))
+    size = sample_size(metrics, [space.shape for space in x.space.spaces])
     if len(x) > size:
         rows, counts = _few(x.space.keys(x), counts, size)
         x = x[rows]
-    tables, variances = [], []
-    for part, space, own in zip(metrics, x.space.spaces, x.parts, strict=True):
-        places = space.starts(own, torch.arange(len(x)))
-        tables.append(distances_of(part, own, places).double().numpy())
-        variances.append(float((places - places.mean(0)).double().square().flatten(1).sum(1).mean()))
+    rows = torch.arange(len(x))
+    places = [space.starts(own, rows) for space, own in zip(x.space.spaces, x.parts, strict=True)]
     present = np.ones((len(x), len(metrics)), dtype=bool) if x.present is None else x.present.numpy()
+    return _measured(metrics, x.parts, places, present, counts)
+
+
+def _measured(
+    metrics: Sequence[SemiMetric],
+    views: Sequence[Any],
+    places: Sequence[Tensor],
+    present: NDArray[np.bool_],
+    counts: Floats,
+) -> ViewSample:
+    """All distances between objects, to where each would lie as a prototype."""
+    tables, variances = [], []
+    for part, own, at in zip(metrics, views, places, strict=True):
+        tables.append(distances_of(part, own, at).double().numpy())
+        variances.append(float((at - at.mean(0)).double().square().flatten(1).sum(1).mean()))
     return ViewSample(tables, present, counts, variances)
+
+
+def sample_size(metrics: Sequence[SemiMetric], shapes: Sequence[Sequence[int]]) -> int:
+    """How many objects are compared with each other: the fewer, the more a distance costs."""
+    dearest = max(part.cost_of_distance(shape) for part, shape in zip(metrics, shapes, strict=True))
+    return int(np.clip(math.sqrt(BUDGET / dearest), FEWEST, MOST))
+
+
+@dataclass(frozen=True, eq=False)
+class ViewsSampled:
+    """What the metrics of views learn from blocks, and some objects, each as the prototype that would sit on it."""
+
+    parts: tuple[Any, ...]  # what the metric of each view must know; None: nothing
+    keys: NDArray[np.uint64]  # (m,), in ascending order
+    places: Tensor  # (m, width)
+    counts: Tensor  # (m,)
+    present: Tensor  # (m, views)
+    space: Views
+
+    @classmethod
+    def of(cls, parts: Sequence[Any], x: EncodedViews, weights: Tensor | None) -> ViewsSampled:
+        """The objects with the smallest keys, of those that count."""
+        counts = torch.ones(len(x), dtype=torch.float64) if weights is None else weights.double().cpu()
+        keys, there = x.space.keys(x), np.flatnonzero(counts.numpy() > 0)
+        rows = torch.as_tensor(there[np.argsort(keys[there], kind="stable")[:MOST]])
+        places, whole = x.space.starts(x, rows).double().cpu(), torch.ones((len(x), len(x.parts)), dtype=torch.bool)
+        present = (whole if x.present is None else x.present.cpu())[rows]
+        return cls(tuple(parts), keys[rows.numpy()], places, counts[rows], present, x.space)
+
+    def merge(self, other: ViewsSampled) -> ViewsSampled:
+        """Two blocks together."""
+        keys = np.concatenate([self.keys, other.keys])
+        first = np.argsort(keys, kind="stable")[:MOST]
+        rows = torch.as_tensor(first)
+        pairs = zip(self.parts, other.parts, strict=True)
+        parts = tuple(a if b is None else b if a is None else a.merge(b) for a, b in pairs)
+        pairs = zip(*((one.places, one.counts, one.present) for one in (self, other)), strict=True)
+        places, counts, present = (torch.cat(both)[rows] for both in pairs)
+        return replace(self, parts=parts, keys=keys[first], places=places, counts=counts, present=present)
+
+    def sample(self, metrics: Sequence[SemiMetric]) -> ViewSample:
+        """Distances between as many of them as their metrics allow."""
+        size = sample_size(metrics, [space.shape for space in self.space.spaces])
+        places = self.space.split(self.places[:size])
+        return _measured(metrics, places, places, self.present[:size].numpy(), self.counts[:size].numpy())
 
 
 def _few(keys: NDArray[np.uint64], counts: Floats, size: int) -> tuple[Tensor, Floats]:

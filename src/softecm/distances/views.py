@@ -32,11 +32,19 @@ from softecm.distances.base import (
 )
 from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
-from softecm.distances.view_statistics import WEIGHTS, relative, sampled, weights_by, without_constant
+from softecm.distances.view_statistics import (
+    WEIGHTS,
+    ViewSample,
+    ViewsSampled,
+    relative,
+    sampled,
+    weights_by,
+    without_constant,
+)
 from softecm.distances.weighted_parts import AGREEMENT, ALL, EQUAL, Apart, Weighed, Weighing, middle_of, say_unheard
-from softecm.files.expected import POSITIVE, Misfit, listed, mapped, number, rules
+from softecm.files.expected import POSITIVE, Misfit, listed, mapped, maybe, number, rules, text
 from softecm.files.values import by_itself
-from softecm.spaces.base import Space
+from softecm.spaces.base import Described, Space
 from softecm.spaces.views import EncodedViews, Views, joined, split_views
 
 SCALINGS = ("spread", "none")
@@ -76,6 +84,10 @@ class Combined(Weighed):
         Of the rule "sum", greater than 1: nearer to 1, one view takes all; larger, weights are more equal.
     temperature : float, default=0.1
         Of the rule "entropy", greater than 0: smaller, one view takes all. In parts of the mean total spread of a view.
+    shown : str, optional
+        The name of one view whose objects all views are made of: ``X`` is then that view's data, and ``prototypes_`` and
+        ``cluster_centers_`` are its prototypes alone. The default for series is so: they are compared by shape, slope and
+        texture, and prototypes are series.
 
     Notes
     -----
@@ -83,7 +95,9 @@ class Combined(Weighed):
     may hold arrays) and one view has all other columns. Where every metric compares series, ``X`` may also be one set of
     series, which all views share: ``Combined({"shape": SoftDTW(), "slope": SoftDTW(of="slope"), "texture": "texture"})``.
     For an object that lacks a view put None, or a row of NaN, there.
-    ``prototypes_`` is a dict of views, too, and ``explain`` says what each view adds to each distance.
+    ``prototypes_`` is a dict of views, too, unless one is ``shown``; ``explain`` says what each view adds to each distance,
+    (n, f, views). In blocks (a Dask array of series with one view shown, or delayed dicts of views) units are those of at
+    most 512 objects, the same whatever their order.
 
     Examples
     --------
@@ -107,6 +121,7 @@ class Combined(Weighed):
     weights_of: str = ALL
     exponent: float = 2.0
     temperature: float = 0.1
+    shown: str | None = None
     shares: tuple[float, ...] = field(default=(), repr=False)  # the weights, once they are known; they add up to 1
     spreads: tuple[float, ...] = field(
         default=(), repr=False
@@ -117,7 +132,9 @@ class Combined(Weighed):
     by_set: Tensor | None = field(default=None, repr=False)  # (f, views), where each set has weights of its own
     name = "combined"
     space = Views
-    SAVED = rules(Weighed.SAVED, metrics=mapped(by_itself(metric_rule)), bends=listed(number(POSITIVE)))
+    SAVED = rules(
+        Weighed.SAVED, metrics=mapped(by_itself(metric_rule)), bends=listed(number(POSITIVE)), shown=maybe(text())
+    )
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
         """View by view."""
@@ -136,6 +153,8 @@ class Combined(Weighed):
         self.check_rule(WEIGHTS)
         if not isinstance(self.weights, str):
             relative(self.weights, list(self.metrics))
+        if self.shown is not None:
+            check_choice("shown", self.shown, list(self.metrics), "It names the view that prototypes are shown in.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -164,8 +183,8 @@ class Combined(Weighed):
 
     @property
     def single(self) -> bool:  # type: ignore[override]
-        """Of one view alone."""
-        return self.alone is not None and self.alone.single
+        """Where all parts may."""
+        return all(part.single for part in self.parts)
 
     @property
     def units(self) -> list[float]:
@@ -185,7 +204,7 @@ class Combined(Weighed):
 
     def make_space(self) -> Views:
         """The views' spaces, by name."""
-        return Views(tuple(self.metrics), tuple(part.make_space() for part in self.parts))
+        return Views(tuple(self.metrics), tuple(part.make_space() for part in self.parts), shown=self.shown)
 
     @property
     def closed_form(self) -> ClosedForm:
@@ -290,8 +309,8 @@ class Combined(Weighed):
         return super().terms(x, v)
 
     def doubts(self, x: object, clusters: Tensor) -> Sequence[str]:
-        """Of several views."""
-        return super().doubts(x, clusters) if self.alone is None else ()
+        """Of several views; those of one set of objects are meant to differ."""
+        return super().doubts(x, clusters) if self.alone is None and self.shown is None else ()
 
 
 def checked_metrics(given: object) -> dict[str, SemiMetric]:
@@ -526,18 +545,44 @@ class ViewLearner(Learner):
 
     def fitted(self, x: Any, weights: Tensor | None) -> Combined:
         """Every view on the objects that have it, then what makes their distances comparable."""
-        metric, names = self.metric, list(self.metric.metrics)
+        metric = self.metric
         if metric.alone is not None:
             only = {name: part.fitted(x, weights) for name, part in metric.metrics.items()}
             return replace(
                 metric, metrics=only, shares=(1.0,), spreads=(1.0,), bends=(1.0,), common=(1.0,), shapes=((),)
             )
         parts = [self._part(j, x, weights) for j in range(len(metric.parts))]
-        found = replace(metric, metrics=dict(zip(metric.metrics, parts, strict=True)), shapes=_shapes(x.space))
-        if metric.shares:
+        known = bool(metric.shares) and metric.shapes == _shapes(x.space)
+        return self._with(parts, x.space, None if known else sampled(parts, x, weights))
+
+    def describe(self, x: EncodedViews, weights: Tensor | None) -> ViewsSampled:
+        """What the parts must know of a block, and some of its objects."""
+        if self.metric.alone is not None:
+            raise self._needs_all()
+        return ViewsSampled.of([self._described(j, x, weights) for j in range(len(self.metric.parts))], x, weights)
+
+    def _described(self, j: int, x: EncodedViews, weights: Tensor | None) -> Described | None:
+        learner, own, rows = self.metric.parts[j].learner, x.parts[j], x.having(j)
+        if learner is None or len(rows) == len(x):
+            return None if learner is None else learner.describe(own, weights)
+        return learner.describe(own[rows], None if weights is None else weights[rows]) if len(rows) else None
+
+    def fitted_to(self, description: ViewsSampled) -> Combined:
+        """Every view from all blocks, then what makes their distances comparable, from the sample."""
+        pairs = zip(self.metric.parts, description.parts, strict=True)
+        parts = [part if part.learner is None else part.learner.fitted_to(own) for part, own in pairs]
+        known = bool(self.metric.shares) and self.metric.shapes == _shapes(description.space)
+        return self._with(parts, description.space, None if known else description.sample(parts))
+
+    def _with(self, parts: Sequence[SemiMetric], space: Views, sample: ViewSample | None) -> Combined:
+        """The metric with fitted parts; with units, and weights where these are open, from a sample."""
+        metric, names = self.metric, list(self.metric.metrics)
+        found = replace(metric, metrics=dict(zip(names, parts, strict=True)), shapes=_shapes(space))
+        if sample is None:
             return found
-        sample = sampled(parts, x, weights)
         common, spreads = sample.common, sample.spreads
+        if metric.shares:  # the same objects in another form, such as fewer steps: units of their own
+            return replace(found, spreads=tuple(spreads), bends=tuple(sample.bends))
         if metric.weights == AGREEMENT:
             shares = weights_by(common).tolist()
             say_unheard(names, shares, common)
@@ -545,7 +590,7 @@ class ViewLearner(Learner):
             shares = (
                 [1.0 / len(parts)] * len(parts) if isinstance(metric.weights, str) else relative(metric.weights, names)
             )
-        shares = without_constant(names, spreads, shares)
+        shares = without_constant(names, spreads, shares, say=metric.shown is None)
         most = tuple(common.max(1).tolist())
         found = replace(found, spreads=tuple(spreads), bends=tuple(sample.bends), common=most)
         return replace(found, shares=tuple(shares))

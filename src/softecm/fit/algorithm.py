@@ -188,7 +188,7 @@ def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | N
     coarse = space.coarser(x)
     if coarse is None:
         return barycenter_from(metric, x, space.middle(x, start_rows(len(x)).to(device))[None], weights)
-    start = space.finer(barycenter(metric.fitted(coarse[1], weights), *coarse, weights, device))
+    start = space.finer(barycenter(metric.fitted(coarse[1], weights), *coarse, weights, device), coarse[0])
     return barycenter_from(metric, x, start[None], weights, rounds=POLISH)
 
 

@@ -283,7 +283,7 @@ class Version:
         """Prototypes (runs, c, ...) as the objects in full have them."""
         if self.space is None:
             return prototypes
-        finer = self.space.finer(prototypes.flatten(0, 1))
+        finer = self.space.finer(prototypes.flatten(0, 1), self.objects.space)
         return finer.reshape(*prototypes.shape[:2], *finer.shape[1:])
 
 

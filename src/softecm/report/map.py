@@ -104,7 +104,7 @@ def _two(places: FloatArray) -> FloatArray:
 
 
 def _landmarks(fitted: PrototypeModel, x: Encoded) -> Tensor:
-    count = _landmark_count(len(x), fitted.prototypes[0].shape)
+    count = _landmark_count(len(x), fitted.space.visible_part(fitted.prototypes[:1])[0].shape)
     chosen = torch.from_numpy(every(len(x), count).astype(np.int64))
     clusters: Tensor = fitted.prototypes[: fitted.focal.n_clusters]
     return torch.cat([clusters, fitted.space.starts(x, chosen).to(clusters.dtype)])

@@ -65,7 +65,12 @@ def of_series(model: FittedModel) -> bool:
     fitted = comparing(model)
     if fitted is None or pairwise(model):
         return False
-    return isinstance(fitted.model_.space, TimeSeries)
+    return isinstance(fitted.model_.space.visible, TimeSeries)
+
+
+def in_views(model: Comparing) -> bool:
+    """Whether one set of objects is compared in several ways, of which one is shown."""
+    return model.model_.space.visible is not model.model_.space
 
 
 def merged(model: FittedModel) -> bool:

@@ -15,9 +15,18 @@ from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, Decision
 from softecm.report.columns import TableColumns, columns_of, thin_columns
-from softecm.report.model_interface import Comparing, Data, FloatArray, of_series, pairwise
+from softecm.report.model_interface import Comparing, Data, FloatArray, in_views, of_series, pairwise
 from softecm.report.objects import every, names_of, take
-from softecm.report.reasons import Attributes, Explanation, Stretches, Teller, explanations, largest, spans, terms_of
+from softecm.report.reasons import (
+    Attributes,
+    Explanation,
+    Teller,
+    explanations,
+    largest,
+    series_teller,
+    spans,
+    terms_of,
+)
 from softecm.report.words import sentence
 from softecm.spaces.views import n_objects
 
@@ -119,7 +128,7 @@ def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:
 
 def _teller(model: Comparing, columns: TableColumns | None) -> Teller | None:
     if of_series(model):
-        return Stretches()
+        return series_teller(model)
     return None if columns is None else Attributes(columns)
 
 
@@ -136,7 +145,7 @@ def _pulls(model: Comparing, one: Data, chosen: Sequence[int], columns: TableCol
         apart = np.asarray(model.transform(one), dtype=np.float64)[0, chosen, None]
         return (Pulls("distance", "", tuple(_towards(apart)[:, 0].tolist()), tuple(f"{d:.4g}" for d in apart[:, 0])),)
     terms = found.values[0][list(chosen)]  # (candidates, attributes)
-    if of_series(model):
+    if of_series(model) and not in_views(model):
         cuts = spans(np.abs(terms).sum(0))
         parts = np.array([np.nan_to_num(terms[:, s:e]).sum(1) for _, s, e in cuts]).T
         nothing = ("",) * len(chosen)

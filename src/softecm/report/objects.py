@@ -95,15 +95,16 @@ def every(count: int, most: int) -> IntArray:
 
 def series_of(model: Comparing, some: Data) -> tuple[list[FloatArray], list[FloatArray]]:
     """Series and prototypes as (length, channels) arrays, whatever layout they came in."""
-    space = cast(TimeSeries, model.model_.space)
+    space = cast(TimeSeries, model.model_.space.visible)
     return space.drawn(space.check(cast(Any, model), some, reset=False)), prototype_series(model)
 
 
 def channels_of(model: Comparing) -> Sequence[str]:
     """What the channels of its series are called."""
-    return cast(TimeSeries, model.model_.space).channels
+    return cast(TimeSeries, model.model_.space.visible).channels
 
 
 def prototype_series(model: Comparing) -> list[FloatArray]:
     """The prototypes as (length, channels) arrays."""
-    return cast(TimeSeries, model.model_.space).curves(model.model_.whole())
+    space = model.model_.space
+    return cast(TimeSeries, space.visible).curves(space.visible_part(model.model_.whole()))

@@ -169,6 +169,7 @@ def _explained(data: ReportData, i: int, said: Decisions, e: Explanation) -> Jso
         "ds": None if e.distance_set is None else _plain(e.distance_set),
         "to": list(e.to_set),
         "far": [[name, round(share, 4)] for name, share in e.far],
+        "kind": e.kind,
     }
 
 

@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from softecm.belief import CredalPartition
 from softecm.distances import Combined
 from softecm.report.columns import TableColumns, keys_of_views
-from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
+from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray, in_views
 from softecm.report.objects import take
 from softecm.spaces.views import EncodedViews, Views
 
@@ -48,10 +48,13 @@ class Explanation:
     far: tuple[
         tuple[str, float], ...
     ] = ()  # of an outlier: what makes most of its distance to the first, and its share
+    kind: str = ""  # what the parts are called before their names: "steps"
 
 
 class Teller(ABC):
     """Turns what adds up to a distance into a few parts with names."""
+
+    kind: ClassVar[str] = ""  # what the parts are called before their names
 
     def about(self, keys: Sequence[str]) -> Teller:
         """The same, told what the terms stand for."""
@@ -108,6 +111,8 @@ class Attributes(Teller):
 class Stretches(Teller):
     """Terms of a series: one a step, told as a few stretches."""
 
+    kind: ClassVar[str] = "steps"
+
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
         """All stretches, in their order."""
         pull = np.nan_to_num(terms[b] - terms[a])
@@ -120,6 +125,41 @@ class Stretches(Teller):
         total = sum(max(v, 0.0) for _, v in sums)
         largest = sorted(sums, key=lambda pair: -pair[1])[:2]
         return [(name, v / total) for name, v in largest if v > MUCH * total > 0]
+
+
+@dataclass(frozen=True)
+class Voices(Teller):
+    """Terms of one object seen in several ways: each view names the cluster that it is nearest to in it."""
+
+    clusters: Sequence[str]
+    keys: Sequence[str] = ()
+
+    def about(self, keys: Sequence[str]) -> Voices:
+        """Of these views."""
+        return replace(self, keys=keys)
+
+    def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
+        """All views, in their order."""
+        pull = terms[b] - terms[a]
+        nearest = terms[: len(self.clusters)].argmin(0)
+        return [
+            Part(key, f"says {self.clusters[nearest[j]]}", "", "", float(pull[j])) for j, key in enumerate(self.keys)
+        ]
+
+    def far(self, terms: FloatArray) -> list[tuple[str, float]]:
+        """The views in which the distance lies."""
+        total = float(terms.sum())
+        return [(self.keys[j], float(terms[j] / total)) for j in largest(terms, 2) if terms[j] > MUCH * total > 0]
+
+    def for_set(self, i: int, own: int, other: int, terms: FloatArray) -> list[str]:
+        """The views that speak for an object's own set, the strongest first."""
+        pull = terms[other] - terms[own]
+        return [self.keys[j] for j in largest(pull, len(self.keys)) if pull[j] > 0]
+
+
+def series_teller(model: Comparing) -> Teller:
+    """Who tells why series are where they are: their views where there are several, else their steps."""
+    return Voices(model.partition_.focal_sets.cluster_names) if in_views(model) else Stretches()
 
 
 def largest(values: FloatArray, most: int) -> list[int]:
@@ -179,6 +219,7 @@ def _explained(
         near,
         tuple(teller.for_set(i, best - 1, a, terms)) if teller is not None and near is not None else (),
         tuple(teller.far(terms[a])) if teller is not None and outlying else (),
+        "" if teller is None else teller.kind,
     )
 
 
@@ -213,7 +254,9 @@ def terms_of(model: Comparing, some: Data) -> Terms | None:
         return None
     space = model.model_.space
     found = Terms([str(key) for key in space.attributes], values)
-    return found if not isinstance(space, Views) or space.alone is not None else _split(model, space, some, found)
+    if not isinstance(space, Views) or space.alone is not None or space.shown is not None:
+        return found
+    return _split(model, space, some, found)
 
 
 def _split(model: Comparing, space: Views, some: Data, whole: Terms) -> Terms:

@@ -30,7 +30,7 @@ from softecm.report.objects import (
     series_of,
     take,
 )
-from softecm.report.reasons import Attributes, Explanation, Stretches, Teller, explanations
+from softecm.report.reasons import Attributes, Explanation, Teller, explanations, series_teller
 from softecm.spaces.views import Views
 
 MOST_SERIES = 3_000
@@ -74,7 +74,7 @@ def look(
     explained = _explained_rows(partition, rows, distances)
     if of_series(model):
         own, prototypes = series_of(fitted, some)
-        told = explanations(fitted, X, partition, explained, Stretches())
+        told = explanations(fitted, X, partition, explained, series_teller(fitted))
         return View(
             rows, metric_map(fitted, some, partition[rows]), distances, None, own, prototypes, channels_of(fitted), told
         )

@@ -121,7 +121,7 @@ def sentence(name: str, said: Decision, told: Explanation, focal: FocalSets, nou
         place = f"{who} is undecided: {a} is likeliest (belief {sure})"
     else:
         place = f"{who} {said.word} belongs to {a} (belief {sure})"
-    kind = "steps " if noun == "series" else ""
+    kind = f"{told.kind} " if told.kind else ""
     far = listed([f"{kind}{part} ({share:.0%})" for part, share in told.far], "and") if told.far else ""
     if said.word == "nowhere":
         return f"{place}: it is far from {a} mostly in {far}." if far else f"{place}."

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from softecm._checks import check_count
 from softecm._frames import make_frame
 from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
-from softecm.distances.auto import choose_for, is_series_auto
+from softecm.distances.auto import choose_for, is_auto, is_series_auto, kind_of
 from softecm.selection.batch import Data, geometry_of, takes_dissimilarities
 from softecm.selection.grid import digest, make_cells
 from softecm.selection.measures import measures
@@ -301,7 +301,7 @@ def _by_fits(task: _Task, rule: str | None, seed: int) -> tuple[Choice, list[war
 def _with_metric(estimator: Any, X: object) -> tuple[Any, str | None]:
     """The estimator with one metric for all numbers of clusters, and why, where it was to find one for each."""
     metric = estimator.get_params(deep=False).get("metric")
-    if not is_series_auto(metric):
+    if not (is_series_auto(metric) or (is_auto(metric) and kind_of(X) == "series")):
         return estimator, None
     chosen = choose_for(metric, X, None)
     return clone(estimator).set_params(metric=chosen.metric), chosen.reason

@@ -129,6 +129,15 @@ class Space(Savable, ABC):
         raise TypeError(f"prototypes of {type(self).__name__} can't be one view of several.")
 
     @property
+    def visible(self) -> Space:
+        """The space that prototypes are shown in: this one, or of several views the one that stands for all."""
+        return self
+
+    def visible_part(self, prototypes: Tensor) -> Tensor:
+        """What of prototypes (k, *shape) lies in ``visible``."""
+        return prototypes
+
+    @property
     def wide(self) -> bool:
         """Whether prototypes are so much wider than the objects that those of sets are not written down."""
         return False
@@ -146,8 +155,8 @@ class Space(Savable, ABC):
         """The same objects in single precision; None where that would lose what tells them apart, or they are so already."""
         return None
 
-    def finer(self, prototypes: Tensor) -> Tensor:
-        """Prototypes of a coarser or single space (..., *shape) as those of this one."""
+    def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
+        """Prototypes (..., *shape) of a coarser or single space as those of this one."""
         raise TypeError(f"{type(self).__name__} has no coarser space")
 
     def check_kind(self, expected: Space) -> None:

@@ -388,7 +388,7 @@ class TimeSeries(Space):
             return None
         return replace(self, dtype=torch.float32), replace(batch, values=batch.values.float(), known={})
 
-    def finer(self, prototypes: Tensor) -> Tensor:
+    def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
         """Drawn over this space's length."""
         assert isinstance(self.length, int)
         prototypes = prototypes.to(self.dtype)

@@ -254,9 +254,9 @@ class Combinations(Space, savable=False):
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
         """Written out (k, p)."""
-        return self.finer(prototypes).numpy()
+        return self.finer(prototypes, self).numpy()
 
-    def finer(self, prototypes: Tensor) -> Tensor:
+    def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
         """Combinations (k, n) written out (k, p)."""
         return self.rows.sums(prototypes.T)
 

@@ -182,9 +182,13 @@ class Texture(TimeSeries):
         """A few components are coarse already."""
         return None
 
-    def single(self, x: Any) -> None:
-        """Few components cost little in double precision."""
-        return None
+    def single(self, x: Tensor) -> tuple[Texture, Tensor] | None:  # type: ignore[override]
+        """Components are of one size."""
+        return None if self.dtype != torch.float64 else (replace(self, dtype=torch.float32), x.float())
+
+    def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
+        """The same points."""
+        return prototypes.to(self.dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 MIX = np.uint64(0x94D049BB133111EB)
 SHOWN = 5  # names in a message
 IN_BLOCKS = (
-    "objects with several views must be in memory for fit; got blocks. Fit a sample of them, .compute()d, and give the rest "
-    "to predict_partition piece by piece."
+    "views in blocks must come as one list of delayed dicts, each with every view of its objects; got others. Or fit "
+    "a sample of them, .compute()d, and give the rest to predict_partition piece by piece."
 )
 
 
@@ -56,6 +56,19 @@ class RawViews:
     def shape(self) -> tuple[int, ...]:
         """Objects and views."""
         return self.present.shape
+
+
+@dataclass(frozen=True)
+class ViewsDescribed:
+    """What every view's space must know of some objects."""
+
+    parts: tuple[Any, ...]
+    n_features: tuple[int, ...]
+    feature_names: tuple[tuple[str, ...], ...]
+
+    def merge(self, other: ViewsDescribed) -> ViewsDescribed:
+        """Two blocks together."""
+        return replace(self, parts=tuple(a.merge(b) for a, b in zip(self.parts, other.parts, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +115,8 @@ class Views(Space):
     Raw data are a dict from a view's name to its data, or a data frame: a view with the name of a column is that column,
     which may hold arrays, and the one view that is no column has all the others. Where all views are of series, one set of
     series may be given instead: every view then shows the same series in its own way. A prototype has the coordinates of all
-    views in a row; with one view only, everything is as in that view's own space.
+    views in a row; with one view only, everything is as in that view's own space. Where one view is ``shown``, the data are
+    that view's alone, and so is what prototypes are decoded to.
     """
 
     views: tuple[str, ...]
@@ -110,18 +124,20 @@ class Views(Space):
     n_features: tuple[int, ...] = ()
     feature_names: tuple[tuple[str, ...], ...] = ()
     sample_weight: NDArray[np.float64] | None = None  # only while fitting
+    shown: str | None = None
     SAVED = rules(
-        views=listed(text(), size="p", least=1, different=True),
-        spaces=listed(by_itself(own(Space)), size="p"),
-        n_features=listed(count(), size="p"),
-        feature_names=listed(listed(text()), size="p"),
+        views=listed(text(), size="views", least=1, different=True),
+        spaces=listed(by_itself(own(Space)), size="views"),
+        n_features=listed(count(), size="views"),
+        feature_names=listed(listed(text()), size="views"),
         sample_weight=maybe(array("none")),
+        shown=maybe(text()),
     )
 
     def check_kind(self, expected: Space) -> None:
         """View by view."""
         super().check_kind(expected)
-        if not isinstance(expected, Views) or expected.views != self.views:
+        if not isinstance(expected, Views) or (expected.views, expected.shown) != (self.views, self.shown):
             raise Misfit("the metric and model_.space have different views")
         for part, wanted in zip(self.spaces, expected.spaces, strict=True):
             part.check_kind(wanted)
@@ -134,6 +150,8 @@ class Views(Space):
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawViews:
         """Every view by its own space's rules; an object must have at least one of them."""
+        if self.shown is not None:
+            return self._check_shared(estimator, X, reset=reset)
         given = self.by_name(X)
         marks = {name: present_rows(part, name) for name, part in given.items()}
         refuse_unequal({name: len(mark) for name, mark in marks.items()})
@@ -152,6 +170,16 @@ class Views(Space):
             if hasattr(estimator, "feature_names_in_"):
                 del estimator.feature_names_in_
         return RawViews(tuple(parts), present, tuple(checked))
+
+    def _check_shared(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawViews:
+        """One set of objects that every view has, by the rules of the view that is shown."""
+        stub = view_class()() if reset else self._stub(self.views.index(str(self.shown)))
+        rows = self.visible.check(stub, X, reset=reset)
+        estimator.n_features_in_ = stub.n_features_in_
+        if reset and hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        count = len(self.views)
+        return RawViews((rows,) * count, np.ones((len(rows), count), dtype=bool), (stub,) * count)
 
     @staticmethod
     def _checked(stub: BaseEstimator, name: str, part: object, space: Space, *, reset: bool) -> object:
@@ -221,8 +249,21 @@ class Views(Space):
         counts = tuple(int(view.n_features_in_) for view in X.checked)
         return replace(self, spaces=tuple(fitted), n_features=counts, feature_names=names, sample_weight=None)
 
-    def _needs_all(self) -> TypeError:
-        return TypeError(IN_BLOCKS)  # units and weights of views are found from all objects at once
+    def describe(self, X: RawViews) -> ViewsDescribed:
+        """What each view must know; objects that lack one would leave it without."""
+        if not X.present.all():
+            raise ValueError(IN_BLOCKS)
+        parts = zip(self.spaces, X.parts, strict=True)
+        described = tuple(space.weighted(self.sample_weight).describe(part) for space, part in parts)
+        names = tuple(tuple(map(str, getattr(view, "feature_names_in_", ()))) for view in X.checked)
+        return ViewsDescribed(described, tuple(int(view.n_features_in_) for view in X.checked), names)
+
+    def fit_described(self, description: ViewsDescribed, *, dtype: torch.dtype) -> Views:
+        """View by view."""
+        parts = zip(self.spaces, description.parts, description.feature_names, strict=True)
+        fitted = tuple(_named(space.fit_described(part, dtype=dtype), names) for space, part, names in parts)
+        counts, names = description.n_features, description.feature_names
+        return replace(self, spaces=fitted, n_features=counts, feature_names=names, sample_weight=None)
 
     def encode(self, X: RawViews) -> Encoded:
         """View by view; of one view alone, what its own space makes of it."""
@@ -245,6 +286,19 @@ class Views(Space):
         return EncodedViews(tuple(parts), present, middles, self)
 
     @property
+    def visible(self) -> Space:
+        """The view that is shown, where there is one."""
+        return self if self.shown is None else self.spaces[self.views.index(self.shown)]
+
+    def visible_part(self, prototypes: Tensor) -> Tensor:
+        """The coordinates of the view that is shown."""
+        return prototypes if self.shown is None else self.split(prototypes)[self.views.index(self.shown)]
+
+    def viewed(self, x: Any) -> EncodedViews:
+        """Objects view by view; prototypes (n, width) may stand for objects."""
+        return EncodedViews(tuple(self.split(x)), None, (), self) if isinstance(x, Tensor) else x
+
+    @property
     def alone(self) -> Space | None:
         """The only view's space; None where there are several."""
         return self.spaces[0] if len(self.spaces) == 1 else None
@@ -263,13 +317,19 @@ class Views(Space):
         """Prototypes (k, ...) view by view, each (k, *shape)."""
         return split_views(prototypes, [space.shape for space in self.spaces])
 
-    def decode(self, prototypes: Tensor) -> dict[str, Any]:
-        """Prototypes of each view, by its name."""
+    def decode(self, prototypes: Tensor) -> Any:
+        """Prototypes of each view, by its name; of the view that is shown alone, where there is one."""
+        if self.shown is not None:
+            return self.visible.decode(self.visible_part(prototypes))
         parts = zip(self.views, self.spaces, self.split(prototypes), strict=True)
         return {name: space.decode(part) for name, space, part in parts}
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
-        """Prototypes given as a dict of views."""
+        """Prototypes given as a dict of views, or as objects of the view that is shown, which every view has."""
+        if self.shown is not None:
+            given = [space.encode_prototypes(prototypes) for space in self.spaces]
+            own = zip(self.spaces, given, strict=True)
+            return joined([part if part.shape[1:] == space.shape else space.finer(part, space) for space, part in own])
         if not isinstance(prototypes, Mapping):
             raise ValueError(
                 f"init must be a dict from the views' names to starting prototypes; got {type(prototypes).__name__}."
@@ -281,7 +341,7 @@ class Views(Space):
 
     def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
         """Where every view takes that of the same name."""
-        if not isinstance(other, Views) or other.views != self.views:
+        if not isinstance(other, Views) or (other.views, other.shown) != (self.views, self.shown):
             return False
         parts = zip(self.spaces, other.spaces, other.split(prototypes), self.split(like), strict=True)
         return all(own.takes(its, part, one) for own, its, part, one in parts)
@@ -296,6 +356,7 @@ class Views(Space):
         """The chosen objects in every view; where one lacks a view, the middle of those that have it."""
         if self.alone is not None:
             return self.alone.starts(x, rows)
+        x = self.viewed(x)
         pieces = []
         for j, (space, part) in enumerate(zip(self.spaces, x.parts, strict=True)):
             placed = space.starts(part, rows)
@@ -309,21 +370,38 @@ class Views(Space):
         """The mean of the chosen objects."""
         return super().middle(x, rows) if self.alone is None else self.alone.middle(x, rows)
 
-    def coarser(self, x: object) -> tuple[Space, Encoded] | None:
-        """Of one view alone."""
-        return self._alone_as(lambda space: space.coarser(x))
+    def coarser(self, x: Any) -> tuple[Space, Encoded] | None:
+        """Every view that has less detail to offer; None where none has."""
+        return self._each_as(x, [space.coarser(part) for space, part in self._pairs(x)], least=1)
 
-    def single(self, x: object) -> tuple[Space, Encoded] | None:
-        """Of one view alone."""
-        return self._alone_as(lambda space: space.single(x))
+    def single(self, x: Any) -> tuple[Space, Encoded] | None:
+        """Where all views may be in single precision."""
+        return self._each_as(x, [space.single(part) for space, part in self._pairs(x)], least=len(self.views))
 
-    def _alone_as(self, made: Callable[[Space], tuple[Space, Encoded] | None]) -> tuple[Space, Encoded] | None:
-        found = None if self.alone is None else made(self.alone)
-        return None if found is None else (replace(self, spaces=(found[0],)), found[1])
+    def _pairs(self, x: Any) -> list[tuple[Space, Any]]:
+        return list(zip(self.spaces, (x,) if self.alone is not None else self.viewed(x).parts, strict=True))
 
-    def finer(self, prototypes: Tensor) -> Tensor:
-        """Of one view alone."""
-        return super().finer(prototypes) if self.alone is None else self.alone.finer(prototypes)
+    def _each_as(
+        self, x: Any, found: Sequence[tuple[Space, Encoded] | None], *, least: int
+    ) -> tuple[Space, Encoded] | None:
+        """The objects with some views encoded in another way, where at least so many are."""
+        if sum(one is not None for one in found) < least:
+            return None
+        pairs = [pair if one is None else one for pair, one in zip(self._pairs(x), found, strict=True)]
+        views = replace(self, spaces=tuple(space for space, _ in pairs))
+        if self.alone is not None:
+            return views, pairs[0][1]
+        if self.viewed(x).present is not None:  # what stands in for a view that is missing has the old form
+            return None
+        return views, EncodedViews(tuple(part for _, part in pairs), None, (), views)
+
+    def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
+        """View by view."""
+        assert isinstance(coarse, Views)
+        if self.alone is not None:
+            return self.alone.finer(prototypes, coarse.spaces[0])
+        parts = zip(self.spaces, coarse.spaces, coarse.split(prototypes), strict=True)
+        return joined([_finer(own, its, part) for own, its, part in parts])
 
     @property
     def attributes(self) -> Sequence[str]:
@@ -334,6 +412,7 @@ class Views(Space):
         """Those of all views mixed; a view that an object lacks does not count."""
         if self.alone is not None:
             return self.alone.keys(x)
+        x = self.viewed(x)
         keys = np.zeros(len(x), dtype=np.uint64)
         for j, (space, part) in enumerate(zip(self.spaces, x.parts, strict=True)):
             own = space.keys(part)
@@ -367,6 +446,12 @@ def split_views(rows: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]
 def joined(parts: Sequence[Tensor]) -> Tensor:
     """Coordinates of each view (k, *shape) in a row (k, width); of one view, as they are."""
     return parts[0] if len(parts) == 1 else torch.cat([part.flatten(1) for part in parts], 1)
+
+
+def _finer(space: Space, coarse: Space, part: Tensor) -> Tensor:
+    """Prototypes of one view; those of a view without a coarser form as they are."""
+    same = part.shape[1:] == space.shape and part.dtype == space.dtype
+    return part if same else space.finer(part, coarse)
 
 
 def _named(space: Space, names: tuple[str, ...]) -> Space:

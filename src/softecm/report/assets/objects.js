@@ -49,7 +49,7 @@
         const g = el("div", "pulls"), most = Math.max(...e.parts.map((p) => Math.abs(p[4])), 1e-300), ends = el("div", "hd ends");
         ends.append(el("span", "", "← " + a), el("span", "", b + " →"));
         const bare = !e.parts.some((p) => p[2] || p[3]);
-        g.append(el("div", "hd", D.noun === "series" ? "steps" : bare ? "attribute" : "attribute: its value"), ends, el("div", "hd third", bare ? "" : "value at " + a + " | " + b));
+        g.append(el("div", "hd", e.kind ? e.kind : D.noun === "series" ? "view" : bare ? "attribute" : "attribute: its value"), ends, el("div", "hd third", bare ? "" : "value at " + a + " | " + b));
         for (const [name, own, va, vb, pull] of e.parts) {
           const n = el("div"), bar = el("div", "pull"), f = el("i"), v = el("div", "third", va || vb ? va + " | " + vb : ""); v.dir = "auto"; v.style.color = "var(--soft)";
           const b1 = el("span", "", name); b1.dir = "auto"; n.append(b1); if (own) { const s = el("strong", "", own); s.dir = "auto"; n.append(": ", s); }
@@ -59,7 +59,7 @@
         td.append(g);
       }
       if (e.ds !== null) { const p = el("p", "", `Nearest to it is the prototype of ${D.labels[fitted.best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? "; for that speak most " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
-      if (e.far.length) td.append(el("p", "", "Most of its distance from " + a + " lies in " + e.far.map(([n, part]) => `${D.noun === "series" ? "steps " : ""}${n} (${Math.round(100 * part)} %)`).join(", ") + "."));
+      if (e.far.length) td.append(el("p", "", "Most of its distance from " + a + " lies in " + e.far.map(([n, part]) => `${e.kind ? e.kind + " " : ""}${n} (${Math.round(100 * part)} %)`).join(", ") + "."));
       if (D.series && D.series.own[i]) { const s = curves([curve(D.series.prototypes[e.a - 1], channel, D.colors[e.a], 2.4, 0.9), curve(D.series.prototypes[e.b - 1], channel, D.colors[e.b], 2.4, 0.9, "6 4"), curve(D.series.own[i], channel, "currentColor", 1.8, 1)], 640, 190); s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(s); }
     } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are computed for the objects of the first three lists." : "There is nothing to explain it by but its masses: " + largest(i) + "."));
     const others = columns.filter((c) => !told.has(c.name));
