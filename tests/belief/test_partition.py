@@ -219,8 +219,20 @@ def test_how_a_partition_is_shown():
     assert repr(p[:1]).startswith("CredalPartition(1 object,")
     table = p._repr_html_()
     assert "<tr><td>ω1</td><td>2</td></tr>" in table
-    assert "<tr><td>∅</td><td>1</td></tr>" in table
-    assert "18 others" in random_partition(focal=FocalSets.up_to(8))._repr_html_()
+    assert table.startswith(
+        "<p>Of 4 objects in 2 groups, <b>3</b> clearly belong to one, <b>1</b> belong to no group.</p>"
+    )
+    assert "<tr><td>no group</td><td>1</td></tr>" in table
+    assert "<td>0</td>" not in CredalPartition.from_hard([0, 0], n_clusters=3)._repr_html_()  # empty sets are left out
+    many = CredalPartition(np.eye(29), FocalSets.up_to(7, 2))
+    assert "10 others" in many._repr_html_()
+
+
+def test_outliers_get_a_label_of_their_own_on_request():
+    p = CredalPartition([[0.4, 0.3, 0.3, 0.0], [0.0, 0.1, 0.2, 0.7], [1, 0, 0, 0]], FocalSets.full(2))
+    assert p.labels().tolist() == [0, 1, 0]
+    assert p.labels(outliers=-1).tolist() == [-1, 1, -1]
+    assert p.labels("mass", outliers=-1).tolist() == [-1, 1, -1]
 
 
 # ---------------------------------------------------------------------- tables

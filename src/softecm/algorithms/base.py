@@ -353,7 +353,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if hasattr(self, "partition_") and "text/html" in bundle:
-            bundle["text/html"] += self.partition_._repr_html_()
+            bundle["text/html"] = self.partition_._repr_html_() + bundle["text/html"]
         return bundle
 
 

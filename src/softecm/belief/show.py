@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm.belief import assignments
 from softecm.belief.transforms import _check_choice
 
 if TYPE_CHECKING:
     from softecm.belief.partition import CredalPartition
 
 ROWS_IN_HTML = 20
+SAID = {
+    "clearly": "clearly belong to one",
+    "rather": "rather belong to one than to another",
+    "undecided": "are undecided",
+    "between": "lie between groups",
+    "nowhere": "belong to no group",
+}
 
 
 def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None, X: Any, clear: float) -> Any:
@@ -74,18 +82,22 @@ def _values(column: Any) -> Any:
 
 
 def html_table(partition: CredalPartition) -> str:
-    """How many objects have their largest mass on each set."""
-    counts = np.bincount(partition.masses.argmax(1), minlength=len(partition.focal_sets) + 1)
-    named = list(zip(partition.focal_sets.labels(), counts.tolist(), strict=True))
+    """What is said of the objects, in words first, then how many are in which set; sets without objects are left out."""
+    table = partition.decisions().table()
+    clusters, counts = partition.focal_sets.cluster_names, table.sum(0)
+    found = assignments.counts_of(table)
+    sets = [*(" or ".join(clusters[k] for k in members) for members in partition.focal_sets.sets), "no group"]
+    named = [(name, n) for name, n in zip(sets, [*counts[1:].tolist(), int(counts[0])], strict=True) if n]
     if len(named) > ROWS_IN_HTML:  # the clusters may be many, the sets many more: keep the largest
         named.sort(key=lambda row: -row[1])
         rest = named[ROWS_IN_HTML - 1 :]
         named = [*named[: ROWS_IN_HTML - 1], (f"{len(rest)} others", sum(count for _, count in rest))]
-    rows = "".join(f"<tr><td>{html.escape(a)}</td><td>{count}</td></tr>" for a, count in named)
+    words = ", ".join(f"<b>{count:,}</b> {SAID[word]}" for word, count in found.items() if count)
+    rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{count:,}</td></tr>" for name, count in named)
+    more = "<p><code>labels(outliers=-1)</code> marks the outliers.</p>" if found["nowhere"] else ""
     return (
-        f"<table><caption>{html.escape(repr(partition))}</caption>"
-        f"<thead><tr><th>set of largest "
-        f"mass</th><th>objects</th></tr></thead><tbody>{rows}</tbody></table>"
+        f"<p>Of {len(partition):,} objects in {partition.n_clusters} groups, {words or 'nothing is said'}.</p>"
+        f"<table><thead><tr><th>group</th><th>objects</th></tr></thead><tbody>{rows}</tbody></table>{more}"
     )
 
 

@@ -6,6 +6,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -37,6 +38,7 @@ __all__ = [
 Kind = Literal["number", "category", "date", "id", "label", "left out"]
 ATTRIBUTES = ("number", "category", "date")  # the kinds of columns that are clustered by
 UNPACKED, RATIO = 1 << 30, 200  # an archive beyond both is taken for one that is meant to fill the memory
+MOST_SHOWN = 40  # columns, in a notebook
 Names = NDArray[np.object_]
 EMPTY = " Where that is not known, an empty column of the name will do: rows are then compared in the others."
 
@@ -161,6 +163,22 @@ class Loaded:
         head = f"{len(self)} {'series' if self.shape == 'series' else 'objects'}"
         lines = [f"  {c.name}: {c.kind}, {c.detail}{f' ({c.why})' if c.why else ''}" for c in self.columns]
         return "\n".join([head, *lines, *(f"  {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        """What to mind first, then a line a column; for notebooks."""
+        head = (
+            f"<p>{len(self):,} {'series' if self.shape == 'series' else 'objects'}: give <code>.data</code> to fit.</p>"
+        )
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        cells = [(c.name, c.kind, c.detail, c.why, str(c.gaps or "")) for c in self.columns[:MOST_SHOWN]]
+        lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
+        more = len(self.columns) - MOST_SHOWN
+        rest = f"<p>{more} more columns.</p>" if more > 0 else ""
+        heads = "".join(f"<th>{name}</th>" for name in ("column", "taken as", "values", "why", "missing"))
+        return (
+            f"{f'<p>Mind:</p><ul>{notes}</ul>' if notes else ''}{head}"
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{rest}"
+        )
 
     def __array__(self, *given: Any, **named: Any) -> Any:
         """Refuse to be taken for the data."""

@@ -29,7 +29,7 @@ SAMPLE = 500  # rows that say whether text means numbers
 OPTIONS = {f.name: str(f.type) for f in fields(ReadOptions) if f.name != "expected"}
 
 
-def read_table(source: object, *, like: Loaded | None = None, **options: Any) -> Loaded:
+def read_table(source: object, *, like: Loaded | None = None, id: str | None = None, **options: Any) -> Loaded:
     """Objects of a file or a data frame, read as ``softecm cluster`` reads them.
 
     Numbers with thousands, units, percent or a decimal comma, dates, gaps in words, ids and free text are recognised, and
@@ -41,6 +41,8 @@ def read_table(source: object, *, like: Loaded | None = None, **options: Any) ->
     like : Loaded, optional
         What another file was read as: the same columns are then taken, each as it was there, with the same ``missing`` and
         ``names`` unless others are given.
+    id : str, optional
+        The column that names the objects, as ``--id``; ``id_column`` says the same.
     **options
         As the command line's, with their names: ``decimal``, ``thousands``, ``dates``, ``missing``, ``numeric``,
         ``categorical``, ``ordinal``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``; for files also ``delimiter``,
@@ -69,6 +71,8 @@ def read_table(source: object, *, like: Loaded | None = None, **options: Any) ->
     1   980.0      5
     2  1100.2      8
     """
+    if id is not None:
+        options.setdefault("id_column", id)
     chosen = _options(options) if like is None else _as_before(like, _options(options))
     try:
         loaded = _file(Path(fspath(source)), chosen) if isinstance(source, str | PathLike) else _frame(source, chosen)

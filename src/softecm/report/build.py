@@ -33,6 +33,7 @@ def build(
     X: Data,
     *,
     names: Sequence[object] | None = None,
+    ids: Sequence[object] | None = None,
     labels: Sequence[object] | None = None,
     title: str | None = None,
     feature_names: Sequence[str] | None = None,
@@ -61,8 +62,9 @@ def build(
     X : data like that given to ``fit``, or None
         The objects that were fitted, or others; a data frame, an array, a list of series, dissimilarities. None where they
         are gone: then ``partition`` is drawn without them.
-    names : sequence of length n, optional
-        What the objects are called; by default a column that was left out as an id, a pandas index, or numbers from 1.
+    names, ids : sequence of length n, optional
+        What the objects are called, by either word; by default a column that was left out as an id, a pandas index, or
+        numbers from 1.
     labels : sequence of length n, optional
         Known classes, to score by; None where unknown.
     title : str, optional
@@ -109,7 +111,7 @@ def build(
             "out: the model then says where these objects belong."
         )
     scored = fit.scores(shown, labels) if scores is None else scores
-    called = names_of(X, len(shown), known if names is None else names)
+    called = names_of(X, len(shown), next((given for given in (names, ids) if given is not None), known))
     units = {c.name: c.written.unit for c in columns or () if c.written is not None}
     view = look(model, X, shown, feature_names, units)
     attributes = () if view.columns is None else view.columns.attributes

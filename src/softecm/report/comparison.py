@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ COMPARED = 300  # objects whose pairs are compared
 RESAMPLES = 100  # for intervals
 PART = 0.2  # of a group's objects that must go elsewhere for it to be split
 MOST_LISTED = 60
+FIRST = 10  # that a notebook lists
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,6 +185,17 @@ class Comparison:
         """Write the page; it appears whole or not at all, and an existing file is replaced."""
         write_text(path, self.html)
 
+    def _repr_html_(self) -> str:
+        """The sentences, then the first of those who moved; for notebooks."""
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
+        before, after = self.first.decisions(), self.second.decisions()
+        rows = [(self.ids[i], before[i].set, after[i].set) for i in self.moved[:FIRST].tolist()]
+        lines = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+        heads = "".join(f"<th>{escape(name)}</th>" for name in ("object", *self.names))
+        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>" if rows else ""
+        more = len(self.moved) - len(rows)
+        return f"{said}{table}{f'<p>{more:,} more moved: to_frame().</p>' if more else ''}"
+
     def __repr__(self) -> str:
         return f"Comparison({len(self)} objects, {len(self.moved)} in another set)"
 
@@ -202,7 +215,8 @@ def compare(
     first, second : CredalPartition
         Clusters need not be numbered alike, nor be as many.
     ids : sequence of length n, optional
-        What the objects are called; numbers from 1 by default.
+        What the objects are called. By default the ids of the partitions, by which their objects are matched where they
+        are not the same; without any, numbers from 1.
     names : pair of str, default=("A", "B")
         What the two partitions are called.
     alone : pair of int, default=(0, 0)
@@ -223,6 +237,8 @@ def compare(
     for name, one in (("first", first), ("second", second)):
         if not isinstance(one, CredalPartition):
             raise TypeError(f"{name} must be a CredalPartition; got {type(one).__name__}. Give model.partition_.")
+    if ids is None and first.ids is not None and second.ids is not None:
+        first, second, alone = _common(first, second)
     if len(first) != len(second):
         raise ValueError(
             f"first and second must be about the same objects, in the same order; got {len(first)} and {len(second)} "
@@ -230,10 +246,28 @@ def compare(
         )
     if len(first) < 2:
         raise ValueError(f"partitions must have at least two objects to be compared; got {len(first)}.")
-    called = [str(i + 1) for i in range(len(first))] if ids is None else [str(name) for name in ids]
+    known = first.ids if ids is None else ids
+    called = [str(i + 1) for i in range(len(first))] if known is None else [str(name) for name in known]
     if len(called) != len(first):
         raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(called)}.")
     return Comparison(first, second.match(first), called, (str(names[0]), str(names[1])), alone)
+
+
+def _common(
+    first: CredalPartition, second: CredalPartition
+) -> tuple[CredalPartition, CredalPartition, tuple[int, int]]:
+    """The objects of both by their ids, in the order of the first, and how many only one of them has."""
+    ours, theirs = _places(first), _places(second)
+    both = [name for name in ours if name in theirs]
+    if len(ours) != len(first) or len(theirs) != len(second) or not both:  # no names that tell objects apart
+        return first, second, (0, 0)
+    alone = len(first) - len(both), len(second) - len(both)
+    return first[[ours[name] for name in both]], second[[theirs[name] for name in both]], alone
+
+
+def _places(partition: CredalPartition) -> dict[str, int]:
+    """Where the object of each id is."""
+    return {} if partition.ids is None else {str(name): i for i, name in enumerate(partition.ids)}
 
 
 def _parts(counts: IntArray, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, list[str]]:

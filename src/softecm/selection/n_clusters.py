@@ -85,6 +85,20 @@ class Choice:
             return "largest"
         return "smallest" if self.n_clusters == min(self.values) > 2 else ""
 
+    def _repr_html_(self) -> str:
+        """The number and what the groups are, then what was compared; for notebooks."""
+        edge = f" It is the {self.edge} that was tried." if self.edge else ""
+        shown = {c: f"{value:.3g}" if math.isfinite(value) else "merged or empty" for c, value in self.values.items()}
+        lines = "".join(
+            f"<tr><td>{f'<b>{c}</b>' if c == self.n_clusters else c}</td><td>{value}</td></tr>"
+            for c, value in shown.items()
+        )
+        heads = f"<thead><tr><th>groups</th><th>{self.rule}</th></tr></thead>"
+        return (
+            f"<p><b>{self.n_clusters} groups</b>, chosen by {self.rule}.{edge}</p>{self.model.partition_._repr_html_()}"
+            f"<table>{heads}<tbody>{lines}</tbody></table>"
+        )
+
     def to_frame(self, backend: str | None = None) -> Any:
         """The comparison as a data frame."""
         return make_frame({"n_clusters": list(self.values), self.rule: list(self.values.values())}, backend)
