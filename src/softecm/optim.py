@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import partial
 from itertools import repeat
 from operator import itemgetter
 from typing import ClassVar, Protocol, Self, TypeVar, get_type_hints
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.files.values import Savable
@@ -136,22 +137,17 @@ def from_tensors(kind: type[B], tensors: Mapping[str, Tensor], name: str) -> B:
     return kind(**parts)
 
 
-Scaling = Callable[
-    [Tensor, Tensor | float], Tensor
-]  # a gradient over a first estimate of the curvature, times a factor
-
-
 def dot(a: Tensor, b: Tensor) -> Tensor:
     """Inner products run by run: (runs, ...), (runs, ...) -> (runs,)."""
     return (a * b).flatten(1).sum(1)
 
 
-def scaled(u: Tensor, times: Tensor | float, *, scale: Tensor | None, factor: Tensor | None) -> Tensor:
-    """``u`` over what is known of the curvature, times a factor: Cholesky's factors, or else an inverse curvature."""
+def scaled(u: Tensor, scale: Tensor | None, factor: Tensor | None) -> Tensor:
+    """``u`` over what is known of the curvature: Cholesky's factors (of half of it), or else its inverse."""
     if factor is not None:
-        solved: Tensor = 0.5 * torch.cholesky_solve(u.reshape(*u.shape[:3], -1), factor)  # over twice the matrices
-        return solved.reshape(u.shape) * times
-    return u * (times if scale is None else scale * times)
+        solved: Tensor = 0.5 * torch.cholesky_solve(u.reshape(*u.shape[: factor.ndim - 1], -1), factor)
+        return solved.reshape(u.shape)
+    return u if scale is None else u * scale
 
 
 @dataclass(frozen=True)
@@ -171,33 +167,49 @@ class Memory:
         """The direction, or minus the scaled gradient where that does not descend, and its slope (runs,)."""
         if not gradient.is_cuda:
             return directions(gradient, scale, factor, self.steps, self.changes)
-        first = partial(scaled, scale=scale, factor=factor)
-        direction = self._direction(gradient, first)
+        direction = self.plain_direction(gradient, scale, factor)
         uphill = ~(dot(direction, gradient) < 0)
-        direction = torch.where(along(uphill, direction), -first(gradient, 1.0), direction)
+        direction = torch.where(along(uphill, direction), -scaled(gradient, scale, factor), direction)
         return direction, dot(direction, gradient)
 
-    def _direction(self, gradient: Tensor, first: Scaling) -> Tensor:
-        """Minus the inverse Hessian's estimate times the gradient; ``first`` has a first estimate of it."""
-        q = gradient
-        kept: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
-        if self.steps:
-            products = (torch.stack(self.steps) * torch.stack(self.changes)).flatten(2).sum(2)  # (memory, runs)
-            rhos = torch.where(products > 0, 1.0 / products, 0.0)
-            for s, y, rho in zip(reversed(self.steps), reversed(self.changes), rhos.flip(0), strict=True):
-                a = rho * dot(s, q)
-                q = torch.addcmul(q, along(a, q), y, value=-1.0)
-                kept.append((s, y, rho, a))
-        fitted: Tensor | float = 1.0
-        if self.steps:
-            # The first estimate, fitted to the last step: neither too short nor, where the bound is no bound, too long.
-            y = self.changes[-1]
-            ratio = products[-1] / dot(y, first(y, 1.0))
-            fitted = along(torch.where(torch.isfinite(ratio) & (ratio > 0), ratio, 1.0), q)
-        q = first(q, fitted)
-        for s, y, rho, a in reversed(kept):
-            q = torch.addcmul(q, along(a - rho * dot(y, q), q), s)
-        return -q
+    def plain_direction(self, gradient: Tensor, scale: Tensor | None, factor: Tensor | None) -> Tensor:
+        """Minus the inverse Hessian's estimate times the gradient.
+
+        The two-loop recursion in coefficients: all inner products at once, so that a GPU is asked a few times, not a
+        hundred; in double, for what the recursion takes off again is not small.
+        """
+        if not self.steps:
+            return -scaled(gradient, scale, factor)
+        both = torch.stack([*self.steps, *self.changes, gradient], 1)  # (runs, 2 memory + 1, ...)
+        m, (scale, factor) = len(self.steps), (None if t is None else t[:, None] for t in (scale, factor))
+        bent = scaled(both[:, m:], scale, factor).double().flatten(2)
+        flat = both.double().flatten(2)
+        s, y, right = flat[:, :m], flat[:, m:-1], flat[:, m:]
+        left, inner = torch.stack([s @ right.mT, y @ bent.mT]).cpu().numpy()  # (runs, memory, memory + 1) each
+        a, b = (torch.from_numpy(part).to(s) for part in _coefficients(left, inner))
+        return -((a[:, None] @ bent)[:, 0] + (b[:, None] @ s)[:, 0]).reshape(gradient.shape).to(gradient.dtype)
+
+
+def _coefficients(left: NDArray[np.float64], inner: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """Of the bent changes and gradient (runs, memory + 1), and of the steps (runs, memory), in the direction.
+
+    ``left`` has the steps' products with changes and gradient, ``inner`` the changes' with the bent ones.
+    """
+    m = left.shape[1]
+    products = np.diagonal(left, axis1=1, axis2=2)  # (runs, memory)
+    rho = np.divide(1.0, products, out=np.zeros_like(products), where=products > 0)
+    q = np.zeros((len(left), m + 1))
+    q[:, m] = 1.0
+    for i in reversed(range(m)):
+        q[:, i] = -rho[:, i] * (left[:, i] * q).sum(1)
+    with np.errstate(all="ignore"):  # the first estimate, fitted to the last step: neither too short nor too long
+        ratio = products[:, -1] / inner[:, -1, m - 1]
+    q_bent = q * np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)[:, None]
+    steps = np.zeros((len(left), m))
+    for i in range(m):
+        along_change = (inner[:, i] * q_bent).sum(1) + (left[:, :, i] * steps).sum(1)
+        steps[:, i] = -q[:, i] - rho[:, i] * along_change
+    return q_bent, steps
 
 
 @dataclass(frozen=True)
