@@ -36,6 +36,9 @@ FIRST, NEXT, LAST, FINAL = (
 CHOICES = 8  # at most so many choices of columns
 FLOOR = 0.02  # least variance of normal scores within a group
 WIDE = 3.0  # deviation of the background
+MOST_LINES = 5  # columns in a straight line
+LEAST_LEFT = FLOOR  # of a column's variance that a straight line leaves
+TINY = 1e-300
 
 Floats = NDArray[np.float64]
 
@@ -100,6 +103,7 @@ class TableMixture:
     shared: Floats  # (n, columns), log-density of each cell under one distribution for all
     far: Floats  # (n,), log-density of the row under the background
     counts: Floats  # (n,)
+    explained: Floats  # (columns,), twice the log-likelihood that a straight line in other numbers adds, less its price
 
     @staticmethod
     def of(sample: TableSample, columns: Sequence[int]) -> TableMixture:
@@ -119,7 +123,9 @@ class TableMixture:
         far = -0.5 * ((z / WIDE) ** 2 + np.log(2 * np.pi * WIDE**2)) @ np.ones(p) if p else np.zeros(n)
         far = far + 0.5 * np.log(2 * np.pi * WIDE**2) * (~there).sum(1)
         far = far - sum((np.log(s) * (c >= 0) for c, s in zip(codes, levels, strict=True)), np.zeros(n))
-        blank = TableMixture(features, column, p, levels, np.zeros((n, p + len(levels))), far, sample.counts)
+        explained = np.concatenate([by_straight_lines(z, there, sample.counts), np.zeros(len(levels))])
+        shared = np.zeros((n, p + len(levels)))
+        blank = TableMixture(features, column, p, levels, shared, far, sample.counts, explained)
         everyone = blank.parameters(blank.statistics(np.ones((1, 1, n))))[0, 0]
         cells = [features[:, column == j] @ everyone[column == j] for j in range(p + len(levels))]
         return replace(blank, shared=np.stack(cells, 1) if cells else blank.shared)
@@ -205,13 +211,50 @@ class TableMixture:
             other, sign = logs.copy(), np.where(on[:, j], 1.0, -1.0)
             other[:, :c] -= sign[:, None, None] * (cells - self.shared[:, j])
             found[:, j] = 2.0 * sign * (now - self.likelihood(other)) - (c - 1) * self.price[j] * self.log_rows
-        return found
+        return found - self.explained
 
     def likelihood(self, logs: Floats) -> Floats:
         """Log-likelihood (runs,) of all rows, from the densities."""
         top = logs.max(1)
         summed: Floats = (np.log(np.exp(logs - top[:, None]).sum(1)) + top) @ self.counts
         return summed
+
+
+def by_straight_lines(z: Floats, there: NDArray[np.bool_], counts: Floats) -> Floats:
+    """What the best straight line in other columns adds to twice the log-likelihood of each (p,), less its price.
+
+    Columns are taken in one after the other, as long as one pays for itself.
+    """
+    p = z.shape[1]
+    held, seen = (there * counts[:, None]).T @ there, np.where(there, z, 0.0)
+    middle = (seen * counts[:, None]).sum(0) / np.maximum(held.diagonal(), TINY)
+    seen = np.where(there, z - middle, 0.0)
+    products = (seen * counts[:, None]).T @ seen / np.maximum(held, TINY)
+    deviations = np.sqrt(np.maximum(products.diagonal(), TINY))
+    alike = products / np.outer(deviations, deviations)
+    return np.array([_by_straight_line(alike, j, float(held[j, j])) for j in range(p)])
+
+
+def _by_straight_line(alike: Floats, j: int, rows: float) -> float:
+    taken: list[int] = []
+    others = [k for k in range(len(alike)) if k != j]
+    left, found = 1.0, 0.0
+    while others and len(taken) < MOST_LINES:
+        rests = {k: _unexplained(alike, j, [*taken, k]) for k in others}
+        best = min(rests, key=lambda k: rests[k])
+        gain = rows * np.log(left / max(rests[best], LEAST_LEFT)) - np.log(max(rows, 2.0))
+        if not gain > 0:
+            break
+        taken.append(best)
+        others.remove(best)
+        left, found = max(rests[best], LEAST_LEFT), found + gain
+    return float(found)
+
+
+def _unexplained(alike: Floats, j: int, by: list[int]) -> float:
+    """The part of a column's variance that a straight line in others leaves, from correlations."""
+    own = alike[np.ix_(by, by)] + 1e-6 * np.eye(len(by))
+    return float(1.0 - alike[j, by] @ np.linalg.solve(own, alike[j, by]))
 
 
 def _few_levels(sample: TableSample, columns: Sequence[int]) -> tuple[list[NDArray[np.int64]], tuple[int, ...]]:
