@@ -5,13 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from softecm import SoftECM, load_model
 from softecm._warnings import ViewWarning
+from softecm.calibration import calibrate
 from softecm.distances import Mixed
-from softecm.distances.group_mixture import normal_scores
+from softecm.distances.group_mixture import by_straight_lines, normal_scores
 from softecm.distances.table_sample import TableSample
+from softecm.selection import sweep
 
 GROUPS = np.repeat([0, 1, 2], 60)
 
@@ -122,6 +126,48 @@ def test_blocks_give_the_weights_of_the_rows_in_memory(model, tmp_path):
         assert blocks.feature_weights_[name] == pytest.approx(weight, abs=1e-4)
 
 
+def test_parquet_gives_the_weights_of_the_rows_in_memory(model, tmp_path):
+    pytest.importorskip("pyarrow")
+    from softecm.distributed import ParquetBlocks
+
+    table().to_parquet(tmp_path / "rows.parquet", row_group_size=50)
+    again = SoftECM(3, random_state=0, n_init=3).fit(ParquetBlocks(tmp_path / "rows.parquet"))
+    assert again.feature_weights_ == pytest.approx(model.feature_weights_, abs=1e-4)
+
+
+def test_weights_go_along_however_the_fit_is_done(model, tmp_path):
+    X, estimator = table(), SoftECM(3, random_state=0, n_init=3, n_jobs=1)
+    ways = {
+        "checkpoint": clone(estimator).fit(X, checkpoint=tmp_path / "fit.checkpoint"),
+        "links": clone(estimator).fit(X, must_link=[(0, 1)], cannot_link=[(0, 170)]),
+        "labels": clone(estimator).fit(X, np.where(np.arange(180) % 20 == 0, GROUPS, -1)),
+        "prior": clone(estimator).fit(X, prior=model),
+        "warm": clone(estimator).set_params(warm_start=True).fit(X).fit(X),
+        "batches": clone(estimator).partial_fit(X).partial_fit(table(1)),
+        "single": clone(estimator).set_params(dtype="float32").fit(X),
+    }
+    for way, fit in ways.items():
+        assert fit.feature_weights_ == pytest.approx(model.feature_weights_, abs=1e-3), way
+        assert adjusted_rand_score(GROUPS, fit.predict(X)) > 0.95, way
+    row = sweep(X, {"n_clusters": [3]}, estimator=estimator).columns
+    assert row["objective"][0] == pytest.approx(model.objective_, rel=1e-9)
+    model.report(X, tmp_path / "report.html")
+    assert "are set aside" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_refits_of_samples_keep_the_groups(model):
+    found = calibrate(model, table(), n_boot=19, pairs="none", random_state=0)
+    assert found.stability > 0.8
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU to test on")
+def test_the_gpu_gives_the_weights_and_masses_of_the_cpu(model):
+    again = SoftECM(3, random_state=0, n_init=3, device="cuda").fit(table())
+    assert again.feature_weights_ == pytest.approx(model.feature_weights_, abs=1e-9)
+    np.testing.assert_allclose(again.partition_.masses, model.partition_.masses, atol=1e-6)
+
+
 def test_a_saved_model_predicts_the_same_without_the_columns_set_aside(model, tmp_path):
     model.save(tmp_path / "m.safetensors")
     again = load_model(tmp_path / "m.safetensors")
@@ -175,6 +221,35 @@ def test_a_table_that_says_little_has_an_answer(X):
     model = SoftECM(3, metric="mixed", random_state=0, n_init=2).fit(X)
     assert np.isfinite(model.partition_.masses).all()
     assert sum(model.feature_weights_.values()) == pytest.approx(1.0)
+
+
+def test_a_column_of_10_000_levels_is_left_out():
+    X = pd.DataFrame(
+        {"a": [f"k{i}" for i in range(10_000)], "b": np.tile([1.0, 2.0, 5.0, 5.1], 2500), "c": list("xyzz") * 2500}
+    )
+    model = SoftECM(3, random_state=0, n_init=2).fit(X)
+    assert list(model.left_out_) == ["a"]
+    assert np.isfinite(model.partition_.masses).all()
+
+
+def test_a_row_without_any_value_is_refused_by_its_number():
+    X = table()
+    X.loc[7] = None
+    with pytest.raises(ValueError, match="row 8"):
+        fitted(X)
+
+
+def test_numbers_that_others_explain_by_a_straight_line_say_nothing():
+    rng = np.random.default_rng(2)
+    X, shared = table(), rng.normal(size=len(GROUPS))
+    for j in range(4):
+        X[f"line{j}"] = 10.0 * shared + 4.0 * rng.normal(size=len(GROUPS))
+    model = fitted(X)
+    assert {name for name, weight in model.feature_weights_.items() if weight > 0} == {"first", "second", "colour"}
+    z = np.stack([shared, -shared + 0.1 * rng.normal(size=len(shared)), rng.normal(size=len(shared))], 1)
+    lines = by_straight_lines(z, np.ones(z.shape, dtype=bool), np.ones(len(z)))
+    assert (lines[:2] > 500).all()
+    assert lines[2] < 10
 
 
 def test_a_split_by_one_column_alone_pays_nothing():

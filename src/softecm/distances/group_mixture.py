@@ -6,7 +6,8 @@ r"""A mixture of c groups over the columns of a table, and which of the columns 
    a wide background that takes outliers. Gaps are left out cell by cell.
 3. A column pays for itself if a distribution for each group makes the rows likelier than one distribution for all, by more
    than its parameters cost (BIC), *given the other columns*: splitting rows by a column that no other agrees with gains
-   nothing. Columns that don't pay share one distribution; the mixture is fitted anew, until nothing changes.
+   nothing, and a number must gain more than a straight line in other numbers does, for columns that are correlated make no
+   groups by that. Columns that don't pay share one distribution; the mixture is fitted anew, until nothing changes.
 4. Of the starts the one wins of which most columns speak, :math:`\max \sum_l \sqrt{\text{gain}_l}`: two columns that say
    nearly the same have a large gain with each other, but make no groups.
 """
