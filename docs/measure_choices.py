@@ -80,23 +80,6 @@ def metric() -> None:
     write("metric", "data | metric | adjusted Rand | sure | between | nowhere | separation", rows)
 
 
-def clusters() -> None:
-    """The number of clusters, where there are four."""
-    X = make_blobs(400, n_clusters=4, between=20, outliers=4, random_state=SEED).data
-    rows = []
-    for c in range(2, 8):
-        model = fit(X, c)
-        n_star = model.partition_.nonspecificity()
-        runs = [fit(X, c, n_init=3, init="random").labels_]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for seed in range(1, 5):
-                runs.append(SoftECM(c, init="random", n_init=3, random_state=seed).fit(X).labels_)
-        agree = np.mean([scores.adjusted_rand_index(a, b) for i, a in enumerate(runs) for b in runs[:i]])
-        rows.append([str(c), f"{model.objective_:.0f}", f"{n_star:.3f}", f"{agree:.2f}", *shares(model), state(model)])
-    write("clusters", "c | objective | N* | agreement of five fits | sure | between | nowhere | separation", rows)
-
-
 def beta() -> None:
     """The exponent of the masses."""
     rows = []
@@ -176,7 +159,7 @@ def alpha() -> None:
     write("alpha", "alpha | adjusted Rand | N* | sure | between | nowhere | separation", rows)
 
 
-MEASURES = {measure.__name__: measure for measure in (metric, clusters, beta, lam, delta, alpha)}
+MEASURES = {measure.__name__: measure for measure in (metric, beta, lam, delta, alpha)}
 
 if __name__ == "__main__":
     for measure in [MEASURES[name] for name in sys.argv[1:] or MEASURES]:

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,9 +53,3 @@ def test_what_is_wrong_with_a_file_is_said_with_its_name(tmp_path, rng):
     pd.DataFrame({"x": np.empty(0)}).to_parquet(file)
     with pytest.raises(ValueError, match=r"x\.parquet has no rows"):
         ParquetBlocks(file)
-
-
-def test_without_pyarrow_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r"pip install 'softecm\[dask\]'"):
-        ParquetBlocks("x.parquet")
