@@ -1,7 +1,7 @@
 """Clusterings of archive sets of series: ours beside the peers, quality and time, set by set.
 
     python benchmarks/archive.py                      # every set below the folder SOFTECM_DATA, or those named
-    python benchmarks/archive.py CBF GunPoint --seeds 3 --methods softdtw,series-auto,kasba
+    python benchmarks/archive.py CBF GunPoint --seeds 3 --methods auto,softdtw,kasba
     python benchmarks/archive.py --folder Univariate_ts --limit 600 --rows ucr.jsonl    # the whole UCR archive
 
 Training parts, z-normalised, the true number of clusters; labels are looked at when all is done. Each run is one line of
@@ -134,14 +134,14 @@ def tslearns(name: str, shaped: Callable[[Series], np.ndarray], **options: Any) 
 
 
 METHODS: dict[str, Fit] = {
-    **{name: ours(name) for name in ("softdtw", "series-auto", "softmsm", "softtwe", "msm", "adtw", "wdtw", "sbd")},
+    **{name: ours(name) for name in ("auto", "softdtw", "softmsm", "softtwe", "msm", "adtw", "wdtw", "sbd")},
     "kasba": aeons("KASBA"),
     "k-means msm": aeons("TimeSeriesKMeans", distance="msm", averaging_method="mean", n_init=1),
     "k-medoids msm": aeons("TimeSeriesKMedoids", distance="msm", n_init=1),
     "dba": tslearns("TimeSeriesKMeans", padded, metric="dtw"),
     "k-shape": tslearns("KShape", equal),
 }
-DEFAULT = "softdtw,series-auto,softmsm,kasba,k-means msm,k-medoids msm,dba,k-shape"
+DEFAULT = "auto,softdtw,softmsm,kasba,k-means msm,k-medoids msm,dba,k-shape"
 
 # ---------------------------------------------------------------- runs
 

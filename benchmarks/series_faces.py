@@ -4,7 +4,7 @@
     python benchmarks/series_faces.py archive                    # eight sets below the folder SOFTECM_DATA, as they are
     python benchmarks/series_faces.py archive --scaled           # the same, z-normalized beforehand as archive.py does
 
-One fit of SoftECM for each method, with the true number of classes and ``n_init=3``. Methods: the default, "series-auto",
+One fit of SoftECM for each method, with the true number of classes and ``n_init=3``. Methods: the default, Soft-DTW alone,
 each face alone (z-normalized), and three faces combined: equal weights, z-normalized or raw; and by evidence. Evidence is
 how far the nearest neighbours of a series lie in its own group, beyond chance, under one distance (``kept_together``);
 a face's weight is its evidence to the fourth power, for z-normalized and for raw series, and of the two combinations the
@@ -95,7 +95,7 @@ def _symmetric(d: np.ndarray) -> np.ndarray:
 
 METHODS: dict[str, Callable[[Series, int], Any]] = {
     "default": lambda X, c: "auto",
-    "series-auto": lambda X, c: "series-auto",
+    "softdtw": lambda X, c: "softdtw",
     **{name: lambda X, c, name=name: faces(True)[name] for name in ("shape", "slope", "texture")},
     "equal, normalized": lambda X, c: Combined(faces(True)),
     "equal, raw": lambda X, c: Combined(faces(False)),

@@ -109,6 +109,25 @@ def test_starts_that_are_no_views(hostile_case):
         hostile_case()
 
 
+def test_views_in_blocks_are_those_in_memory(rng):
+    dask = pytest.importorskip("dask")
+    da = pytest.importorskip("dask.array")
+    waves = np.concatenate([np.sin(np.arange(16) * f + rng.uniform(0, 0.5, size=(12, 1))) for f in (0.4, 1.1)])[
+        ..., None
+    ]
+    table = np.repeat([[0.0, 0.0], [4.0, 4.0]], 12, axis=0) + rng.normal(size=(24, 2))
+    metric = Combined({"s": "softdtw", "t": "sqeuclidean"})
+    whole = SoftECM(2, metric=metric, random_state=0).fit({"s": waves, "t": table})
+    parts = [dask.delayed({"s": waves[i::2], "t": table[i::2]}) for i in range(2)]
+    pieces = SoftECM(2, metric=metric, random_state=0).fit(parts)
+    np.testing.assert_allclose(pieces.metric_.units, whole.metric_.units, rtol=1e-9)
+    np.testing.assert_array_equal(pieces.predict({"s": waves, "t": table}), whole.labels_)
+    alone, blocks = (SoftECM(2, random_state=0).fit(X) for X in (waves, da.from_array(waves, chunks=(18, 16, 1))))
+    assert blocks.prototypes_.shape == alone.prototypes_.shape
+    assert "of the first block" in blocks.metric_reason_
+    np.testing.assert_array_equal(blocks.predict(waves), alone.labels_)
+
+
 def test_views_and_rules_in_blocks(hostile_case):
     blocks = pytest.importorskip("dask.array").from_array(TABLE, chunks=6)
     frame = pytest.importorskip("dask.dataframe").from_pandas(FRAME.assign(b=1.0)[["a", "b"]], npartitions=2)

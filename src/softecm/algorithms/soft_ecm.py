@@ -141,10 +141,11 @@ class SoftECM(LinkableFamily):
     ----------
     n_clusters : int, default=2
     metric : str, SemiMetric or callable, default="auto"
-        "auto" looks at the data, as the command line does: series get "softdtw"; tables with categories or dates, and
-        numbers with gaps or in different units (one column's range more than five times another's), "mixed", which scales;
-        other numbers "sqeuclidean". In a data frame it leaves out ids and free text. "series-auto" tries a few distances
-        between series without labels. ``metric_reason_`` says what was taken and why. Or a
+        "auto" looks at the data, as the command line does: series are compared by shape, slope and texture at
+        once (``prototypes_`` are series, ``explain`` is (n, f, views)); tables with categories or dates, and numbers with
+        gaps or in different units (one column's range more than five times another's), get "mixed", which scales; other
+        numbers "sqeuclidean". In a data frame it leaves out ids and free text. ``metric_reason_`` says what was taken and
+        why. Or a
         registered name, a :class:`SemiMetric`, or a torch function ``d(x, v) -> (n, f)``, differentiable in ``v``: these
         never scale numbers by themselves, save "mixed", and take all columns. "precomputed": ``X`` holds the n x n
         dissimilarities of the objects, prototypes are objects (``prototypes_`` their numbers), and new objects come

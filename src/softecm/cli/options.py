@@ -38,7 +38,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, nothing else.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace results that are there already.")]
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")]
-MetricName = Annotated[str, _fit("auto, series-auto (tries a few distances between series), or a metric's name.")]
+MetricName = Annotated[str, _fit("auto (series: shape, slope and texture at once), or a metric's name.")]
 ScaleName = Annotated[
     str,
     _fit(

@@ -10,7 +10,8 @@ group, beyond what chance would put there,
 with s the mean share of the neighbours that lie in the series' own group and e that share where neighbours are drawn at
 random. 1: no group has a neighbour outside; 0: groups that say nothing about neighbours. It depends on the order of
 distances only, so that combinations of different units compare, and one far object gains nothing. The combination with the
-clearest groups is taken. No view is ever dropped: which of them matters, a small sample does not say for certain.
+clearest groups is taken; that one view counts more must make them clearer by 0.05. No view is ever dropped: which of them
+matters, a small sample does not say for certain.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ MOST, MOST_EACH = 80, 8  # series that are compared: at least so many where ther
 CELLS = 1e7  # of the alignments of all pairs; longer series are shortened to means over a few steps
 TEXTURE_STEPS = 512  # of a series whose texture is compared
 UNKNOWN = range(2, 7)  # numbers of clusters that are tried where it is not known
-FEWEST = 4  # series for each cluster without which there is nothing to compare
+FEWEST = 6  # series for each cluster without which there is nothing to compare
+CLEARER = 0.05  # by how much groups must be clearer for one view to count more than the others
 ROWS = 16  # of the matrix at once
 ROUNDS = 30  # of k-means
 ALIKE = 1e-6  # how far a z-normalised series may be from being exactly so
@@ -137,11 +139,11 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
         for tables in [compared(few, znormalise)]
         for option in (Option(None, znormalise), *(Option(view, znormalise) for view in VIEWS))
     }
-    order = sorted(clear, key=lambda option: (-clear[option], option.most is not None))  # of equals, all alike
-    best = order[0]
+    order = sorted(clear, key=lambda option: (-clear[option], option.most is not None))
+    best = max(order, key=lambda option: clear[option] - (0.0 if option.most is None else CLEARER))
     other = max((clear[option] for option in clear if option.znormalise != best.znormalise), default=None)
     beside = "" if other is None else f", {'with' if best.znormalise else 'without'} them {other:.2f}"
-    told = f"groups are clearest so: {clear[best]:.2f}{beside}, on {len(few)} series{where}"
+    told = f"how clear groups are so: {clear[best]:.2f}{beside}, on {len(few)} series{where}"
     return Found(
         series_views(best), f"{best.said()} ({told})", tuple(Tried(option.name, clear[option]) for option in order)
     )

@@ -96,6 +96,7 @@ def weights_by(common: Floats) -> Floats:
 
 
 FEWEST, MOST = 64, 512  # objects whose distances to each other are measured
+FEWEST_SHOWN = 24  # the same where nothing but the views' units is asked of them
 BUDGET = 2e9  # multiplications that this may cost a view
 ABSURD = 100.0  # times what the others are apart, in the median: an object beyond does not say what is usual
 WEIGHTS = "Give numbers of at least 0, not all of them 0; 'equal' lets every view count alike."
@@ -174,10 +175,12 @@ def _warn_of_constant(useless: Sequence[str]) -> None:
     )
 
 
-def sampled(metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | None) -> ViewSample:
+def sampled(
+    metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | None, *, fewest: int = FEWEST
+) -> ViewSample:
     """Distances between some of the objects: all of few, a sample of many, whatever their order."""
     counts = np.ones(len(x)) if weights is None else weights.double().numpy()
-    size = sample_size(metrics, [space.shape for space in x.space.spaces])
+    size = sample_size(metrics, [space.shape for space in x.space.spaces], fewest)
     if len(x) > size:
         rows, counts = _few(x.space.keys(x), counts, size)
         x = x[rows]
@@ -202,10 +205,10 @@ def _measured(
     return ViewSample(tables, present, counts, variances)
 
 
-def sample_size(metrics: Sequence[SemiMetric], shapes: Sequence[Sequence[int]]) -> int:
+def sample_size(metrics: Sequence[SemiMetric], shapes: Sequence[Sequence[int]], fewest: int = FEWEST) -> int:
     """How many objects are compared with each other: the fewer, the more a distance costs."""
     dearest = max(part.cost_of_distance(shape) for part, shape in zip(metrics, shapes, strict=True))
-    return int(np.clip(math.sqrt(BUDGET / dearest), FEWEST, MOST))
+    return int(np.clip(math.sqrt(BUDGET / dearest), fewest, MOST))
 
 
 @dataclass(frozen=True, eq=False)

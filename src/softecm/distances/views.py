@@ -33,6 +33,8 @@ from softecm.distances.base import (
 from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
 from softecm.distances.view_statistics import (
+    FEWEST,
+    FEWEST_SHOWN,
     WEIGHTS,
     ViewSample,
     ViewsSampled,
@@ -553,7 +555,8 @@ class ViewLearner(Learner):
             )
         parts = [self._part(j, x, weights) for j in range(len(metric.parts))]
         known = bool(metric.shares) and metric.shapes == _shapes(x.space)
-        return self._with(parts, x.space, None if known else sampled(parts, x, weights))
+        fewest = FEWEST if metric.shown is None or metric.weights == AGREEMENT else FEWEST_SHOWN
+        return self._with(parts, x.space, None if known else sampled(parts, x, weights, fewest=fewest))
 
     def describe(self, x: EncodedViews, weights: Tensor | None) -> ViewsSampled:
         """What the parts must know of a block, and some of its objects."""

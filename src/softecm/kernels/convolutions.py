@@ -84,11 +84,16 @@ def thresholds_of(values: Tensor, lengths: Tensor, dilations: Sequence[int]) -> 
             for own, part, x in _blocks(rows, kernels):
                 block = convolutions(x, dilation, kernel_weights(kernels)[part])
                 seen[part, own] = block.gather(2, at[own, None].expand(-1, block.shape[1], -1)).transpose(0, 1)
-            seen = seen.flatten(1).sort(1).values  # (kernels, n P)
+            seen = _sorted(seen.flatten(1))  # (kernels, n P)
             rank = _ranks(i, kernels, seen.shape[1]).to(seen.device)
             found[i, channel] = (seen.gather(1, rank) + seen.gather(1, rank + 1)) / 2.0
             found[i, channel] += TIE * (seen[:, -1:] - seen[:, :1])
     return found
+
+
+def _sorted(rows: Tensor) -> Tensor:
+    """Each row in ascending order; NumPy is several times as fast as torch on a CPU."""
+    return rows.sort(1).values if rows.is_cuda else torch.from_numpy(np.sort(rows.numpy(), axis=1))
 
 
 def _ranks(dilation: int, kernels: int, count: int) -> Tensor:
