@@ -53,6 +53,7 @@ def test_a_cell_of_a_sweep_is_the_fit_alone(kind, model):
     assert rows.columns["objective"][1] == pytest.approx(other.objective_, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::softecm.NoGroupsWarning")  # groups that cross have no valley between them
 def test_the_chosen_number_has_the_fit_with_that_number(kind, model):
     base = SoftECM(n_init=3, random_state=0)
     chosen = choose_n_clusters(drawn(kind), estimator=base, candidates=[3]).model
