@@ -46,6 +46,22 @@ def test_version_and_module(run: Run) -> None:
     assert __version__ in answer.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "file"), [("customers", "customers.csv"), ("states", "visits.csv"), ("texts", "texts.npz")]
+)
+def test_demo_writes_a_file_its_command_and_its_report(run: Run, name: str, file: str) -> None:
+    folder = Path(f"softecm-demo-{name}")
+    code, out, err = run("demo", name)
+    assert code == 0, err
+    command = (folder / "command.txt").read_text(encoding="utf-8").strip()
+    assert command.startswith(f"softecm cluster {folder / file} -c ")
+    assert command in " ".join(out.split())
+    assert (folder / "result" / "report.html").is_file()
+    assert run("demo", name, "-q")[:2] == (0, "")  # a second time replaces the first
+    code, _, err = run("demo", "nothing")
+    assert (code, "choose from points, customers" in err) == (2, True)
+
+
 def test_demo_says_who_is_between_and_who_is_out(run: Run) -> None:
     code, out, _ = run("demo")
     assert code == 0

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from softecm.cli.options import (
+    INVOCATION,
     CalibrateOptions,
     Clear,
     ClusterOptions,
@@ -66,15 +67,29 @@ def command(**options: Any) -> Callable[[Command], Command]:
 
 @command()
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the figure and the report.")] = Path(
-        "softecm-demo"
-    ),
+    data: Annotated[
+        str, typer.Argument(metavar="[WHAT]", help="points (the paper's), customers, series, texts or states.")
+    ] = "points",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder to write; softecm-demo or softecm-demo-WHAT by default."),
+    ] = None,
     force: Force = False,
 ) -> None:
-    """Twelve points of the paper, clustered with ECM and Soft-ECM, explained on one screen."""
-    from softecm.cli.demo import run
+    """Try it at once: twelve points of the paper, explained on one screen, or a made-up file, its command and its report.
 
-    run(output, force=force)
+    With customers, series, texts or states the folder gets the file, which a file of your own can replace, the command
+    that clusters it, and its result.
+    """
+    from softecm.cli.demo import run, write_example
+
+    if data == "points":
+        run(output or Path("softecm-demo"), force=force)
+        return
+    called = INVOCATION.get()
+    words = write_example(data, output or Path(f"softecm-demo-{data}"), force=force)
+    flags = [*(["--quiet"] if called.quiet else []), *(["--json"] if called.machine else [])]
+    application()([*words, "--force", *flags], standalone_mode=False)  # an earlier demo is replaced
 
 
 @command()

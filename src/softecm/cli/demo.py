@@ -1,8 +1,9 @@
-"""``softecm demo``: the paper's twelve points, in one screen."""
+"""``softecm demo``: the paper's twelve points in one screen, or a file to try ``softecm cluster`` on."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ from rich.text import Text
 
 from softecm._version import __version__
 from softecm.belief import CredalPartition
+from softecm.cli.demo_files import EXAMPLES
+from softecm.cli.problems import Problem
 from softecm.cli.screen import consoles, legend, lines, mass_bar, print_json, set_style
 from softecm.files import check_folder, check_free, check_replaced, to_folder
 from softecm.files.places import SIGNED
@@ -24,6 +27,7 @@ from softecm.report.words import in_words, three_sentences
 IDS = tuple(str(i) for i in range(1, 13))
 PAPER: dict[str, Any] = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0}
 NAMES = ("report.html", "diamond.png", "demo.json")
+EXAMPLE = "command.txt"  # beside the file of an example
 BARS = (
     "A bar is all that is known of a point, divided among the groups, both and none; the longest part is what is said."
 )
@@ -57,7 +61,32 @@ def run(folder: Path, *, force: bool) -> None:
     page = folder / "report.html" if (folder / "report.html").exists() else folder
     out.print(Text.assemble("Open ", (str(page), "bold"), f"  (all in {folder}: {', '.join(_names(folder))})"))
     out.print(Text("Your own file:  softecm cluster FILE -c 3"))
+    for name, one in EXAMPLES.items():
+        out.print(Text(f"softecm demo {name:<10} {one.about}", style="dim"))
     print_json({"folder": str(folder), "sentences": sentences, "sets": soft.partition_.sets().tolist()})
+
+
+def write_example(name: str, folder: Path, *, force: bool) -> list[str]:
+    """Write the file of an example into a folder; the words of the command that clusters it."""
+    if name not in EXAMPLES:
+        raise Problem(f"there is no demo {name}: choose from points, {', '.join(EXAMPLES)}.")
+    out, _ = consoles()
+    example = EXAMPLES[name]
+    check_folder(folder)
+    check_free(folder, force=force or (folder / EXAMPLE).is_file())
+
+    def fill(work: Path) -> None:
+        example.write(work)
+        (work / EXAMPLE).write_text(" ".join(["softecm", *map(shlex.quote, words)]) + "\n", encoding="utf-8")
+
+    words = ["cluster", str(folder / example.file), *example.options, "-o", str(folder / "result")]
+    to_folder(folder, fill, force=True)
+    out.print(
+        Text.assemble(("softecm demo", "bold"), f"  {example.about}, in {folder}. Put your own file in its place, and:")
+    )
+    out.print(Text(f"  {shlex.join(['softecm', *words])}", style="bold"))
+    out.print()
+    return words
 
 
 def _table(data: NDArray[np.float64]) -> Any:

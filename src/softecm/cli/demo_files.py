@@ -1,0 +1,124 @@
+"""Small files to try things on: each with the command that clusters it, so that a file of your own can take its place."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+TO_NPZ = '''"""One text per line to texts.npz, for softecm cluster: put your own texts into texts.txt and run this."""
+
+from pathlib import Path
+
+from scipy.sparse import save_npz
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+here = Path(__file__).parent
+texts = (here / "texts.txt").read_text(encoding="utf-8").splitlines()
+save_npz(here / "texts.npz", TfidfVectorizer(sublinear_tf=True).fit_transform(texts))
+'''
+
+
+@dataclass(frozen=True)
+class Example:
+    """A file that can be made up, and how to cluster it."""
+
+    about: str
+    file: str
+    options: tuple[str, ...]
+    write: Callable[[Path], None]
+
+
+def customers(folder: Path) -> None:
+    """Four kinds of customers in columns of all kinds, with gaps, a column of noise, some in between and some odd ones."""
+    rng, n = np.random.default_rng(1), 240
+    group = rng.integers(0, 4, n)
+    blend = np.where(np.arange(n) % 20 == 0, 0.5, 1.0)  # some lie halfway to the next kind
+
+    def mixed(levels: Sequence[float]) -> np.ndarray:
+        own, next_kind = np.array(levels)[group], np.array(levels)[(group + 1) % 4]
+        return np.asarray(blend * own + (1 - blend) * next_kind)
+
+    age = (mixed([24, 41, 63, 36]) + rng.normal(0, 4, n)).round()
+    income = (mixed([21000, 48000, 33000, 83000]) + rng.normal(0, 4000, n)).round(-2)
+    spent = (mixed([90, 640, 260, 1500]) * rng.lognormal(0, 0.2, n)).round(2)
+    channel = np.where(
+        rng.random(n) < 0.85,
+        np.array(["app", "web", "store", "phone"])[group],
+        rng.choice(["app", "web", "store", "phone"], n),
+    )
+    income[[7, 130]] = [640000.0, 410000.0]
+    age[[55, 130]] = [103.0, 9.0]
+    rows = []
+    for i in range(n):
+        cells = [f"{age[i]:.0f}", f"{income[i]:.0f}", f"{spent[i]:.2f}", str(channel[i]), str(rng.integers(1, 50))]
+        rows.append([f"C{i:03d}", *("" if rng.random() < 0.03 else cell for cell in cells)])
+    _table(folder / "customers.csv", ["customer", "age", "income", "spent per month", "channel", "lucky number"], rows)
+
+
+def series(folder: Path) -> None:
+    """Sensors with three courses of a day, one of them broken, a row a reading."""
+    rng, t = np.random.default_rng(2), np.linspace(0, 1, 36)
+    courses = [np.sin(2 * np.pi * t), np.where(t > 0.5, 1.0, -0.5), 2 * t - 1]
+    rows = []
+    for i in range(60):
+        values = courses[i % 3] + rng.normal(0, 0.15, len(t)) + 0.1 * rng.normal()
+        values = rng.normal(0, 2, len(t)) if i == 41 else values
+        rows += [[f"sensor {i:02d}", str(k), f"{20 + 3 * v:.2f}"] for k, v in enumerate(values.tolist())]
+    _table(folder / "sensors.csv", ["sensor", "time", "temperature"], rows)
+
+
+def texts(folder: Path) -> None:
+    """Short texts on four topics, and the script that makes a table of words of them."""
+    rng = np.random.default_rng(3)
+    topics = [
+        "match goal team player league coach stadium season score win",
+        "recipe oven butter sugar flour bake sauce onion garlic taste",
+        "orbit rocket launch moon star galaxy probe planet crew mission",
+        "court judge appeal ruling lawyer statute clause verdict trial jury",
+    ]
+    common = ["today", "people", "new", "said", "first", "week", "after", "with", "more", "time"]
+    lines = [" ".join([*rng.choice(topic.split(), 9), *rng.choice(common, 4)]) for topic in topics for _ in range(40)]
+    (folder / "texts.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "texts_to_npz.py").write_text(TO_NPZ, encoding="utf-8")
+    from scipy.sparse import save_npz
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    save_npz(folder / "texts.npz", TfidfVectorizer(sublinear_tf=True).fit_transform(lines))
+
+
+def states(folder: Path) -> None:
+    """Ways through a web shop, a row a visit: looking around, buying, asking for help."""
+    rng = np.random.default_rng(4)
+    pages = ["home", "search", "product", "basket", "pay", "help", "account"]
+    ways = [
+        "home search product search product product",
+        "home product basket account pay pay",
+        "home account help help account help",
+    ]
+    rows = []
+    for i in range(90):
+        steps = [page if rng.random() < 0.88 else str(rng.choice(pages)) for page in ways[i % 3].split()]
+        rows.append([f"visit {i:02d}", *steps])
+    _table(folder / "visits.csv", ["visit", *(f"step {k}" for k in range(1, 7))], rows)
+
+
+def _table(path: Path, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([head, *rows])
+
+
+EXAMPLES: Mapping[str, Example] = {
+    "customers": Example("customers with gaps, noise and odd ones", "customers.csv", ("-c", "4"), customers),
+    "series": Example(
+        "series of sensors",
+        "sensors.csv",
+        ("-c", "3", "--id", "sensor", "--time", "time", "--value", "temperature", "--n-init", "3"),
+        series,
+    ),
+    "texts": Example("short texts on four topics", "texts.npz", ("-c", "4", "--metric", "cosine"), texts),
+    "states": Example("ways through a web shop", "visits.csv", ("-c", "3", "--metric", "states"), states),
+}
