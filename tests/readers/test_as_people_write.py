@@ -293,6 +293,33 @@ def test_new_files_are_read_as_the_first_one_was(tmp_path: Path) -> None:
     assert found.data["smokes"].tolist() == ["Yes", "no", "no"]
 
 
+def test_a_total_above_a_footnote_is_no_object(tmp_path: Path) -> None:
+    rows = [f"n{i},{10 * (i + 1)},{i % 7}" for i in range(20)]
+    found = loaded(tmp_path, ["name,sales,staff", *rows, "Total,2100,57", "* without returns,,"])
+    assert len(found) == 20
+    assert found.notes == (
+        "the last row above 1 footnote (row 21) is called Total and adds up the others: they are left out.",
+    )
+
+
+def test_a_rare_word_like_a_frequent_one_is_asked_about(tmp_path: Path) -> None:
+    channels = ["web"] * 70 + ["store"] * 60 + ["wbe", "stor", "fax"]
+    rows = [f"{word},{i % 13}" for i, word in enumerate(channels)]
+    notes = loaded(tmp_path, ["channel,visits", *rows]).notes
+    note = next(note for note in notes if note.startswith("channel: are "))
+    assert all(f"'{slip}' (1 row; " in note for slip in ("wbe", "stor"))
+    assert "fax" not in note
+
+
+def test_an_empty_first_sheet_names_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "book.xlsx"
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame().to_excel(book, sheet_name="cover", index=False)
+        pd.DataFrame({"a": range(9), "b": range(9)}).to_excel(book, sheet_name="data", index=False)
+    with pytest.raises(ReadError, match="the first sheet, cover, is empty: give --sheet with data"):
+        read(path, ReadOptions())
+
+
 def test_excel_sheets_with_a_title_a_total_and_a_slip(tmp_path: Path, rng: np.random.Generator) -> None:
     stores = pd.DataFrame(
         {"store": [f"s{i}" for i in range(20)], "sales": rng.integers(10, 99, 20), "staff": rng.integers(1, 9, 20)}

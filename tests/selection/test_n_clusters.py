@@ -104,7 +104,7 @@ def test_of_many_objects_a_sample_is_searched_and_all_are_fitted():
         return model.fit(X)
 
     choice = choose_n_clusters(X, estimator=SoftECM(n_init=2), candidates=[2, 3, 4], random_state=0, fit=fit)
-    assert (choice.n_clusters, len(choice.model.labels_), seen) == (3, 6000, [2500] * 3 + [6000])
+    assert (choice.n_clusters, len(choice.model.labels_), seen) == (3, 6000, [1000] * 3 + [6000])
 
 
 @pytest.mark.parametrize("rule", ["xie_beni", "silhouette", "stability"])

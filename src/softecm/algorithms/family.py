@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softecm._checks import check_number
 from softecm._engine import threads
-from softecm._warnings import DriftWarning, ViewWarning, warn
+from softecm._warnings import DriftWarning, NumberOfGroupsWarning, ViewWarning, warn
 from softecm.algorithms.base import PrototypeClusterer, in_blocks
 from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.belief import CredalPartition
@@ -32,6 +32,7 @@ from softecm.fit.group_shapes import OWN, Floats, GroupShape
 from softecm.fit.learning import FAR, Jump, Past
 from softecm.fit.loop import MERGED, runs_table
 from softecm.fit.model import PrototypeModel
+from softecm.fit.number_check import doubt_of_number
 from softecm.fit.prepare import InMemory, Objects, in_memory
 from softecm.fit.settings import Plan, Prior, Settings, settings
 from softecm.fit.shaped import Fitted
@@ -142,6 +143,10 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         self._warn(outcome.chosen, different)
         if not self.collapsed_:
             self._warn_of_masses(nowhere=float(objects.counts[partition.outliers()].sum()) / objects.weight)
+            if not chosen.seeds and chosen.pairs is None and chosen.prior is None:
+                doubt = doubt_of_number(objects, fitted.model, partition)
+                if doubt is not None:
+                    warn(doubt, NumberOfGroupsWarning)
         self._warn_of_metric(objects)
         return self
 

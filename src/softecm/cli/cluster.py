@@ -13,7 +13,7 @@ from softecm._text import shown_size
 from softecm.belief.assignments import checked_clear
 from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
-from softecm.cli.fitting import FittedFile, Measure, fit, fit_kept, metric_for
+from softecm.cli.fitting import FittedFile, Measure, fit, fit_kept, groups_of_codes, metric_for
 from softecm.cli.memory import limit, must_stream
 from softecm.cli.options import INVOCATION, ClusterOptions, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
@@ -139,7 +139,8 @@ def run(file: Path, options: ClusterOptions) -> None:
     with links.said_once():
         fitted, chosen = _fit(asked, source, measure, err, pairs)
     if isinstance(source, WholeFile):
-        fitted = replace(fitted, warnings=(*fitted.warnings, *measure.mind))
+        ties = groups_of_codes(measure.metric, source.loaded.data, fitted.model)
+        fitted = replace(fitted, warnings=(*measure.mind, *ties, *fitted.warnings))
     if options.links is not None and pairs is not None:
         fitted = links.with_kept(fitted, options.links, pairs)
     if asked.is_default:
@@ -328,7 +329,7 @@ def _fit(
         told = algorithms.parameters(name, asked.clusters, asked.params, asked.given) | weight
         return fit_kept(partial(algorithms.fit, name, data, told, err, **known), asked.safety), Search()
     params = {**asked.params, "metric": measure.metric}
-    if measure.finds_shape and asked.count is not None:
+    if measure.finds_shape:
         params["metric"] = "auto"
     if asked.count is None:
         return fit_auto(data, params, err, asked.candidates)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from softecm import SoftECM
     from softecm.distances.series_auto import Tried
 
+ALL_OF_IT = 0.9  # of a group: the code makes it
 EVERY = 15.0  # seconds between two lines about a long fit
 
 STARTING = "looking for starts (a first fit of its kind also compiles kernels, once: up to a minute)"
@@ -87,6 +88,30 @@ def _far_values(metric: object, loaded: Loaded) -> tuple[str, ...]:
     with mendable(ValueError, TypeError):
         told = far_values(metric, loaded.data, lambda row: f"{called} {names[row]}")
     return tuple(_sentence(mind) for mind in told)
+
+
+def groups_of_codes(metric: Any, data: object, model: Any) -> tuple[str, ...]:
+    """Which groups are made of the rows that hold what looks like a code for missing cells."""
+    from softecm.distances.auto import rows_of_codes
+
+    if isinstance(data, Mapping):
+        return ()
+    with mendable(ValueError, TypeError):
+        found = rows_of_codes(metric, data)
+    decisions = model.partition_.decisions()
+    names = decisions.focal_sets.labels()
+    told = []
+    for code, rows in found:
+        for column in np.unique(decisions.columns[rows]):
+            own = decisions.columns == column
+            both = int((own & rows).sum())
+            if both < ALL_OF_IT * int(own.sum()):
+                continue
+            what, held = "What belongs to no group" if column == 0 else names[column], int(rows.sum())
+            exactly = f" is exactly the {held} rows with {code.value:.0f}."
+            most = f": {both} of {int(own.sum())} are rows with {code.value:.0f}, of {held} in all."
+            told.append(f"{what}{exactly if (own == rows).all() else most}")
+    return tuple(told)
 
 
 def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:

@@ -111,8 +111,9 @@ def write(
 
 
 def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, summary: Mapping[str, Any]) -> None:
-    """What was found, and where to look."""
+    """What to mind, what was found, and where to look."""
     out.print()
+    remarks(out, summary["warnings"])
     if summary["clusters_chosen"]:
         out.print(candidates_table(summary["candidates"], totals.focal.n_clusters))
         out.print(Text(summary["clusters_chosen"] + "."))
@@ -124,7 +125,6 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     out.print(Text(five_counts(totals.decisions(), totals.clear)))
     if summary["scores"]:
         out.print(Text("Against the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))
-    remarks(out, summary["warnings"])
     out.print()
     out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold")))
     if summary.get("streamed"):

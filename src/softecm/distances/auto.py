@@ -332,6 +332,12 @@ def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, 
     return (*(code.told() for code in codes), *([told(far, who)] if far else ()))
 
 
+def rows_of_codes(metric: Any, X: object) -> list[tuple[Code, NDArray[np.bool_]]]:
+    """What looks like codes for missing cells in a table, each with the rows that hold it."""
+    table = _numbers(metric, X)
+    return [(code, np.any([table[name] == code.value for name in code.columns], axis=0)) for code in codes_in(table)]
+
+
 def _numbers(metric: object, data: object) -> dict[str | int, NDArray[Any]]:
     """The columns of numbers of a table, by name; none of what is no table."""
     if metric == SquaredEuclidean.name and not issparse(data):

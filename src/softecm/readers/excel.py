@@ -41,6 +41,8 @@ def _frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataFrame:
         first = book.parse(wanted, header=None, nrows=MOST_ABOVE)
         above = _rows_above(first)
         frame = book.parse(wanted, header=above, na_values=["?"])
+        if options.sheet is None and not len(frame) and len(names) > 1:
+            raise ReadError(f"{path}: the first sheet, {names[0]}, is empty: give --sheet with {some_of(names[1:])}.")
     if len(first):
         named = [str(name) if name == name else f"Unnamed: {j}" for j, name in enumerate(first.iloc[above])]
         frame.columns, told = own_names(named)

@@ -22,6 +22,7 @@ TOTAL = re.compile(
 MEAN = re.compile(
     r"(?:mean|average|avg\.?|median|mittelwert|mittel|durchschnitt|schnitt|moyenne|media|promedio):?", re.IGNORECASE
 )
+MOST_FOOTNOTES = 3  # below a total
 ALIKE = 1e-4  # sums of rounded numbers differ from a rounded sum
 
 
@@ -66,8 +67,12 @@ def _whole(column: pd.Series) -> pd.Series:
 
 
 def without_total(sheet: Sheet) -> Sheet:
-    """The table without a last row that is called a total and adds up a column; one that may be is pointed out."""
-    frame = sheet.frame
+    """The table without a last row, footnotes aside, that is called a total and adds up a column.
+
+    One that may be a total is pointed out.
+    """
+    footnotes = _footnotes(sheet.frame)
+    frame = sheet.frame.iloc[: len(sheet.frame) - footnotes]
     if not sheet.text or len(frame) < 4:
         return sheet
     words = [cell.strip() for cell in frame.iloc[-1] if isinstance(cell, str)]
@@ -75,11 +80,23 @@ def without_total(sheet: Sheet) -> Sheet:
     if called is None:
         return sheet
     number = int(frame.index[-1]) + 1
-    row = f"the last row (row {number}) is called {short(called)}"
+    below = f" above {footnotes} footnote{'s' if footnotes > 1 else ''}" if footnotes else ""
+    row = f"the last row{below} (row {number}) is called {short(called)}"
     if TOTAL.fullmatch(called) and any(_adds_up(frame[name], sheet.decimal) for name in frame.columns):
-        note = f"{row} and adds up the others: it is left out."
+        note = f"{row} and adds up the others: {'they are' if footnotes else 'it is'} left out."
         return replace(sheet, frame=numbers_again(frame.iloc[:-1]), notes=(*sheet.notes, note))
     return replace(sheet, notes=(*sheet.notes, f"{row}: if it is no object, give --drop-rows {number}."))
+
+
+def _footnotes(frame: pd.DataFrame) -> int:
+    """How many of the last rows hold a single cell, of text."""
+    count = 0
+    while frame.shape[1] > 2 and count < min(MOST_FOOTNOTES, len(frame)):
+        cells = [cell for cell in frame.iloc[-1 - count] if cell == cell and cell is not None and cell != ""]
+        if len(cells) != 1 or not isinstance(cells[0], str):
+            break
+        count += 1
+    return count
 
 
 def _adds_up(column: pd.Series, decimal: str) -> bool:

@@ -28,6 +28,7 @@ from softecm.readers.base import (
 from softecm.readers.columns import FileContext, expected_column, missing_in, shown, understood_column, words
 from softecm.readers.rows import without_total
 from softecm.readers.steps import step_hint
+from softecm.readers.typos import told_typos
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +55,7 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         hint = step_hint(found.columns, found.kept) if found.ids is None else ""
         found.notes += [hint] if hint else []
         found.notes += told_orders(found.kept)
+        found.notes += told_typos(found.kept)
     else:
         found.take_expected(frame, context, options.expected)
     if not found.kept:
