@@ -31,10 +31,20 @@ def test_two_folders_are_compared(run: Run, two_groups: Path) -> None:
     assert facts["sentences"][1] == "0 are in c alone and 4 are new in a: they are not compared."
     for arguments, message in (
         (("a", "b"), "compare.html is there already"),
-        (("a", "few", "-o", "new.html"), "a and few are about different objects: 42 and 34, 0 in common, too few"),
-        (("a", "rows", "-o", "new.html"), "those of rows go by their rows, which say nothing about another file"),
         (("a", "nothing", "-o", "new.html"), "nothing is not a folder"),
     ):
         code, _, err = run("compare", *arguments)
         assert code == 2
         assert message in " ".join(err.split())
+    for folder in ("few", "rows"):  # other ids, and none: groups are matched by prototypes
+        code, out, err = run("compare", "a", folder, "-o", f"{folder}.html", "--json")
+        assert code == 0, err
+        facts = json.loads(out)
+        assert {one["word"] for one in facts["groups"]} <= {"same", "shrunk"}
+        assert all(one["distance"] < 1 for one in facts["groups"])
+        assert "matched by their prototypes" in Path(f"{folder}.html").read_text(encoding="utf-8")
+    assert json.loads(run("compare", "a", "b", "-o", "g.html", "--groups", "--json")[1])["moved"] == 0
+    Path("few.csv").unlink()
+    code, _, err = run("compare", "a", "few", "-o", "x.html")
+    assert code == 2
+    assert "groups of different objects are matched by their spread" in " ".join(err.split())

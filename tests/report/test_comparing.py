@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from softecm import CredalPartition, FocalSets
+from softecm import EVCLUS, CredalPartition, FocalSets, SoftECM
 from softecm.report import compare
 
 Run = Callable[..., tuple[int, str, str]]
@@ -73,3 +73,47 @@ def test_those_who_moved_farthest_come_first():
 def test_what_can_not_be_compared_is_refused(first, second, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         compare(first, second, **options)
+
+
+CENTERS = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [9.0, 9.0], [20.0, 5.0]])
+
+
+def month(seed: int, sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    y = np.repeat(np.arange(5), sizes)
+    return CENTERS[y] + np.random.default_rng(seed).normal(size=(len(y), 2)), y
+
+
+def test_groups_of_other_objects_are_matched_by_their_prototypes():
+    """One group is gone, one new, one has grown by half; two are as they were."""
+    data = month(0, [100, 100, 100, 100, 0]), month(1, [100, 100, 0, 150, 100])
+    models = [SoftECM(4, random_state=0).fit(x) for x, _ in data]
+    ids = [f"p{i}" for i in range(400)], [f"p{i}" for i in range(300, 750)]
+    found = compare(*models, data=(data[0][0], data[1][0]), ids=ids, names=("May", "June"))
+    names = [{int(y[m.labels_ == k][0]): f"ω{k + 1}" for k in range(4)} for m, (_, y) in zip(models, data, strict=True)]
+    assert (found.vanished, found.appeared) == ((names[0][2],), (names[1][4],))
+    assert (found.grown, found.shrunk) == ((names[1][3],), ())
+    assert all(one.distance < 0.5 for one in found.groups if one.first and one.second)
+    assert {(one.before, one.after) for one in found.groups} == {(100, 100), (100, 150), (100, 0), (0, 100)}
+    assert f"{names[1][4]} of June (100 objects) is new." in found.sentences()
+    assert len(found.moved) == 100  # the ids of May's last hundred are those of others in June
+    assert found.moved[0][1] == names[0][3]
+    assert "Who moved" in found.html
+    assert found.facts["groups"][0]["word"] in ("same", "vanished", "grown")
+    assert repr(found).startswith("GroupChanges(2 same, 1 grown")
+
+
+def test_models_that_can_not_be_matched_are_refused_in_a_sentence():
+    x, y = month(0, [30, 30, 0, 0, 0]), month(1, [30, 30, 0, 0, 0])
+    one, other = SoftECM(2, random_state=0).fit(x[0]), SoftECM(2, random_state=0).fit(np.c_[y[0], y[0]])
+    with pytest.raises(TypeError, match="data must be a pair"):
+        compare(one, one)
+    with pytest.raises(ValueError, match="with the same columns, to match their groups"):
+        compare(one, other, data=(x[0], np.c_[y[0], y[0]]))
+    with pytest.raises(TypeError, match="first must be a CredalPartition; got SoftECM"):
+        compare(one, other.partition_)
+    matrix = np.sqrt(np.square(x[0][:, None] - x[0]).sum(-1))
+    relational = EVCLUS(2, random_state=0).fit(matrix)
+    with pytest.raises(TypeError, match="first must have prototypes"):
+        compare(relational, relational, data=(matrix, matrix))
+    single = SoftECM(1, random_state=0).fit(x[0])
+    assert compare(single, single, data=(x[0], x[0])).groups[0].word == "same"

@@ -187,19 +187,23 @@ def rename(
 @command()
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="A folder softecm cluster wrote.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, about the same objects, or most of them.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, about the same objects or others.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Page to write; compare.html by default.", show_default=False)
     ] = Path("compare.html"),
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Match groups by their prototypes, also where objects are the same.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Say what differs between two results: who moved, which groups split or merged, how alike they are.
 
-    Objects are matched by their ids; those that only one of the results has (gone, new) are counted.
+    Objects are matched by their ids; those that only one of the results has (gone, new) are counted. Where hardly any are in
+    both (two months, two shops), groups are matched by their prototypes: which grew, shrank, appeared or vanished.
     """
     from softecm.cli.compare import run
 
-    run(first, second, output, force=force)
+    run(first, second, output, groups=groups, force=force)
 
 
 @command()

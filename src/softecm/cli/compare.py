@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,14 +18,17 @@ from softecm.report.comparison import compare
 FEW = 5  # objects in common for each group: with fewer nobody can say which groups are the same
 
 
-def run(first: Path, second: Path, output: Path, *, force: bool) -> None:
+def run(first: Path, second: Path, output: Path, *, groups: bool, force: bool) -> None:
     """Read both, say what differs, write the page."""
     out, err = consoles()
     if output.exists() and not force:
         raise Problem(f"{output} is there already: replace it with --force, or give another name with -o.")
     check_file(output)
     one, other = (_read(folder) for folder in (first, second))
-    ids = _common(one, other)
+    ids = None if groups else _common(one, other)
+    if ids is None:
+        _by_groups(one, other, output)
+        return
     alone = (len(one.partition) - len(ids), len(other.partition) - len(ids))
     names = (first.name or str(first), second.name or str(second))
     with err.status("comparing"), mendable(ValueError):
@@ -41,10 +43,37 @@ def run(first: Path, second: Path, output: Path, *, force: bool) -> None:
     print_json({**found.facts, "output": str(output)})
 
 
+def _by_groups(one: _Folder, other: _Folder, output: Path) -> None:
+    """Results of different objects: their groups matched by prototypes."""
+    out, err = consoles()
+    with err.status("comparing"), mendable(ValueError, TypeError):
+        loaded = [
+            each.result.objects("groups of different objects are matched by their spread") for each in (one, other)
+        ]
+        names = tuple(each.folder.name or str(each.folder) for each in (one, other))
+        found = compare(
+            one.result.model,
+            other.result.model,
+            data=(loaded[0].data, loaded[1].data),
+            ids=(list(one.place), list(other.place)),
+            names=(names[0], names[1]),
+        )
+        page = found.html
+    to_file(output, lambda path: path.write_text(page, encoding="utf-8", newline=""))
+    for sentence in found.sentences():
+        out.print(Text(sentence))
+    if found.moved:
+        named = ", ".join(f"{name} ({here} → {there})" for name, here, there in found.moved[:FEW])
+        out.print(Text(f"{len(found.moved)} objects of both are in another group: {named}", style="dim"))
+    out.print(Text.assemble("Open ", (str(output), "bold")))
+    print_json({**found.facts, "output": str(output)})
+
+
 class _Folder(NamedTuple):
     """A partition, and what its objects are called."""
 
     folder: Path
+    result: ResultFolder
     partition: CredalPartition
     place: dict[str, int]
     named: bool  # by ids, which mean the same in another file, not by their rows
@@ -60,27 +89,15 @@ def _read(folder: Path) -> _Folder:
     columns = result.summary.get("understood", {}).get("columns", [])
     named = any(column.get("kind") == "id" for column in columns) or "series_id" in result.summary.get("reading", {})
     place = {name: i for i, name in enumerate(ids)}
-    return _Folder(folder, result.partition, place, named or not all(map(str.isdecimal, ids)))
+    return _Folder(folder, result, result.partition, place, named or not all(map(str.isdecimal, ids)))
 
 
-def _common(one: _Folder, other: _Folder) -> list[str]:
-    """The objects of both, in the order of the first; refused where they are too few to know the groups by."""
+def _common(one: _Folder, other: _Folder) -> list[str] | None:
+    """The objects of both, in the order of the first; None where they are too few to know the groups by."""
     if one.place.keys() == other.place.keys():
         return list(one.place)
-    both = f"{one.folder} and {other.folder}"
-    nameless = [str(each.folder) for each in (one, other) if not each.named]
-    if nameless:
-        raise Problem(
-            f"{both} are about different objects, {len(one.place)} and {len(other.place)}, and those of "
-            f"{' and '.join(nameless)} go by their rows, which say nothing about another file: cluster both with "
-            "--id-column."
-        )
+    if not one.named or not other.named:  # rows say nothing about another file
+        return None
     found = [name for name in one.place if name in other.place]
     least = FEW * max(one.partition.n_clusters, other.partition.n_clusters)
-    if len(found) < least:
-        raise Problem(
-            f"{both} are about different objects: {len(one.place)} and {len(other.place)}, {len(found)} in common, too few "
-            f"to know the groups by. Compare results with at least {least} objects in common, or say where the objects of "
-            f"one belong by the other: softecm predict {shlex.quote(str(one.folder))} FILE."
-        )
-    return found
+    return found if len(found) >= least else None

@@ -4,6 +4,7 @@ from softecm.report.build import build
 from softecm.report.columns import Attribute
 from softecm.report.comparison import Comparison, compare
 from softecm.report.data import ReportData
+from softecm.report.group_changes import GroupChange, GroupChanges
 from softecm.report.objects import choose_rows, noteworthy
 from softecm.report.page import render, write
 from softecm.report.projection import landmark_mds
@@ -14,6 +15,8 @@ __all__ = [
     "Attribute",
     "Comparison",
     "Explanation",
+    "GroupChange",
+    "GroupChanges",
     "Part",
     "ReportData",
     "build",

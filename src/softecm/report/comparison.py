@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.belief.combination import renumbered
 from softecm.figures.colours import set_colors
-from softecm.report.model_interface import FloatArray, IntArray
+from softecm.report.group_changes import GroupChanges, group_changes
+from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
 from softecm.report.templating import render_page
 from softecm.report.words import grouped, listed, share_of
 from softecm.scores import adjusted_rand_index, credal_rand_index, jousselme_distance
@@ -200,23 +201,57 @@ class Comparison:
         return f"Comparison({len(self)} objects, {len(self.moved)} in another set)"
 
 
+Ids = Sequence[object] | None
+
+
+@overload
 def compare(
     first: CredalPartition,
     second: CredalPartition,
     *,
-    ids: Sequence[object] | None = None,
+    data: None = None,
+    ids: Ids = None,
     names: tuple[str, str] = ("A", "B"),
     alone: tuple[int, int] = (0, 0),
-) -> Comparison:
-    """What differs between two partitions of the same objects: two runs, two models, before and after.
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    first: Comparing,
+    second: Comparing,
+    *,
+    data: tuple[Data, Data],
+    ids: tuple[Ids, Ids] | None = None,
+    names: tuple[str, str] = ("A", "B"),
+    alone: tuple[int, int] = (0, 0),
+) -> GroupChanges: ...
+
+
+def compare(
+    first: CredalPartition | Comparing,
+    second: CredalPartition | Comparing,
+    *,
+    data: tuple[Data, Data] | None = None,
+    ids: Any = None,
+    names: tuple[str, str] = ("A", "B"),
+    alone: tuple[int, int] = (0, 0),
+) -> Comparison | GroupChanges:
+    """What differs between two partitions of the same objects, or between the groups of two models of different ones.
+
+    Of the same objects (two runs, before and after), give the partitions: who moved, which groups split or merged. Of
+    different objects (two months, two shops), give the models and their data: groups are matched by their prototypes, with
+    a distance in units of their spread, and it is said which grew, shrank, appeared or vanished.
 
     Parameters
     ----------
-    first, second : CredalPartition
+    first, second : CredalPartition, or fitted models with prototypes
         Clusters need not be numbered alike, nor be as many.
+    data : pair, optional
+        With models: the objects of each.
     ids : sequence of length n, optional
         What the objects are called. By default the ids of the partitions, by which their objects are matched where they
-        are not the same; without any, numbers from 1.
+        are not the same; without any, numbers from 1. With models, a pair of such.
     names : pair of str, default=("A", "B")
         What the two partitions are called.
     alone : pair of int, default=(0, 0)
@@ -224,8 +259,9 @@ def compare(
 
     Returns
     -------
-    Comparison
-        ``sentences()``, ``moved``, ``splits``, ``merges``, ``scores``, ``to_frame()``, ``write(path)`` for one page.
+    Comparison, or GroupChanges
+        ``sentences()``, ``moved``, ``to_frame()``, ``write(path)`` for one page; of partitions ``splits``, ``merges``,
+        ``scores``; of models ``groups``, ``grown``, ``shrunk``, ``appeared``, ``vanished``.
 
     Examples
     --------
@@ -234,9 +270,14 @@ def compare(
     >>> found.sentences()[0], found.moved.tolist()
     ('Of 4 objects, 1 (25 %) is in another set in B.', [3])
     """
-    for name, one in (("first", first), ("second", second)):
-        if not isinstance(one, CredalPartition):
-            raise TypeError(f"{name} must be a CredalPartition; got {type(one).__name__}. Give model.partition_.")
+    called_so = (str(names[0]), str(names[1]))
+    partitions = isinstance(first, CredalPartition) or isinstance(second, CredalPartition)
+    if not partitions and hasattr(first, "partition_") and hasattr(second, "partition_"):
+        return _of_models(cast("Comparing", first), cast("Comparing", second), data, ids, called_so)
+    if not isinstance(first, CredalPartition):
+        raise TypeError(f"first must be a CredalPartition; got {type(first).__name__}. Give model.partition_.")
+    if not isinstance(second, CredalPartition):
+        raise TypeError(f"second must be a CredalPartition; got {type(second).__name__}. Give model.partition_.")
     if ids is None and first.ids is not None and second.ids is not None:
         first, second, alone = _common(first, second)
     if len(first) != len(second):
@@ -250,7 +291,18 @@ def compare(
     called = [str(i + 1) for i in range(len(first))] if known is None else [str(name) for name in known]
     if len(called) != len(first):
         raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(called)}.")
-    return Comparison(first, second.match(first), called, (str(names[0]), str(names[1])), alone)
+    return Comparison(first, second.match(first), called, called_so, alone)
+
+
+def _of_models(
+    first: Comparing, second: Comparing, data: tuple[Data, Data] | None, ids: Any, names: tuple[str, str]
+) -> GroupChanges:
+    if data is None:
+        raise TypeError(
+            "data must be a pair, the objects of the first and of the second model, to measure the spread of groups; got "
+            "None. Give data=(X, Y), or the partitions of the same objects."
+        )
+    return group_changes((first, second), data, (None, None) if ids is None else ids, names)
 
 
 def _common(

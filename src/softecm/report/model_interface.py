@@ -39,6 +39,7 @@ class Comparing(FittedModel, Protocol):
 
     model_: PrototypeModel
     prototypes_: Data
+    cluster_centers_: Data
 
     def transform(self, X: Data) -> ArrayLike:
         """Distances to the prototypes."""

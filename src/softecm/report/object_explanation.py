@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from numbers import Integral
 from typing import Any
 
@@ -20,9 +21,12 @@ from softecm.report.objects import every, names_of, take
 from softecm.report.reasons import (
     Attributes,
     Explanation,
+    Noise,
+    Stretches,
     Teller,
     explanations,
-    largest,
+    noise_of,
+    paths_of,
     series_teller,
     spans,
     terms_of,
@@ -30,6 +34,7 @@ from softecm.report.reasons import (
 from softecm.report.words import sentence
 from softecm.spaces.views import n_objects
 
+NEIGHBOURS = 3
 SEEN = 1_000  # objects that a column's precision is read from
 
 
@@ -41,6 +46,7 @@ class Pulls:
     value: str
     towards: tuple[float, ...]  # one a candidate; above 0: in this the object is nearer to it than to the others
     at: tuple[str, ...]  # what the candidates' prototypes have there
+    noise: bool = False  # whether noise would pull as much: it tells these groups apart no better
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ class ObjectExplanation:
         What each column says, the strongest first; stretches of a series in their order.
     sentence : str
         All of it in words.
+    neighbours : tuple of (str, float)
+        Of rows of a matrix: the nearest other objects, and how far they are.
     """
 
     name: str
@@ -66,6 +74,7 @@ class ObjectExplanation:
     candidates: tuple[str, ...]
     pulls: tuple[Pulls, ...]
     sentence: str
+    neighbours: tuple[tuple[str, float], ...] = ()
 
     def __str__(self) -> str:
         return self.sentence
@@ -73,7 +82,8 @@ class ObjectExplanation:
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame, a row a column: ``column``, ``value``, ``to ω1`` … (pulls) and ``at ω1`` … (prototypes).
 
-        Stretches of a series have neither a value nor a prototype's.
+        Stretches of a series have no prototype's, and a value where steps are states. ``noise`` marks columns whose pull is
+        no more than noise would have.
         """
         rows: dict[str, list[object]] = {"column": [one.column for one in self.pulls]}
         if any(one.value for one in self.pulls):
@@ -83,6 +93,8 @@ class ObjectExplanation:
         for k, name in enumerate(self.candidates):
             if any(one.at[k] for one in self.pulls):
                 rows[f"at {name}"] = [one.at[k] for one in self.pulls]
+        if any(one.noise for one in self.pulls):
+            rows["noise"] = [one.noise for one in self.pulls]
         return make_frame(rows, backend)
 
 
@@ -104,17 +116,31 @@ def explain_object(
     one = take(X, np.array([row]))
     partition = model.predict_partition(one)
     columns = _columns(model, X, row)
-    teller = _teller(model, columns)
+    noise = None if columns is None else noise_of(model, X)
+    teller = _teller(model, columns, noise, one)
     told = explanations(model, one, partition, np.array([0]), teller)[0]
     called = names[row]
     decision = partition.decisions(clear)[0]
     noun = "series" if of_series(model) else "object"
     chosen = _candidates(partition, told)
     clusters = partition.focal_sets.cluster_names
-    pulls = _pulls(model, one, chosen, columns)
+    pulls = _pulls(model, one, chosen, columns, noise)
     who = place(noun.capitalize(), row) if called == str(row + 1) else called
+    near = _neighbours(model, one, row, names)
     said = sentence(who, decision, told, partition.focal_sets, noun)
-    return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), pulls, said)
+    said += f" Nearest: {', '.join(f'{name} {apart:.3g}' for name, apart in near)}." if near else ""
+    return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), pulls, said, near)
+
+
+def _neighbours(model: Comparing, one: Data, row: int, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """The nearest other objects of a matrix of dissimilarities among all."""
+    if not pairwise(model):
+        return ()
+    apart = np.asarray(one, dtype=np.float64).ravel()
+    if len(apart) != len(names):  # to other objects, whose names nobody gave
+        return ()
+    order = [j for j in np.argsort(apart, kind="stable").tolist() if j != row][:NEIGHBOURS]
+    return tuple((names[j], float(apart[j])) for j in order)
 
 
 def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:
@@ -126,10 +152,10 @@ def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:
     return thin_columns(model, some, None) if issparse(X) else columns_of(model, some, None)
 
 
-def _teller(model: Comparing, columns: TableColumns | None) -> Teller | None:
+def _teller(model: Comparing, columns: TableColumns | None, noise: Noise | None, one: Data) -> Teller | None:
     if of_series(model):
-        return series_teller(model)
-    return None if columns is None else Attributes(columns)
+        return series_teller(model, one)
+    return None if columns is None else Attributes(columns, noise)
 
 
 def _candidates(partition: CredalPartition, told: Explanation) -> list[int]:
@@ -138,7 +164,9 @@ def _candidates(partition: CredalPartition, told: Explanation) -> list[int]:
     return list(dict.fromkeys([told.first - 1, told.second - 1, *inside]))
 
 
-def _pulls(model: Comparing, one: Data, chosen: Sequence[int], columns: TableColumns | None) -> tuple[Pulls, ...]:
+def _pulls(
+    model: Comparing, one: Data, chosen: Sequence[int], columns: TableColumns | None, noise: Noise | None
+) -> tuple[Pulls, ...]:
     """For each column how much nearer it puts the object to each candidate than to the others, on average."""
     found = terms_of(model, one)
     if found is None:
@@ -148,21 +176,26 @@ def _pulls(model: Comparing, one: Data, chosen: Sequence[int], columns: TableCol
     if of_series(model) and not in_views(model):
         cuts = spans(np.abs(terms).sum(0))
         parts = np.array([np.nan_to_num(terms[:, s:e]).sum(1) for _, s, e in cuts]).T
-        nothing = ("",) * len(chosen)
+        nothing, pages = ("",) * len(chosen), Stretches(paths_of(model, one)).pages
         towards = _towards(parts)
         return tuple(
-            Pulls(f"steps {name}", "", tuple(towards[:, j].tolist()), nothing) for j, (name, _, _) in enumerate(cuts)
+            Pulls(f"steps {name}", pages(0, s, e), tuple(towards[:, j].tolist()), nothing)
+            for j, (name, s, e) in enumerate(cuts)
         )
     towards = _towards(terms)
-    order = largest(np.abs(towards).max(0), len(found.keys))
-    return tuple(_pull(found.keys[j], towards[:, j], chosen, columns) for j in order)
+    idle = np.zeros(len(found.keys), dtype=bool)
+    if noise is not None:
+        idle = np.all([noise.between(a, b) for a, b in combinations(chosen, 2)] or [noise.aside], axis=0)
+    shown = np.flatnonzero(~noise.aside) if noise is not None else np.arange(len(found.keys))
+    order = shown[np.lexsort((-np.abs(towards).max(0)[shown], idle[shown]))]
+    return tuple(_pull(found.keys[j], towards[:, j], chosen, columns, noise=bool(idle[j])) for j in order)
 
 
-def _pull(key: str, towards: FloatArray, chosen: Sequence[int], columns: TableColumns | None) -> Pulls:
+def _pull(key: str, towards: FloatArray, chosen: Sequence[int], columns: TableColumns | None, *, noise: bool) -> Pulls:
     if columns is None:
-        return Pulls(key, "", tuple(towards.tolist()), ("",) * len(chosen))
+        return Pulls(key, "", tuple(towards.tolist()), ("",) * len(chosen), noise)
     at = tuple(columns.at_prototype(key, k) for k in chosen)
-    return Pulls(columns.name(key), columns.value(key, 0), tuple(towards.tolist()), at)
+    return Pulls(columns.name(key), columns.value(key, 0), tuple(towards.tolist()), at, noise)
 
 
 def _towards(terms: FloatArray) -> FloatArray:

@@ -5,22 +5,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition
 from softecm.distances import Combined
 from softecm.report.columns import TableColumns, keys_of_views
 from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray, in_views
-from softecm.report.objects import take
-from softecm.spaces.views import EncodedViews, Views
+from softecm.report.objects import every, take
+from softecm.spaces.states import States
+from softecm.spaces.views import EncodedViews, Views, n_objects
 
 MOST_PARTS = 8
 SEGMENTS = 8
 OUTLYING = 0.2  # mass on no group from which an object's distance is worth explaining
 MUCH = 0.1  # of a distance: less is not worth naming
+JUDGED, FEWEST = 500, 5  # objects by which noise is told, and at least in each of two groups
+BEYOND = 3.5  # standard errors by which a column must tell two groups apart
+MOST_JUDGED = 200  # columns; beyond, such as words of texts, all count
+MOST_PAGES = 3  # named for one stretch of a path
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class Explanation:
         tuple[str, float], ...
     ] = ()  # of an outlier: what makes most of its distance to the first, and its share
     kind: str = ""  # what the parts are called before their names: "steps"
+    idle: tuple[str, ...] = ()  # columns that tell the two apart no better than noise
 
 
 class Teller(ABC):
@@ -68,11 +75,15 @@ class Teller(ABC):
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """What makes most of a distance, each with its share."""
 
+    def idle(self, a: int, b: int) -> list[str]:
+        """What tells a and b apart no better than noise would."""
+        return []
+
     def for_set(self, i: int, own: int, other: int, terms: FloatArray) -> list[str]:
         """What speaks most for an object's own set rather than for another."""
         told = [part for part in self.parts(i, own, other, terms) if part.pull > 0]
         told = sorted(told, key=lambda part: -part.pull)[:3]
-        return [f"{part.name}: {part.value}" if part.value else f"steps {part.name}" for part in told]
+        return [f"{part.name}: {part.value}" if part.value else part.name for part in told]
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,7 @@ class Attributes(Teller):
     """Terms of a table: one a column."""
 
     columns: TableColumns  # of the objects explained
+    noise: Noise | None = None
     keys: Sequence[str] = ()  # what the terms stand for
 
     def about(self, keys: Sequence[str]) -> Attributes:
@@ -87,9 +99,18 @@ class Attributes(Teller):
         return replace(self, keys=keys)
 
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
-        """The columns that pull most."""
+        """The columns that pull most, without those whose pull is no more than noise would have."""
         pull = terms[b] - terms[a]  # nearer to a where b is farther
-        return [self._part(self.keys[j], i, a, b, float(pull[j])) for j in largest(np.abs(pull), MOST_PARTS)]
+        idle = np.zeros(len(pull), dtype=bool) if self.noise is None else self.noise.between(a, b)
+        order = [j for j in largest(np.abs(pull), len(pull)) if not idle[j]][:MOST_PARTS]
+        return [self._part(self.keys[j], i, a, b, float(pull[j])) for j in order]
+
+    def idle(self, a: int, b: int) -> list[str]:
+        """Columns, but for those that were set aside."""
+        if self.noise is None:
+            return []
+        noisy = self.noise.between(a, b) & ~self.noise.aside
+        return [self.columns.name(self.keys[j]) for j in np.flatnonzero(noisy)]
 
     def _part(self, key: str, i: int, a: int, b: int, pull: float) -> Part:
         columns = self.columns
@@ -98,7 +119,9 @@ class Attributes(Teller):
         )
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
-        """The columns in which the distance lies."""
+        """The columns in which the distance lies, but for those that were set aside."""
+        if self.noise is not None:
+            terms = np.where(self.noise.aside, 0.0, terms)
         total = float(terms.sum())
         return [
             (self.columns.name(self.keys[j]), float(terms[j] / total))
@@ -112,12 +135,22 @@ class Stretches(Teller):
     """Terms of a series: one a step, told as a few stretches."""
 
     kind: ClassVar[str] = "steps"
+    paths: Sequence[Sequence[str]] = ()  # of the objects explained, where steps are states: pages of a visit, say
 
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
         """All stretches, in their order."""
         pull = np.nan_to_num(terms[b] - terms[a])
         cuts = spans(np.abs(terms[a]) + np.abs(terms[b]))
-        return [Part(name, "", "", "", float(pull[s:e].sum())) for name, s, e in cuts]
+        return [Part(name, self.pages(i, s, e), "", "", float(pull[s:e].sum())) for name, s, e in cuts]
+
+    def pages(self, i: int, begin: int, end: int) -> str:
+        """The states of an object in a stretch, each once, in their order; empty where steps are numbers."""
+        some = list(dict.fromkeys(self.paths[i][begin:end])) if self.paths else []
+        return ", ".join(some[:MOST_PAGES]) + (" …" if len(some) > MOST_PAGES else "")
+
+    def for_set(self, i: int, own: int, other: int, terms: FloatArray) -> list[str]:
+        """Stretches by their steps."""
+        return [f"steps {one}" for one in super().for_set(i, own, other, terms)]
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """The two stretches in which most of the distance lies."""
@@ -157,9 +190,56 @@ class Voices(Teller):
         return [self.keys[j] for j in largest(pull, len(self.keys)) if pull[j] > 0]
 
 
-def series_teller(model: Comparing) -> Teller:
+def series_teller(model: Comparing, some: Data) -> Teller:
     """Who tells why series are where they are: their views where there are several, else their steps."""
-    return Voices(model.partition_.focal_sets.cluster_names) if in_views(model) else Stretches()
+    return Voices(model.partition_.focal_sets.cluster_names) if in_views(model) else Stretches(paths_of(model, some))
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Which columns tell which clusters apart no better than noise would."""
+
+    idle: NDArray[np.bool_]  # (c, c, columns)
+    aside: NDArray[np.bool_]  # (columns,), set aside by the metric
+
+    def between(self, a: int, b: int) -> NDArray[np.bool_]:
+        """Columns (columns,) whose pull to a rather than to b says nothing; sets of several clusters are not judged."""
+        return self.idle[a, b] if max(a, b) < len(self.idle) else self.aside
+
+
+def noise_of(model: Comparing, X: Data) -> Noise | None:
+    """Columns that pull the objects of two clusters alike, by a sample; None where the metric does not add up.
+
+    A column's pull is the difference of its terms at two prototypes. Its mean over the objects of the one cluster, less
+    that over the other's, is compared with its standard error: prototypes differ in a column of noise, too, but by no more
+    than a few of these.
+    """
+    found = terms_of(model, take(X, every(n_objects(X), JUDGED)))
+    if found is None or len(found.keys) > MOST_JUDGED:
+        return None
+    weights = getattr(model.model_.metric, "feature_weights", None)
+    weights = weights if isinstance(weights, dict) else {}
+    aside = np.array([not np.any(weights.get(key, 1.0)) for key in found.keys])
+    c = model.partition_.n_clusters
+    labels = found.values.sum(2)[:, :c].argmin(1)
+    groups = [found.values[labels == k][:, :c] for k in range(c)]  # (own, c, columns)
+    idle = np.tile(aside, (c, c, 1))
+    for a, b in combinations(range(c), 2):
+        if min(len(groups[a]), len(groups[b])) < FEWEST:
+            continue
+        here, there = (one[:, b] - one[:, a] for one in (groups[a], groups[b]))
+        error = np.sqrt(here.var(0, ddof=1) / len(here) + there.var(0, ddof=1) / len(there))
+        idle[a, b] |= np.abs(here.mean(0) - there.mean(0)) <= BEYOND * error
+        idle[b, a] = idle[a, b]
+    return Noise(idle, aside)
+
+
+def paths_of(model: Comparing, some: Data) -> list[list[str]]:
+    """The states of each object, in their order; none where steps are numbers."""
+    if not isinstance(model.model_.space, States):
+        return []
+    rows = some.to_numpy().tolist() if hasattr(some, "to_numpy") else list(some)
+    return [[str(state) for state in row if state is not None and state == state] for row in rows]
 
 
 def largest(values: FloatArray, most: int) -> list[int]:
@@ -220,6 +300,7 @@ def _explained(
         tuple(teller.for_set(i, best - 1, a, terms)) if teller is not None and near is not None else (),
         tuple(teller.far(terms[a])) if teller is not None and outlying else (),
         "" if teller is None else teller.kind,
+        tuple(teller.idle(a, b)) if teller is not None and a != b and best > 0 else (),
     )
 
 

@@ -30,7 +30,7 @@ from softecm.report.objects import (
     series_of,
     take,
 )
-from softecm.report.reasons import Attributes, Explanation, Teller, explanations, series_teller
+from softecm.report.reasons import Attributes, Explanation, Teller, explanations, noise_of, series_teller
 from softecm.spaces.views import Views
 
 MOST_SERIES = 3_000
@@ -74,7 +74,7 @@ def look(
     explained = _explained_rows(partition, rows, distances)
     if of_series(model):
         own, prototypes = series_of(fitted, some)
-        told = explanations(fitted, X, partition, explained, series_teller(fitted))
+        told = explanations(fitted, X, partition, explained, series_teller(fitted, take(X, explained)))
         return View(
             rows, metric_map(fitted, some, partition[rows]), distances, None, own, prototypes, channels_of(fitted), told
         )
@@ -101,7 +101,7 @@ def _teller(
     model: Comparing, X: Data, rows: IntArray, names: Sequence[str] | None, units: Mapping[str, str] | None
 ) -> Teller | None:
     columns = columns_of(model, take(X, rows), names, units)
-    return None if columns is None else Attributes(columns)
+    return None if columns is None else Attributes(columns, noise_of(model, X))
 
 
 def _by_dissimilarities(model: FittedModel, X: Data, partition: CredalPartition, rows: IntArray) -> View:

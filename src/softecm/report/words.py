@@ -131,7 +131,15 @@ def sentence(name: str, said: Decision, told: Explanation, focal: FocalSets, nou
         nearest = f"nearest to it is the prototype between {listed(clusters, 'and')}"
         why = f"{nearest}; of {a} and {b}, {why}" if why else nearest
     doubt = f" That is if it belongs to a group at all: most of its distance lies in {far}." if far else ""
-    return f"{place}: {why}.{doubt}" if why else f"{place}.{doubt}"
+    return f"{place}: {why}.{doubt}{_idle(told)}" if why else f"{place}.{doubt}{_idle(told)}"
+
+
+def _idle(told: Explanation) -> str:
+    """Which columns say nothing about the two groups; empty where all do."""
+    some = list(told.idle)
+    if len(some) > MOST_NAMED:
+        some = [*some[: MOST_NAMED - 1], f"{len(some) - MOST_NAMED + 1} more"]
+    return f" What {listed(some, 'and')} {'says' if len(some) == 1 else 'say'} is no more than noise." if some else ""
 
 
 def _pulled(told: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:

@@ -1,0 +1,242 @@
+"""Two results of different objects (two months, two shops): which groups are the same, grew, shrank, appeared, vanished."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from softecm._atomic import write_text
+from softecm._frames import make_frame
+from softecm._version import __version__
+from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray, pairwise
+from softecm.report.objects import names_of
+from softecm.report.templating import render_page
+from softecm.report.words import grouped, share_of
+from softecm.spaces.views import n_objects
+
+MATCHED = (
+    1.5  # distances of a typical member from its own group: prototypes farther apart are those of different groups
+)
+CHANGED, SURE = 0.2, 3.0  # of a group's size, and standard errors of a count, from which it grew or shrank
+LISTED = 10  # new ids that are named
+
+
+class GroupChange(NamedTuple):
+    """A group of the first result and the group of the second that it is; None where there is none."""
+
+    first: str | None
+    second: str | None
+    distance: float  # between their prototypes, in units of their spread
+    before: int  # objects
+    after: int
+    word: str  # same, grown, shrunk, appeared, vanished
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupChanges:
+    """What became of the groups; made by :func:`softecm.report.compare` of two models.
+
+    Attributes
+    ----------
+    groups : tuple of GroupChange
+        Groups of the first in their order, then those that appeared.
+    names : tuple of str
+        What the two results are called.
+    ids : pair of sequences of str
+        What their objects are called.
+    labels : pair of ndarrays
+        The likeliest group of each object, -1 for those that belong nowhere.
+    """
+
+    groups: tuple[GroupChange, ...]
+    names: tuple[str, str]
+    ids: tuple[Sequence[str], Sequence[str]]
+    labels: tuple[IntArray, IntArray]
+    clusters: tuple[Sequence[str], Sequence[str]]  # names
+
+    def _of(self, word: str) -> tuple[str, ...]:
+        return tuple(str(one.second or one.first) for one in self.groups if one.word == word)
+
+    @property
+    def appeared(self) -> tuple[str, ...]:
+        """Groups that only the second has."""
+        return self._of("appeared")
+
+    @property
+    def vanished(self) -> tuple[str, ...]:
+        """Groups that only the first has."""
+        return self._of("vanished")
+
+    @property
+    def grown(self) -> tuple[str, ...]:
+        """Groups with clearly more objects in the second, by their names there."""
+        return self._of("grown")
+
+    @property
+    def shrunk(self) -> tuple[str, ...]:
+        """Groups with clearly fewer objects in the second, by their names there."""
+        return self._of("shrunk")
+
+    @cached_property
+    def moved(self) -> list[tuple[str, str, str]]:
+        """Objects with an id in both that are in another group: id, group in the first, group in the second."""
+        same = {(one.first, one.second) for one in self.groups}
+        places = [
+            dict(zip(ids, labels.tolist(), strict=True)) for ids, labels in zip(self.ids, self.labels, strict=True)
+        ]
+        found = []
+        for name, k in places[0].items():
+            if name in places[1]:
+                here, there = self._name(0, k), self._name(1, places[1][name])
+                if here != there and (here, there) not in same:
+                    found.append((name, here or "nowhere", there or "nowhere"))
+        return found
+
+    def _name(self, side: int, k: int) -> str | None:
+        return None if k < 0 else self.clusters[side][k]
+
+    def sentences(self) -> list[str]:
+        """What changed, a sentence a group."""
+        a, b = self.names
+        told = []
+        for one in self.groups:
+            size = f"{grouped(one.before)} → {grouped(one.after)}"
+            if one.word == "vanished":
+                told.append(f"{one.first} of {a} ({grouped(one.before)} objects) is gone in {b}.")
+            elif one.word == "appeared":
+                told.append(f"{one.second} of {b} ({grouped(one.after)} objects) is new.")
+            else:
+                called = str(one.first) if one.first == one.second else f"{one.first} of {a} is {one.second} of {b} and"
+                word = {"same": "is about as large", "grown": "grew", "shrunk": "shrank"}[one.word]
+                told.append(f"{called} {word} ({size}; {one.distance:.1f} spreads apart).")
+        return told
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A data frame, a row a group."""
+        columns = {name: [getattr(one, name) for one in self.groups] for name in GroupChange._fields}
+        return make_frame(columns, backend)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the page says, for machines."""
+        return {
+            "names": list(self.names),
+            "n_objects": [len(ids) for ids in self.ids],
+            "groups": [one._asdict() for one in self.groups],
+            "moved": len(self.moved),
+            "sentences": self.sentences(),
+        }
+
+    @property
+    def html(self) -> str:
+        """One page."""
+        whole = [max(len(ids), 1) for ids in self.ids]
+        rows = [
+            (
+                one.first or "–",
+                (
+                    one.second or "–",
+                    one.word,
+                    f"{grouped(one.before)} ({share_of(one.before, whole[0])})",
+                    f"{grouped(one.after)} ({share_of(one.after, whole[1])})",
+                    f"{one.distance:.1f}" if np.isfinite(one.distance) else "",
+                ),
+            )
+            for one in self.groups
+        ]
+        return render_page(
+            "changes.html",
+            data=self,
+            title=f"{self.names[0]} and {self.names[1]}",
+            made_by=f"softecm {__version__}",
+            rows=rows,
+            movers=self.moved[:LISTED],
+        )
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the page; it appears whole or not at all, and an existing file is replaced."""
+        write_text(path, self.html)
+
+    def __repr__(self) -> str:
+        counts = {word: len(self._of(word)) for word in ("same", "grown", "shrunk", "appeared", "vanished")}
+        return f"GroupChanges({', '.join(f'{count} {word}' for word, count in counts.items() if count)})"
+
+
+def group_changes(
+    models: tuple[Comparing, Comparing],
+    data: tuple[Data, Data],
+    ids: tuple[Sequence[object] | None, Sequence[object] | None],
+    names: tuple[str, str],
+) -> GroupChanges:
+    """Match the groups of two models by their prototypes, and count their objects."""
+    for model, name in zip(models, ("first", "second"), strict=True):
+        if not hasattr(model, "model_") or pairwise(model):
+            raise TypeError(
+                f"{name} must have prototypes in columns or series to be compared with another's; "
+                f"{type(model).__name__} has none. Compare partitions of the same objects instead."
+            )
+    labels = [_labels(model, X) for model, X in zip(models, data, strict=True)]
+    apart = _apart(models, data, labels)
+    rows, columns = linear_sum_assignment(np.minimum(apart, MATCHED))  # whatever is farther is no match
+    match = {int(i): int(j) for i, j in zip(rows, columns, strict=True) if apart[i, j] <= MATCHED}
+    called = [model.partition_.focal_sets.cluster_names for model in models]
+    sizes = [np.bincount(one[one >= 0], minlength=len(own)).tolist() for one, own in zip(labels, called, strict=True)]
+    groups = [
+        GroupChange(name, None, np.inf, sizes[0][i], 0, "vanished")
+        if (j := match.get(i)) is None
+        else GroupChange(
+            name, called[1][j], float(apart[i, j]), sizes[0][i], sizes[1][j], _word(sizes[0][i], sizes[1][j])
+        )
+        for i, name in enumerate(called[0])
+    ]
+    new = [j for j in range(len(called[1])) if j not in match.values()]
+    groups += [GroupChange(None, called[1][j], np.inf, 0, sizes[1][j], "appeared") for j in new]
+    both = [names_of(X, n_objects(X), own) for X, own in zip(data, ids, strict=True)]
+    return GroupChanges(tuple(groups), names, (both[0], both[1]), (labels[0], labels[1]), (called[0], called[1]))
+
+
+def _word(before: int, after: int) -> str:
+    """Whether a count changed by a fifth, and by more than two samples of one size would differ."""
+    change = after - before
+    if abs(change) <= max(CHANGED * before, SURE * np.sqrt(before + after)):
+        return "same"
+    return "grown" if change > 0 else "shrunk"
+
+
+def _labels(model: Comparing, X: Data) -> IntArray:
+    """The likeliest cluster of each object, -1 for those that belong nowhere."""
+    partition = model.predict_partition(X)
+    return np.where(partition.masses.argmax(1) == 0, -1, partition.labels()).astype(np.intp)
+
+
+def _apart(models: Sequence[Comparing], data: Sequence[Data], labels: Sequence[IntArray]) -> FloatArray:
+    """Distances (c, c) of prototypes in units of a typical member's, by both models; the mean of the two."""
+    one, other = models
+    try:
+        by_first = _in_spreads(one, data[0], labels[0], other).T
+        by_second = _in_spreads(other, data[1], labels[1], one)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"first and second must be about objects of the same kind, with the same columns, to match their groups: {error}"
+        ) from error
+    mean: FloatArray = (by_first + by_second) / 2
+    return mean
+
+
+def _in_spreads(model: Comparing, X: Data, labels: IntArray, other: Comparing) -> FloatArray:
+    """How far (their c, own c) another model's prototypes lie from a model's, in units of the median of its members."""
+    c, power = model.partition_.n_clusters, 1.0 / max(model.model_.metric.degree, 1e-9)
+    own = np.asarray(model.transform(X), dtype=np.float64)[:, :c] ** power
+    usual = np.median(own[np.arange(len(own)), np.maximum(labels, 0)][labels >= 0]) if (labels >= 0).any() else np.nan
+    spread = np.array([np.median(own[labels == k, k]) if (labels == k).any() else usual for k in range(c)])
+    theirs = np.asarray(model.transform(other.cluster_centers_), dtype=np.float64)[:, :c] ** power
+    if not np.isfinite(spread).all():
+        raise ValueError("all its objects belong nowhere, so its groups have no spread. Fit again with fewer clusters.")
+    ratio: FloatArray = theirs / np.maximum(spread, 1e-12 + 1e-9 * float(np.max(spread)))
+    return ratio
