@@ -1,4 +1,4 @@
-"""Data frames out, of the library that the user names."""
+"""Data frames in, of any library, and out, of the library that the user names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+import narwhals.stable.v1 as nw
+
 BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+def frame_of(X: object) -> nw.DataFrame[Any] | None:
+    """A data frame of any library, as narwhals has it; None for anything else."""
+    frame: object = nw.from_native(X, eager_only=True, pass_through=True)  # type: ignore[call-overload]
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def make_frame(columns: Mapping[str, object], backend: str | None = None) -> Any:

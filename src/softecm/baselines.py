@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._checks import check_choice, check_count
+from softecm._frames import frame_of
 from softecm.belief import CredalPartition
 
 Labels: TypeAlias = NDArray[np.integer]
@@ -103,11 +104,10 @@ def _series(X: object, c: int, categorical: Sequence[int] | None, options: Mappi
 
 def _categorical(X: object) -> list[int]:
     """Columns of a data frame that are not numbers."""
-    import narwhals.stable.v1 as nw
     from narwhals.stable.v1 import selectors as cs
 
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    if frame is None:
         raise ValueError(
             f"categorical must name the columns that hold categories; got None for a {type(X).__name__}. Give their "
             "numbers, counted from 0, or pass a data frame."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._frames import frame_of
 from softecm.belief import assignments
 from softecm.belief.transforms import _check_choice
 
@@ -61,10 +62,8 @@ def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None
 
 def _beside(partition: CredalPartition, X: object, taken: set[str]) -> dict[str, Any]:
     """The columns of the objects, each by a name that none of ours has."""
-    import narwhals.stable.v1 as nw
-
-    table = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(table, nw.DataFrame):
+    table = frame_of(X)
+    if table is None:
         raise TypeError(
             f"X must be a data frame with the objects' columns; got {type(X).__name__}. Give columns names first: "
             "pandas.DataFrame(X, columns=[...])."

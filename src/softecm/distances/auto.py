@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from torch import Tensor
 
+from softecm._frames import frame_of
 from softecm._text import meant, place
 from softecm._warnings import ReadingWarning, warn
 from softecm.distances.base import SemiMetric
@@ -248,7 +248,7 @@ def series_choice(X: Any, n_clusters: int | None) -> Choice:
     """The combination of views of series with the clearest groups; tables are refused."""
     if getattr(X, "ndim", 0) == 3:
         refuse_channels_first(X.shape, SERIES_AUTO)
-    elif getattr(nw.from_native(X, eager_only=True, pass_through=True), "columns", None) is not None:
+    elif frame_of(X) is not None:
         raise ValueError(
             f"metric='{SERIES_AUTO}' must have series, (n, steps, channels) or a list; got a table. Say metric='{AUTO}', or "
             "give X.to_numpy() if each row is a series."
@@ -264,8 +264,8 @@ def kind_of(X: Any) -> Kind:
     if getattr(X, "ndim", 2) == 3:
         refuse_channels_first(X.shape)
         return "series"
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    if frame is not None:
         return "categories" if len(frame.select(~cs.numeric()).columns) else "numbers"
     return "categories" if _has_words(X) else "numbers"
 
@@ -341,8 +341,8 @@ def rows_of_codes(metric: Any, X: object) -> list[tuple[Code, NDArray[np.bool_]]
 def _numbers(metric: object, data: object) -> dict[str | int, NDArray[Any]]:
     """The columns of numbers of a table, by name; none of what is no table."""
     if metric == SquaredEuclidean.name and not issparse(data):
-        frame = nw.from_native(data, eager_only=True, pass_through=True)
-        names = frame.columns if isinstance(frame, nw.DataFrame) else itertools.count()
+        frame = frame_of(data)
+        names = frame.columns if frame is not None else itertools.count()
         return dict(zip(names, numbers_of(data) or (), strict=False))
     if metric != Mixed.name and not isinstance(metric, Mixed):
         return {}

@@ -21,14 +21,16 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from softecm.native import build
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 _own = threading.local()  # what `set_threads` has chosen, for the thread that called it
 _pool: ThreadPoolExecutor | None = None

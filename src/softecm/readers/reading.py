@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v1 as nw
 
+from softecm._frames import frame_of
 from softecm._text import meant
 from softecm._warnings import ReadingWarning, warn
 from softecm.readers import objects_of, read
@@ -136,8 +137,8 @@ def _frame(source: object, options: ReadOptions) -> Loaded:
 
 def as_pandas(source: object) -> pd.DataFrame:
     """A data frame of any kind as one of pandas; the user's own is not touched."""
-    frame = nw.from_native(source, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    frame = frame_of(source)
+    if frame is None:
         raise TypeError(
             f"read_table takes a path or a data frame; got {type(source).__name__}. Arrays need no reading: give them "
             "to fit."
@@ -166,8 +167,8 @@ def text_as_values(X: object) -> dict[str, str]:
 
     Whole numbers as text are not among them: they may well be codes.
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    if frame is None:
         return {}
     texts = [c for c in frame.iter_columns() if c.dtype in (nw.String, nw.Object)]
     if not texts:

@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._frames import frame_of
 from softecm._precision import Precision, moment
 from softecm.belief import CredalPartition
 from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
@@ -263,11 +264,11 @@ def _word(value: object) -> str:
 
 def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object, ...], ...]:
     """Cells of the sets' prototypes, in the order of the columns; empty where a model has none for a column."""
-    frame = nw.from_native(model.prototypes_, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(model.prototypes_)
+    if frame is not None:
         columns = {str(c.name): c.to_list() for c in frame.iter_columns()}
     else:
-        array: NDArray[np.generic] = np.asarray(frame)
+        array: NDArray[np.generic] = np.asarray(model.prototypes_)
         array = array if array.dtype == object else array.astype(np.float64)
         columns = {str(name): array[:, j].tolist() for j, name in enumerate(model.model_.space.attributes)}
     count = len(model.partition_.focal_sets) if not columns else len(next(iter(columns.values())))

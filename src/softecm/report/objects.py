@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import narwhals as nw
 import numpy as np
 from scipy.sparse import issparse
 
+from softecm._frames import frame_of
 from softecm.belief import CredalPartition
 from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
 from softecm.spaces import TimeSeries
@@ -82,8 +82,8 @@ def take(X: Data, rows: IntArray) -> Data:
         return {name: take(part, rows) for name, part in X.items()}
     if issparse(X):
         return X.tocsr()[rows]
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    if frame is not None:
         return frame[rows.tolist()].to_native()
     return X[rows] if isinstance(X, np.ndarray) else [X[int(i)] for i in rows]
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softecm._engine import check_memory
 from softecm.belief import CredalPartition
 from softecm.scores.checks import FloatArray, as_partition, same_length
 
@@ -78,6 +77,8 @@ def pairwise_masses(partition: CredalPartition) -> PairwiseMasses:
     """
     pairs = Relational.of(as_partition("partition", partition))
     n = len(partition)
+    from softecm._engine import check_memory  # which loads torch
+
     check_memory(
         16.0 * n**2,
         f"masses for all pairs of {n} objects",

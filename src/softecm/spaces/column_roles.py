@@ -12,6 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._frames import frame_of
 from softecm._text import column_label, meant
 from softecm.spaces.columns import TEMPORAL, Cell, Cells
 from softecm.spaces.raw import read_table
@@ -112,8 +113,8 @@ def left_out(X: object, found: Mapping[str, str] | None = None) -> dict[str, str
 
 def grounds(X: object) -> dict[str, str]:
     """Why each column of a data frame can't group its rows, empty where it can; nothing for arrays."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame) or not len(frame):
+    frame = frame_of(X)
+    if frame is None or not len(frame):
         return {}
     found: dict[str, str] = {}
     gaps = any(_gaps(column) for column in frame.iter_columns())
@@ -135,8 +136,8 @@ def ids_of(X: object, left_out: Any = None) -> NDArray[np.object_] | None:
     >>> ids_of(pd.DataFrame({"size": [1.0, 2.0]})) is None
     True
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    if frame is None:
         return None
     for name, reason in (left_out or {}).items():
         if reason.startswith("an id") and name in frame.columns:

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from softecm._frames import frame_of
 from softecm._text import place, visible
 from softecm.spaces.checks import LARGEST
 from softecm.spaces.columns import Cells, refuse_unwritable
@@ -102,8 +103,8 @@ def read_table(X: object, name: str = "X") -> RawTable:
         return X
     X = as_plain(X, name)
     refuse_no_table(X, name)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    if frame is not None:
         cells = tuple(Cells(column.name, column) for column in frame.iter_columns())
         backend: str | None = frame.implementation.name.lower()
     else:
@@ -177,8 +178,9 @@ def refuse_huge(X: object, name: str = "X") -> None:
 
 def refuse_words(X: object, name: str = "X", *, dates_only: bool = False) -> None:
     """Refuse a column of text or dates where numbers are needed, by its name; ``dates_only`` reads no cells."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)  # type: ignore[call-overload]
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    columns: Iterable[tuple[str, Any]]
+    if frame is not None:
         columns = ((f"column {column.name!r}", column) for column in frame.iter_columns())
     else:
         array = X if isinstance(X, np.ndarray) or not dates_only else np.zeros((0, 0))
@@ -267,8 +269,8 @@ def _holds_text(array: NDArray[np.generic]) -> bool:
 def numbers_of(X: object) -> list[NDArray[Any]] | None:
     """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
     X = as_plain(X)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    if frame is not None:
         return [np.asarray(c.cast(nw.Float64).to_numpy(), dtype=np.float64) for c in frame.iter_columns()]
     if hasattr(X, "toarray"):  # sparse: refused elsewhere
         return None

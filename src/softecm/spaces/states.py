@@ -9,13 +9,13 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import narwhals.stable.v1 as nw
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import check_count
+from softecm._frames import frame_of
 from softecm._text import place
 from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.files.expected import NOT_NEGATIVE, Misfit, count, either, listed, number, numeric_type, plain, rules, text
@@ -201,8 +201,8 @@ def to_sequences(X: object) -> list[Steps]:
     X : list of sequences, array (n, steps) or data frame, a row a sequence
     """
     X = as_plain(X)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    if frame is not None:
         X = list(frame.iter_rows())
     if isinstance(X, np.ndarray):
         if X.ndim != 2 and X.dtype != object:

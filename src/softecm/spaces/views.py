@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from torch import Tensor
 
+from softecm._frames import frame_of
 from softecm._text import place
 from softecm.files.expected import Misfit, array, count, listed, maybe, rules, text
 from softecm.files.values import by_itself, own
@@ -204,8 +205,8 @@ class Views(Space):
         if isinstance(X, Mapping):
             refuse_names(X, self.views)
             return {name: X[name] for name in self.views}
-        frame = nw.from_native(X, eager_only=True, pass_through=True)  # type: ignore[call-overload]
-        if isinstance(frame, nw.DataFrame):
+        frame = frame_of(X)
+        if frame is not None:
             return self._by_column(frame)
         if all(isinstance(space, TimeSeries) for space in self.spaces):
             return dict.fromkeys(self.views, X)
@@ -469,15 +470,15 @@ def of_column(frame: nw.DataFrame[object], name: str) -> object:
 
 def present_rows(part: object, name: str) -> NDArray[np.bool_]:
     """Which objects (n,) have a view: None, NaN alone, or an empty row of a table say that one has not."""
-    frame = nw.from_native(part, eager_only=True, pass_through=True)  # type: ignore[call-overload]
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(part)
+    if frame is not None:
         empty = [
             np.asarray([value is None or value != value for value in column.to_list()])
             for column in frame.iter_columns()
         ]
         return ~np.logical_and.reduce(empty) if empty else np.ones(len(frame), dtype=bool)
     if issparse(part):
-        return np.ones(part.shape[0], dtype=bool)  # type: ignore[attr-defined]
+        return np.ones(part.shape[0], dtype=np.bool_)  # type: ignore[attr-defined]
     if isinstance(part, list | tuple) or (isinstance(part, np.ndarray) and part.dtype.kind == "O"):
         return np.array([not _is_empty(one) for one in part], dtype=bool)
     rows = np.asarray(part)
@@ -503,8 +504,8 @@ def filled(part: object, present: NDArray[np.bool_]) -> Any:
     if present.all() or not present.any():
         return part
     rows = np.where(present, np.arange(len(present)), int(present.argmax()))
-    frame = nw.from_native(part, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(part)
+    if frame is not None:
         return frame[rows.tolist()].to_native()
     return [part[int(i)] for i in rows] if isinstance(part, list | tuple) else np.asarray(part)[rows]
 
