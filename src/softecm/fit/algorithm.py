@@ -188,7 +188,9 @@ def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | N
     coarse = space.coarser(x)
     if coarse is None:
         return barycenter_from(metric, x, space.middle(x, start_rows(len(x)).to(device))[None], weights)
-    start = space.finer(barycenter(metric.fitted(coarse[1], weights), *coarse, weights, device), coarse[0])
+    fewer, near = coarse[0], coarse[1].cpu()  # a metric learns on the CPU
+    learned = metric.fitted(near, None if weights is None else weights.cpu())
+    start = space.finer(barycenter(learned, fewer, near.to(device), weights, device), fewer)
     return barycenter_from(metric, x, start[None], weights, rounds=POLISH)
 
 
