@@ -114,6 +114,8 @@ OWN: dict[tuple[str, str], object] = {
 }
 
 
+#: What the objective itself charges.
+PRICES = {"alpha", "beta", "delta", "gamma", "eta", "lam", "xi"}
 #: What must be so for a parameter to matter, on both sides of the comparison.
 WHERE: dict[tuple[str, str], dict[str, object]] = {
     ("TECM", "n_init"): {"form": "sets", "init": "random"},
@@ -175,7 +177,10 @@ def test_another_value_gives_another_answer(name, parameter):
         X = D**2
     value, where = OWN.get((name, parameter), OTHERS[parameter]), WHERE.get((name, parameter), {})
     before = usual(name) if not where and X is given_to(name)[0] else seen(estimator(name, **where), X, **links)
-    assert seen(estimator(name, **where | {parameter: value}), X, **links) != before
+    found = seen(estimator(name, **where | {parameter: value}), X, **links)
+    assert found != before
+    if parameter in PRICES:
+        assert found[1] != before[1], "the objective is as before: only the masses made afterwards differ"
 
 
 WEIGHED = [name for name in NAMES if "sample_weight" in getattr(softecm, name).fit.__wrapped__.__code__.co_varnames]
@@ -227,3 +232,13 @@ def test_links_of_cevclus_cost_what_the_article_says():
         half = CEVCLUS(2, xi=3.0, **fits).fit(d, must_link=[(0, 1)], cannot_link=[(0, 1), (2, 3)][1:]).history_[0]
     assert priced - plain == pytest.approx(3.0 / (2 * 3) * (1 + 1 + 1 + 1 + 1 + 1))
     assert half - plain == pytest.approx(3.0 / (2 * 2) * (0 + 0 + 1 + 1))
+
+
+@pytest.mark.parametrize("name", [name for name, parameter in CASES if parameter == "focal_sets"])
+def test_sets_that_are_given_are_the_sets(name):
+    X, links = given_to(name)
+    model = estimator(name, focal_sets=OTHERS["focal_sets"], max_iter=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, **links)
+    assert list(model.focal_sets_.sets) == OTHERS["focal_sets"]

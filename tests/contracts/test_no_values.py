@@ -1,0 +1,50 @@
+"""--no-values: nothing that is made to be passed on holds a cell of the file: report, summary, what --json prints."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from hostile.commands import check_end, softecm
+
+MARKS = ("Zebedee", "Zebedeo", "QX17", "777123", "-88888", "1987-03-19", "4711.125")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A file that gives every reason for remarks: codes for missing cells, far values, near-typos, odd cells, dates."""
+    top = tmp_path_factory.mktemp("marked")
+    rng = np.random.default_rng(0)
+    lines = ["name;size;weight;colour;born;note"]
+    for k in range(40):
+        size = (
+            "777123"
+            if k == 3
+            else "-88888"
+            if k in (5, 6, 7)
+            else f"{rng.normal() + 9 * (k % 2):.3f}".replace(".", ",")
+        )
+        weight = "QX17" if k == 8 else "4711.125" if k == 9 else f"{rng.normal() - 4 * (k % 2):.3f}".replace(".", ",")
+        colour = "Zebedeo" if k == 11 else "Zebedee" if k % 2 else "red"
+        born = "1987-03-19" if k == 2 else f"2001-{k % 12 + 1:02d}-11"
+        lines.append(f"n{k};{size};{weight};{colour};{born};free text number {k}")
+    (top / "table.csv").write_text("\n".join(lines), encoding="utf-8")
+    return top / "table.csv"
+
+
+@pytest.mark.parametrize("extra", [(), ("--json",), ("-c", "2-3")], ids=["plain", "json", "search"])
+def test_no_mark_leaves_the_house(table, extra):
+    folder = table.parent / "out"
+    clusters = () if "-c" in extra else ("-c", 2)
+    shutil.rmtree(folder, ignore_errors=True)
+    ended = softecm("cluster", table, *clusters, *extra, "--no-values", "-o", folder, "--seed", 0, "--n-init", 2)
+    check_end(ended)
+    assert ended.code == 0, ended.err
+    softecm("report", folder, "--no-values")
+    for name in ("summary.json", "report.html"):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert not [mark for mark in MARKS if mark in text], name
+    assert json.loads((folder / "summary.json").read_text(encoding="utf-8"))["values"] is False
+    if "--json" in extra:
+        assert not [mark for mark in MARKS if mark in ended.out], ended.out

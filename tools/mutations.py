@@ -1,0 +1,404 @@
+"""Mistakes put into a copy of the source, one at a time: the tests named beside each must notice.
+
+    python tools/mutations.py            # all of them, with a table
+    python tools/mutations.py tecm       # those whose name holds a word
+
+A mutation that nothing notices is printed as "survived", and one whose text is gone from the source as "stale"; both end the
+program with 1.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+TOP = Path(__file__).resolve().parent.parent
+REACH = "tests/contracts/test_parameters_reach.py"
+
+
+class Mutation(NamedTuple):
+    """One mistake: a text in a file of src/softecm and what stands there instead, and the tests that should fail."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+def reach(name: str) -> str:
+    """The parameters of one estimator."""
+    return f"{REACH} -k {name}"
+
+
+COPIES = f"{REACH} -k copies"
+MUTATIONS = [
+    # ------------------------------------------------ found by a trial, survived then
+    Mutation(
+        "weights dropped by the gradient solver",
+        "objective/equations.py",
+        "            w = w * cost.weights[rows, None, None]\n",
+        "            pass\n",
+        COPIES,
+    ),
+    Mutation(
+        "transfer of TECM ignores weights",
+        "algorithms/tecm.py",
+        "self.transfer * objects.weight / chosen.n_clusters",
+        "self.transfer * len(objects.x) / chosen.n_clusters",
+        COPIES,
+    ),
+    Mutation(
+        "price of CEVCLUS's links",
+        "algorithms/cevclus.py",
+        "float(self.xi) / sum(map(len, links))",
+        "float(self.xi) / max(map(len, links))",
+        f"{REACH} -k cevclus_cost",
+    ),
+    Mutation(
+        "local weights of MECMdd",
+        "algorithms/mecmdd.py",
+        'SET if self.weights == "local" else ALL',
+        "ALL",
+        reach("MECMdd"),
+    ),
+    Mutation(
+        "shares of MECMdd's prediction",
+        "algorithms/mecmdd.py",
+        "problem.shares(state.weights).numpy()",
+        "problem.shares(state.weights).flip(0).numpy()",
+        "tests/algorithms/test_mecmdd.py",
+    ),
+    Mutation(
+        "degree ignored among neighbours",
+        "fit/stages.py",
+        "gabriel(apart ** (2.0 / degree))",
+        "gabriel(apart)",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "journal without fsync",
+        "files/journal.py",
+        "            os.fsync(file.fileno())\n",
+        "            pass\n",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "lock on a removed file",
+        "files/lock.py",
+        "            if os.path.samestat(os.fstat(handle), os.stat(beside)):\n",
+        "            if True:\n",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "the same resample every time",
+        "selection/stability.py",
+        "replace(s, random_state=number) for s in scaled",
+        "replace(s, random_state=0) for s in scaled",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "honest R sees what it judges",
+        "explain/trees.py",
+        "grower.tree(rows[fold != part])",
+        "grower.tree(rows)",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "integers beyond 2^53",
+        "readers/numbers.py",
+        " and (np.abs(numbers) < 2.0**53).all()",
+        "",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "warnings leak cells under --no-values",
+        "report/no_values.py",
+        "    return [*own, *(",
+        "    return [*told, *(",
+        "tests/contracts/test_no_values.py",
+    ),
+    # ------------------------------------------------ between parameters and problems
+    Mutation(
+        "alpha lost",
+        "fit/algorithm.py",
+        "numbers[:, i] = s.alpha, s.beta,",
+        "numbers[:, i] = 1.0, s.beta,",
+        reach("ECM-alpha"),
+    ),
+    Mutation(
+        "beta lost",
+        "fit/algorithm.py",
+        "numbers[:, i] = s.alpha, s.beta,",
+        "numbers[:, i] = s.alpha, 1.5,",
+        reach("ECM-beta"),
+    ),
+    Mutation(
+        "delta lost",
+        "fit/algorithm.py",
+        "np.inf if s.delta is None else s.delta, s.lam",
+        "np.inf, s.lam",
+        reach("ECM-delta"),
+    ),
+    Mutation(
+        "lambda lost",
+        "fit/algorithm.py",
+        "np.inf if s.delta is None else s.delta, s.lam",
+        "np.inf if s.delta is None else s.delta, 1.0",
+        reach("SoftECM-lam"),
+    ),
+    Mutation(
+        "weights lost in a cost",
+        "fit/algorithm.py",
+        "runs=len(self.beta), weights=weights, rule=self.rule",
+        "runs=len(self.beta), weights=None, rule=self.rule",
+        COPIES,
+    ),
+    Mutation(
+        "solver lost",
+        "fit/settings.py",
+        '"solver": SOLVERS[solver] if isinstance(solver, str) else solver,',
+        '"solver": SOLVERS["auto"],',
+        reach("SoftECM-solver"),
+    ),
+    Mutation(
+        "relaxation lost",
+        "fit/settings.py",
+        'RELAXATIONS.get(values["relaxation"])',
+        'RELAXATIONS.get("penalty")',
+        reach("SoftECM-relaxation"),
+    ),
+    Mutation(
+        "kind of start lost", "fit/settings.py", "else Init(kind=init)", "else Init(kind='random')", reach("ECM-init")
+    ),
+    Mutation("sets lost", "fit/settings.py", "None if auto else sets)", "None)", reach("sets_that_are_given")),
+    Mutation(
+        "cardinality lost",
+        "fit/settings.py",
+        "FocalSets.make(c, largest, None if auto else sets)",
+        "FocalSets.make(c, None, None if auto else sets)",
+        reach("ECM-max_cardinality"),
+    ),
+    Mutation("gamma of CCM", "algorithms/ccm.py", "CCMAlgorithm(float(self.gamma))", "CCMAlgorithm(1.0)", reach("CCM")),
+    Mutation("gamma of BCM", "algorithms/bcm.py", "BCMAlgorithm(float(self.gamma))", "BCMAlgorithm(1.0)", reach("BCM")),
+    Mutation(
+        "gamma of ECMdd",
+        "algorithms/ecmdd.py",
+        "EvidentialMedoids(float(self.gamma), float(self.eta))",
+        "EvidentialMedoids(0.5, float(self.eta))",
+        reach("ECMdd"),
+    ),
+    Mutation(
+        "eta of ECMdd",
+        "algorithms/ecmdd.py",
+        "EvidentialMedoids(float(self.gamma), float(self.eta))",
+        "EvidentialMedoids(float(self.gamma), 1.0)",
+        reach("ECMdd"),
+    ),
+    Mutation(
+        "centres of ECM+",
+        "algorithms/ecm_plus.py",
+        'AdaptiveECM(self.centers == "corrected", bool(self.adaptive))',
+        "AdaptiveECM(True, bool(self.adaptive))",
+        reach("ECMPlus"),
+    ),
+    Mutation(
+        "adaptive of ECM+",
+        "algorithms/ecm_plus.py",
+        'AdaptiveECM(self.centers == "corrected", bool(self.adaptive))',
+        'AdaptiveECM(self.centers == "corrected", True)',
+        reach("ECMPlus"),
+    ),
+    Mutation("xi of CECM", "algorithms/cecm.py", "float(self.xi), self.variant)", "0.5, self.variant)", reach("CECM")),
+    Mutation(
+        "variant of CECM",
+        "algorithms/cecm.py",
+        "float(self.xi), self.variant)",
+        'float(self.xi), "article")',
+        reach("CECM"),
+    ),
+    Mutation(
+        "metric of CECM", "algorithms/cecm.py", 'if self.metric == "adaptive" else', "if False else", reach("CECM")
+    ),
+    Mutation("variant of CEVCLUS", "algorithms/cevclus.py", 'self.variant == "evclust"', "False", reach("CEVCLUS")),
+    Mutation("xi of CEVCLUS", "algorithms/cevclus.py", "* float(self.xi) /", "* 0.5 /", reach("CEVCLUS")),
+    Mutation(
+        "d0 of EVCLUS",
+        "algorithms/conflicts.py",
+        "            return float(self.d0)\n",
+        "            pass\n",
+        reach("EVCLUS-d0"),
+    ),
+    Mutation(
+        "neighbours of EVCLUS",
+        "algorithms/conflicts.py",
+        "Pairs.random(n, int(k), rng)",
+        "Pairs.random(n, n - 2, rng)",
+        reach("EVCLUS-n_neighbors"),
+    ),
+    Mutation(
+        "tol of EVCLUS",
+        "algorithms/conflicts.py",
+        "pairs, linked, float(self.tol))",
+        "pairs, linked, 1e-5)",
+        reach("EVCLUS-tol"),
+    ),
+    Mutation(
+        "shift of RECM", "algorithms/recm.py", 'shift=self.non_euclidean == "shift"', "shift=False", reach("RECM")
+    ),
+    Mutation(
+        "form of TECM",
+        "algorithms/tecm.py",
+        "float(self.transfer), self.form, float(self.eta), beside)",
+        "float(self.transfer), SETS, float(self.eta), beside)",
+        reach("TECM"),
+    ),
+    Mutation(
+        "eta of TECM",
+        "algorithms/tecm.py",
+        "self.form, float(self.eta), beside)",
+        "self.form, 2.0, beside)",
+        reach("TECM"),
+    ),
+    Mutation(
+        "beside of TECM",
+        "algorithms/tecm.py",
+        "beside = float(self.beside) if self.form == MATCHED else 0.0",
+        "beside = 1.0 if self.form == MATCHED else 0.0",
+        reach("TECM"),
+    ),
+    Mutation(
+        "transfer of TECM",
+        "algorithms/tecm.py",
+        "centers_of(self.source), float(self.transfer)",
+        "centers_of(self.source), 0.2",
+        reach("TECM"),
+    ),
+    Mutation(
+        "temperature of WMVEC",
+        "algorithms/wmvec.py",
+        "heats = float(self.temperature), float(self.feature_temperature)",
+        "heats = 0.5, float(self.feature_temperature)",
+        reach("WMVEC"),
+    ),
+    Mutation(
+        "heat of WMVEC's columns",
+        "algorithms/wmvec.py",
+        "heats = float(self.temperature), float(self.feature_temperature)",
+        "heats = float(self.temperature), float(self.temperature)",
+        reach("WMVEC"),
+    ),
+    Mutation(
+        "rule of WMVEC", "algorithms/wmvec.py", "WMVECAlgorithm(self.rule,", "WMVECAlgorithm(ENTROPY,", reach("WMVEC")
+    ),
+    Mutation(
+        "scaling of WMVEC",
+        "algorithms/wmvec.py",
+        "SquaredEuclidean()), scaling=str(self.scaling))",
+        "SquaredEuclidean()))",
+        reach("WMVEC"),
+    ),
+    Mutation(
+        "eta of MECMdd", "algorithms/mecmdd.py", "            float(self.eta),\n", "            1.0,\n", reach("MECMdd")
+    ),
+    Mutation(
+        "gamma of MECMdd",
+        "algorithms/mecmdd.py",
+        "0.0 if self.form == FREE else float(self.gamma)",
+        "0.0 if self.form == FREE else 0.5",
+        reach("MECMdd"),
+    ),
+    Mutation(
+        "counts of MECMdd",
+        "algorithms/mecmdd.py",
+        "            counts,\n        )\n\n    def _squares",
+        "            None,\n        )\n\n    def _squares",
+        "tests/algorithms/test_mecmdd.py tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "q of EKNNClus",
+        "algorithms/eknnclus.py",
+        "scale_of(near, float(self.q),",
+        "scale_of(near, 0.5,",
+        reach("EKNNClus"),
+    ),
+    Mutation(
+        "power of EKNNClus's votes",
+        "algorithms/eknnclus.py",
+        "votes_of(neighbours, strength_of(near, self.gamma_, float(self.power), self._least))",
+        "votes_of(neighbours, strength_of(near, self.gamma_, 1.0, self._least))",
+        reach("EKNNClus"),
+    ),
+    Mutation("decay of NNEVCLUS", "algorithms/nnevclus.py", "decay=float(self.decay)", "decay=0.0", reach("NNEVCLUS")),
+    Mutation(
+        "links' weight of NNEVCLUS",
+        "algorithms/nnevclus.py",
+        "link_weight=float(self.link_weight) if",
+        "link_weight=0.5 if",
+        reach("NNEVCLUS"),
+    ),
+    Mutation(
+        "group size of NNEVCLUS",
+        "algorithms/nnevclus.py",
+        "min(n, self.group_size or 128)",
+        "min(n, 128)",
+        reach("NNEVCLUS"),
+    ),
+    Mutation("q of BPEC", "algorithms/bpec.py", "min(k, n - 1), float(self.q))", "min(k, n - 1), 0.9)", reach("BPEC")),
+    Mutation(
+        "alpha of BPEC",
+        "algorithms/bpec.py",
+        "alpha, beta, delta = float(self.alpha),",
+        "alpha, beta, delta = 1.0,",
+        reach("BPEC"),
+    ),
+    Mutation(
+        "a fit commits as it goes",
+        "_engine.py",
+        "            fit(trial, *args, **named)",
+        "            fit(self, *args, **named)",
+        "tests/contracts/test_estimators.py -k changes_nothing",
+    ),
+]
+
+
+def outcome(mutation: Mutation, copy: Path) -> str:
+    """Whether the tests notice the mistake in a copy of the tree."""
+    target = copy / "src/softecm" / mutation.file
+    source = target.read_text(encoding="utf-8")
+    if source.count(mutation.old) < 1:
+        return "stale"
+    target.write_text(source.replace(mutation.old, mutation.new, 1), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutation.tests.split()]
+    path = os.pathsep.join(str(copy / part) for part in ("src", "paper/src", "tests"))
+    try:
+        ended = subprocess.run(
+            command, cwd=copy, env=os.environ | {"PYTHONPATH": path}, capture_output=True, check=False
+        )
+    finally:
+        target.write_text(source, encoding="utf-8")
+    return {0: "survived", 1: "killed"}.get(ended.returncode, f"pytest ended with {ended.returncode}")
+
+
+def main(words: list[str]) -> int:
+    """Try the mutations whose names hold one of the words, or all; print a table."""
+    chosen = [m for m in MUTATIONS if not words or any(word in m.name for word in words)]
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "tree"
+        shutil.copytree(TOP, copy, ignore=shutil.ignore_patterns(".git", ".venv", "docs", "__pycache__", "out"))
+        for mutation in chosen:
+            results.append(outcome(mutation, copy))
+            print(f"{results[-1]:10s} {mutation.name:45s} {mutation.file}", flush=True)
+    killed = results.count("killed")
+    print(f"{killed} of {len(chosen)} killed")
+    return 0 if killed == len(chosen) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
