@@ -15,6 +15,7 @@ from softecm.distances.series_auto import (
     VIEWS,
     Option,
     around_medoids,
+    band_for,
     choose_series,
     different_series,
     distances,
@@ -110,6 +111,12 @@ def test_eight_are_tried_and_the_best_comes_first(rng):
     assert all(-1.0 <= value <= 1.0 for value in values)
     scaled = (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True)
     assert len(choose_series(scaled, 2).tried) == 4  # level and amplitude are gone: nothing to decide
+
+
+def test_long_series_have_a_band():
+    assert [band_for(steps) for steps in (10, 362, 640, 2500, 100_000)] == [None, None, 102, 26, 8]
+    parts = series_views(Option(None, True), 640).metrics
+    assert (parts["shape"].band, parts["slope"].band) == (102, 102)
 
 
 def test_no_view_is_dropped():

@@ -34,6 +34,8 @@ SHAPE, TEXTURE = "shape", "texture"
 VIEWS = (SHAPE, SLOPE, TEXTURE)
 MOST_WEIGHT = 4.0  # of a view that counts more than the others, which count 1
 MOST, MOST_EACH = 80, 8  # series that are compared: at least so many where there are, and for each cluster
+PAIR_CELLS = 1 << 17  # of one alignment: longer series than 362 steps have a band
+LEAST_BAND = 8
 CELLS = 1e7  # of the alignments of all pairs; longer series are shortened to means over a few steps
 TEXTURE_STEPS = 512  # of a series whose texture is compared
 UNKNOWN = range(2, 7)  # numbers of clusters that are tried where it is not known
@@ -88,19 +90,23 @@ class Option:
         return f"series are compared by shape, slope and texture, {counting}; {level}"
 
 
-def series_views(option: Option, layout: str = "tslearn") -> Combined:
-    """Shape, slope and texture of series as one metric; prototypes are shown as series."""
-    return Combined(
-        faces(option.znormalise, layout), weights="equal" if option.most is None else option.weights, shown=SHAPE
-    )
+def series_views(option: Option, steps: int = 2) -> Combined:
+    """Shape, slope and texture of series of about so many steps as one metric; prototypes are shown as series."""
+    weights = "equal" if option.most is None else option.weights
+    return Combined(faces(option.znormalise, band_for(steps)), weights=weights, shown=SHAPE)
 
 
-def faces(znormalise: bool, layout: str = "tslearn") -> dict[str, SemiMetric]:
+def band_for(steps: int) -> int | None:
+    """How far an alignment of long series may stray, so that their length does not count twice; None: as far as it likes."""
+    return None if steps * steps <= PAIR_CELLS else max(LEAST_BAND, PAIR_CELLS // (2 * steps))
+
+
+def faces(znormalise: bool, band: int | None = None) -> dict[str, SemiMetric]:
     """The three views."""
     return {
-        SHAPE: SoftDTW(gamma="auto", layout=layout, znormalise=znormalise),
-        SLOPE: SoftDTW(gamma="auto", layout=layout, of=SLOPE, znormalise=znormalise),
-        TEXTURE: ConvolutionFeatures(layout=layout, znormalise=znormalise),
+        SHAPE: SoftDTW(gamma="auto", band=band, znormalise=znormalise),
+        SLOPE: SoftDTW(gamma="auto", band=band, of=SLOPE, znormalise=znormalise),
+        TEXTURE: ConvolutionFeatures(znormalise=znormalise),
     }
 
 
@@ -127,12 +133,13 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
     if min(len(row) for row in rows) < 3:
         return Found("softdtw", "series of two steps have no slope: soft-DTW on their values")
     numbers = UNKNOWN if n_clusters is None else [n_clusters]
+    steps = int(np.median([len(row) for row in rows]))
     few = different_series(rows, max(numbers))
     same = all(np.abs(normalized(row) - row).max() < ALIKE for row in few)
     if len(few) < FEWEST * min(numbers) or max(numbers) < 2:
         why = "one cluster is no group" if max(numbers) < 2 else "too few different series"
         option = Option(None, same)
-        return Found(series_views(option), f"{option.said()} ({why} to judge by)")
+        return Found(series_views(option, steps), f"{option.said()} ({why} to judge by)")
     clear = {
         option: clearness(joint(tables, option), numbers)
         for znormalise in ((True,) if same else (True, False))
@@ -145,7 +152,9 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
     beside = "" if other is None else f", {'with' if best.znormalise else 'without'} them {other:.2f}"
     told = f"how clear groups are so: {clear[best]:.2f}{beside}, on {len(few)} series{where}"
     return Found(
-        series_views(best), f"{best.said()} ({told})", tuple(Tried(option.name, clear[option]) for option in order)
+        series_views(best, steps),
+        f"{best.said()} ({told})",
+        tuple(Tried(option.name, clear[option]) for option in order),
     )
 
 
