@@ -140,3 +140,20 @@ def test_made_tables_are_told_as_they_were_made():
     precision, recall = runpy.run_path(str(BENCHMARKS / "profiles.py"))["main"](6)
     assert precision >= 0.95
     assert recall >= 0.95
+
+
+def test_a_sentence_for_each_group_names_the_nearest_and_what_differs():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 40)
+    table = pd.DataFrame(
+        {
+            "spend (€)": np.array([1200.0, 1300.0, 9000.0])[y] + rng.normal(size=120),
+            "age": np.array([25.0, 60.0, 26.0])[y] + rng.normal(size=120),
+            "pays": np.where(y == 2, "card", "cash"),
+        }
+    )
+    told = profile(CredalPartition.from_hard(y), table).sentences()
+    assert told["ω3"].startswith("ω3 has 40 objects (33 %): ")
+    assert "spend 9\u202f000 € (elsewhere 1\u202f250 €)" in told["ω3"]
+    assert "100% pays card (elsewhere 0%)" in told["ω3"]
+    assert "; most like " in told["ω1"]

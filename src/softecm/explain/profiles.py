@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +17,9 @@ from softecm.explain.columns import Column, Numbers, Words, measured, told
 from softecm.explain.effects import Effect, cliffs_delta, quantile
 
 FEWEST = 3  # objects of a group, and with a value in a column, for anything to be said
+MOST_TOLD = 3  # traits in a sentence
+UNLIKE = 0.1  # of how far groups differ in a column: less is no difference to name
+UNIT = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]{1,12})[)\]]")
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
 
 
@@ -98,6 +102,45 @@ class Profiles(Sequence[Trait]):
             return f"too few to say ({FEWEST} needed)"
         return "far out, each in its own way: no column has them all apart" if group == "∅" else "nothing stands out"
 
+    def sentence(self, group: str) -> str:
+        """What a group is, in one sentence: its size, what is typical of it, what sets it apart from the nearest group.
+
+        Examples
+        --------
+        >>> from softecm import CredalPartition
+        >>> X = np.column_stack([np.r_[np.arange(1000, 1020), np.arange(5000, 5020)], np.tile([0.0, 1.0], 20)])
+        >>> found = profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), X, columns=["spend (€)", "noise"])
+        >>> found.sentence("ω1").replace("\u202f", " ")
+        'ω1 has 20 objects (50 %): spend 1 010 € (elsewhere 5 010 €).'
+        """
+        traits, size, total = self.of(group)[:MOST_TOLD], self.sizes[group], sum(self.sizes.values())
+        counted = f"{_digits(size)} object{'s' if size != 1 else ''} ({100 * size / total:.0f} %)"
+        told = "; ".join(_typical(trait) for trait in traits) or self.untold(group)
+        return f"{group} has {counted}: {told}{self._unlike_nearest(group, [trait.column for trait in traits])}."
+
+    def sentences(self) -> dict[str, str]:
+        """One sentence for each group."""
+        return {group: self.sentence(group) for group in self.sizes}
+
+    def _unlike_nearest(self, group: str, told: Sequence[str]) -> str:
+        """In what a group differs most from the one it is most like, where that is not yet said; of numbers."""
+        here = {name: {t.column: t for t in self.of(name, all=True) if t.category is None} for name in self.sizes}
+        shared = [c for c in here[group] if all(c in one for one in here.values() if one)]
+        spread = {c: float(np.ptp([one[c].here for one in here.values() if one])) for c in shared}
+        apart = {
+            name: {c: abs(one[c].here - here[group][c].here) / spread[c] for c in shared if spread[c] > 0}
+            for name, one in here.items()
+            if one and name != group and name != "∅" and "∪" not in name
+        }
+        if len(apart) < 2 or not any(apart.values()):
+            return ""
+        nearest = min(apart, key=lambda name: sum(apart[name].values()))
+        column = max(apart[nearest], key=lambda c: apart[nearest][c])
+        if apart[nearest][column] < UNLIKE:
+            return f"; most like {nearest}"
+        own, other = (_rounded(one[column].here, one[column]) for one in (here[group], here[nearest]))
+        return f"; most like {nearest}, but {_unit(column)[0]} {own}, not {other}"
+
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame, a row a group and column."""
         names = ("group", "column", "how", "category", "effect", "low", "high", "here", "elsewhere", "distinguishes")
@@ -111,6 +154,36 @@ class Profiles(Sequence[Trait]):
             told = "; ".join(str(trait) for trait in self.of(group)[:5]) or self.untold(group)
             lines.append(f"{group} ({size} object{'s' if size != 1 else ''}): {told}")
         return "\n".join(lines)
+
+
+def _typical(trait: Trait) -> str:
+    """A trait with rounded numbers, their unit and separators."""
+    name = _unit(trait.column)[0]
+    if trait.category is not None:
+        return f"{trait.here:.0%} {name} {trait.category} (elsewhere {trait.elsewhere:.0%})"
+    here, elsewhere = (_rounded(value, trait) for value in (trait.here, trait.elsewhere))
+    return f"{name} around {here}" if trait.how in ("around", "far from") else f"{name} {here} (elsewhere {elsewhere})"
+
+
+def _unit(column: str) -> tuple[str, str]:
+    """A column's name and the unit that it ends with in brackets, if any."""
+    match = UNIT.fullmatch(column)
+    return (column, "") if match is None else (match[1], match[2])
+
+
+def _rounded(value: float, trait: Trait) -> str:
+    """A number with three digits, its thousands apart, and its unit; dates as they are."""
+    if trait.precision.moment:
+        return told(value, trait.precision)
+    unit = _unit(trait.column)[1]
+    rounded = float(f"{value:.3g}")
+    shown = _digits(round(rounded)) if abs(rounded) >= 100 else f"{rounded:g}"
+    return f"{shown} {unit}".rstrip()
+
+
+def _digits(number: int) -> str:
+    """A whole number, its digits in groups of three."""
+    return f"{number:,}".replace(",", "\u202f")
 
 
 def profile(
@@ -227,7 +300,9 @@ def _of_words(column: Words, group: str, inside: NDArray[np.bool_], errors: floa
     for code in range(len(column.categories)):
         effect = cliffs_delta((here == code).astype(float), (others == code).astype(float), errors)
         found.append((effect if effect.size >= 0 else effect.turned(), code))
-    best, code = max(found, key=lambda pair: pair[0].size)
+    best, code = max(
+        found, key=lambda pair: (round(pair[0].size, 9), float((here == pair[1]).mean()))
+    )  # rather yes than no
     shares = float((here == code).mean()), float((others == code).mean())
     how = "more often" if shares[0] >= shares[1] else "seldom"
     return Trait(group, column.name, how, *best, *shares, column.categories[code])

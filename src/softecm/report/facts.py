@@ -32,6 +32,7 @@ def facts(data: ReportData) -> dict[str, object]:
         "decisions": partition.decisions(data.clear).counts(),
         "clear": data.clear,
         "profiles": {} if data.profiles is None else told_profiles(data.profiles),
+        "group_sentences": {} if data.profiles is None else data.profiles.sentences(),
         "rules": [] if data.rules is None else data.rules.rules(),
         "calibration": None if data.calibration is None else facts_of(data.calibration, data.ids),
         "prototypes": _prototypes(data),
