@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from softecm.distances.auto import choose_for, resolve_metric
+from softecm.distances.auto import choose_for, resolve_metric, rows_of_codes
 from softecm.distances.column_relevance import in_order
 from softecm.distances.group_mixture import Floats, TableMixture, fitted, start
 from softecm.distances.mixed import Mixed
@@ -73,9 +73,18 @@ def sample_of(estimator: Any, X: Any) -> TableSample | None:
         if not isinstance(metric, Mixed) or metric.weights != AUTO:
             return None
         space = metric.make_space()
-        raw = space.check(clone(estimator), without(X, choice.left_out), reset=True)
+        raw = space.check(clone(estimator), _without_codes(metric, without(X, choice.left_out)), reset=True)
         x = space.fit(raw, dtype=torch.float64).encode(raw)
     return TableSample.of(x, None).ordered()
+
+
+def _without_codes(metric: Mixed, X: Any) -> Any:
+    """A pandas table with gaps for what looks like codes for missing cells: a code is asked about, and makes no group."""
+    if not hasattr(X, "assign"):
+        return X
+    for code, _ in rows_of_codes(metric, X):
+        X = X.assign(**{str(name): X[name].mask(X[name] == code.value) for name in code.columns})
+    return X
 
 
 def mixture_evidence(sample: TableSample, numbers: Iterable[int], most: int) -> MixtureEvidence | None:
