@@ -98,8 +98,8 @@ MUTATIONS = [
     Mutation(
         "the same resample every time",
         "selection/stability.py",
-        "replace(s, random_state=number) for s in scaled",
-        "replace(s, random_state=0) for s in scaled",
+        "np.random.RandomState(number + 1).permutation(n)",
+        "np.random.RandomState(1).permutation(n)",
         "tests/contracts/test_glue.py",
     ),
     Mutation(

@@ -123,6 +123,8 @@ WHERE: dict[tuple[str, str], dict[str, object]] = {
     ("TECM", "n_clusters"): {"form": "sets", "init": "random"},
     ("TECM", "eta"): {"form": "clusters"},
     ("MECMdd", "lam"): {"form": "free"},
+    ("EVCLUS", "n_neighbors"): {"n_neighbors": 20},
+    ("CEVCLUS", "n_neighbors"): {"n_neighbors": 20},
 }
 
 
