@@ -105,7 +105,7 @@ def write(
         command=summary["command"],
     )
     page.write(work / "report.html")
-    whole = {**summary, "profiles": page.facts["profiles"], "group_sentences": page.facts["group_sentences"]}
+    whole = {**summary, "profiles": page.facts["profiles"]}
     write_json(whole, work / "summary.json")
     return whole
 

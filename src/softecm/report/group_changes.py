@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -235,7 +236,9 @@ def _in_spreads(model: Comparing, X: Data, labels: IntArray, other: Comparing) -
     own = np.asarray(model.transform(X), dtype=np.float64)[:, :c] ** power
     usual = np.median(own[np.arange(len(own)), np.maximum(labels, 0)][labels >= 0]) if (labels >= 0).any() else np.nan
     spread = np.array([np.median(own[labels == k, k]) if (labels == k).any() else usual for k in range(c)])
-    theirs = np.asarray(model.transform(other.cluster_centers_), dtype=np.float64)[:, :c] ** power
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # prototypes of numbers are arrays, without the columns' names
+        theirs = np.asarray(model.transform(other.cluster_centers_), dtype=np.float64)[:, :c] ** power
     if not np.isfinite(spread).all():
         raise ValueError("all its objects belong nowhere, so its groups have no spread. Fit again with fewer clusters.")
     ratio: FloatArray = theirs / np.maximum(spread, 1e-12 + 1e-9 * float(np.max(spread)))
