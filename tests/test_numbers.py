@@ -65,36 +65,6 @@ def doubt(*numbers: int) -> list[float]:
     return [100 * value if number in (3, 4) else value for number, value in zip(numbers, found, strict=True)]
 
 
-def elastic_ratios() -> list[float]:
-    """How many times Soft-DTW's a soft cell takes, with and without its gradient; how many times faster hard ones are."""
-    soft = column(RESULTS / "elastic.md", 3) + column(RESULTS / "elastic.md", 6)
-    hard = column(RESULTS / "elastic.md", 9)
-    return [min(soft), max(soft), min(hard), max(hard)]
-
-
-def elastic_cell() -> list[float]:
-    """Nanoseconds of a cell of Soft-DTW on one channel, gradient included: the mean of both lengths."""
-    cells = [column(RESULTS / "elastic.md", 5, 0, shape)[0] for shape in ("128 × 6, 128, 1", "32 × 6, 640, 1")]
-    return [sum(cells) / 2]
-
-
-def archive_means() -> list[float]:
-    """Mean adjusted Rand index over seven archive sets: series-auto, Soft-DTW, KASBA."""
-    ours = column(RESULTS / "archive_series_auto.md", 1, row="mean of 7")
-    return ours + [column(RESULTS / "archive.md", number, row="mean of 7")[0] for number in (1, 2)]
-
-
-def taken_by_series_auto() -> list[float]:
-    """Adjusted Rand index of what series-auto takes, beside Soft-DTW's where the page has it."""
-
-    def index(results: str, of: str) -> float:
-        rows = json.loads(ROWS["beside"](RESULTS / results).read_text(encoding="utf-8"))["tables"][0]["rows"]
-        return next(float(row[1].split()[0]) for row in rows if row[0] == of)  # behind it stands the time
-
-    both = [index(page, of) for of in ("Epilepsy", "ERing") for page in ("archive_series_auto.md", "archive.md")]
-    return both + [index("archive_series_auto.md", of) for of in ("ItalyPowerDemand", "GunPoint")]
-
-
 def cells_met() -> list[float]:
     """Of the paper's table, as coded: how many of how many."""
     words = ROWS["rows_of"](MEASURED / "paper_table.md")["words"]
@@ -110,17 +80,6 @@ QUOTES = [
     Quote("docs/concepts.md", "with an AUROC of {}, as the margin", lambda: doubt(1)),
     Quote("docs/concepts.md", "of k-means does ({}); of the objects said *clearly* {} % are", lambda: doubt(5, 3)),
     Quote("docs/concepts.md", "others {} %.", lambda: doubt(4)),
-    Quote(
-        "docs/series.md", "takes {} to {} times a cell of Soft-DTW, and hard ones are {} to {} times", elastic_ratios
-    ),
-    Quote("docs/series.md", "one channel takes about {} nanoseconds, with its gradient,", elastic_cell),
-    Quote("docs/series.md", "mean adjusted Rand index {}, Soft-DTW alone {}, KASBA {}.", archive_means),
-    Quote(
-        "docs/series.md",
-        "for Epilepsy ({}; Soft-DTW {}), `series-euclidean` for ERing ({}; Soft-DTW {}) and ItalyPowerDemand ({}), "
-        "`softmsm` for GunPoint ({})",
-        taken_by_series_auto,
-    ),
     Quote("paper/joss/paper.md", "{} of {} printed cells are met", cells_met),
     Quote(
         "paper/joss/paper.md",
