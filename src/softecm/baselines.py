@@ -13,8 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._checks import check_choice, check_count
-from softecm._frames import frame_of
+from softecm._checks import check_choice, check_count, frame_of
 from softecm.belief import CredalPartition
 
 Labels: TypeAlias = NDArray[np.integer]

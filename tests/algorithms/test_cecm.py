@@ -9,7 +9,7 @@ from softecm import CECM, ECM, FocalSets
 from softecm.algorithms.cecm import cecm_links
 from softecm.constraints import check_constraints, kept, sample_constraints
 from softecm.datasets import load_diamond, make_blobs
-from softecm.fit.model import PrototypeModel
+from softecm.fit.settings import PrototypeModel
 from softecm.objective.linked import with_linked
 from softecm.spaces import RealVectors
 

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from softecm import SoftECM
 from softecm.datasets import make_mixed_blobs
 from softecm.distances.auto import ALIKE, CATEGORIES, GAPS, UNITS
-from softecm.fit.shaped import REASONS
+from softecm.fit.group_shapes import REASONS
 
 GIVEN = {"n_init": 3, "random_state": 0, "max_iter": 100}
 

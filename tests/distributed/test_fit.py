@@ -11,10 +11,10 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 from softecm import ECM, FCM, RECM, ECMPlus, SoftECM, load_model  # noqa: E402
-from softecm.algorithms.base import in_blocks  # noqa: E402
 from softecm.datasets import make_blobs  # noqa: E402
 from softecm.distances import DTW, Learner, Mixed, SemiMetric, SoftDTW  # noqa: E402
 from softecm.distributed import ParquetBlocks  # noqa: E402
+from softecm.spaces.raw import in_blocks  # noqa: E402
 
 X = make_blobs(600, between=20, outliers=10, random_state=0).data
 START = X[[0, 200, 400]]

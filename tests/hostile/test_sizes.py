@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from softecm import BPEC, ECM, EVCLUS, ECMdd, SoftECM, _engine
-from softecm.algorithms import base
+from softecm.algorithms import parameters
 from softecm.fit.settings import Size, check_size
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # merged, empty, not converged: not what is looked at
@@ -85,7 +85,7 @@ def test_the_estimate_grows_with_everything_that_is_asked_for():
 @pytest.mark.parametrize(("model", "data"), [(EVCLUS(4, max_iter=1, n_init=1), cdist(X, X)), (BPEC(4), X)])
 def test_the_number_of_all_sets_is_said(model, data, monkeypatch, hostile_case):
     hostile_case()
-    monkeypatch.setattr(base, "MANY_SETS", 14)
+    monkeypatch.setattr(parameters, "MANY_SETS", 14)
     model.set_params(max_cardinality=None)
     with pytest.warns(UserWarning, match=r"makes all 15 sets of 4 clusters; max_cardinality=2 would make 10"):
         model.fit(data)

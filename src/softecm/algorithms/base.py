@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from softecm._checks import make_frame
 from softecm._engine import all_or_nothing
-from softecm._frames import make_frame
 from softecm._text import meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
 from softecm.algorithms.parameters import checked
@@ -44,37 +44,21 @@ from softecm.files.expected import (
     text,
 )
 from softecm.files.values import anything, own
-from softecm.fit.loop import MERGED, Callback
-from softecm.fit.model import PrototypeModel
+from softecm.fit.loop import MERGED, Callback, Run
 from softecm.fit.prepare import Columns, check_weights
-from softecm.fit.settings import told
-from softecm.spaces.checks import refuse_dissimilarities
+from softecm.fit.settings import PrototypeModel, told
+from softecm.spaces.base import refuse_dissimilarities
 from softecm.spaces.column_roles import ids_of, without
-from softecm.spaces.raw import as_plain
+from softecm.spaces.raw import as_plain, in_blocks
 from softecm.spaces.real import RealVectors
 
 if TYPE_CHECKING:
     from softecm.report.object_explanation import ObjectExplanation
 
-MANY_SETS = 500  # all sets of nine clusters and more
 MOST = 0.5  # of the objects nowhere: then it is delta that is wrong
 
 
-class Run(Protocol):
-    """One run of an algorithm without prototypes."""
-
-    @property
-    def history(self) -> NDArray[np.float64]:
-        """The objective at the start and after each round."""
-        ...
-
-    @property
-    def converged(self) -> bool:
-        """Whether it ended by itself."""
-        ...
-
-
-class Calibrated(Protocol):
+class RefitDecisions(Protocol):
     """What refits say of each object in a word; made by :func:`softecm.calibrate`."""
 
     def decisions(self, clear: float) -> Decisions:
@@ -263,7 +247,9 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 NowhereWarning,
             )
 
-    def decisions(self, X: object = None, *, clear: float = CLEAR, calibration: Calibrated | None = None) -> Decisions:
+    def decisions(
+        self, X: object = None, *, clear: float = CLEAR, calibration: RefitDecisions | None = None
+    ) -> Decisions:
         """What is said of each object in one word: clearly, rather, undecided, between, nowhere.
 
         Parameters
@@ -593,28 +579,9 @@ def checked_rows(estimator: EvidentialClusterer, X: ArrayLike, *, reset: bool) -
     return np.ascontiguousarray(rows, dtype=np.float64)
 
 
-def sets_asked_for(c: int, max_cardinality: Any, focal_sets: Any) -> FocalSets:
-    """The sets where ``max_cardinality=None`` means all of them; many are warned of, for the time and memory they take."""
-    focal = FocalSets.make(c, max_cardinality, focal_sets)
-    if focal_sets is None and max_cardinality is None and len(focal) > MANY_SETS:
-        warn(
-            f"max_cardinality=None makes all {len(focal)} sets of {c} clusters; max_cardinality=2 would make "
-            f"{c * (c + 1) // 2}. Say focal_sets='full' if you mean all of them.",
-            UserWarning,
-        )
-    return focal
-
-
 def refuse_blocks(X: object, owner: str) -> None:
     """Where an algorithm needs all objects in memory: loading them is the user's to say."""
     if in_blocks(X):
         from softecm.distributed.objects import needs_memory
 
         raise TypeError(needs_memory(owner))
-
-
-def in_blocks(X: object) -> bool:
-    """Whether ``X`` is a Dask value, a list of them, or a source of blocks; looks at types only, loads nothing."""
-    first = X[0] if isinstance(X, list | tuple) and len(X) else X
-    homes = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: frames until Dask 2025
-    return type(first).__module__.startswith(homes)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from softecm._engine import threads
 from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
-from softecm.algorithms.base import PrototypeClusterer, sets_asked_for
+from softecm.algorithms.base import PrototypeClusterer
 from softecm.algorithms.eknnclus import nearest_others
 from softecm.algorithms.parameters import (
     FocalParameters,
@@ -24,16 +24,16 @@ from softecm.algorithms.parameters import (
     number,
     parameters,
     rule,
+    sets_asked_for,
 )
 from softecm.belief import FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
 from softecm.fit.loop import MERGED, Solution, iterate, runs_table, separation
-from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import fitted_space, weighted_quantile
+from softecm.fit.settings import PrototypeModel
 from softecm.objective import MassCost, mass_cost
-from softecm.spaces.base import Space
-from softecm.spaces.checks import check_enough, check_indices, refuse_dissimilarities
+from softecm.spaces.base import Space, check_enough, check_indices, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]

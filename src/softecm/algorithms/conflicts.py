@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._engine import check_memory, in_threads, threads
-from softecm.algorithms.base import EvidentialClusterer, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer
 from softecm.algorithms.parameters import (
     Clusters,
     FocalParameters,
@@ -28,6 +28,7 @@ from softecm.algorithms.parameters import (
     count,
     number,
     parameters,
+    sets_asked_for,
 )
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
@@ -39,7 +40,7 @@ from softecm.fit.settings import Plan
 from softecm.kernels.simplex_qp import RIDGE, Pull, fit_rows, sweep_all, sweep_some
 from softecm.objective.linked import say_broken
 from softecm.optim import PlainProblem, PlainState, from_tensors
-from softecm.spaces.checks import check_enough
+from softecm.spaces.base import check_enough
 from softecm.spaces.column_roles import by_row
 from softecm.spaces.dissimilarities import Dissimilarities
 

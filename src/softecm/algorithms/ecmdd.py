@@ -22,14 +22,12 @@ from softecm.distances.precomputed import Precomputed, all_pairs
 from softecm.files import expected
 from softecm.fit.algorithm import Algorithm, Outcome, Prices
 from softecm.fit.loop import Solution
-from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import Draw, Objects, seed
-from softecm.fit.settings import Settings
+from softecm.fit.settings import PrototypeModel, Settings
 from softecm.objective import MassCost
 from softecm.objective.links import Links
 from softecm.optim import PlainProblem, PlainState, from_tensors
-from softecm.spaces.base import Encoded, Space
-from softecm.spaces.checks import BLOCK_ROWS, check_enough, check_indices
+from softecm.spaces.base import BLOCK_ROWS, Encoded, Space, check_enough, check_indices
 from softecm.spaces.dissimilarities import HASHES, Dissimilarities
 
 Indices = NDArray[np.int64]

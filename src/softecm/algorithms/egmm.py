@@ -15,14 +15,24 @@ from threadpoolctl import threadpool_limits
 
 from softecm._checks import HOW_MANY
 from softecm._engine import look, threads
-from softecm.algorithms.base import EvidentialClusterer, checked_rows, sets_asked_for
-from softecm.algorithms.parameters import FocalParameters, Restarts, choice, count, counting, number, parameters, rule
+from softecm.algorithms.base import EvidentialClusterer, checked_rows
+from softecm.algorithms.parameters import (
+    FocalParameters,
+    Restarts,
+    choice,
+    count,
+    counting,
+    number,
+    parameters,
+    rule,
+    sets_asked_for,
+)
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
 from softecm.fit.loop import Asked, Callback, Progress, stopped
 from softecm.fit.prepare import Draw, check_weights, seed
-from softecm.spaces.checks import SQUARABLE, check_enough
+from softecm.spaces.base import SQUARABLE, check_enough
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]

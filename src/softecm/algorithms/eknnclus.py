@@ -23,7 +23,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.files import expected
 from softecm.fit.loop import after_runs
 from softecm.kernels.votes import backwards, between, sweep, tally
-from softecm.spaces.checks import SQUARABLE
+from softecm.spaces.base import SQUARABLE
 from softecm.spaces.dissimilarities import Dissimilarities
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from softecm._checks import check_number
 from softecm._engine import threads
 from softecm._warnings import DriftWarning, NumberOfGroupsWarning, ViewWarning, warn
-from softecm.algorithms.base import PrototypeClusterer, in_blocks
+from softecm.algorithms.base import PrototypeClusterer
 from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.belief import CredalPartition
 from softecm.constraints import groups_of_labels, links_of_labels, partial_labels
@@ -25,23 +25,20 @@ from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.mixed import Mixed
 from softecm.files import expected
 from softecm.files.values import own
-from softecm.fit import learning, shaped
+from softecm.fit import group_shapes, learning
 from softecm.fit.algorithm import Algorithm, Fit, Outcome
-from softecm.fit.fitting import fit_cells
-from softecm.fit.group_shapes import OWN, Floats, GroupShape
+from softecm.fit.fitting import doubt_of_number, fit_cells
+from softecm.fit.group_shapes import OWN, Fitted, Floats, GroupShape
 from softecm.fit.learning import FAR, Jump, Past
 from softecm.fit.loop import MERGED, runs_table
-from softecm.fit.model import PrototypeModel
-from softecm.fit.number_check import doubt_of_number
 from softecm.fit.prepare import InMemory, Objects, in_memory
-from softecm.fit.settings import Plan, Prior, Settings, settings
-from softecm.fit.shaped import Fitted
+from softecm.fit.settings import Plan, Prior, PrototypeModel, Settings, settings
 from softecm.fit.stages import sample_size
 from softecm.objective.linked import WeightedPairs, say_broken, with_linked
 from softecm.objective.problem import Penalty
 from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import by_row, ids_of, without
-from softecm.spaces.raw import as_plain, numbers_of
+from softecm.spaces.raw import as_plain, in_blocks, numbers_of
 from softecm.spaces.views import IN_BLOCKS
 
 LOOKED_AT = 2000  # objects by which a metric judges the clusters
@@ -51,7 +48,7 @@ def _as_earlier(choice: Choice, earlier: PrototypeModel) -> Choice:
     """Numbers measured as in an earlier model; where its groups have shapes of their own, it begins with equal spheres."""
     named = {"sqeuclidean": "sqeuclidean", "set-quadratic": "sqeuclidean", "mixed": Mixed(weights=None)}
     metric = {**named, "mahalanobis": earlier.metric}.get(earlier.metric.name)
-    return choice if metric is None else replace(choice, metric=metric, reason=shaped.EARLIER)
+    return choice if metric is None else replace(choice, metric=metric, reason=group_shapes.EARLIER)
 
 
 def _metric_of(shape: GroupShape) -> Any:
@@ -63,7 +60,7 @@ def _metric_of(shape: GroupShape) -> Any:
 
 def _in_shape(choice: Choice, shape: GroupShape) -> Choice:
     """The choice of a metric that measures in a shape."""
-    return replace(choice, metric=_metric_of(shape), reason=shaped.REASONS[shape.shape])
+    return replace(choice, metric=_metric_of(shape), reason=group_shapes.REASONS[shape.shape])
 
 
 def _outcome(spheres: Outcome, chosen: Settings, model: PrototypeModel, objective: float) -> Outcome:
@@ -175,7 +172,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         """The same, where the fit goes on from an earlier model of numbers: with what that measures."""
         last = getattr(self, "model_", None) if chosen.warm_start and chosen.prior is None else None
         earlier = last if chosen.prior is None else chosen.prior.model
-        if earlier is None or not shaped.may_be_shaped(chosen, choice):
+        if earlier is None or not group_shapes.may_be_shaped(chosen, choice):
             return chosen, choice
         if last is not None and last.metric.name == "set-quadratic":  # whose delta is in units of its shapes
             chosen = replace(chosen, prior=Prior(last, 0.0))
@@ -186,8 +183,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
         Every fit in memory ends here: alone, as a cell of a sweep, with links, after a checkpoint.
         """
-        earlier = chosen.prior if fitted.choice.reason == shaped.EARLIER else None
-        shapes = earlier is not None or shaped.may_be_shaped(chosen, fitted.choice)
+        earlier = chosen.prior if fitted.choice.reason == group_shapes.EARLIER else None
+        shapes = earlier is not None or group_shapes.may_be_shaped(chosen, fitted.choice)
         columns = numbers_of(without(X, fitted.choice.left_out)) if shapes and fitted.converged else None
         if columns is None:
             return fitted
@@ -195,7 +192,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             shape = self._suggested(fitted, chosen, columns)
         else:
             pull = earlier.weight / chosen.n_clusters
-            shape = shaped.of_earlier(earlier.model, columns, fitted.partition, fitted.objects, pull)
+            shape = group_shapes.of_earlier(earlier.model, columns, fitted.partition, fitted.objects, pull)
         return fitted if shape is None else self._shaped(fitted, shape, chosen, X, sample_weight)
 
     def _suggested(self, fitted: Fitted, chosen: Settings, columns: Sequence[Floats]) -> GroupShape | None:
@@ -206,7 +203,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             return self._fitted(Choice("sqeuclidean", ""), alone, x, counts).partition.labels()
 
         scaled, own = fitted.choice.reason == UNITS, chosen.own_shapes
-        return shaped.suggested(columns, fitted.partition, fitted.objects, scaled=scaled, own=own, labels_of=labels_of)
+        return group_shapes.suggested(
+            columns, fitted.partition, fitted.objects, scaled=scaled, own=own, labels_of=labels_of
+        )
 
     def _shaped(self, fitted: Fitted, shape: GroupShape, chosen: Settings, X: object, sample_weight: object) -> Fitted:
         """The fit with distances measured in a shape."""
@@ -217,9 +216,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if fitted.choice.reason == UNITS:
             fitted = self._fitted(choice, again, X, sample_weight)
         numbered = bool(chosen.seeds) or chosen.prior is not None
-        model = shaped.own_model(fitted.objects, shape, chosen, numbered=numbered)
-        partition, links = shaped.own_partition(fitted.objects, shape, model, chosen)
-        outcome = _outcome(fitted.outcome, chosen, model, shaped.objective(fitted.objects, model))
+        model = group_shapes.own_model(fitted.objects, shape, chosen, numbered=numbered)
+        partition, links = group_shapes.own_partition(fitted.objects, shape, model, chosen)
+        outcome = _outcome(fitted.outcome, chosen, model, group_shapes.objective(fitted.objects, model))
         outcome = replace(outcome, links=links)
         return Fitted(choice, fitted.objects, outcome, model, partition)
 
@@ -250,7 +249,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
                 return blocks.enter_context(opened(self._algorithm, asked, owner, source, sample_weight))
 
             algorithm, objects = enter(choice.metric)
-            shape = self._shape_of_sample(objects, chosen, choice) if shaped.may_be_shaped(chosen, choice) else None
+            shape = (
+                self._shape_of_sample(objects, chosen, choice) if group_shapes.may_be_shaped(chosen, choice) else None
+            )
             if shape is not None:
                 before, choice = choice.metric, _in_shape(choice, shape).tell()
                 if choice.metric != before:
@@ -262,8 +263,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             )
             model = Fit(algorithm, objects, asked).model_of(outcome)
             if shape is not None and shape.shape in OWN:
-                model = shaped.own_model(objects, shape, asked, numbered=chosen.prior is not None)
-                outcome = _outcome(outcome, asked, model, shaped.objective(objects, model))
+                model = group_shapes.own_model(objects, shape, asked, numbered=chosen.prior is not None)
+                outcome = _outcome(outcome, asked, model, group_shapes.objective(objects, model))
             partition = objects.partition(model)
             totals = partition.totals()
         self._adopt(objects, model, outcome)

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._engine import in_threads, threads
-from softecm.algorithms.base import EvidentialClusterer, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer
 from softecm.algorithms.ecmdd import apart
 from softecm.algorithms.parameters import (
     Clusters,
@@ -24,6 +24,7 @@ from softecm.algorithms.parameters import (
     choice,
     number,
     parameters,
+    sets_asked_for,
 )
 from softecm.algorithms.view_medoids import (
     FREE,
@@ -44,7 +45,7 @@ from softecm.distances.weighted_parts import ALL, PRODUCT, SET, SUM, Weighing
 from softecm.files import expected
 from softecm.fit.loop import after_runs
 from softecm.fit.prepare import Draw, check_weights, seed, weighted_quantile
-from softecm.spaces.checks import check_enough, check_indices
+from softecm.spaces.base import check_enough, check_indices
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.raw import as_plain, refuse_other_order
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from softecm._checks import check_count
 from softecm._engine import check_memory, choose_device, look, threads
 from softecm._warnings import warn
-from softecm.algorithms.base import EvidentialClusterer, checked_rows, sets_asked_for
+from softecm.algorithms.base import EvidentialClusterer, checked_rows
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
 from softecm.algorithms.parameters import (
     Clusters,
@@ -29,13 +29,14 @@ from softecm.algorithms.parameters import (
     number,
     parameters,
     rule,
+    sets_asked_for,
 )
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints
 from softecm.files import expected
 from softecm.files.values import anything
 from softecm.fit.loop import Asked, Callback, Progress, stopped
-from softecm.spaces.checks import LARGEST, SQUARABLE, check_enough, symmetric
+from softecm.spaces.base import LARGEST, SQUARABLE, check_enough, symmetric
 from softecm.spaces.column_roles import by_row
 
 Floats = NDArray[np.float64]

@@ -18,6 +18,7 @@ import numpy as np
 from torch import Tensor
 
 from softecm._checks import HOW_MANY, MOST, check_choice, check_count, check_flag, check_number
+from softecm._warnings import warn
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.fit.loop import Callback
@@ -172,3 +173,18 @@ class FamilyParameters(Restarts, FocalParameters, Masses, Clusters):
     relaxation: str = field(
         default="exact", init=False
     )  # of the constraint between a set's prototype and its clusters'
+
+
+MANY_SETS = 500  # all sets of nine clusters and more
+
+
+def sets_asked_for(c: int, max_cardinality: Any, focal_sets: Any) -> FocalSets:
+    """The sets where ``max_cardinality=None`` means all of them; many are warned of, for the time and memory they take."""
+    focal = FocalSets.make(c, max_cardinality, focal_sets)
+    if focal_sets is None and max_cardinality is None and len(focal) > MANY_SETS:
+        warn(
+            f"max_cardinality=None makes all {len(focal)} sets of {c} clusters; max_cardinality=2 would make "
+            f"{c * (c + 1) // 2}. Say focal_sets='full' if you mean all of them.",
+            UserWarning,
+        )
+    return focal

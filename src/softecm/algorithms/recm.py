@@ -21,15 +21,13 @@ from softecm.distances.precomputed import Precomputed
 from softecm.files import expected
 from softecm.fit.algorithm import Algorithm, Outcome, Prices
 from softecm.fit.loop import Solution
-from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import Draw, Objects, seed
-from softecm.fit.settings import Settings, settings
+from softecm.fit.settings import PrototypeModel, Settings, settings
 from softecm.objective import MassCost, mass_cost
 from softecm.objective.links import Links
 from softecm.objective.problem import stationary
 from softecm.optim import PlainProblem, PlainState, from_tensors
-from softecm.spaces.base import Space
-from softecm.spaces.checks import check_indices
+from softecm.spaces.base import Space, check_indices
 
 FLOOR = 1e-12  # a squared distance may not fall below this part of the largest dissimilarity
 

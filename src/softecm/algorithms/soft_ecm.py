@@ -16,9 +16,8 @@ from softecm.distances.base import SemiMetric, distances_of
 from softecm.distances.weighted_parts import Weighed
 from softecm.fit.algorithm import Algorithm, Prices, is_approached, soft_ecm_problem
 from softecm.fit.loop import Problem, Solution, extended
-from softecm.fit.model import ROWS
 from softecm.fit.prepare import Objects
-from softecm.fit.settings import GAIN, Settings
+from softecm.fit.settings import GAIN, ROWS, Settings
 from softecm.objective import MassCost, evaluate
 from softecm.objective.links import Links
 from softecm.objective.problem import RELAXATIONS, Penalty, distances_to_sets, set_barycenters

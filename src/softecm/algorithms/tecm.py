@@ -29,7 +29,7 @@ from softecm.fit.settings import Init, Settings, settings
 from softecm.objective import MassCost, share
 from softecm.objective.links import Links
 from softecm.optim import Evaluation
-from softecm.spaces.checks import LARGEST
+from softecm.spaces.base import LARGEST
 
 SETS, MATCHED, CLUSTERS = "sets", "matched", "clusters"
 FORMS = (SETS, MATCHED, CLUSTERS)

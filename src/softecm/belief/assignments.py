@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._frames import make_frame
+from softecm._checks import make_frame
 from softecm.belief import transforms
 from softecm.belief.focal import ClusterSet, FocalSets
 from softecm.belief.transforms import FloatArray, SetRule

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._frames import frame_of
+from softecm._checks import frame_of
 from softecm.belief import assignments
 from softecm.belief.transforms import _check_choice
 

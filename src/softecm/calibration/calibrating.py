@@ -10,10 +10,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softecm._checks import check_choice, check_count, check_number
+from softecm._checks import check_choice, check_count, check_number, make_frame
 from softecm._engine import check_memory
-from softecm._frames import make_frame
-from softecm.algorithms.base import EvidentialClusterer, in_blocks
+from softecm.algorithms.base import EvidentialClusterer
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, Decisions
 from softecm.calibration.intervals import (
@@ -32,6 +31,7 @@ from softecm.calibration.intervals import (
 from softecm.calibration.refits import refits
 from softecm.calibration.refitting import Refitting, Resample
 from softecm.selection.stability import COMPARED, ring
+from softecm.spaces.raw import in_blocks
 from softecm.spaces.views import n_objects
 
 ALL_PAIRS = 1_000  # objects of which every pair is looked at

@@ -31,7 +31,7 @@ DRAWN = 1.0  # objects of all groups together that each group's shares of catego
 
 
 @dataclass(frozen=True)
-class Cells:
+class GridColumn:
     """A column as cells of a grid, or as categories."""
 
     of: IntArray  # (n,), -1 where missing
@@ -43,7 +43,7 @@ class Cells:
 class ColumnGroups:
     """The columns that groups are told apart by."""
 
-    columns: tuple[Cells, ...]
+    columns: tuple[GridColumn, ...]
 
     @classmethod
     def of(cls, x: object, start: FloatArray, weights: FloatArray, *, smooth: bool = False) -> ColumnGroups | None:
@@ -58,7 +58,7 @@ class ColumnGroups:
         else:
             return None
         own = [_grid(column, start, weights, HALF * (1 + smooth)) for column in numbers]
-        own += [Cells(column, None, int(column.max(initial=0)) + 1) for column in codes]
+        own += [GridColumn(column, None, int(column.max(initial=0)) + 1) for column in codes]
         used = tuple(cells for cells in own if cells.n_cells > 1)
         return cls(used) if used else None
 
@@ -84,7 +84,7 @@ class ColumnGroups:
         return logs
 
 
-def _log_density(cells: Cells, held: FloatArray) -> FloatArray:
+def _log_density(cells: GridColumn, held: FloatArray) -> FloatArray:
     """Of each object in each group (runs, c, n)."""
     runs, c, n = held.shape
     known = cells.of >= 0
@@ -110,7 +110,7 @@ def _normalised(logs: FloatArray) -> FloatArray:
     return shares
 
 
-def _grid(column: FloatArray, start: FloatArray, weights: FloatArray, width: float) -> Cells:
+def _grid(column: FloatArray, start: FloatArray, weights: FloatArray, width: float) -> GridColumn:
     """A column of numbers, NaN where missing, on a grid as fine as its kernel asks for."""
     known = np.isfinite(column)
     held, values = (start * weights[:, None])[known], column[known]
@@ -118,7 +118,7 @@ def _grid(column: FloatArray, start: FloatArray, weights: FloatArray, width: flo
     means = held.T @ values / total
     spread = np.sqrt((held * np.square(values[:, None] - means)).sum() / max(float(total.sum()), 1e-300))
     if not len(values) or not spread > 0:
-        return Cells(np.zeros(len(column), dtype=np.int64), None, 1)
+        return GridColumn(np.zeros(len(column), dtype=np.int64), None, 1)
     half = width * spread * (max(float(total.sum()), 1.0) / start.shape[1]) ** -0.2
     low, high = np.quantile(values, [0.25, 0.75]) + np.array([-REACH, REACH]) * spread
     low, high = max(low, float(values.min())) - half, min(high, float(values.max())) + half
@@ -127,7 +127,7 @@ def _grid(column: FloatArray, start: FloatArray, weights: FloatArray, width: flo
     of = np.full(len(column), -1, dtype=np.int64)
     of[known] = np.clip((values - low) / cell, 0, n_cells - 1).astype(np.int64)
     away = np.abs(np.subtract.outer(np.arange(n_cells), np.arange(n_cells))) * cell / half
-    return Cells(of, np.maximum(1.0 - away**2, 0.0), n_cells)
+    return GridColumn(of, np.maximum(1.0 - away**2, 0.0), n_cells)
 
 
 def _cells_of(x: EncodedTable) -> tuple[list[FloatArray], list[IntArray]]:

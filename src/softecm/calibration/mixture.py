@@ -86,7 +86,7 @@ def likelier_tails(tails: FloatArray, held: FloatArray, pull: FloatArray, p: int
     return next_tails
 
 
-class Ended(NamedTuple):
+class LastIteration(NamedTuple):
     """Mixtures after their last iteration."""
 
     shares: FloatArray  # (runs, c, n)
@@ -161,10 +161,10 @@ class GaussianGroups:
         apart = np.abs(np.cumsum(held[order]) / max(total, 1e-300) - supposed[order]).max()
         return bool(apart * np.sqrt(total) <= DESCRIBED)
 
-    def _iterated(self, shares: FloatArray, weights: FloatArray) -> Ended:
+    def _iterated(self, shares: FloatArray, weights: FloatArray) -> LastIteration:
         """Shares (runs, c, n) moved until each run's stand still."""
         runs, tails = np.arange(len(shares)), np.full(len(shares), self.form.tail)
-        ended = Ended(np.empty_like(shares), np.empty_like(shares), tails.copy(), np.empty(len(shares)))
+        ended = LastIteration(np.empty_like(shares), np.empty_like(shares), tails.copy(), np.empty(len(shares)))
         pull = np.ones_like(shares)
         for step in range(ROUNDS):
             before = shares

@@ -22,8 +22,8 @@ from softecm.calibration.mixture import AT_ONCE, GaussianGroups
 from softecm.calibration.posterior import from_distances
 from softecm.distances.auto import choose_for, resolve_metric
 from softecm.fit.algorithm import Algorithm, Fit
-from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, in_memory
+from softecm.fit.settings import PrototypeModel
 from softecm.fit.stages import known_stage
 from softecm.objective.problem import set_barycenters
 from softecm.selection.batch import takes_dissimilarities

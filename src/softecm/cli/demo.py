@@ -90,7 +90,7 @@ def write_example(name: str, folder: Path, *, force: bool) -> list[str]:
 
 
 def _table(data: NDArray[np.float64]) -> Any:
-    from softecm._frames import make_frame
+    from softecm._checks import make_frame
 
     with suppress(ImportError):  # named columns read better; without a frame library numbers will do
         return make_frame({"x": data[:, 0], "y": data[:, 1]})

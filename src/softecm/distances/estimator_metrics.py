@@ -14,8 +14,7 @@ from softecm.distances.base import NO_COMPILED_PASSES, CompiledPasses, SemiMetri
 from softecm.distances.squared_euclidean import fused_vector_masses
 from softecm.files.expected import NOT_NEGATIVE, POSITIVE, Misfit, array, flag, listed, maybe, number, rules
 from softecm.files.values import own
-from softecm.spaces.base import Space
-from softecm.spaces.checks import SQUARABLE
+from softecm.spaces.base import SQUARABLE, Space
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.tables import Table, TableOptions

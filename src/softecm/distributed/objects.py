@@ -34,11 +34,9 @@ from softecm.distributed.seeding import arrivals, seed_scattered
 from softecm.distributed.sources import Raw, Source, block_weights, source_of
 from softecm.distributed.waiting import ClusterLost
 from softecm.fit.algorithm import Algorithm, barycenter_from
-from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import Columns, Draw, InMemory, Objects, distances_to, named, start_rows
-from softecm.fit.settings import Plan, Settings, check_size
-from softecm.spaces.base import Described
-from softecm.spaces.checks import check_enough
+from softecm.fit.settings import Plan, PrototypeModel, Settings, check_size
+from softecm.spaces.base import Described, check_enough
 from softecm.spaces.real import RealVectors
 from softecm.spaces.scattered import Scattered
 

@@ -26,7 +26,7 @@ from softecm.distributed.engines import Engine, Streaming, Tree, ahead
 from softecm.distributed.parquet import parquet_library
 from softecm.distributed.sources import Data, Raw, Source
 from softecm.distributed.waiting import current_client, value_of
-from softecm.fit.model import PrototypeModel
+from softecm.fit.settings import PrototypeModel
 
 if TYPE_CHECKING:
     import pyarrow as pa

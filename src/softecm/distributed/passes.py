@@ -13,8 +13,8 @@ from torch import Tensor
 
 from softecm.distances.base import SemiMetric, nearest_of
 from softecm.fit.checkpoints import content_number
-from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import distances_to, two_nearest
+from softecm.fit.settings import PrototypeModel
 from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
 

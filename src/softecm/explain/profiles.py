@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._frames import make_frame
+from softecm._checks import make_frame
 from softecm._precision import Precision
 from softecm.belief import CredalPartition
 from softecm.explain.columns import Column, Numbers, Words, measured, told

@@ -20,9 +20,8 @@ from softecm.distances.base import SemiMetric, tables_between
 from softecm.distances.views import Combined
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
-from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import Draw, Objects, P, distances_to, start_rows
-from softecm.fit.settings import Init, Settings
+from softecm.fit.settings import Init, PrototypeModel, Settings
 from softecm.objective import POWER_MASSES, MassCost, MassRule, evaluate, mass_cost
 from softecm.objective.linked import LinkedProblem
 from softecm.objective.links import Links
@@ -40,8 +39,7 @@ from softecm.objective.problem import (
 from softecm.objective.pull import PrototypePull
 from softecm.objective.views import ViewsProblem
 from softecm.optim import Closed, Descent, Solver
-from softecm.spaces.base import Encoded, Space
-from softecm.spaces.checks import LARGEST
+from softecm.spaces.base import LARGEST, Encoded, Space
 from softecm.spaces.scattered import Scattered
 from softecm.spaces.views import EncodedViews
 

@@ -23,9 +23,8 @@ from softecm.files.expected import NOT_NEGATIVE, Misfit, array, number, rules
 from softecm.files.values import Savable
 from softecm.fit.algorithm import Algorithm, Fit, Outcome, Prices
 from softecm.fit.fitting import Planned, resolved, with_sets
-from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, Objects
-from softecm.fit.settings import Settings
+from softecm.fit.settings import PrototypeModel, Settings
 from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, clusters_alone, neighbouring, outlying
 from softecm.objective import evaluate
 from softecm.objective.pull import PrototypePull

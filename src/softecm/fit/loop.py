@@ -402,15 +402,21 @@ class Asked:
         return self.said
 
 
-class Ended(Protocol):
-    """A run that has ended."""
+class Run(Protocol):
+    """One run that has ended, of an algorithm without prototypes."""
 
     @property
     def history(self) -> NDArray[np.float64]:
         """The objective at the start and after each round."""
+        ...
+
+    @property
+    def converged(self) -> bool:
+        """Whether it ended by itself."""
+        ...
 
 
-def after_runs(callback: Callback | None, runs: int) -> Callable[[Sequence[Ended]], object] | None:
+def after_runs(callback: Callback | None, runs: int) -> Callable[[Sequence[Run]], object] | None:
     """The callback of a fit whose runs are told of one by one, as they end."""
     if callback is None:
         return None

@@ -18,14 +18,12 @@ from torch import Tensor
 from softecm._engine import choose_device
 from softecm._text import place
 from softecm.belief import CredalPartition
+from softecm.distances.auto import try_metric
 from softecm.distances.base import SemiMetric, blocks, distances_of, nearest_of
-from softecm.distances.own_metrics import try_metric
 from softecm.fit.checkpoints import content_number
-from softecm.fit.model import PrototypeModel
-from softecm.fit.settings import Settings, check_size
+from softecm.fit.settings import PrototypeModel, Settings, check_size
 from softecm.objective.problem import has_barycenters
-from softecm.spaces.base import Encoded, Space
-from softecm.spaces.checks import LARGEST, check_enough, refuse_dissimilarities
+from softecm.spaces.base import LARGEST, Encoded, Space, check_enough, refuse_dissimilarities
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.raw import as_plain
 from softecm.spaces.real import RealVectors

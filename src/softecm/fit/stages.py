@@ -38,9 +38,8 @@ from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric, nearest_of
 from softecm.fit.algorithm import Fit, Outcome
 from softecm.fit.loop import MERGED, Runs, Solution, runs_table, stopped
-from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import Draw, InMemory, Objects, Version
-from softecm.fit.settings import GAIN, Settings
+from softecm.fit.settings import GAIN, PrototypeModel, Settings
 from softecm.objective.problem import Exact
 from softecm.optim import Accelerated, Descent, Solver
 from softecm.spaces import Space

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v1 as nw
 
-from softecm._frames import frame_of
+from softecm._checks import frame_of
 from softecm._text import meant
 from softecm._warnings import ReadingWarning, warn
 from softecm.readers import objects_of, read

@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._frames import frame_of
+from softecm._checks import frame_of
 from softecm._precision import Precision, moment
 from softecm.belief import CredalPartition
 from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
@@ -22,7 +22,7 @@ from softecm.spaces.views import Views
 
 if TYPE_CHECKING:
     from softecm.belief import CredalPartition
-    from softecm.fit.model import PrototypeModel
+    from softecm.fit.settings import PrototypeModel
 
 EPOCH, DAY = np.datetime64(0, "us"), 86_400e6  # in microseconds
 MOST_COLUMNS = 60  # of a view: one with more, such as an embedding, is not shown column by column

@@ -12,7 +12,7 @@ from typing import Any, cast, overload
 import numpy as np
 
 from softecm._atomic import write_text
-from softecm._frames import make_frame
+from softecm._checks import make_frame
 from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.belief.combination import renumbered

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from softecm._atomic import write_text
-from softecm._frames import make_frame
+from softecm._checks import make_frame
 from softecm._version import __version__
 from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray, pairwise
 from softecm.report.objects import names_of

@@ -20,7 +20,7 @@ from softecm.report.projection import DIMENSIONS, groups_apart, landmark_mds, sp
 
 if TYPE_CHECKING:
     from softecm.distances.base import SemiMetric
-    from softecm.fit.model import PrototypeModel
+    from softecm.fit.settings import PrototypeModel
     from softecm.spaces.base import Encoded
 
 LANDMARKS = 150

@@ -12,7 +12,7 @@ from softecm.belief import CredalPartition
 from softecm.spaces import TimeSeries
 
 if TYPE_CHECKING:
-    from softecm.fit.model import PrototypeModel
+    from softecm.fit.settings import PrototypeModel
 
 #: Whatever an estimator takes: a data frame of any library, an array, a list of series, dissimilarities.
 Data: TypeAlias = Any

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from softecm._frames import make_frame
+from softecm._checks import make_frame
 from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, Decision

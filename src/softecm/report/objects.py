@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy.sparse import issparse
 
-from softecm._frames import frame_of
+from softecm._checks import frame_of
 from softecm.belief import CredalPartition
 from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
 from softecm.spaces import TimeSeries

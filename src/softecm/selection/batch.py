@@ -18,11 +18,10 @@ from softecm.belief import CredalPartition
 from softecm.distances.auto import Choice, choose_for, resolve_metric
 from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import fit_cells
+from softecm.fit.group_shapes import Fitted
 from softecm.fit.loop import MERGED, Callback
-from softecm.fit.model import PrototypeModel
 from softecm.fit.prepare import InMemory, in_memory
-from softecm.fit.settings import Settings
-from softecm.fit.shaped import Fitted
+from softecm.fit.settings import PrototypeModel, Settings
 from softecm.scores.valleys import Geometry
 from softecm.selection.grid import Cell
 from softecm.selection.measures import measures

@@ -115,7 +115,7 @@ def mixture_evidence(sample: TableSample, numbers: Iterable[int], most: int) -> 
 
 def _among_noise(
     sample: TableSample, columns: list[int], numbers: list[int], most: int
-) -> tuple[list[int], _Found] | None:
+) -> tuple[list[int], _SearchResult] | None:
     """Groups in a few columns, where those of all columns are outweighed by columns without any; None if there are none."""
     mixture = TableMixture.of(sample, columns)
     for c in FEW_GROUPS:
@@ -148,7 +148,7 @@ def mixture_column(fits: Sequence[tuple[Any, Any]]) -> Floats | None:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _SearchResult:
     """ICL of every number of groups; how many of the best stand apart, and the columns that pay for themselves with them."""
 
     values: Mapping[int, float]
@@ -157,7 +157,7 @@ class _Found:
     pays: NDArray[np.bool_]
 
 
-def _search(mixture: TableMixture, numbers: list[int], most: int) -> _Found:
+def _search(mixture: TableMixture, numbers: list[int], most: int) -> _SearchResult:
     """The numbers that are asked for, and on to twice the best."""
     values: dict[int, float] = {}
     best, groups = 1, np.empty((1, 1, 0))
@@ -171,8 +171,8 @@ def _search(mixture: TableMixture, numbers: list[int], most: int) -> _Found:
             queue.append(c + 1)
     on = np.ones((1, mixture.n_columns), dtype=bool)
     if best == 1:
-        return _Found(values, 1, 1, on[0])
-    return _Found(values, best, _apart(mixture, groups), mixture.gains(groups, on)[0] > 0)
+        return _SearchResult(values, 1, 1, on[0])
+    return _SearchResult(values, best, _apart(mixture, groups), mixture.gains(groups, on)[0] > 0)
 
 
 def _apart(mixture: TableMixture, groups: Floats) -> int:

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from softecm._checks import check_count
-from softecm._frames import make_frame
+from softecm._checks import check_count, make_frame
 from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
 from softecm.distances.auto import choose_for, is_auto, is_series_auto, kind_of
 from softecm.selection.batch import Data, geometry_of, takes_dissimilarities

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from softecm._frames import make_frame
+from softecm._checks import make_frame
 from softecm._warnings import NoGroupsWarning, warn
 from softecm.selection.rules import RULES, cheapest, finds_no_groups, is_sound, pick_rule, usual_rule
 

@@ -17,8 +17,8 @@ from sklearn.utils import _safe_indexing
 from softecm._engine import threads
 from softecm.belief import CredalPartition
 from softecm.fit.fitting import fit_cells
+from softecm.fit.group_shapes import may_be_shaped
 from softecm.fit.loop import MERGED, Callback
-from softecm.fit.shaped import may_be_shaped
 from softecm.scores import credal_rand_index
 from softecm.selection.batch import Data, is_batchable, partitions, prepared, takes_dissimilarities
 from softecm.selection.grid import Cell

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.fit.model import PrototypeModel
+from softecm.fit.settings import PrototypeModel
 from softecm.selection.stability import part_of
 
 FEWEST = 4  # clusters: of fewer, twins are all there is

@@ -12,7 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._frames import frame_of
+from softecm._checks import frame_of
 from softecm._text import column_label, meant
 from softecm.spaces.columns import TEMPORAL, Cell, Cells
 from softecm.spaces.raw import read_table

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from softecm._text import column_label, is_writable, place
 from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed, maybe, number, plain, rules, text
 from softecm.files.values import Savable
-from softecm.spaces.base import ColumnKind
+from softecm.spaces.base import LARGEST, ColumnKind, refuse_range
 from softecm.spaces.category_levels import Positions
-from softecm.spaces.checks import LARGEST, refuse_range
 
 MISSING, UNSEEN = -1, -2  # codes of cells that are empty, or hold a category the fit never saw
 ROWS = 1 << 16  # cells held as Python values at once

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.files.expected import Misfit, count, listed, numeric_type, rules, text
-from softecm.spaces.base import Space, refuse_odd_numbers
-from softecm.spaces.checks import (
+from softecm.spaces.base import (
     BLOCK_ROWS,
+    Space,
     check_indices,
     refuse_negative,
     refuse_not_finite,
     refuse_not_square,
+    refuse_odd_numbers,
     refuse_other_width,
     symmetric,
 )

@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from softecm._frames import frame_of
+from softecm._checks import frame_of
 from softecm._text import place, visible
-from softecm.spaces.checks import LARGEST
+from softecm.spaces.base import LARGEST
 from softecm.spaces.columns import Cells, refuse_unwritable
 from softecm.spaces.sparse import sound_rows
 
@@ -280,3 +280,10 @@ def numbers_of(X: object) -> list[NDArray[Any]] | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return list(rows.T) if rows.ndim == 2 and rows.dtype.kind == "f" else None
+
+
+def in_blocks(X: object) -> bool:
+    """Whether ``X`` is a Dask value, a list of them, or a source of blocks; looks at types only, loads nothing."""
+    first = X[0] if isinstance(X, list | tuple) and len(X) else X
+    homes = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: frames until Dask 2025
+    return type(first).__module__.startswith(homes)

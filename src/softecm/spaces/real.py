@@ -14,8 +14,7 @@ from torch import Tensor
 
 from softecm._text import place
 from softecm.files.expected import count, flag, listed, numeric_type, rules, text
-from softecm.spaces.base import ColumnKind, Space, content_keys
-from softecm.spaces.checks import refuse_large, refuse_range
+from softecm.spaces.base import ColumnKind, Space, content_keys, refuse_large, refuse_range
 from softecm.spaces.raw import as_plain, refuse_huge, refuse_no_table, refuse_words
 from softecm.spaces.sparse import SparseRows, canonical
 

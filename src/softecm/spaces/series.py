@@ -15,8 +15,7 @@ from torch import Tensor
 from softecm._checks import check_choice, check_count
 from softecm._text import place
 from softecm.files.expected import Misfit, count, either, numeric_type, rules, text
-from softecm.spaces.base import Space, content_keys, refuse_odd_numbers
-from softecm.spaces.checks import refuse_large, refuse_range
+from softecm.spaces.base import Space, content_keys, refuse_large, refuse_odd_numbers, refuse_range
 from softecm.spaces.raw import as_plain
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._checks import check_count
-from softecm._frames import frame_of
+from softecm._checks import check_count, frame_of
 from softecm._text import place
 from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.files.expected import NOT_NEGATIVE, Misfit, count, either, listed, number, numeric_type, plain, rules, text

@@ -509,7 +509,7 @@ def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple
 
 def frame_of(columns: Sequence[NumberColumn | CategoryColumn], values: Sequence[list[Cell]], backend: str) -> Any:
     """A frame of prototypes of the kind the data came in."""
-    from softecm._frames import BACKENDS, make_frame
+    from softecm._checks import BACKENDS, make_frame
 
     backend = backend if backend in BACKENDS else "pandas"
     cells = {}

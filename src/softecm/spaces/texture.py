@@ -14,8 +14,7 @@ from torch import Tensor
 
 from softecm.files.expected import Misfit, array, count, flag, listed, rules
 from softecm.kernels.convolutions import KERNELS, THRESHOLDS, dilations_for, pooled, thresholds_of, z_normalized
-from softecm.spaces.base import Space, content_keys
-from softecm.spaces.checks import SQUARABLE
+from softecm.spaces.base import SQUARABLE, Space, content_keys
 from softecm.spaces.series import MOST_STEPS, Lengths, TimeSeries, filled, resampled, to_list
 
 MOST_SERIES, MOST_CELLS = 512, 1 << 22  # from which features are learned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from softecm._frames import make_frame
+from softecm._checks import make_frame
 
 
 @dataclass(frozen=True)
