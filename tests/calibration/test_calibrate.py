@@ -84,6 +84,16 @@ def test_sharp_borders_are_seen_and_normal_groups_stay_normal(rng):
     assert own[0].min() > 0.5
 
 
+def test_a_fit_that_left_the_units_chosen_first_is_refitted_in_its_own(rng):
+    """Columns of two widths would be scaled, but the groups' evidence is for columns as they are."""
+    y = np.repeat([0, 1, 2], 60)
+    points = np.array([[0.0, 0.0], [60.0, 0.0], [120.0, 0.0]])[y] + rng.standard_t(3, size=(180, 2))
+    fitted = SoftECM(3, random_state=0).fit(points)
+    ready = Refitting(fitted, points).ready
+    assert type(ready.objects.space) is type(fitted.model_.space)
+    assert calibrate(fitted, points, n_boot=19, pairs="none").stability > 0.9
+
+
 def test_columns_of_a_table_are_densities_and_shares(rng):
     """Two groups apart in a number and a category: probabilities near to those of Bayes' rule; gaps are left out."""
     y = np.repeat([0, 1], 400)

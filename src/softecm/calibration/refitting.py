@@ -21,6 +21,8 @@ from softecm.calibration.column_groups import ColumnGroups
 from softecm.calibration.mixture import AT_ONCE, GaussianGroups
 from softecm.calibration.posterior import from_distances
 from softecm.distances.auto import choose_for, resolve_metric
+from softecm.distances.estimator_metrics import SetQuadratic
+from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.algorithm import Algorithm, Fit
 from softecm.fit.prepare import InMemory, in_memory
 from softecm.fit.settings import PrototypeModel
@@ -194,7 +196,9 @@ def _weighable(model: object) -> bool:
 def _ready(model: Any, X: object) -> EncodedModel:
     chosen = model._settings()
     choice = choose_for(chosen.metric, X, chosen.n_clusters)
-    metric = resolve_metric(choice.metric, None)
+    metric, own = resolve_metric(choice.metric, None), model.model_
+    if type(metric.make_space()) is not type(own.space):  # the evidence of the fit was for other units of the columns
+        metric = SquaredEuclidean() if isinstance(own.metric, SetQuadratic) else own.metric
     algorithm = model._algorithm(metric)
     objects = in_memory(algorithm, chosen, metric, model, without(X, choice.left_out), None, runs=1)
     inside, x = 1.0 - model.partition_.masses[:, 0], objects.x.cpu()
