@@ -355,6 +355,7 @@ IN_TORCH = (
     "Write it with torch operations on its arguments, since it is differentiated; or give the distances themselves: "
     "metric='precomputed' and X the matrix, such as scipy.spatial.distance.cdist(X, X)."
 )
+FOR_ARRAYS = f"metric must be a torch function; got one for NumPy arrays. {IN_TORCH}"
 
 
 @dataclass(frozen=True)
@@ -369,9 +370,11 @@ class FunctionMetric(SemiMetric, savable=False):
         try:
             d = self.function(x, v)
         except Exception as error:
-            if _is_for_arrays(self.function) or "numpy()" in str(error):
-                raise TypeError(f"metric must be a torch function; got one for NumPy arrays. {IN_TORCH}") from error
+            if _is_for_arrays(self.function) or "numpy()" in str(error) or "__array_wrap__" in str(error):
+                raise TypeError(FOR_ARRAYS) from error
             raise
+        if _is_for_arrays(type(d)):
+            raise TypeError(FOR_ARRAYS)
         if not isinstance(d, Tensor):
             raise TypeError(f"metric must return a torch tensor of shape (n, f); got {type(d).__name__}. {IN_TORCH}")
         return d

@@ -117,6 +117,9 @@ def explain_object(
     partition = model.predict_partition(one)
     columns = _columns(model, X, row)
     noise = None if columns is None else noise_of(model, X)
+    terms = None if noise is None else terms_of(model, one)
+    if noise is not None and terms is not None:
+        noise = noise.of(terms.keys)
     teller = _teller(model, columns, noise, one)
     told = explanations(model, one, partition, np.array([0]), teller)[0]
     called = names[row]

@@ -199,8 +199,15 @@ def series_teller(model: Comparing, some: Data) -> Teller:
 class Noise:
     """Which columns tell which clusters apart no better than noise would."""
 
+    keys: tuple[str, ...]  # of the columns
     idle: NDArray[np.bool_]  # (c, c, columns)
     aside: NDArray[np.bool_]  # (columns,), set aside by the metric
+
+    def of(self, keys: Sequence[str]) -> Noise:
+        """The same for the columns of one object: a view that it lacks is one column, and no noise."""
+        known = np.array([key in self.keys for key in keys])
+        at = [self.keys.index(key) if key in self.keys else 0 for key in keys]
+        return Noise(tuple(keys), self.idle[..., at] & known, self.aside[at] & known)
 
     def between(self, a: int, b: int) -> NDArray[np.bool_]:
         """Columns (columns,) whose pull to a rather than to b says nothing; sets of several clusters are not judged."""
@@ -231,7 +238,7 @@ def noise_of(model: Comparing, X: Data) -> Noise | None:
         error = np.sqrt(here.var(0, ddof=1) / len(here) + there.var(0, ddof=1) / len(there))
         idle[a, b] |= np.abs(here.mean(0) - there.mean(0)) <= BEYOND * error
         idle[b, a] = idle[a, b]
-    return Noise(idle, aside)
+    return Noise(tuple(found.keys), idle, aside)
 
 
 def paths_of(model: Comparing, some: Data) -> list[list[str]]:
