@@ -228,7 +228,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     def _warn_of_masses(self, held: NDArray[np.float64] | None = None, nowhere: float | None = None) -> None:
         """Clusters without mass (c,), and most of the weight nowhere; both from the partition where they are not given."""
         if held is None:
-            held = self.partition_.plausibility(normalise=None).sum(0)
+            held = self.partition_.masses.sum(0) @ self.focal_sets_.with_empty  # what does not speak against them
         empty = np.flatnonzero(held < 1e-6 * len(self.partition_) / len(held))
         if len(empty):
             named = ", ".join(self.focal_sets_.cluster_names[k] for k in empty)

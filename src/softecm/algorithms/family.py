@@ -163,7 +163,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             callback=chosen.callback,
         )
         model = Fit(algorithm, objects, chosen).model_of(outcome)
-        partition = objects.partition(model)
+        partition = model.partition(objects.x.cpu())
         if outcome.links is not None and "masses" in outcome.solution.found:
             partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
         return Fitted(choice, objects, outcome, model, partition)
@@ -185,7 +185,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         """
         earlier = chosen.prior if fitted.choice.reason == group_shapes.EARLIER else None
         shapes = earlier is not None or group_shapes.may_be_shaped(chosen, fitted.choice)
-        columns = numbers_of(without(X, fitted.choice.left_out)) if shapes and fitted.converged else None
+        converged = fitted.outcome.solution.converged[fitted.outcome.best]  # not stopped on its way
+        columns = numbers_of(without(X, fitted.choice.left_out)) if shapes and converged else None
         if columns is None:
             return fitted
         if earlier is None:
@@ -517,7 +518,7 @@ class LinkableFamily(PrototypeFamily):
             outcome = learning.next_batch(algorithm, objects, chosen, model, past)
             found = Fit(algorithm, objects, chosen).model_of(outcome)
             found = replace(found, focal=found.focal.renamed(model.focal.names))
-            partition = objects.partition(found)
+            partition = found.partition(objects.x.cpu())
             jump = learning.jump(objects, partition, model, past)
             past = past.plus(learning.past_of(algorithm, objects, chosen, found))
         self._adopt(objects, found, outcome)

@@ -362,7 +362,7 @@ class FocalSets:
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """Equal parts of the clusters in the non-empty sets, rows adding up to 1: (f, c). ``shares @ x`` averages."""
-        return _readonly(self.membership / self.cardinalities[:, None])
+        return _readonly(self.with_empty[1:] / self.cardinalities[:, None])
 
     @cached_property
     def intersects(self) -> NDArray[np.bool_]:

@@ -107,8 +107,10 @@ class Look:
         columns = numbers_of(X) if kind == "numbers" else None
         if columns is None:
             return Look(kind)
-        ends = [(c.min(), c.max()) if len(c) else (np.inf, -np.inf) for c in columns]  # NaN comes through
-        low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+        low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
+        for j, column in enumerate(columns):
+            if len(column):
+                low[j], high[j] = column.min(), column.max()  # NaN comes through
         return Look(kind, bool(np.isnan(low).any()), low, high)
 
     def merge(self, other: Look) -> Look:

@@ -364,9 +364,9 @@ def tables_between(metric: SemiMetric, v: Tensor) -> NDArray[np.float64]:
         return np.stack([distances_of(metric, own, own).double().cpu().numpy() for own in v])
     tables = np.zeros((runs, k, k))
     if len(a):
-        ends = (v[:, torch.as_tensor(rows, device=v.device)].flatten(0, 1) for rows in (a, b))
+        one, other = torch.as_tensor(np.stack([a, b]), device=v.device)
         with torch.no_grad():
-            d = metric.paired(*ends).clamp_min(0.0).reshape(runs, -1)
+            d = metric.paired(v[:, one].flatten(0, 1), v[:, other].flatten(0, 1)).clamp_min(0.0).reshape(runs, -1)
         tables[:, a, b] = tables[:, b, a] = d.double().cpu().numpy()
     return tables
 

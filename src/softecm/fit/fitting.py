@@ -266,15 +266,18 @@ def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
         moved = fit.solve(*((alone[i], plans[i].start) for i in again))
         for i, outcome in zip(again, moved, strict=True):
             first[i] = outcome
-    best = Solution.joined([one.solution.part(slice(one.best, one.best + 1)) for one in first])
+    ends = []
+    for outcome in first:
+        ends.append(outcome.solution.part(slice(outcome.best, outcome.best + 1)))
+    best = Solution.joined(ends)
     prices = replace(Prices.of(cells, np.arange(len(cells)), fit.algorithm.masses), lam=np.zeros(len(cells)))
     singles = fit.algorithm.with_sets(fit.objects, replace(cells[0], focal=alone[0].focal), prices, best)
     solution = _in_last_terms(fit.algorithm.with_sets(fit.objects, cells[0], prices, best), singles)
-    outcomes = fit.judged(cells, [1] * len(cells), solution)
-    return [
-        replace(outcome, runs=None if plan.stage is None else plan.stage.runs, close=cell.delta)
-        for outcome, plan, cell in zip(outcomes, plans, alone, strict=True)
-    ]
+    outcomes = []
+    for outcome, plan, cell in zip(fit.judged(cells, [1] * len(cells), solution), plans, alone, strict=True):
+        assert plan.stage is not None
+        outcomes.append(replace(outcome, runs=plan.stage.runs, close=cell.delta))
+    return outcomes
 
 
 def _in_last_terms(solution: Solution, singles: Solution) -> Solution:
@@ -298,14 +301,14 @@ ITERATIONS = 8  # of 2-means
 
 def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition: CredalPartition) -> str | None:
     """What makes the number of clusters look wrong, in a sentence; None where nothing does."""
-    c, n = partition.n_clusters, len(objects)
+    focal, n = partition.focal_sets, len(objects)
+    c = focal.n_clusters
     if c < 2 or n < ROWS_EACH * c:
         return None
     rows, counts = (np.arange(n), objects.counts) if n <= 2 * SAMPLE else objects.sample_rows(SAMPLE)
     x = objects.x[torch.as_tensor(rows, device=objects.device)].cpu() if n > 2 * SAMPLE else objects.x.cpu()
     labels = partition.labels()[rows]
     weights = (1.0 - partition.masses[rows, 0]) * counts
-    names = partition.focal_sets.cluster_names
     far = np.asarray(model.distances(x), dtype=np.float64)[:, :c]
     geometry = Geometry(far, np.zeros((c, c)), of_means=model.metric.is_quadratic).without_itself(labels, weights)
     joined = joined_clusters(labels, geometry, weights)
@@ -315,14 +318,14 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
         if groups == 1 and c > 2:
             return f"none of the {c} clusters stands apart from all others: perhaps there are no groups."
         perhaps = "perhaps there are no groups" if groups == 1 else f"perhaps {groups} groups"
-        return f"{names[b]} and {names[a]} do not stand apart: {perhaps}."
+        return f"{focal.cluster_names[b]} and {focal.cluster_names[a]} do not stand apart: {perhaps}."
     columns = _columns(x, model, labels)
     if columns is None:
         return None
     for k in range(c):
         own = labels == k
         if _falls_into_two(columns[own], weights[own]):
-            return f"{names[k]} falls into two parts: perhaps {c + 1} groups."
+            return f"{focal.cluster_names[k]} falls into two parts: perhaps {c + 1} groups."
     return None
 
 

@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -201,11 +202,11 @@ def _best(sample: _Sample, starts: list[NDArray[np.int64]], c: int, *, own: bool
 
 def _shapes(n: int, p: int, c: int) -> list[Shape]:
     """Those whose parameters the objects can bear."""
-    return [
-        shape
-        for shape in (*SPHERES, *DIAGONAL, *FULL)
-        if shape not in FULL or n >= ROWS_EACH * _parameters(shape, c, p)
-    ]
+    shapes = [*SPHERES, *DIAGONAL]
+    for shape in FULL:
+        if n >= ROWS_EACH * _parameters(shape, c, p):
+            shapes.append(shape)
+    return shapes
 
 
 def _trusted(sample: _Sample, groups: list[_Groups], labels: NDArray[np.int64], *, scaled: bool) -> _Groups:
@@ -387,13 +388,16 @@ def _covariances_suffice(x: Floats, labels: NDArray[np.int64], c: int, counts: F
     centers = one.T @ x / sizes[:, None]
     weight, c = sizes.sum(), len(sizes)
 
-    def criterion(shape: Shape) -> float:
+    spheres = -np.inf
+    for shape in _shapes(int(weight), p, c)[1:]:  # the first is that of equal spheres, too
         covariances = _covariances(shape, x, one, sizes, centers)
         volume = np.log(covariances).sum(1) if covariances.ndim == 2 else np.linalg.slogdet(covariances)[1]
-        return float(-(sizes @ volume) - _parameters(shape, c, p) * np.log(weight))
-
-    spheres = criterion("scaled")
-    return all(criterion(shape) <= spheres for shape in _shapes(int(weight), p, c) if shape not in SPHERES)
+        criterion = float(-(sizes @ volume) - _parameters(shape, c, p) * np.log(weight))
+        if shape in SPHERES:
+            spheres = criterion
+        elif not criterion <= spheres:
+            return False
+    return True
 
 
 ROWS_A_CLUSTER = 20  # objects for each cluster: fewer say nothing about shapes
@@ -421,11 +425,6 @@ class Fitted:
     outcome: Outcome
     model: PrototypeModel
     partition: CredalPartition
-
-    @property
-    def converged(self) -> bool:
-        """Whether the fit was not stopped on its way."""
-        return bool(self.outcome.solution.converged[self.outcome.best])
 
 
 def may_be_shaped(chosen: Settings, choice: Choice) -> bool:
@@ -486,9 +485,9 @@ def _evidence(columns: Sequence[Floats], partition: CredalPartition, objects: In
     if len(rows) > 2 * size:
         rows, counts = objects.sample_rows(size)
         counts = counts * (len(rows) / counts.sum())  # they are no more evidence than they are
-    x = np.column_stack([column[rows] for column in columns]).astype(np.float64)
+    x = np.stack(list(map(itemgetter(rows), columns)), 1).astype(np.float64)
     some = CredalPartition._trusted(partition.masses[rows], partition.focal_sets)
-    sizes = np.append(0, partition.focal_sets.membership.sum(1))[some.masses.argmax(1)]  # of the set of largest mass
+    sizes = np.append(0, partition.focal_sets.cardinalities)[some.masses.argmax(1)]  # of the set of largest mass
     inside = sizes > 0
     return _Evidence(x[inside], counts[inside], some.labels()[inside], sizes[inside] == 1)
 
@@ -584,7 +583,7 @@ def own_partition(
     objects: InMemory[torch.Tensor], shape: GroupShape, model: PrototypeModel, chosen: Settings
 ) -> tuple[CredalPartition, Links | None]:
     """The partition that a model of own shapes gives, and the links that it heeds; the prototypes stay where they are."""
-    partition = objects.partition(model)
+    partition = model.partition(objects.x.cpu())
     if chosen.pairs is None or not chosen.pairs.some:
         return partition, None
     x = objects.x.cpu().double().numpy()

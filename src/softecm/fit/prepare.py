@@ -17,7 +17,6 @@ from torch import Tensor
 
 from softecm._engine import choose_device
 from softecm._text import place
-from softecm.belief import CredalPartition
 from softecm.distances.auto import try_metric
 from softecm.distances.base import SemiMetric, blocks, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
@@ -117,7 +116,7 @@ def _spread(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
         if nearest is None:
             rows = pool.drawn(None, draws[:, k, :few])
         else:
-            rows = np.stack([pool.drawn(nearest[:, run], draws[run, k, :few]) for run in range(runs)])
+            rows = np.stack(list(map(pool.drawn, nearest.T, draws[:, k, :few])))
         if few == 1 and k + 1 == c:
             return np.concatenate([chosen[:, :k], rows], 1)
         left = pool.distances(rows.reshape(-1)).reshape(-1, runs, few)
@@ -368,10 +367,6 @@ class InMemory(Objects[E]):
         weight, distances = float(counts.sum()), self.distances[index]
         return replace(self, x=self.x[rows], each=counts, on_device=weights, weight=weight, distances=distances)
 
-    def partition(self, model: PrototypeModel) -> CredalPartition:
-        """The credal partition a model gives these objects."""
-        return model.partition(self.x.cpu())
-
     def quicker(self, algorithm: Preparation[object], *, rounded: bool) -> Version:
         """Combinations of objects, fewer steps, or half the digits: the first of these that there is."""
         combined = self.metric.closed_form.combined(self.x)
@@ -494,7 +489,7 @@ def fitted_space(
     space: Space, raw: object, names: object, dtype: torch.dtype, weights: NDArray[np.float64] | None = None
 ) -> Space:
     """The space fitted on checked data, with the columns' names where there are any."""
-    fitted = space.weighted(weights).fit(raw, dtype=dtype)
+    fitted = (space if weights is None else space.weighted(weights)).fit(raw, dtype=dtype)
     return fitted if names is None else named(fitted, names)
 
 

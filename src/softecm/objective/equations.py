@@ -172,12 +172,10 @@ def mass_cost(
     rule: MassRule = POWER_MASSES,
 ) -> MassCost:
     """Build the prices of a batch of runs from numbers or one number a run."""
-
-    def per_run(value: ArrayLike) -> Tensor:
-        return torch.as_tensor(np.asarray(value, dtype=np.float64)).to(like).expand(runs).contiguous()
-
+    numbers = np.empty((3, runs))
+    numbers[0], numbers[1], numbers[2] = alpha, beta, np.inf if delta is None else delta  # inf: no empty set
+    power, exponent, given = torch.from_numpy(numbers).to(like)
     sizes = torch.as_tensor(focal.cardinalities.astype(np.float64)).to(like)
-    given = per_run(np.inf if delta is None else delta)  # inf: no empty set
     delta2 = given**2
     outside = (given < torch.inf) & ~((delta2 > torch.finfo(delta2.dtype).tiny) & (delta2 < torch.inf))
     if outside.any():
@@ -185,7 +183,7 @@ def mass_cost(
             f"delta must have a square within the range of {str(delta2.dtype).removeprefix('torch.')}; got "
             f"{float(given[outside][0]):g}. Use 'auto', or a distance beyond which an object of these data is an outlier."
         )
-    return MassCost(sizes ** per_run(alpha)[:, None], per_run(beta), delta2, weights, rule)
+    return MassCost(sizes ** power[:, None], exponent, delta2, weights, rule)
 
 
 @lru_cache(maxsize=128)
@@ -247,7 +245,9 @@ def evaluate(
         }
         fused = metric.compiled.round(x, prototypes, before, **prices)
     if fused is not None:
-        gradient = 2.0 * metric.closed_form.tensor(fused.curvature * prototypes - fused.moment)
+        gradient = prototypes[:, :0]
+        if slopes and sums:
+            gradient = 2.0 * metric.closed_form.tensor(fused.curvature * prototypes - fused.moment)
         return Evaluation(fused.cost, gradient, fused.curvature, fused.moment, fused.change, None)
     return evaluate_in_blocks(metric, x, prototypes, cost, previous, tol, slopes=slopes and sums, sums=sums)
 

@@ -249,7 +249,7 @@ def set_barycenters(
 ) -> Tensor:
     """Barycentres of the clusters of each set with several, (runs, c, *shape) -> (runs, f - c, *shape)."""
     runs, c = clusters.shape[:2]
-    s = torch.as_tensor(focal.membership[c:].copy(), dtype=clusters.dtype, device=clusters.device)
+    s = torch.as_tensor(focal.with_empty[1 + c :].copy(), dtype=clusters.dtype, device=clusters.device)
     closed = metric.closed_form.barycenters(clusters, s)
     if closed is not None:
         return closed

@@ -96,25 +96,24 @@ def groups_apart(labels: NDArray[np.intp], geometry: Geometry, weights: Floats) 
 def joined_clusters(labels: NDArray[np.intp], geometry: Geometry, weights: Floats) -> NDArray[np.bool_]:
     """Which clusters (c, c) have no valley between them, the larger number first."""
     c = geometry.between.shape[0]
-    members = [np.flatnonzero(labels == k) for k in range(c)]
     joined = np.eye(c, dtype=bool)
     for a in range(c):
         for b in range(a):
-            joined[a, b] = not _has_valley(a, b, members, geometry, weights)
+            joined[a, b] = not _has_valley(a, b, labels, geometry, weights)
     return joined
 
 
-def _has_valley(a: int, b: int, members: list[NDArray[np.intp]], geometry: Geometry, weights: Floats) -> bool:
+def _has_valley(a: int, b: int, labels: NDArray[np.intp], geometry: Geometry, weights: Floats) -> bool:
     """Whether few objects lie at the cut between two clusters, compared with where most of each are."""
-    if not len(members[a]) or not len(members[b]):
+    rows = np.flatnonzero((labels == a) | (labels == b))
+    first = labels[rows] == a
+    if not first.any() or first.all():
         return False
-    rows = np.concatenate([members[a], members[b]])
     far, held = geometry.to_clusters[rows], weights[rows]
     place = far[:, b] - far[:, a]  # 0 at the cut, above on the side of a
-    first = np.arange(len(rows)) < len(members[a])
-    hills = _median(place[first], held[first]), _median(place[~first], held[~first])
-    width = WINDOW * min(abs(hill) for hill in hills)
-    at_cut, *on_hills = (FEW + float(held[np.abs(place - at) < width].sum()) for at in (0.0, *hills))
+    hills = np.array([0.0, _median(place[first], held[first]), _median(place[~first], held[~first])])
+    width = WINDOW * np.abs(hills[1:]).min()
+    at_cut, *on_hills = FEW + (np.abs(place - hills[:, None]) < width) @ held
     return bool(at_cut < DEEP * min(on_hills))
 
 

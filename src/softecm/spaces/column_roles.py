@@ -295,24 +295,19 @@ def codes_in(table: Mapping[str | int, NDArray[Any]]) -> list[Code]:
     counts: Counter[float] = Counter()
     columns: dict[float, list[str | int]] = {}
     for name, numbers in table.items():
-        for value, count in _codes(numbers).items():
-            counts[value] += count
-            columns.setdefault(value, []).append(name)
+        values = numbers[~np.isnan(numbers)]
+        if len(values) < LEAST or not np.isin([values.min(), values.max()], USUAL).any():
+            continue
+        usual = np.isin(values, USUAL)
+        others = values[~usual]
+        if len(others) < max(LEAST, len(values) / 2):
+            continue
+        for value, count in zip(*np.unique(values[usual], return_counts=True), strict=True):
+            if _is_far(value, others):
+                counts[float(value)] += int(count)
+                columns.setdefault(float(value), []).append(name)
     often = counts.most_common()
     return [Code(value, count, tuple(columns[value])) for value, count in often if count > 1] if often else []
-
-
-def _codes(numbers: NDArray[Any]) -> dict[float, int]:
-    """The codes of a column, each with how often it comes."""
-    values = numbers[~np.isnan(numbers)]
-    if len(values) < LEAST or not np.isin([values.min(), values.max()], USUAL).any():
-        return {}
-    usual = np.isin(values, USUAL)
-    others = values[~usual]
-    if len(others) < max(LEAST, len(values) / 2):
-        return {}
-    found, counts = np.unique(values[usual], return_counts=True)
-    return {float(v): int(count) for v, count in zip(found, counts, strict=True) if _is_far(v, others)}
 
 
 def _is_far(value: float, others: NDArray[Any]) -> bool:
