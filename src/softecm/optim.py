@@ -263,7 +263,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class State:
+class State(Batch):
     """A batch of runs between two rounds."""
 
     free: Tensor  # (runs, q, *shape)
@@ -291,10 +291,6 @@ class State:
     def found(self) -> Mapping[str, Tensor]:
         """Masses that don't follow from the prototypes."""
         return {} if self.own_masses is None else {"masses": self.own_masses}
-
-    def select(self, runs: Tensor) -> State:
-        """The same for some of the runs."""
-        return mapped(self, itemgetter(runs))
 
     def merged(self, other: State, take: Tensor) -> State:
         """This, with the runs ``take`` (a mask) replaced by the other's; the memory stays."""

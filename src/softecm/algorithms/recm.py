@@ -210,7 +210,7 @@ class RelationalECM(Algorithm[Tensor]):
         mean = torch.tensor(chosen.focal.shares)
         to_means, constants = _compare(squared, centers, mean)
         cost = mass_cost(chosen.focal, chosen.alpha, chosen.beta, chosen.delta, like=squared)
-        return cost.of_run(0).shares((to_means - constants[:, None]).clamp_min(0.0)).masses
+        return cost.select(0).shares((to_means - constants[:, None]).clamp_min(0.0)).masses
 
     def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Squared distances of the centres, by Gower's formula."""

@@ -82,7 +82,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         totals = []
         for run, own in enumerate(clusters):
             d = distances_to_sets(metric, chosen.focal, own, distances_of(metric, x, own))
-            price = cost.of_run(run)
+            price = cost.select(run)
             each = torch.cat([price.shares(d[i : i + ROWS]).cost for i in range(0, len(d), ROWS)])
             totals.append((each if cost.weights is None else each * cost.weights).sum())
         return torch.stack(totals)

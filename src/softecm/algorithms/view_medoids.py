@@ -229,7 +229,7 @@ def shared(each: Tensor, shares: Tensor, focal: FocalSets, alpha: float, beta: f
     """The masses for dissimilarities (views, n, f) that count as ``shares`` (f, views) say."""
     total = torch.einsum("lnf,fl->nf", each, shares)
     cost = mass_cost(focal, alpha, beta, np.sqrt(price), like=total)
-    return replace(cost.of_run(0), delta2=torch.tensor(price, dtype=total.dtype)).shares(total)
+    return replace(cost.select(0), delta2=torch.tensor(price, dtype=total.dtype)).shares(total)
 
 
 def mecmdd(

@@ -29,9 +29,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._checks import check_choice
 from softecm._text import place
 from softecm.belief.focal import MOST_SETS, ClusterSet, FocalSets
-from softecm.belief.transforms import BLOCK_ENTRIES, SMALLEST_TOTAL, FloatArray, _check_choice, _divided, _total
+from softecm.belief.transforms import BLOCK_ENTRIES, SMALLEST_TOTAL, FloatArray, _divided, _total
 
 CombinationRule = Literal["conjunctive", "dempster", "disjunctive", "average", "cautious"]
 RULES: tuple[CombinationRule, ...] = ("conjunctive", "dempster", "disjunctive", "average", "cautious")
@@ -62,7 +63,7 @@ def combined(one: Sourced, other: Sourced, rule: CombinationRule = "dempster") -
     >>> combined(doctor, nurse, "conjunctive")[0].round(2)
     array([[0.12, 0.68, 0.08, 0.12]])
     """
-    _check_choice("rule", rule, RULES)
+    check_choice("rule", rule, RULES)
     _check_alike(one, other)
     if rule == "average":
         return averaged([one, other])

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._checks import frame_of
+from softecm._checks import check_choice, frame_of
 from softecm.belief import assignments
-from softecm.belief.transforms import _check_choice
 
 if TYPE_CHECKING:
     from softecm.belief.partition import CredalPartition
@@ -101,7 +100,8 @@ def html_table(partition: CredalPartition) -> str:
 
 
 def _frame_library(backend: str | None) -> ModuleType:
-    _check_choice("backend", backend, ("pandas", "polars", None))
+    if backend is not None:
+        check_choice("backend", backend, ("pandas", "polars"))
     for name in [backend] if backend else ["pandas", "polars"]:
         try:
             return import_module(name)

@@ -18,12 +18,12 @@ With :math:`K = m(\emptyset)`, three ways to treat the mass of the empty set:
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._checks import check_choice
 from softecm.belief.focal import FocalSets
 
 __all__ = [
@@ -219,7 +219,7 @@ def normalise(masses: ArrayLike, focal: FocalSets, how: Normalisation = "dempste
     ('∅', 'ω1', 'ω2', 'Ω')
     """
     m = _matrix(masses, focal)
-    _check_choice("normalise", how, ("dempster", "yager", None))
+    _check_normalisation(how)
     if how is None:
         return m.copy(), focal
     nowhere = _total(m) <= SMALLEST_TOTAL
@@ -262,7 +262,7 @@ def decisions(masses: ArrayLike, focal: FocalSets, rule: LabelRule = "pignistic"
     array([1, 0])
     """
     m = _matrix(masses, focal)
-    _check_choice("rule", rule, ("pignistic", "plausibility", "mass"))
+    check_choice("rule", rule, ("pignistic", "plausibility", "mass"))
     # Normalising scales a row, which does not move its maximum.
     if rule == "mass":
         support = m[:, 1 : focal.n_clusters + 1]
@@ -296,7 +296,7 @@ def set_decisions(masses: ArrayLike, focal: FocalSets, rule: SetRule = "mass") -
            [False, False]])
     """
     m = _matrix(masses, focal)
-    _check_choice("rule", rule, ("mass", "interval"))
+    check_choice("rule", rule, ("mass", "interval"))
     if rule == "mass":
         return cast(NDArray[np.bool_], (focal.with_empty > 0)[m.argmax(1)])
     largest_belief = m[:, 1 : focal.n_clusters + 1].max(1)
@@ -305,7 +305,7 @@ def set_decisions(masses: ArrayLike, focal: FocalSets, rule: SetRule = "mass") -
 
 def _normalised(values: FloatArray, m: FloatArray, how: Normalisation, omega_value: float) -> FloatArray:
     """Normalise a linear function of the masses that is `omega_value` where all mass is on Ω."""
-    _check_choice("normalise", how, ("dempster", "yager", None))
+    _check_normalisation(how)
     if how == "dempster":
         return _divided(values, _total(m), omega_value)
     return values + m[:, :1] * omega_value if how == "yager" else values.copy()
@@ -342,7 +342,6 @@ def _matrix(masses: ArrayLike, focal: FocalSets) -> FloatArray:
     return m
 
 
-def _check_choice(name: str, value: object, allowed: Collection[str | None]) -> None:
-    if not (value is None or isinstance(value, str)) or value not in allowed:
-        options = ", ".join(repr(option) for option in allowed)
-        raise ValueError(f"{name} must be one of {options}; got {value!r}.")
+def _check_normalisation(how: object) -> None:
+    if how is not None:
+        check_choice("normalise", how, ("dempster", "yager"), "Or None, to leave them as they are.")

@@ -114,7 +114,7 @@ class PrototypeModel(Savable):
 
     def measured(self, x: Any) -> tuple[CredalPartition, NDArray[np.float64]]:
         """The partition of encoded objects and their distances (n, f), from one pass where the prototypes are."""
-        cost, d = self.cost().of_run(0), self._distances(x)
+        cost, d = self.cost().select(0), self._distances(x)
         cuts = range(0, max(1, len(x)), ROWS)
         masses = [cost.shares(d[i : i + ROWS]).masses.cpu() for i in cuts]
         table = torch.cat(masses).double().numpy()
@@ -135,7 +135,7 @@ class PrototypeModel(Savable):
     def mean_cost(self, x: Any, weights: NDArray[np.float64] | None) -> float:
         """The objective per object at these prototypes."""
         d = torch.from_numpy(np.asarray(self.distances(x), dtype=np.float64))
-        cost = self.cost().of_run(0)
+        cost = self.cost().select(0)
         cost = replace(cost, factors=cost.factors.double(), beta=cost.beta.double(), delta2=cost.delta2.double())
         values = cost.shares(d).cost.numpy()
         return float(np.average(values, weights=weights)) + self.tie

@@ -109,12 +109,8 @@ class MassCost:
             change = (masses - before).abs().amax((1, 2))
         return MassStep(masses, weights, cost.sum(1), change)
 
-    def of_run(self, run: int) -> MassCost:
-        """That of one run, without its dimension: for distances (n, f)."""
-        return replace(self, factors=self.factors[run], beta=self.beta[run], delta2=self.delta2[run])
-
-    def select(self, runs: Tensor) -> MassCost:
-        """The same for some of the runs."""
+    def select(self, runs: Tensor | int) -> MassCost:
+        """The same for some of the runs; of a single number without their dimension, for distances (n, f)."""
         return replace(self, factors=self.factors[runs], beta=self.beta[runs], delta2=self.delta2[runs])
 
     def of_block(self, block: Block) -> MassCost:
@@ -157,7 +153,7 @@ def update_masses(distances: Tensor, focal: FocalSets, alpha: float, beta: float
     >>> update_masses(torch.tensor([[1.0, 1.0, 0.25]]), FocalSets.full(2), alpha=0.0, beta=2.0, delta=1.0)
     tensor([[0.1429, 0.1429, 0.1429, 0.5714]])
     """
-    return mass_cost(focal, alpha, beta, delta, like=distances).of_run(0).shares(distances).masses
+    return mass_cost(focal, alpha, beta, delta, like=distances).select(0).shares(distances).masses
 
 
 def mass_cost(
@@ -410,7 +406,7 @@ class Totals:
 
 def masses_of(metric: SemiMetric, x: Encoded, prototypes: Tensor, cost: MassCost) -> Tensor:
     """The masses (n, f + 1) of one run's prototypes (f, *shape), block by block."""
-    one = cost.of_run(0)
+    one = cost.select(0)
     if cost.rule.is_power:
         prices: RunCost = {"factors": one.factors, "beta": float(one.beta), "delta2": float(one.delta2)}
         fused = metric.compiled.masses(x, prototypes, **prices)

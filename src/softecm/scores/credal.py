@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
+from softecm._checks import check_choice
 from softecm.belief import CredalPartition, FocalSets
-from softecm.belief.transforms import _check_choice
 from softecm.scores.checks import FloatArray, IntArray, Labels, as_credal, as_partition, same_length
 from softecm.scores.pairs import PairwiseMasses, Relational, pair_belief, pair_differences, pair_jousselme
 
@@ -84,7 +84,7 @@ def credal_rand_index(p: Labels, q: Labels, kind: CredalKind = "consistency") ->
     >>> [round(credal_rand_index(truth, doubtful, k), 3) for k in ("consistency", "jousselme", "belief")]
     [1.0, 0.646, 0.75]
     """
-    _check_choice("kind", kind, ("consistency", "jousselme", "belief"))
+    check_choice("kind", kind, ("consistency", "jousselme", "belief"))
     first, second = as_credal("p", p), as_credal("q", q)
     same_length("p", len(first), "q", len(second))
     if kind == "consistency":
