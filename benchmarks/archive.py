@@ -16,6 +16,7 @@ counted. "CBF" is made (3 x 50), as its archive file would be, unless ``--folder
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import importlib.metadata
 import json
@@ -24,7 +25,7 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -197,7 +198,8 @@ def serve(pipe: Connection) -> None:
                 warm.add(kind)
             pipe.send({})
             start = time.perf_counter()
-            found = METHODS[method](X, c, seed)
+            with same_threads():
+                found = METHODS[method](X, c, seed)
             pipe.send({**found, "seconds": time.perf_counter() - start})
         except ImportError as error:
             pipe.send({"refused": f"{MISSING}: {error}"[:200]})
@@ -207,10 +209,8 @@ def serve(pipe: Connection) -> None:
 
 def warm_up(fit: Fit, X: Series, c: int) -> None:
     """Compile for these types; whatever goes wrong will go wrong again."""
-    try:
+    with contextlib.suppress(Exception), same_threads():
         fit([row[:12] for row in X[: max(2 * c, 12)]], 2, 0)
-    except Exception:
-        return
 
 
 def run(rows: Path, names: list[str], wanted: list[str], seeds: int, limit: float, folder: Path | None) -> None:
@@ -247,6 +247,18 @@ def run(rows: Path, names: list[str], wanted: list[str], seeds: int, limit: floa
             )
     finally:
         worker.close()
+
+
+@contextlib.contextmanager
+def same_threads() -> Iterator[None]:
+    """Torch has as many threads afterwards as before: KASBA leaves it with one for every core."""
+    import torch
+
+    before = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def threads() -> int:
