@@ -142,8 +142,10 @@ def test_what_a_function_returns_is_checked_when_it_is_used():
         with pytest.raises(ValueError, match=message):
             SoftECM(2, metric=function, random_state=0).fit(X)
     with pytest.raises(TypeError, match="must return a torch tensor"):
+        SoftECM(2, metric=lambda x, v: None, random_state=0).fit(X)
+    with pytest.raises(TypeError, match="must be a torch function"):
         SoftECM(2, metric=lambda x, v: np.ones((len(x), len(v))), random_state=0).fit(X)
-    with pytest.raises((RuntimeError, ValueError), match="grad"):
+    with pytest.raises((RuntimeError, ValueError), match="must be differentiable"):
         SoftECM(2, metric=lambda x, v: (x[:, None] - v.detach()).square().sum(-1), random_state=0).fit(X)
 
 

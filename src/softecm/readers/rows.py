@@ -71,7 +71,7 @@ def without_total(sheet: Sheet) -> Sheet:
 
     One that may be a total is pointed out.
     """
-    footnotes = _footnotes(sheet.frame)
+    footnotes = _footnotes(sheet.frame) if sheet.text else 0
     frame = sheet.frame.iloc[: len(sheet.frame) - footnotes]
     if not sheet.text or len(frame) < 4:
         return sheet
@@ -92,8 +92,9 @@ def _footnotes(frame: pd.DataFrame) -> int:
     """How many of the last rows hold a single cell, of text."""
     count = 0
     while frame.shape[1] > 2 and count < min(MOST_FOOTNOTES, len(frame)):
-        cells = [cell for cell in frame.iloc[-1 - count] if cell == cell and cell is not None and cell != ""]
-        if len(cells) != 1 or not isinstance(cells[0], str):
+        row = frame.iloc[-1 - count]
+        cells = row[row.notna() & row.map(lambda cell: not isinstance(cell, str) or cell != "")]
+        if len(cells) != 1 or not isinstance(cells.iloc[0], str):
             break
         count += 1
     return count

@@ -74,11 +74,11 @@ class TestAgainstTheReference:
     def test_every_number_of_lanes(self, rng, shape, pairs, dtype, tolerance, lanes, monkeypatch):
         def chosen(rows, columns, pairs, channels, *rest):
             if channels > 8:
-                return cuda_hard._Plan(32, 2, -(-rows // 64))
+                return cuda_hard._HardPlan(32, 2, -(-rows // 64))
             for height in (1, 2, 4):
                 if lanes * height >= rows:
-                    return cuda_hard._Plan(lanes, height, 1)
-            return cuda_hard._Plan(32, 2, -(-rows // 64))
+                    return cuda_hard._HardPlan(lanes, height, 1)
+            return cuda_hard._HardPlan(32, 2, -(-rows // 64))
 
         monkeypatch.setattr(cuda_hard, "_plan", chosen)
         monkeypatch.setattr(cuda_hard, "_prepare", cuda_hard._prepare.__wrapped__)
