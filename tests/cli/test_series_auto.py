@@ -29,6 +29,24 @@ def test_how_views_count_is_shown(run: Run, rng: np.random.Generator) -> None:
     assert "all alike" in out
 
 
+def test_channels_and_times_keep_their_names(run: Run, rng: np.random.Generator) -> None:
+    lines = [
+        f"p{i},2024-01-{day:02d},{np.sin(day + 2 * (i % 2)) + 0.1 * rng.normal()},{i % 2 + 0.1 * rng.normal()}"
+        for i in range(12)
+        for day in range(1, 9)
+    ]
+    Path("long.csv").write_text("\n".join(["who,day,pulse,heat", *lines]))
+    where = ("--id", "who", "--time", "day", "--value", "pulse,heat")
+    code, _, err = run("cluster", "long.csv", *where, "-c", 2, "-o", "found", "--n-init", 2)
+    assert code == 0, err
+    page = Path("found/report.html").read_text()
+    assert '"channels":["pulse","heat"]' in page
+    assert "day, 2024-01-01 to 2024-01-08" in page
+    assert "pulse at 0%–12% of the time" in page
+    assert "channel 1" not in page
+    assert run("predict", "found", "long.csv", *where, "-o", "new.csv", "-q")[0] == 0
+
+
 def test_a_sweep_takes_it_too(run: Run, rng: np.random.Generator) -> None:
     waves(rng)
     code, out, err = run("sweep", "waves.npy", "-c", "2", "--beta", "1.2,1.5", "-o", "swept", "--json")

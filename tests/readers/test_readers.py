@@ -63,6 +63,8 @@ def test_long_tables_become_series_in_the_order_of_time(tmp_path: Path) -> None:
     loaded = read(tmp_path / "long.csv", ReadOptions(series_id="s", time="t", value=("v", "w")))
     assert loaded.names == ["b", "a"]
     assert [one[:, 0].tolist() for one in loaded.data] == [[10.0, 20.0, 30.0], [1.0, 2.0]]
+    assert [column.name for column in loaded.columns] == ["v", "w"]
+    assert loaded.how["time"] == "t, 1 to 3"
     with pytest.raises(ReadError, match="all of --id-column, --time and --value"):
         read(tmp_path / "long.csv", ReadOptions(series_id="s"))
 

@@ -102,12 +102,20 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     options = checked_long(path, frame, options)
     context = FileContext.of(path, sheet, options)
     numbers = np.column_stack([as_numbers(context, name, frame[name]) for name in options.value])
-    series, names = cut(frame[options.series_id].tolist(), in_order(path, frame, options), numbers)
+    order = in_order(path, frame, options)
+    series, names = cut(frame[options.series_id].tolist(), order, numbers)
     labels = None
     if options.label_column:
         labels = words(frame.groupby(options.series_id, sort=False)[options.label_column].first())
     ids = np.array([str(name) for name in names], dtype=object)
-    return loaded_series(series, ids, labels, sheet.how, (*sheet.code, *_code(options)))
+    how = sheet.how | {"time": f"{options.time}, {_span(frame[options.time].iloc[order])}"}
+    return loaded_series(series, ids, labels, how, (*sheet.code, *_code(options)), options.value)
+
+
+def _span(times: pd.Series) -> str:
+    """From when to when, of times in order."""
+    known = times.dropna()
+    return f"{short(known.iloc[0])} to {short(known.iloc[-1])}" if len(known) else "unknown"
 
 
 def in_order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[np.intp]:

@@ -20,19 +20,24 @@ def as_data(series: Sequence[Series]) -> Series | list[Series]:
 
 
 def loaded_series(
-    series: Sequence[Series], ids: Names | None, labels: Names | None, how: dict[str, str], code: tuple[str, ...]
+    series: Sequence[Series],
+    ids: Names | None,
+    labels: Names | None,
+    how: dict[str, str],
+    code: tuple[str, ...],
+    channels: Sequence[str] = (),
 ) -> Loaded:
-    """Objects that are series, in words: how many, how long, how many channels, how many gaps."""
+    """Objects that are series, in words: how many, how long, how many gaps; a column for each channel that has a name."""
     if not len(series):
         raise ReadError("the file holds no series: there is nothing to cluster.")
     lengths = sorted({len(one) for one in series})
-    channels = series[0].shape[1]
-    gaps = int(sum(np.isnan(one).sum() for one in series))
+    gaps = np.sum([np.isnan(one).sum(0) for one in series], axis=0)  # (channels,)
     span = " to ".join(str(length) for length in dict.fromkeys((lengths[0], lengths[-1])))
-    column = Column(
-        f"{channels} channel{'' if channels == 1 else 's'}", "number", f"{len(series)} series of {span} steps", gaps
-    )
-    return Loaded(as_data(series), "series", ids, labels, (column,), how, code=code)
+    if not channels:
+        channels, gaps = [f"{len(gaps)} channel{'' if len(gaps) == 1 else 's'}"], gaps.sum(keepdims=True)
+    detail = f"{len(series)} series of {span} steps"
+    columns = tuple(Column(name, "number", detail, int(count)) for name, count in zip(channels, gaps, strict=True))
+    return Loaded(as_data(series), "series", ids, labels, columns, how, code=code)
 
 
 def read_ts(path: Path, options: ReadOptions) -> Loaded:

@@ -70,7 +70,7 @@ def build(
     title : str, optional
         By default the estimator's name.
     feature_names : sequence of str, optional
-        What the columns are called, where ``X`` does not say.
+        What the columns are called, where ``X`` does not say; the channels of series.
     partition : CredalPartition, optional
         What to show; by default the fit's own partition. For other objects give ``model.predict_partition(X)``.
     parameters, scores, warnings, reading, code : optional
@@ -127,7 +127,7 @@ def build(
         prototype_points=view.map.stars,
         series=view.series,
         prototype_series=view.prototype_series,
-        channels=view.channels,
+        channels=channel_names(view.channels, feature_names, columns),
         medoids=_medoids(model, called),
         explanations=view.explanations,
         axis_names=view.map.axes,
@@ -152,6 +152,14 @@ def build(
     )
     page = replace(page, profiles=profiled(page), rules=ruled(page) if values else None)
     return page if values else hidden(page, model)
+
+
+def channel_names(
+    numbered: Sequence[str], given: Sequence[str] | None, columns: Sequence[Column] | None
+) -> Sequence[str]:
+    """What the channels of series are called: as given, as in the file, or by their numbers."""
+    read = [c.name for c in columns or () if c.kind == "number"]
+    return next((names for names in (given, read) if names is not None and len(names) == len(numbered)), numbered)
 
 
 def _partition(model: FittedModel, X: Data) -> CredalPartition:
