@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -18,6 +18,16 @@ from softecm._text import meant
 
 #: What to do about a number of clusters that is none.
 HOW_MANY = "Give the number of groups to look for; softecm.choose_n_clusters(X) finds one."
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a number, NumPy's included; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, NumPy's included; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_number(

@@ -21,7 +21,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import numpy as np
 import torch
 
-from softecm._checks import check_choice
+from softecm._checks import check_choice, is_whole
 from softecm._text import shown_size
 from softecm.native.library import get_threads, set_threads
 
@@ -74,7 +74,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     if n_jobs is None:
         yield
         return
-    if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
+    if not is_whole(n_jobs) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or a whole number other than 0; got {n_jobs!r}. -1 uses all cores.")
     available = os.cpu_count() or 1
     wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)

@@ -6,13 +6,13 @@ import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._checks import make_frame
+from softecm._checks import is_number, make_frame
 from softecm.belief import transforms
 from softecm.belief.focal import ClusterSet, FocalSets
 from softecm.belief.transforms import FloatArray, SetRule
@@ -73,8 +73,7 @@ _CLEARLY, _RATHER, _UNDECIDED, _BETWEEN, _NOWHERE = range(len(WORDS))
 
 def checked_clear(clear: Any) -> float:
     """The belief from which "clearly" is said; refused where another cluster could have as much."""
-    number = isinstance(clear, Real) and not isinstance(clear, bool)
-    if not number or not 0.5 < clear <= 1:
+    if not is_number(clear) or not 0.5 < clear <= 1:
         raise ValueError(
             f"clear must be a belief above 0.5 and at most 1; got {clear!r}. With 0.5 or less two clusters could both be "
             f"clear; {CLEAR} is usual, 1 keeps the word for objects without any doubt."

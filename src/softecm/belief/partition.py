@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._checks import is_number
 from softecm.belief import assignments, files, show, transforms
 from softecm.belief.assignments import CLEAR, Decisions, RoughSets
 from softecm.belief.combining import Combining, IntArray, float_array, frozen, hard_labels, valid
@@ -434,7 +434,7 @@ class CredalPartition(RoughSets, Combining):
         """
         if threshold is None:
             return np.flatnonzero(self.masses.argmax(1) == 0)
-        if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not 0 <= threshold <= 1:
+        if not is_number(threshold) or not 0 <= threshold <= 1:
             raise ValueError(
                 f"threshold must be a mass from 0 to 1; got {threshold!r}. "
                 f"Leave it out to take objects with their largest mass on the empty set."

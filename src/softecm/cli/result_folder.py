@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softecm._checks import is_number
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR
 from softecm.cli.problems import Problem, mendable
@@ -41,12 +42,8 @@ def _is_mapping(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _is_numbers(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_is_number, value.values()))
+    return isinstance(value, dict) and all(map(is_number, value.values()))
 
 
 def _is_candidates(value: object) -> bool:
@@ -63,11 +60,11 @@ def _list(value: object) -> list[object]:
 
 #: What entries of a summary are, where they are there; whoever edits one is told which.
 ENTRIES: dict[str, tuple[Callable[[object], bool], str]] = {
-    "n_clusters": (lambda value: _is_number(value) and not isinstance(value, float), "a whole number"),
+    "n_clusters": (lambda value: is_number(value) and not isinstance(value, float), "a whole number"),
     "focal_sets": (lambda value: isinstance(value, list), "a list of sets"),
     "cluster_names": (_is_texts, "a list of texts"),
     "file": (_is_text, "a text"),
-    "clear": (lambda value: _is_number(value) and 0.5 < value <= 1, "a number from 0.5 to 1"),  # type: ignore[operator]
+    "clear": (lambda value: is_number(value) and 0.5 < value <= 1, "a number from 0.5 to 1"),  # type: ignore[operator]
     "values": (lambda value: isinstance(value, bool), "true or false"),
     "reading": (_is_mapping, "an object"),
     "beside": (_is_mapping, "an object"),

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import TypedDict, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from softecm._checks import check_choice, check_flag
+from softecm._checks import check_choice, check_flag, is_number, is_whole
 from softecm.belief import FocalSets
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums, not_learned
 from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_each, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
@@ -96,15 +95,14 @@ class SoftDTW(SemiMetric):
             raise not_learned(self)
 
     def __post_init__(self) -> None:
-        number = isinstance(self.gamma, Real) and not isinstance(self.gamma, bool)
-        if self.gamma != "auto" and not (number and 0 < float(self.gamma) < math.inf):
+        if self.gamma != "auto" and not (is_number(self.gamma) and 0 < self.gamma < math.inf):
             raise ValueError(
                 f"gamma must be a number greater than 0 or 'auto'; got {self.gamma!r}. 1 is usual for z-normalised series."
             )
         object.__setattr__(self, "divergence", check_flag("divergence", self.divergence, hint=RAW))
         check_band(self.band)
         object.__setattr__(self, "znormalise", check_face(self.of, self.znormalise))
-        if number:  # a NumPy number would not go into a model file
+        if is_number(self.gamma):  # a NumPy number would not go into a model file
             object.__setattr__(self, "gamma", float(self.gamma))
 
     def make_space(self) -> TimeSeries:
@@ -344,7 +342,7 @@ def check_face(of: object, znormalise: object) -> bool:
 
 def check_band(band: object) -> None:
     """A whole number from 0, or None."""
-    if band is not None and (not isinstance(band, int | np.integer) or isinstance(band, bool) or band < 0):
+    if band is not None and (not is_whole(band) or band < 0):
         raise ValueError(
             f"band must be a whole number of steps from 0, or None; got {band!r}. A tenth of the length is usual."
         )

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn.functional import pad
 
-from softecm._checks import check_choice, check_number
+from softecm._checks import check_choice, check_number, is_number
 from softecm.distances.elastic import SoftElastic
 from softecm.files.expected import rules
 from softecm.kernels.elastic import Rule, matching
@@ -115,7 +115,7 @@ def _costs(given: Mapping[object, float]) -> Costs:
                 f"substitution must have pairs of states as keys, such as ('home', 'work'); got {pair!r}. Write both."
             )
         a, b = pair
-        if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 < cost < float("inf"):
+        if not is_number(cost) or not 0 < cost < float("inf"):
             if a == b and cost == 0:
                 continue
             raise ValueError(

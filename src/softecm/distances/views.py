@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -43,7 +42,19 @@ from softecm.distances.view_statistics import (
     weights_by,
     without_constant,
 )
-from softecm.distances.weighted_parts import AGREEMENT, ALL, EQUAL, Apart, Weighed, Weighing, middle_of, say_unheard
+from softecm.distances.weighted_parts import (
+    AGREEMENT,
+    ALL,
+    EQUAL,
+    Apart,
+    Weighed,
+    Weighing,
+    measured,
+    middle_of,
+    paired_slopes,
+    say_unheard,
+    slope_of,
+)
 from softecm.files.expected import POSITIVE, Misfit, listed, mapped, maybe, number, rules, text
 from softecm.files.values import by_itself
 from softecm.spaces.base import Described, Space
@@ -477,7 +488,7 @@ class ViewPasses(CompiledPasses):
         shapes, total, slopes = self.metric.shapes, a.new_zeros(len(a)), []
         ends = zip(self.metric.parts, self.metric.factors, split_views(a, shapes), split_views(b, shapes), strict=True)
         for part, factor, p, q in ends:
-            d, in_p, in_q = part.compiled.paired_gradients(p, q) or _differentiated(part, p, q)
+            d, in_p, in_q = part.compiled.paired_gradients(p, q) or paired_slopes(part, p, q)
             total = total + factor * d
             slopes.append((factor * in_p, factor * in_q))
         return total, joined([in_p for in_p, _ in slopes]), joined([in_q for _, in_q in slopes])
@@ -489,54 +500,11 @@ class ViewPasses(CompiledPasses):
         for part, factor, p, q in ends:
             found = part.compiled.pulls(p, q, which)
             if found is None:
-                d, _, in_q = _differentiated(part, p, q[which])
+                d, _, in_q = paired_slopes(part, p, q[which])
                 found = d, torch.zeros_like(q).index_add_(0, which, in_q)
             total = total + factor * found[0]
             slopes.append(factor * found[1])
         return total, joined(slopes)
-
-
-def _differentiated(part: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Distances of matching rows, floored at 0, and their derivatives from a graph."""
-    ends = a.detach().requires_grad_(), b.detach().requires_grad_()
-    with torch.enable_grad():
-        d = part.paired(*ends).clamp_min(0.0)
-    in_a, in_b = torch.autograd.grad(d, ends, torch.ones_like(d))
-    return d.detach(), in_a, in_b
-
-
-def measured(part: SemiMetric, x: object, v: Tensor, bend: float) -> tuple[Tensor, Callable[[Tensor], Sums]]:
-    """Distances (n, k) of one view, and its sums for weights (n, k) known later.
-
-    Where a metric knows no bound, the gradient, and the curvature ``bend`` of an object.
-    """
-    both = part.closed_form.with_sums(x, v)
-    if both is not None:
-        return both
-    if type(part.closed_form).sums is not ClosedForm.sums:
-        with torch.no_grad():
-            return part.pairwise(x, v), partial(_sums, part, x, v)
-    leaf = v.detach().requires_grad_()
-    with torch.enable_grad():
-        distances = part.pairwise(x, leaf)
-
-    def later(weights: Tensor) -> Sums:
-        (slope,) = torch.autograd.grad(distances, leaf, weights)
-        curvature = bend * weights.sum(0).reshape(-1, *(1,) * (v.ndim - 1))
-        return Sums(curvature, curvature * v - 0.5 * slope, slope)
-
-    return distances.detach(), later
-
-
-def _sums(part: SemiMetric, x: object, v: Tensor, weights: Tensor) -> Sums:
-    sums = part.closed_form.sums(x, v, weights)
-    assert sums is not None
-    return sums
-
-
-def slope_of(part: SemiMetric, sums: Sums, v: Tensor) -> Tensor:
-    """The gradient that a view's sums stand for."""
-    return 2.0 * part.closed_form.tensor(sums.curvature * v - sums.moment) if sums.gradient is None else sums.gradient
 
 
 @dataclass(frozen=True)

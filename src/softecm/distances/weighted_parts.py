@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from softecm._checks import check_choice, check_number
 from softecm._warnings import ViewWarning, warn
-from softecm.distances.base import SemiMetric, Sums
+from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.files.expected import NOT_NEGATIVE, UNIT, Misfit, array, count, listed, maybe, number, rules
 
 SUM, PRODUCT, ENTROPY = "sum", "product", "entropy"
@@ -284,3 +285,46 @@ def middle_of(sizes: Sequence[float]) -> float:
 
 def _warn(text: str) -> None:
     warn(text, ViewWarning)
+
+
+def paired_slopes(part: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Distances of matching rows, floored at 0, and their derivatives from a graph."""
+    ends = a.detach().requires_grad_(), b.detach().requires_grad_()
+    with torch.enable_grad():
+        d = part.paired(*ends).clamp_min(0.0)
+    in_a, in_b = torch.autograd.grad(d, ends, torch.ones_like(d))
+    return d.detach(), in_a, in_b
+
+
+def measured(part: SemiMetric, x: object, v: Tensor, bend: float) -> tuple[Tensor, Callable[[Tensor], Sums]]:
+    """Distances (n, k) of one view, and its sums for weights (n, k) known later.
+
+    Where a metric knows no bound, the gradient, and the curvature ``bend`` of an object.
+    """
+    both = part.closed_form.with_sums(x, v)
+    if both is not None:
+        return both
+    if type(part.closed_form).sums is not ClosedForm.sums:
+        with torch.no_grad():
+            return part.pairwise(x, v), partial(_sums, part, x, v)
+    leaf = v.detach().requires_grad_()
+    with torch.enable_grad():
+        distances = part.pairwise(x, leaf)
+
+    def later(weights: Tensor) -> Sums:
+        (slope,) = torch.autograd.grad(distances, leaf, weights)
+        curvature = bend * weights.sum(0).reshape(-1, *(1,) * (v.ndim - 1))
+        return Sums(curvature, curvature * v - 0.5 * slope, slope)
+
+    return distances.detach(), later
+
+
+def _sums(part: SemiMetric, x: object, v: Tensor, weights: Tensor) -> Sums:
+    sums = part.closed_form.sums(x, v, weights)
+    assert sums is not None
+    return sums
+
+
+def slope_of(part: SemiMetric, sums: Sums, v: Tensor) -> Tensor:
+    """The gradient that a view's sums stand for."""
+    return 2.0 * part.closed_form.tensor(sums.curvature * v - sums.moment) if sums.gradient is None else sums.gradient

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._checks import make_frame
+from softecm._checks import is_number, make_frame
 from softecm._precision import Precision
 from softecm.belief import CredalPartition
 from softecm.explain.columns import Column, Numbers, Words, measured, told
@@ -309,5 +309,5 @@ def _of_words(column: Words, group: str, inside: NDArray[np.bool_], errors: floa
 
 
 def _check(name: str, value: object) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         raise ValueError(f"{name} must be a number above 0 and below 1; got {value!r}.")

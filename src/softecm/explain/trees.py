@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from softecm._checks import is_number, is_whole
 from softecm.belief import CredalPartition, FocalSets
 from softecm.explain.columns import Column, Numbers, Words, measured, taken
 from softecm.explain.cuts import Cut, IntArray, Material, utilities
@@ -170,13 +170,13 @@ class ExplanationTree(BaseEstimator):
         return {at: _score(own, self.focal_sets_, said, at) for at in self.representativeness_}
 
     def _checked(self) -> tuple[float, bool]:
-        if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or math.isnan(self.lam):
+        if not is_number(self.lam) or math.isnan(self.lam):
             raise ValueError(f"lam must be a number, from -inf (bold) to inf (cautious); got {self.lam!r}. 1 is usual.")
         if self.leaves not in ("auto", "best", "own"):
             raise ValueError(f'leaves must be "auto", "best" or "own"; got {self.leaves!r}.')
-        if not isinstance(self.min_gain, Real) or not 0 <= self.min_gain < 1:
+        if not is_number(self.min_gain) or not 0 <= self.min_gain < 1:
             raise ValueError(f"min_gain must be a part of R, from 0 to below 1; got {self.min_gain!r}.")
-        if not isinstance(self.cv, int) or isinstance(self.cv, bool) or self.cv < 0 or self.cv == 1:
+        if not is_whole(self.cv) or self.cv < 0 or self.cv == 1:
             raise ValueError(f"cv must be a number of parts of at least 2, or 0 for none; got {self.cv!r}.")
         lam = float(self.lam)
         return lam, self.leaves == "best" or (self.leaves == "auto" and abs(lam) <= BOUNDED)

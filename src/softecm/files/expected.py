@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._checks import is_number, is_whole
 from softecm._errors import shown
 
 LARGEST = 1e300  # numbers beyond leave the range of a float with the first product
@@ -143,7 +144,7 @@ def number(allowed: Range = FINITE) -> Check:
 
     def check(content: Content, node: object, where: str) -> None:
         value = one(node, ("value",), where, "a number")
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        if not is_number(value) or value != value:
             raise Misfit(f"{where} should be a number")
         allowed.refuse(content, _float(value), _float(value), where)
 
@@ -160,7 +161,7 @@ def count(*, size: str = "", least: int = 1, most: int = 2**53, below: str = "")
 
     def check(content: Content, node: object, where: str) -> None:
         value = one(node, ("value",), where, "a whole number")
-        if isinstance(value, bool) or not isinstance(value, int):
+        if not is_whole(value):
             raise Misfit(f"{where} should be a whole number")
         Range(least, most, below=below).refuse(content, _float(value), _float(value), where)
         if size:

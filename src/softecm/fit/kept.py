@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._checks import is_number, is_whole
 from softecm.belief.focal import FocalSets
 from softecm.files.expected import FINITE, Content, Misfit, Range, check_array, named
 from softecm.fit.loop import Problem, RunState
@@ -41,7 +42,7 @@ def check_kept(description: Mapping[str, object], arrays: Arrays, n_clusters: in
     phase, facts, iteration = (description.get(key) for key in ("phase", "facts", "iteration"))
     if phase not in PHASES:
         raise Misfit(f"its phase should be one of {', '.join(PHASES)}")
-    if isinstance(iteration, bool) or not isinstance(iteration, int) or not 0 <= iteration < 2**31:
+    if not is_whole(iteration) or not 0 <= iteration < 2**31:
         raise Misfit("its iteration should be a whole number")
     if not isinstance(facts, Mapping):
         raise Misfit("its facts should be values by name")
@@ -70,7 +71,7 @@ def check_kept(description: Mapping[str, object], arrays: Arrays, n_clusters: in
 def _check_facts(phase: str, facts: Mapping[str, object], n_clusters: int) -> None:
     """What a phase was told by those before it."""
     delta = facts.get({"clusters": "close", "sets": "delta"}.get(phase, ""))
-    if delta is not None and (isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1e300):
+    if delta is not None and (not is_number(delta) or not 0 < delta < 1e300):
         raise Misfit("its delta should be a positive number")
     if phase == "sets":
         sets = facts.get("sets")

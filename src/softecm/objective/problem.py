@@ -354,8 +354,7 @@ class SoftECMProblem:
         """Derivative in the free prototypes from the one in all of them."""
         if expanded is leaf:
             return gradient
-        (pulled,) = torch.autograd.grad(expanded, leaf, gradient)
-        return pulled
+        return torch.autograd.grad(expanded, leaf, gradient)[0]
 
     def _scale(self, curvature: Tensor | None, prototypes: Tensor) -> Tensor | None:
         """Inverse curvature of a bound of the objective, coordinate by coordinate: the barycentre step's length."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from softecm._checks import make_frame
+from softecm._checks import is_whole, make_frame
 from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, Decision
@@ -108,7 +107,7 @@ def explain_object(
         if names.count(i) > 1:
             raise IndexError(f"i must name one object; got {i!r}, which {names.count(i)} are called. Give its number.")
         i = names.index(i)
-    if not isinstance(i, Integral) or isinstance(i, bool) or not -count <= i < count:
+    if not is_whole(i) or not -count <= i < count:
         raise IndexError(
             f"i must be the number of one of the {count} objects of X, counted from 0, or its name; got {i!r}."
         )

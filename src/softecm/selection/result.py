@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from softecm._checks import make_frame
+from softecm._checks import is_number, make_frame
 from softecm._warnings import NoGroupsWarning, warn
 from softecm.selection.rules import RULES, cheapest, finds_no_groups, is_sound, pick_rule, usual_rule
 
@@ -186,5 +186,5 @@ def _plain(value: object) -> object:
 def _levels(values: NDArray[Any]) -> list[object]:
     """The distinct values in the order of the grid, numbers sorted."""
     seen = list(dict.fromkeys(values.tolist()))
-    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in seen)
+    numbers = all(map(is_number, seen))
     return sorted(seen) if numbers else seen

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from softecm._checks import check_count
+from softecm._checks import check_count, is_number
 from softecm._errors import reason
 from softecm._fingerprint import warn_unseen
 from softecm._progress import bar as counting
@@ -327,9 +327,7 @@ def _shown(value: object) -> Any:
 
 
 def _column(values: list[object]) -> Any:
-    simple = all(isinstance(v, bool) for v in values) or all(
-        isinstance(v, int | float) and not isinstance(v, bool) for v in values
-    )
+    simple = all(isinstance(v, bool) for v in values) or all(map(is_number, values))
     if simple:
         return np.asarray(values)
     column = np.empty(len(values), dtype=object)
