@@ -39,6 +39,23 @@ def test_groups_are_named_afterwards_and_everywhere(run: Run, two_groups: Path) 
     assert "=calm" in run("explain", "found", "--object", "n1")[1]
 
 
+def test_the_sentence_of_each_group_is_on_the_screen_and_on_the_page_and_takes_new_names(
+    run: Run, two_groups: Path
+) -> None:
+    code, out, _ = run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "--seed", 0)
+    told = json.loads(texts("found")["summary.json"])["group_sentences"]
+    assert code == 0
+    for group in ("ω1", "ω2"):
+        assert told[group].startswith(f"{group} has 20 objects (48 %): ")
+        assert told[group].split("(elsewhere")[0] in " ".join(out.split())
+        assert f'<p dir="auto">{told[group]}</p>' in texts("found")["report.html"]
+    two_groups.unlink()  # new names need no file
+    assert run("rename", "found", "ω2,ω1", "-q")[0] == 0
+    after = json.loads(texts("found")["summary.json"])["group_sentences"]
+    assert after["ω2"] == told["ω1"].replace("ω1", "ω2", 1)
+    assert after["ω1"] == told["ω2"].replace("ω2", "ω1", 1)
+
+
 def test_one_of_them_is_named_and_the_names_change_again(run: Run, two_groups: Path) -> None:
     assert run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "-q")[0] == 0
     before = texts("found")

@@ -45,6 +45,11 @@ def test_no_mark_leaves_the_house(table, extra):
     for name in ("summary.json", "report.html"):
         text = (folder / name).read_text(encoding="utf-8")
         assert not [mark for mark in MARKS if mark in text], name
-    assert json.loads((folder / "summary.json").read_text(encoding="utf-8"))["values"] is False
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert summary["values"] is False
+    said = [text.partition(": ")[2] for text in summary["group_sentences"].values()]
+    assert any("size " in text for text in said)
+    assert not any(sign.isdigit() for text in said if "too few" not in text for sign in text), said
+    assert not any("nan" in text for text in said), said
     if "--json" in extra:
         assert not [mark for mark in MARKS if mark in ended.out], ended.out

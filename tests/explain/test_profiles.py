@@ -12,6 +12,7 @@ from problems import DEEP
 from softecm import CredalPartition, FocalSets
 from softecm.explain import profile
 from softecm.explain.effects import cliffs_delta, quantile
+from softecm.explain.profiles import renamed
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -157,3 +158,17 @@ def test_a_sentence_for_each_group_names_the_nearest_and_what_differs():
     assert "spend 9\u202f000 € (elsewhere 1\u202f250 €)" in told["ω3"]
     assert "100% pays card (elsewhere 0%)" in told["ω3"]
     assert "; most like " in told["ω1"]
+
+
+def test_a_sentence_takes_other_names_for_its_group_and_the_nearest_alone():
+    names = {"a": "x", "a has 2": "y", "b": "b. c"}
+    assert renamed("a has 9 objects (9 %): pays b; most like b, but a 1, not 2.", names) == (
+        "x has 9 objects (9 %): pays b; most like b. c, but a 1, not 2."
+    )
+    assert renamed("b has 9 objects (9 %): nothing stands out; most like a.", names).endswith("out; most like x.")
+    assert renamed("a has 2 has 9 objects (9 %): so.", names) == "y has 9 objects (9 %): so."
+    back = {"b": "a", "b. c": "d"}
+    assert renamed("b has 9 objects (9 %): so; most like b. c, but e 1, not 2.", back).endswith(
+        "like d, but e 1, not 2."
+    )
+    assert renamed("someone wrote this", names) == "someone wrote this"

@@ -71,6 +71,9 @@ def test_what_the_groups_are_is_still_said(model: Any) -> None:
     facts = page.facts
     assert {trait["column"] for trait in facts["profiles"]["ω1"]} >= {"income", "hired"}  # type: ignore[index]
     assert facts["prototypes"] == {}
+    said = [report.build(model, TABLE, values=values).facts["group_sentences"] for values in (True, False)]
+    assert any("; hired 2018-" in text for text in said[0].values())  # type: ignore[attr-defined]
+    assert any("; hired later" in text for text in said[1].values())  # type: ignore[attr-defined]
 
 
 def test_places_come_from_masses_alone() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,15 @@ from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import Search, candidates_table
 from softecm.cli.source import ObjectSource
 from softecm.readers import Loaded, ReadOptions
-from softecm.report import build
+from softecm.report import ReportData, build
 from softecm.report.fit import code, parameters, scores
 from softecm.report.no_values import own_warnings, plain_parameters, without_details
 from softecm.report.words import five_counts
 
 if TYPE_CHECKING:
     from softecm import SoftECM
+
+MOST_TOLD = 14  # groups with a sentence on the screen
 
 
 def summary(
@@ -105,9 +107,21 @@ def write(
         command=summary["command"],
     )
     page.write(work / "report.html")
-    whole = {**summary, "profiles": page.facts["profiles"]}
+    whole = {
+        **summary,
+        "profiles": page.facts["profiles"],
+        "group_sentences": _sentences(page, summary["objects_by_set"]),
+    }
     write_json(whole, work / "summary.json")
     return whole
+
+
+def _sentences(page: ReportData, counts: Mapping[str, int]) -> dict[str, str]:
+    """What each group is, with the counts of the whole file: the page of a streamed one has a sample."""
+    told = page.profiles
+    if told is None:
+        return {}
+    return replace(told, sizes={name: counts.get(name, size) for name, size in told.sizes.items()}).sentences(page.noun)
 
 
 def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, summary: Mapping[str, Any]) -> None:
@@ -122,6 +136,8 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     if finding:
         out.print(Text(f"{finding[0].upper()}{finding[1:]}.", style="dim"))
     out.print(counts_table(model.focal_sets_, totals.objects.tolist()))
+    told = summary["group_sentences"]
+    lines(out, [told[name] for name in model.focal_sets_.cluster_names[:MOST_TOLD] if name in told])
     out.print(Text(five_counts(totals.decisions(), totals.clear)))
     if summary["scores"]:
         out.print(Text("Against the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))

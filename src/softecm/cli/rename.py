@@ -15,6 +15,7 @@ from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import BY_BLOCKS, GONE, ResultFolder
 from softecm.cli.results import harmless, write_json
 from softecm.cli.screen import consoles, print_json
+from softecm.explain.profiles import renamed
 from softecm.files import check_replaced, to_folder, write_text
 from softecm.files.places import RESULTS
 from softecm.report.model_interface import of_series
@@ -77,6 +78,10 @@ def _summary(summary: Mapping[str, Any], old: FocalSets, new: FocalSets) -> dict
         for key in ("objects_by_set", "profiles")
         if isinstance(summary.get(key), Mapping)
     }
+    if isinstance(summary.get("group_sentences"), Mapping):
+        by_set["group_sentences"] = {
+            sets.get(name, name): renamed(text, sets) for name, text in summary["group_sentences"].items()
+        }
     told = [_said_of(text, old, new) for text in summary.get("warnings", [])]
     return {**summary, **by_set, "cluster_names": list(new.cluster_names), "warnings": told}
 

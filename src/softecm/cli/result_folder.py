@@ -72,6 +72,10 @@ ENTRIES: dict[str, tuple[Callable[[object], bool], str]] = {
     "parameters": (lambda value: isinstance(value, dict) and all(map(_is_text, value.values())), "an object of texts"),
     "scores": (_is_numbers, "an object of numbers"),
     "warnings": (_is_texts, "a list of texts"),
+    "group_sentences": (
+        lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
+        "an object of texts",
+    ),
     "candidates": (_is_candidates, "an object of numbers of groups"),
     "clusters_chosen": (lambda value: value is None or _is_text(value), "a text"),
 }

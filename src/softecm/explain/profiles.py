@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ FEWEST = 3  # objects of a group, and with a value in a column, for anything to 
 MOST_TOLD = 3  # traits in a sentence
 UNLIKE = 0.1  # of how far groups differ in a column: less is no difference to name
 UNIT = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]{1,12})[)\]]")
+HAS, LIKE = " has ", "; most like "  # after which, and before which, a sentence has the name of a group
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
 
 
@@ -43,6 +45,8 @@ class Trait:
         Whether the interval leaves out 0 and the effect is large enough.
     precision : Precision
         How ``here`` and ``elsewhere`` are shown. Those of dates are microseconds since 1970.
+    unit : str
+        Of the column's numbers, where its cells have one.
     """
 
     group: str
@@ -56,6 +60,7 @@ class Trait:
     category: object = None
     distinguishes: bool = True
     precision: Precision = field(default_factory=Precision)
+    unit: str = ""
 
     def __str__(self) -> str:
         if self.category is not None:
@@ -102,7 +107,7 @@ class Profiles(Sequence[Trait]):
             return f"too few to say ({FEWEST} needed)"
         return "far out, each in its own way: no column has them all apart" if group == "∅" else "nothing stands out"
 
-    def sentence(self, group: str) -> str:
+    def sentence(self, group: str, noun: str = "object") -> str:
         """What a group is, in one sentence: its size, what is typical of it, what sets it apart from the nearest group.
 
         Examples
@@ -114,15 +119,17 @@ class Profiles(Sequence[Trait]):
         'ω1 has 20 objects (50 %): spend 1 010 € (elsewhere 5 010 €).'
         """
         traits, size, total = self.of(group)[:MOST_TOLD], self.sizes[group], sum(self.sizes.values())
-        counted = f"{_digits(size)} object{'s' if size != 1 else ''} ({100 * size / total:.0f} %)"
+        counted = (
+            f"{_digits(size)} {noun if size == 1 or noun == 'series' else noun + 's'} ({100 * size / total:.0f} %)"
+        )
         told = "; ".join(_typical(trait) for trait in traits) or self.untold(group)
-        return f"{group} has {counted}: {told}{self._unlike_nearest(group, [trait.column for trait in traits])}."
+        return f"{group}{HAS}{counted}: {told}{self._unlike_nearest(group)}."
 
-    def sentences(self) -> dict[str, str]:
+    def sentences(self, noun: str = "object") -> dict[str, str]:
         """One sentence for each group."""
-        return {group: self.sentence(group) for group in self.sizes}
+        return {group: self.sentence(group, noun) for group in self.sizes}
 
-    def _unlike_nearest(self, group: str, told: Sequence[str]) -> str:
+    def _unlike_nearest(self, group: str) -> str:
         """In what a group differs most from the one it is most like, where that is not yet said; of numbers."""
         here = {name: {t.column: t for t in self.of(name, all=True) if t.category is None} for name in self.sizes}
         shared = [c for c in here[group] if all(c in one for one in here.values() if one)]
@@ -137,9 +144,9 @@ class Profiles(Sequence[Trait]):
         nearest = min(apart, key=lambda name: sum(apart[name].values()))
         column = max(apart[nearest], key=lambda c: apart[nearest][c])
         if apart[nearest][column] < UNLIKE:
-            return f"; most like {nearest}"
+            return f"{LIKE}{nearest}"
         own, other = (_rounded(one[column].here, one[column]) for one in (here[group], here[nearest]))
-        return f"; most like {nearest}, but {_unit(column)[0]} {own}, not {other}"
+        return f"{LIKE}{nearest}, but {_unit(column)[0]} {own}, not {other}"
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame, a row a group and column."""
@@ -156,9 +163,28 @@ class Profiles(Sequence[Trait]):
         return "\n".join(lines)
 
 
+def renamed(sentence: str, names: Mapping[str, str]) -> str:
+    """A group's sentence with other names for it and for the nearest group; words of the table stay as they are.
+
+    Examples
+    --------
+    >>> renamed("ω1 has 9 objects (50 %): pays ω1; most like ω2, but age 9, not 8.", {"ω1": "calm", "ω2": "busy"})
+    'calm has 9 objects (50 %): pays ω1; most like busy, but age 9, not 8.'
+    """
+    own = max((name for name in names if sentence.startswith(name + HAS)), key=len, default="")
+    if not own:
+        return sentence
+    said, like, nearest = sentence[len(own) :].rpartition(LIKE)
+    found = (name for name in names if like and nearest.startswith((f"{name}, but ", f"{name}.")))
+    other = max(found, key=len, default="")
+    return names[own] + said + like + names.get(other, "") + nearest[len(other) :]
+
+
 def _typical(trait: Trait) -> str:
-    """A trait with rounded numbers, their unit and separators."""
+    """A trait with rounded numbers, their unit and separators; without numbers, how it differs."""
     name = _unit(trait.column)[0]
+    if math.isnan(trait.here):
+        return f"{name} {trait.how}"
     if trait.category is not None:
         return f"{trait.here:.0%} {name} {trait.category} (elsewhere {trait.elsewhere:.0%})"
     here, elsewhere = (_rounded(value, trait) for value in (trait.here, trait.elsewhere))
@@ -175,7 +201,7 @@ def _rounded(value: float, trait: Trait) -> str:
     """A number with three digits, its thousands apart, and its unit; dates as they are."""
     if trait.precision.moment:
         return told(value, trait.precision)
-    unit = _unit(trait.column)[1]
+    unit = trait.unit or _unit(trait.column)[1]
     rounded = float(f"{value:.3g}")
     shown = _digits(round(rounded)) if abs(rounded) >= 100 else f"{rounded:g}"
     return f"{shown} {unit}".rstrip()

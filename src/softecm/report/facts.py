@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softecm.report.calibration import facts_of
+from softecm.report.columns import DAY
 from softecm.report.words import three_sentences
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def facts(data: ReportData) -> dict[str, object]:
         "decisions": partition.decisions(data.clear).counts(),
         "clear": data.clear,
         "profiles": {} if data.profiles is None else told_profiles(data.profiles),
-        "group_sentences": {} if data.profiles is None else data.profiles.sentences(),
+        "group_sentences": {} if data.profiles is None else data.profiles.sentences(data.noun),
         "rules": [] if data.rules is None else data.rules.rules(),
         "calibration": None if data.calibration is None else facts_of(data.calibration, data.ids),
         "prototypes": _prototypes(data),
@@ -51,13 +52,14 @@ def told_profiles(profiles: Profiles) -> dict[str, list[dict[str, object]]]:
 
 
 def _trait(trait: Trait) -> dict[str, object]:
+    unit = DAY if trait.precision.moment else 1  # dates are days here
     told: dict[str, object] = {
         "column": trait.column,
         "how": trait.how,
         "effect": round(trait.effect, 4),
         "interval": [round(trait.low, 4), round(trait.high, 4)],
-        "here": _finite(trait.here),
-        "elsewhere": _finite(trait.elsewhere),
+        "here": _finite(trait.here / unit),
+        "elsewhere": _finite(trait.elsewhere / unit),
     }
     return told if trait.category is None else {**told, "category": str(trait.category)}
 

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from softecm.explain.profiles import in_time
 from softecm.figures.colours import set_colors
+from softecm.report.columns import DAY
 from softecm.report.templating import as_float, as_number
 from softecm.report.words import FEW, listed, plain
 
@@ -91,12 +92,12 @@ def group_values(data: ReportData, sets: Sequence[SetName]) -> dict[str, object]
 # ------------------------------------------------------------------ what each group is
 
 
-def _traits(data: ReportData, sets: Sequence[SetName]) -> list[tuple[SetName, Markup | str]]:
-    """A sentence a group, on what tells its objects from all others."""
+def _traits(data: ReportData, sets: Sequence[SetName]) -> list[tuple[SetName, str, Markup | str]]:
+    """What tells the objects of each set from all others; of a group first a sentence."""
     if data.profiles is None:
         return []
     columns = {attribute.name: attribute for attribute in data.attributes}
-    lines: list[tuple[SetName, Markup | str]] = []
+    lines: list[tuple[SetName, str, Markup | str]] = []
     for one in [*sets[1:], sets[0]]:
         if one.label not in data.profiles.sizes:
             continue
@@ -105,7 +106,11 @@ def _traits(data: ReportData, sets: Sequence[SetName]) -> list[tuple[SetName, Ma
         more = len(traits) - MOST_TRAITS
         if more > 0:
             told += f"; and {more} more"
-        lines.append((one, told or Markup('<span class="soft">{}</span>').format(data.profiles.untold(one.label))))
+        is_group = 1 <= one.number <= data.partition.n_clusters
+        sentence = data.profiles.sentence(one.label, data.noun) if is_group else ""
+        if not told and not is_group:
+            told = Markup('<span class="soft">{}</span>').format(data.profiles.untold(one.label))
+        lines.append((one, sentence, told))
     return lines
 
 
@@ -124,7 +129,8 @@ def told_trait(trait: Trait, attribute: Attribute | None) -> Markup:
     if trait.category is not None:
         shares = f"{trait.here:.0%}, elsewhere {trait.elsewhere:.0%}"
         return Markup('{} {} <b dir="auto">{}</b> ({})').format(name, trait.how, str(trait.category), shares)
-    here, elsewhere = (_shown(value, attribute) for value in (trait.here, trait.elsewhere))
+    unit = DAY if trait.precision.moment else 1
+    here, elsewhere = (_shown(value / unit, attribute) for value in (trait.here, trait.elsewhere))
     if trait.how in ("around", "far from"):
         return Markup("{} {} <b>{}</b>").format(name, trait.how, here if trait.how == "around" else elsewhere)
     compared = Markup(" (<b>{}</b>, elsewhere {})").format(here, elsewhere) if here != elsewhere else ""

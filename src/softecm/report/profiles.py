@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,11 +31,21 @@ def profiled(data: ReportData) -> Profiles | None:
     drawn = data.partition[data.rows]
     if data.series is not None and len(data.series):
         rows = every(len(drawn), MOST_COMPARED)
-        return _of_series(drawn[rows], [data.series[i] for i in rows], data.channels)
+        told = _of_series(drawn[rows], [data.series[i] for i in rows], data.channels)
+        return None if told is None else _of_all(told, data.partition)
     known, rows = _compared(data)
     if not known:
         return None
-    return profile(drawn[rows], _cells(known, rows, _cell), columns=[attribute.name for attribute in known])
+    told = profile(drawn[rows], _cells(known, rows, _dated), columns=[attribute.name for attribute in known])
+    units = {attribute.name: attribute.unit for attribute in known}
+    return _of_all(replace(told, traits=tuple(replace(t, unit=units[t.column]) for t in told)), data.partition)
+
+
+def _of_all(told: Profiles, partition: CredalPartition) -> Profiles:
+    """What a sample tells, with the sizes that the groups have among all objects."""
+    counts = np.bincount(partition.masses.argmax(1), minlength=partition.masses.shape[1]).tolist()
+    sizes = dict(zip(partition.focal_sets.labels(), counts, strict=True))
+    return replace(told, sizes={group: sizes[group] for group in told.sizes})
 
 
 def ruled(data: ReportData) -> ExplanationTree | None:
