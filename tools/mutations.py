@@ -4,7 +4,7 @@
     python tools/mutations.py tecm       # those whose name holds a word
 
 A mutation that nothing notices is printed as "survived", and one whose text is gone from the source as "stale"; both end the
-program with 1.
+program with 1, as do tests that fail without a mistake.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -122,6 +123,111 @@ MUTATIONS = [
         "    return [*own, *(",
         "    return [*told, *(",
         "tests/contracts/test_no_values.py",
+    ),
+    Mutation(
+        "prior counted twice",
+        "objective/problem.py",
+        "if self.pull is not None and not self.metric.is_quadratic:  # whose sums hold it already",
+        "if self.pull is not None:",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "race across cells",
+        "fit/loop.py",
+        "    np.minimum.at(lowest, groups, now)\n",
+        "    lowest[:] = now.min()\n",
+        "tests/fit/test_loop.py",
+    ),
+    Mutation(
+        "stale cap in the first stage",
+        "fit/stages.py",
+        "cap, fit = shrunk, fit.using(delta=shrunk)",
+        "fit = fit.using(delta=shrunk)",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "clamp in Combined",
+        "distances/views.py",
+        "[d.clamp_min(0.0) for d, _ in found]",
+        "[d for d, _ in found]",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "clamp in combinations of sparse rows",
+        "distances/squared_euclidean.py",
+        "out[:, part] = torch.where(apart > ROUNDING * lengths, apart, 0.0)",
+        "out[:, part] = apart",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "one-sided agreement",
+        "distances/view_statistics.py",
+        "common[a, b] = common[b, a] = found",
+        "common[a, b] = found",
+        "tests/contracts/test_glue.py",
+    ),
+    Mutation(
+        "calibration judged in-sample",
+        "calibration/calibrating.py",
+        "bounds(self.memberships[::2], i, j, self.level)",
+        "bounds(self.memberships, i, j, self.level)",
+        "tests/calibration/test_calibrate.py -k other_half",
+    ),
+    Mutation(
+        "outliers in cluster stability",
+        "calibration/calibrating.py",
+        "        inside = 1.0 - self.before.masses[:, :1]\n",
+        "        inside = np.ones((len(self.before), 1))\n",
+        "tests/calibration/test_calibrate.py -k outliers_that_move",
+    ),
+    Mutation(
+        "gap majority of numbers",
+        "explain/cuts.py",
+        "most_left = 2 * (ends + 1) >= len(order)",
+        "most_left = 2 * (ends + 1) < len(order)",
+        "tests/explain/test_trees.py",
+    ),
+    Mutation(
+        "gap majority of words",
+        "explain/cuts.py",
+        "most_left = 2 * counts[there] >= known.sum()",
+        "most_left = 2 * counts[there] < known.sum()",
+        "tests/explain/test_trees.py",
+    ),
+    Mutation(
+        "half unsound runs",
+        "selection/rules.py",
+        "if 2 * len(sound) <= len(rows):",
+        "if 2 * len(sound) < len(rows):",
+        "tests/selection/test_rules.py -k half_of",
+    ),
+    Mutation(
+        "dotted dates prove slashed ones",
+        "readers/dates.py",
+        '"%[dm][/-]%[dm]"',
+        '"%[dm].%[dm]"',
+        "tests/readers/test_as_people_write.py -k dates_with_dots",
+    ),
+    Mutation(
+        "below not accumulated in quantiles",
+        "distributed/passes.py",
+        "below += float(sums[:place].sum())",
+        "below = float(sums[:place].sum())",
+        "tests/distributed/test_passes.py",
+    ),
+    Mutation(
+        "count of the other k groups",
+        "report/words.py",
+        "counts[6 : c + 1].sum()",
+        "counts[5 : c + 1].sum()",
+        "tests/report/test_words.py",
+    ),
+    Mutation(
+        "CSV headers not harmless",
+        "cli/results.py",
+        "    return frame.rename(columns=harmless)\n",
+        "    return frame\n",
+        "tests/contracts/test_glue.py",
     ),
     # ------------------------------------------------ between parameters and problems
     Mutation(
@@ -367,22 +473,34 @@ MUTATIONS = [
 ]
 
 
+@cache
+def ended(tests: str, copy: Path) -> int:
+    """What the tests end with where nothing is changed."""
+    return tried(tests, copy)
+
+
+def tried(tests: str, copy: Path) -> int:
+    """What pytest ends with in a copy of the tree."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests.split()]
+    path = os.pathsep.join(str(copy / part) for part in ("src", "paper/src", "tests"))
+    env = os.environ | {"PYTHONPATH": path}
+    return subprocess.run(command, cwd=copy, env=env, capture_output=True, check=False).returncode
+
+
 def outcome(mutation: Mutation, copy: Path) -> str:
-    """Whether the tests notice the mistake in a copy of the tree."""
+    """Whether the tests, which pass without it, notice the mistake in a copy of the tree."""
     target = copy / "src/softecm" / mutation.file
     source = target.read_text(encoding="utf-8")
     if source.count(mutation.old) < 1:
         return "stale"
+    if ended(mutation.tests, copy) != 0:
+        return "tests fail without it"
     target.write_text(source.replace(mutation.old, mutation.new, 1), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutation.tests.split()]
-    path = os.pathsep.join(str(copy / part) for part in ("src", "paper/src", "tests"))
     try:
-        ended = subprocess.run(
-            command, cwd=copy, env=os.environ | {"PYTHONPATH": path}, capture_output=True, check=False
-        )
+        code = tried(mutation.tests, copy)
     finally:
         target.write_text(source, encoding="utf-8")
-    return {0: "survived", 1: "killed"}.get(ended.returncode, f"pytest ended with {ended.returncode}")
+    return {0: "survived", 1: "killed"}.get(code, f"pytest ended with {code}")
 
 
 def main(words: list[str]) -> int:

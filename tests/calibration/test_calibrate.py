@@ -360,3 +360,20 @@ def test_words_of_the_model_and_of_the_refits_are_in_one_table():
     assert {word: sum(row.values()) for word, row in table.items()} == {w: n for w, n in before.items() if n}
     told = [text for text in sentences(made) if "between groups" in text]
     assert told == [f"{before['between']} objects lie between groups: the resamples bear that out."]
+
+
+def test_intervals_are_judged_by_the_other_half_of_the_refits(found):
+    """Even refits say that all belong together, odd ones that hardly any do: no interval of the ones holds the others."""
+    split = np.tile(np.array([[1.0, 0.0], [0.5, 0.5]])[:, None], (20, 90, 1))
+    told = replace(found, memberships=split).coverage()["intervals"]
+    assert told["inside"] == 0.0
+
+
+def test_outliers_that_move_do_not_make_a_cluster_unstable(found):
+    masses = np.zeros((90, 3))
+    masses[np.arange(90), np.r_[np.repeat([1, 2], 40), np.zeros(10, int)]] = 1.0
+    refitted = np.zeros((40, 90, 2))
+    refitted[:, :40, 0] = refitted[:, 40:80, 1] = 1.0
+    refitted[::2, 80:, 0] = refitted[1::2, 80:, 1] = 1.0
+    before = CredalPartition(masses, FocalSets.up_to(2, 1))
+    assert replace(found, before=before, memberships=refitted).cluster_stability.tolist() == [1.0, 1.0]

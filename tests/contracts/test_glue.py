@@ -6,16 +6,27 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.metrics import pairwise_distances
 
 from softecm import MECMdd, SoftECM
 from softecm.belief import CredalPartition, FocalSets
+from softecm.cli.results import partition_table
+from softecm.distances import Combined, SquaredEuclidean, views
+from softecm.distances.squared_euclidean import CombinedSquares
+from softecm.distances.view_statistics import agreement
 from softecm.explain import ExplanationTree
 from softecm.files import journal as journals
 from softecm.files import lock as locks
+from softecm.fit import stages
+from softecm.fit.algorithm import mass_cost, soft_ecm_problem
 from softecm.fit.stages import neighbouring
+from softecm.objective.problem import RELAXATIONS, SOLVERS
+from softecm.objective.pull import PrototypePull
 from softecm.readers.numbers import _whole
 from softecm.selection import stability, sweep
+from softecm.spaces.sparse import SparseRows, WholeRows
+from softecm.spaces.views import EncodedViews
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2)) + np.repeat([[0.0], [7.0]], 20, 0)
@@ -98,3 +109,72 @@ def test_weights_of_matrices_count_like_copies():
         first = [int(np.flatnonzero(rows == k)[0]) for k in (3, 30)]
         copied = MECMdd(2, **given | {"init": first}).fit([d[rows][:, rows] for d in views])
     assert copied.objective_ == pytest.approx(weighed.objective_, rel=1e-6)
+
+
+def test_starts_are_drawn_by_the_delta_found_last(monkeypatch):
+    """While delta shrinks, what is far shrinks with it."""
+    caps, shrunk, draw, measure = [], [], stages.Draw, stages.robust_delta
+
+    def drawn(kind, n, cap, greedy):
+        caps.append(cap)
+        return draw(kind, n, cap, greedy)
+
+    def measured(*given):
+        shrunk.append(measure(*given))
+        return shrunk[-1]
+
+    monkeypatch.setattr(stages, "Draw", drawn)
+    monkeypatch.setattr(stages, "robust_delta", measured)
+    SoftECM(2, metric="sqeuclidean", random_state=0).fit(np.r_[X, X + 300.0, [[5000.0, 0.0]]])
+    assert len(caps) >= 2
+    assert caps[1] < 0.1 * caps[0]
+    assert caps[1:] == [one**2 for one in shrunk[: len(caps) - 1]]
+
+
+def test_rounding_below_zero_in_a_view_is_zero(monkeypatch):
+    """Where the parts' own distances are a little less than nothing."""
+    given = {"init": "k-means++", "n_init": 1, "max_iter": 1, "delta": 4.0, "random_state": 0}
+    metric = Combined({"a": "manhattan", "b": "sqeuclidean"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SoftECM(2, metric=metric, **given).fit({"a": X, "b": X[:, :1]}).model_
+    less = torch.tensor([[-1e-9, 1.0]], dtype=torch.float64)
+    monkeypatch.setattr(views, "measured", lambda *_: (less, lambda weights: None))
+    one = EncodedViews((torch.zeros(1, 2), torch.zeros(1, 1)), None, (), model.space)
+    assert model.metric.apart(one, model.prototypes[:2], 0).each.min() == 0.0
+
+
+def test_a_sparse_row_is_at_no_distance_from_itself():
+    rows = SparseRows.of_dense(torch.from_numpy(RNG.normal(size=(9, 50)) * 1e3))
+    d = CombinedSquares(rows).pairwise(WholeRows(rows), torch.eye(9, dtype=torch.float64))
+    assert d.diagonal().tolist() == [0.0] * 9
+    assert (d >= 0).all()
+
+
+def test_views_have_in_common_what_they_have_in_common_both_ways():
+    present = np.ones((40, 3), dtype=bool)
+    present[:5, 2] = False
+    tables = [pairwise_distances(part) for part in (X, X[:, :1], X[:, 1:])]
+    common = agreement(tables, present, np.ones(40))
+    assert (common == common.T).all()
+    assert (common[~np.eye(3, dtype=bool)] > 0).all()
+
+
+def test_no_header_of_a_table_is_a_formula():
+    partition = CredalPartition.from_hard([0, 1]).rename(["=1+1", "@b"])
+    table = partition_table(partition, ["=x", "y"], beside=pd.DataFrame({"+c": [1, 2]}))
+    assert not [name for name in table.columns if name[0] in "=+-@"]
+    assert "'+c" in table.columns
+    assert table["id"][0] == "'=x"
+
+
+def test_what_was_known_before_counts_once_in_the_prototype_step():
+    """Where the exact step ends, the price that a descent goes down has no slope."""
+    x, focal = torch.from_numpy(X), FocalSets.full(2)
+    pull = PrototypePull(x[[3, 30]] + 2.0, torch.tensor([20.0, 5.0]).double())
+    cost = mass_cost(focal, 1.0, 1.5, 4.0, like=x, runs=1, weights=None)
+    how = {"lam": 1.0, "relaxation": RELAXATIONS["penalty"], "solver": SOLVERS["auto"], "links": None, "tol": 1e-4}
+    problem = soft_ecm_problem(x, SquaredEuclidean(), focal, cost, pull=pull, **how)
+    state = problem.begin(torch.cat([x[[3, 30]], x[[3, 30]].mean(0, keepdim=True)])[None])
+    _, slope = problem.fixed(state)(problem.solve(state))
+    assert slope.abs().max() < 1e-6

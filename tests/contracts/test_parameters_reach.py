@@ -14,6 +14,8 @@ from sklearn.metrics import pairwise_distances
 import softecm
 from contracts.test_estimators import KINDS, NAMES
 from softecm import CEVCLUS, SoftECM
+from softecm.algorithms import eknnclus
+from softecm.constraints import check_constraints
 
 RNG = np.random.default_rng(3)
 POINTS = np.r_[RNG.normal(size=(36, 2)) + np.repeat([[0, 0], [3, 0], [1.5, 2.5]], 12, 0), [[9.0, 9.0]]]
@@ -244,3 +246,29 @@ def test_sets_that_are_given_are_the_sets(name):
         warnings.simplefilter("ignore")
         model.fit(X, **links)
     assert list(model.focal_sets_.sets) == OTHERS["focal_sets"]
+
+
+def test_the_variant_of_cevclus_has_its_own_ridge():
+    links = check_constraints([(0, 1)], [(1, 2)], 4)
+    assert [CEVCLUS(2, variant=how)._linked(links).firm for how in ("article", "evclust")] == [False, True]
+
+
+def test_views_of_wmvec_are_measured_as_asked():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain, scaled = (estimator("WMVEC", scaling=how, max_iter=1).fit(TWO_VIEWS) for how in ("none", "spread"))
+    assert plain.model_.metric.units == [1.0, 1.0]
+    assert scaled.model_.metric.units != [1.0, 1.0]
+
+
+def test_votes_of_eknnclus_know_the_power(monkeypatch):
+    powers, real = [], eknnclus.strength_of
+
+    def watched(distances, gamma, power, least):
+        powers.append(power)
+        return real(distances, gamma, power, least)
+
+    monkeypatch.setattr(eknnclus, "strength_of", watched)
+    estimator("EKNNClus", power=2.0).fit(POINTS).predict_partition(POINTS[:3])
+    assert len(powers) >= 2
+    assert set(powers) == {2.0}

@@ -37,6 +37,18 @@ def test_many_candidates_are_told_apart_by_further_passes(rng, monkeypatch):
     assert found == weighted_quantile(x[:, 0] ** 2, 0.95, np.ones(2000))
 
 
+def test_what_lies_below_adds_up_over_the_passes(monkeypatch):
+    """Values that differ in the first bits, in the second and in the third: each pass leaves some behind."""
+    monkeypatch.setattr(passes, "FEW", 1)
+    x = np.sqrt(np.r_[np.linspace(0.1, 0.9, 30), 1.0 + 2.0**-30 * np.arange(30), 1.0 + 2.0**-40 * np.arange(30)])[
+        :, None
+    ]
+    point = torch.zeros(1, 1, dtype=torch.float64)
+    values = partial(passes.distances_of_block, metric=METRIC, point=point)
+    for q in np.linspace(0.0, 1.0, 19):
+        assert passes.quantile(scattered(x, 3), values, q) == weighted_quantile(x[:, 0] ** 2, q, np.ones(90))
+
+
 def test_rows_are_picked_by_their_number_among_all(rng):
     x = rng.normal(size=(50, 2))
     rows = np.array([0, 7, 30, 49])

@@ -236,3 +236,12 @@ def test_outliers_of_whom_rules_say_nothing_are_not_passed_over():
     tree = ExplanationTree().fit(CredalPartition(masses, FocalSets.up_to(2, 1)), X)
     assert tree.nowhere_ == 1
     assert tree.summary().endswith("no objects wrong, not counting the 1 that belongs nowhere: no rule says so.")
+
+
+@pytest.mark.parametrize("column", [[1.0] * 9 + [2.0] * 3 + [np.nan], ["a"] * 9 + ["b"] * 3 + [None]])
+@pytest.mark.parametrize("flipped", [False, True])
+def test_a_gap_goes_with_most_of_the_others(column, flipped):
+    swap = {1.0: 2.0, 2.0: 1.0, "a": "b", "b": "a"}
+    table = pd.DataFrame({"x": [swap.get(cell, cell) for cell in column] if flipped else column})
+    tree = ExplanationTree().fit(CredalPartition.from_hard([0] * 9 + [1] * 3 + [0]), table)
+    assert tree.predict(table).tolist() == [(0,)] * 9 + [(1,)] * 3 + [(0,)]

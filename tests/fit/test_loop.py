@@ -75,3 +75,10 @@ def test_groups_are_halved_apart():
     groups = np.repeat([0, 1], 4)
     found = iterate(Decay(torch.full((8,), 0.2).double(), floors), torch.zeros(8, 1, 1), 20, groups=groups, gain=1e-9)
     assert (found.n_iter == 20).tolist() == [True, False, False, False, True, False, False, False]
+
+
+def test_groups_race_apart():
+    """A run is outrun by those of its own group, however much lower the objective of another group lies."""
+    floors, groups = numbers(10, 80, 90, 99), np.array([0, 1, 1, 1])
+    found = iterate(Decay(torch.full((4,), 0.5).double(), floors), torch.zeros(4, 1, 1), 30, groups=groups)
+    assert (found.n_iter == 30).tolist() == [True, True, False, False]

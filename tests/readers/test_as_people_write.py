@@ -194,6 +194,12 @@ def test_another_column_may_tell_the_order_of_day_and_month(tmp_path: Path) -> N
     assert loaded(tmp_path, rows).data["b"].iloc[1] == pd.Timestamp("2024-02-06")
 
 
+def test_dates_with_dots_do_not_tell_the_order_of_dates_with_slashes(tmp_path: Path) -> None:
+    rows = ["a,b,n", *(f"{1 + i % 28}.{1 + i % 12}.2024,{1 + i % 12}/{1 + 5 * i % 12}/2024,{i % 5}" for i in range(40))]
+    with pytest.raises(ReadError, match="say which with --dates"):
+        loaded(tmp_path, rows)
+
+
 def test_whole_numbers_are_dates_where_they_are_called_so(tmp_path: Path) -> None:
     days = pd.date_range("2024-01-03", periods=40, freq="9D")
     rows = [f"{day:%Y%m%d},{day:%Y%m%d},{i % 5}" for i, day in enumerate(days)]

@@ -37,7 +37,7 @@ def test_merged_groups_come_first() -> None:
 
 def test_one_cluster_and_many_clusters_read_well() -> None:
     assert "the one group" in three_sentences(CredalPartition.from_hard([0, 0]), ["a", "b"])[0]
-    assert "to the other 5" in three_sentences(CredalPartition.from_hard(range(10)), list("abcdefghij"))[0]
+    assert " and 5 to the other 5." in three_sentences(CredalPartition.from_hard(range(10)), list("abcdefghij"))[0]
 
 
 def test_clearly_is_not_said_of_the_undecided() -> None:

@@ -160,3 +160,12 @@ def test_the_table_is_a_frame_of_any_library(found, backend):
     assert len(frame) == len(found) == 12
     assert "objective" in (frame.column_names if backend == "pyarrow" else list(frame.columns))
     assert "Sweep of 12 cells over beta, lam" in repr(found)
+
+
+def test_a_combination_half_of_whose_runs_are_merged_is_not_trusted():
+    columns = {"found": np.full(4, 2), "converged": np.ones(4, dtype=bool)}
+    columns |= {"collapsed": np.array([True, False, True, False]), "xie_beni": np.arange(4.0)}
+    columns["sizes"] = np.fromiter(([3, 3] for _ in range(4)), dtype=object)
+    rule = RULES["xie_beni"]
+    assert rule.value(columns, np.arange(4)) == np.inf
+    assert rule.value(columns, np.arange(1, 4)) == 2.0
