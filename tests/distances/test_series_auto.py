@@ -1,5 +1,6 @@
 """The default for series: three views, which of them counts most, and whether level and amplitude count."""
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -212,6 +213,29 @@ def test_an_estimator_keeps_its_manners(rng, tmp_path):
     assert (again.metric, again.metric_reason_) == ("series-auto", model.metric_reason_)
     np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X))
     assert ECMdd(2, metric="series-auto", random_state=0).fit(X).metric_reason_ == model.metric_reason_
+
+
+class Stopped(BaseException):
+    """Like Ctrl-C, without a signal."""
+
+
+def stop_at_once(progress):
+    raise Stopped
+
+
+def test_links_and_checkpoints_go_with_it(rng, tmp_path):
+    X, y = drifts(rng)
+    make = partial(SoftECM, 2, n_init=2, random_state=0)
+    whole, a, b = make().fit(X), *(int(np.flatnonzero(y == k)[0]) for k in (0, 1))
+    linked = make().fit(X, must_link=[(a, b)], constraint_weight=30.0)
+    assert whole.labels_[a] != whole.labels_[b]
+    assert linked.labels_[a] == linked.labels_[b]
+    assert linked.metric_reason_ == whole.metric_reason_
+    with pytest.raises(Stopped):
+        make(callback=stop_at_once).fit(X, checkpoint=tmp_path / "c", checkpoint_every=1)
+    resumed = make().fit(X, resume=tmp_path / "c")
+    np.testing.assert_array_equal(resumed.partition_.masses, whole.partition_.masses)
+    assert resumed.metric_reason_ == whole.metric_reason_
 
 
 def test_a_sweep_finds_what_a_fit_finds(rng):
