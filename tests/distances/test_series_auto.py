@@ -148,7 +148,8 @@ def test_many_and_long_series_are_made_fewer_and_shorter(rng):
 
 def test_where_there_is_nothing_to_compare_all_count_alike(rng):
     X, _ = rhythms(rng)
-    few = choose_series(X[:6], 2)
+    assert choose_series(X[5:13], 2).tried  # four a cluster
+    few = choose_series(X[5:12], 2)
     assert few.metric == series_views(Option(None, False))
     assert few.tried == ()
     assert "too few different series to judge by" in few.reason
