@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from softecm import CredalPartition, FocalSets, SoftECM
+from softecm import ECM, CredalPartition, ECMdd, FocalSets, SoftECM, calibrate
 from softecm.datasets import make_blobs
-from softecm.report import build
+from softecm.explain import profile
+from softecm.report import build, compare
 from softecm.report.payload import payload
 from softecm.report.reasons import Explanation, Part
 from softecm.report.words import sentence
@@ -174,3 +175,32 @@ def test_sentences_of_random_tables_agree_with_themselves(rng: np.random.Generat
             assert "far from" not in str(found)
         assert str(found).startswith(f"Object {i + 1} (X[{i}]) ")
     assert {"nowhere", "clearly"} <= words
+
+
+def test_the_panel_names_the_nearest_objects_of_a_matrix_as_the_explanation_does() -> None:
+    apart = np.linalg.norm(MADE[:30, None] - MADE[None, :30], axis=2)
+    model = ECMdd(2, random_state=0).fit(apart)
+    said = payload(build(model, apart))["explained"]
+    for i, one in said.items():  # type: ignore[attr-defined]
+        near = model.explain_object(apart, i)
+        expected = sorted((d, j) for j, d in enumerate(apart[i]) if j != i)[:3]
+        assert [name for name, _ in near.neighbours] == [str(j + 1) for _, j in expected]
+        assert one["say"].partition(" Nearest: ")[2] == near.sentence.partition(" Nearest: ")[2] != ""
+    hidden = payload(build(model, apart, values=False))["explained"]
+    assert not any("Nearest" in one["say"] for one in hidden.values())  # type: ignore[attr-defined]
+
+
+def test_where_all_objects_are_nowhere_there_is_an_answer_or_a_sentence() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 12))
+    start = np.stack([np.full(12, 0.5), np.full(12, -0.5)])
+    with pytest.warns(match="."):  # the fit is stopped before its prototypes lie on objects
+        model = ECM(2, delta=0.1, init=start, max_iter=1, n_init=1).fit(X)
+    assert model.decisions().counts()["nowhere"] == 40
+    assert "belongs to no group" in model.explain_object(X, 0).sentence
+    assert profile(model.partition_, X).sentences() == {
+        "∅": "∅ has 40 objects (100 %): too few others to compare with (3 needed)."
+    }
+    assert (calibrate(model, X, n_boot=19).decisions().words == "nowhere").all()
+    assert "0 (0 %) are in another set" in compare(model.partition_, model.partition_).sentences()[0]
+    with pytest.raises(ValueError, match="all objects of one belong nowhere"):
+        compare(model, model, data=(X, X))

@@ -103,6 +103,8 @@ class Profiles(Sequence[Trait]):
 
     def untold(self, group: str) -> str:
         """What is said of a group that no column distinguishes."""
+        if sum(self.sizes.values()) - self.sizes[group] < FEWEST:
+            return f"too few others to compare with ({FEWEST} needed)"
         if not any(trait.group == group for trait in self):
             return f"too few to say ({FEWEST} needed)"
         return "far out, each in its own way: no column has them all apart" if group == "∅" else "nothing stands out"

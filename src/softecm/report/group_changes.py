@@ -219,6 +219,11 @@ def _labels(model: Comparing, X: Data) -> IntArray:
 def _apart(models: Sequence[Comparing], data: Sequence[Data], labels: Sequence[IntArray]) -> FloatArray:
     """Distances (c, c) of prototypes in units of a typical member's, by both models; the mean of the two."""
     one, other = models
+    if any((found < 0).all() for found in labels):
+        raise ValueError(
+            "first and second must have objects in their groups to match them; all objects of one belong nowhere. Fit it "
+            "again with a larger delta."
+        )
     try:
         by_first = _in_spreads(one, data[0], labels[0], other).T
         by_second = _in_spreads(other, data[1], labels[1], one)
@@ -234,12 +239,10 @@ def _in_spreads(model: Comparing, X: Data, labels: IntArray, other: Comparing) -
     """How far (their c, own c) another model's prototypes lie from a model's, in units of the median of its members."""
     c, power = model.partition_.n_clusters, 1.0 / max(model.model_.metric.degree, 1e-9)
     own = np.asarray(model.transform(X), dtype=np.float64)[:, :c] ** power
-    usual = np.median(own[np.arange(len(own)), np.maximum(labels, 0)][labels >= 0]) if (labels >= 0).any() else np.nan
+    usual = np.median(own[np.arange(len(own)), np.maximum(labels, 0)][labels >= 0])
     spread = np.array([np.median(own[labels == k, k]) if (labels == k).any() else usual for k in range(c)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # prototypes of numbers are arrays, without the columns' names
         theirs = np.asarray(model.transform(other.cluster_centers_), dtype=np.float64)[:, :c] ** power
-    if not np.isfinite(spread).all():
-        raise ValueError("all its objects belong nowhere, so its groups have no spread. Fit again with fewer clusters.")
     ratio: FloatArray = theirs / np.maximum(spread, 1e-12 + 1e-9 * float(np.max(spread)))
     return ratio

@@ -24,16 +24,16 @@ from softecm.report.reasons import (
     Stretches,
     Teller,
     explanations,
+    nearest_objects,
     noise_of,
     paths_of,
     series_teller,
     spans,
     terms_of,
 )
-from softecm.report.words import sentence
+from softecm.report.words import named_nearest, sentence
 from softecm.spaces.views import n_objects
 
-NEIGHBOURS = 3
 SEEN = 1_000  # objects that a column's precision is read from
 
 
@@ -129,8 +129,7 @@ def explain_object(
     pulls = _pulls(model, one, chosen, columns, noise)
     who = place(noun.capitalize(), row) if called == str(row + 1) else called
     near = _neighbours(model, one, row, names)
-    said = sentence(who, decision, told, partition.focal_sets, noun)
-    said += f" Nearest: {', '.join(f'{name} {apart:.3g}' for name, apart in near)}." if near else ""
+    said = sentence(who, decision, told, partition.focal_sets, noun) + named_nearest(near)
     return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), pulls, said, near)
 
 
@@ -141,8 +140,7 @@ def _neighbours(model: Comparing, one: Data, row: int, names: Sequence[str]) -> 
     apart = np.asarray(one, dtype=np.float64).ravel()
     if len(apart) != len(names):  # to other objects, whose names nobody gave
         return ()
-    order = [j for j in np.argsort(apart, kind="stable").tolist() if j != row][:NEIGHBOURS]
-    return tuple((names[j], float(apart[j])) for j in order)
+    return tuple((names[j], far) for j, far in nearest_objects(apart, row))
 
 
 def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:

@@ -16,7 +16,7 @@ from softecm.report.map import window
 from softecm.report.model_interface import FloatArray
 from softecm.report.objects import noteworthy
 from softecm.report.terms import TERMS
-from softecm.report.words import plain, sentence
+from softecm.report.words import named_nearest, plain, sentence
 
 if TYPE_CHECKING:
     from softecm.report.columns import Attribute
@@ -159,8 +159,9 @@ def _fits(numbers: FloatArray, decimals: int) -> bool:
 
 def _explained(data: ReportData, i: int, said: Decisions, e: Explanation) -> Json:
     parts = [[p.name, p.value, p.at_first, p.at_second, round(float(p.pull), 9)] for p in e.parts]
+    near = named_nearest([(str(data.ids[j]), apart) for j, apart in e.nearest])
     return {
-        "say": sentence(str(data.ids[i]), said[i], e, data.partition.focal_sets, data.noun),
+        "say": sentence(str(data.ids[i]), said[i], e, data.partition.focal_sets, data.noun) + near,
         "a": e.first,
         "b": e.second,
         "da": _plain(e.distance_first),

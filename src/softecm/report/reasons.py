@@ -27,6 +27,7 @@ JUDGED, FEWEST = 500, 5  # objects by which noise is told, and at least in each 
 BEYOND = 3.5  # standard errors by which a column must tell two groups apart
 MOST_JUDGED = 200  # columns; beyond, such as words of texts, all count
 MOST_PAGES = 3  # named for one stretch of a path
+NEIGHBOURS = 3  # of an object of a matrix, that are named
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,13 @@ class Explanation:
     ] = ()  # of an outlier: what makes most of its distance to the first, and its share
     kind: str = ""  # what the parts are called before their names: "steps"
     idle: tuple[str, ...] = ()  # columns that tell the two apart no better than noise
+    nearest: tuple[tuple[int, float], ...] = ()  # other objects of a matrix, and how far they are
+
+
+def nearest_objects(apart: FloatArray, i: int) -> tuple[tuple[int, float], ...]:
+    """The nearest others to object i, by its row of a matrix of dissimilarities."""
+    order = [j for j in np.argsort(apart, kind="stable").tolist() if j != i][:NEIGHBOURS]
+    return tuple((j, float(apart[j])) for j in order)
 
 
 class Teller(ABC):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import issparse
@@ -30,7 +30,15 @@ from softecm.report.objects import (
     series_of,
     take,
 )
-from softecm.report.reasons import Attributes, Explanation, Teller, explanations, noise_of, series_teller
+from softecm.report.reasons import (
+    Attributes,
+    Explanation,
+    Teller,
+    explanations,
+    nearest_objects,
+    noise_of,
+    series_teller,
+)
 from softecm.spaces.views import Views
 
 MOST_SERIES = 3_000
@@ -114,6 +122,8 @@ def _by_dissimilarities(model: FittedModel, X: Data, partition: CredalPartition,
         return View(rows, drawn)
     distances = np.asarray(fitted.transform(D[rows]), dtype=np.float64)
     told = explanations(fitted, D, partition, _explained_rows(partition, rows, distances), None)
+    if square:
+        told = {i: replace(one, nearest=nearest_objects(D[i], i)) for i, one in told.items()}
     return View(rows, drawn, distances, explanations=told)
 
 

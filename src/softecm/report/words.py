@@ -96,6 +96,11 @@ def counted_sentences(partition: Counted, table: Counts, *, merged: bool = False
     )
 
 
+def named_nearest(near: Sequence[tuple[str, float]]) -> str:
+    """The nearest objects and how far they are, after a sentence; nothing where none are known."""
+    return f" Nearest: {', '.join(f'{name} {apart:.3g}' for name, apart in near)}." if near else ""
+
+
 def sentence(name: str, said: Decision, told: Explanation, focal: FocalSets, noun: str = "object") -> str:
     """Where an object is and why, in one or two sentences.
 
