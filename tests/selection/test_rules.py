@@ -107,6 +107,13 @@ def test_a_group_that_was_cut_has_no_valley_and_two_groups_have_one(rng):
     assert valleys(*on_a_line(x, [0, 8]), once) > valleys(*on_a_line(x, [-0.8, 0.8, 8]), once)
 
 
+def test_a_few_outliers_near_each_other_are_no_group(rng):
+    x = np.concatenate([rng.normal(0, 1, 200), rng.normal(8, 1, 200), [40.0, 40.1, 40.2]])
+    assert groups_apart(*on_a_line(x, [0, 8, 40]), np.ones(len(x))) == 2
+    few = np.repeat([0.0, 8.0, 40.0], 3)
+    assert groups_apart(*on_a_line(few, [0, 8, 40]), np.ones(len(few))) == 3
+
+
 def test_a_mean_is_that_of_the_others(rng):
     x, labels = rng.normal(size=(30, 4)), np.repeat([0, 1], [10, 20])
     means = np.stack([x[labels == k].mean(0) for k in (0, 1)])

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 WINDOW = 0.5  # half width of a window, as a part of the way from the cut to a cluster's median
 DEEP = 0.7  # a valley holds at most this part of the objects of the lower hill
 FEW = 4.0  # objects added to every window, so that a handful is no evidence
+SMALL = 0.05  # with less than this part of an equal share, or FEW objects, clusters are no group but outliers that flock
 A_GROUP = 0.05  # what a group that stands apart is worth, in units of the silhouette
 
 
@@ -89,8 +90,11 @@ def standing_apart(labels: NDArray[np.intp], geometry: Geometry, inside: Floats,
 
 
 def groups_apart(labels: NDArray[np.intp], geometry: Geometry, weights: Floats) -> int:
-    """How many groups are left when clusters without a valley between them are taken as one."""
-    return int(connected_components(joined_clusters(labels, geometry, weights), directed=False)[0])
+    """How many groups are left when clusters without a valley between them are taken as one, and a few objects as none."""
+    count, group = connected_components(joined_clusters(labels, geometry, weights), directed=False)
+    held = np.bincount(group[labels], weights, minlength=count)
+    share = float(held.sum()) / geometry.between.shape[0]
+    return int((held >= max(SMALL * share, min(FEW, share / 3))).sum())
 
 
 def joined_clusters(labels: NDArray[np.intp], geometry: Geometry, weights: Floats) -> NDArray[np.bool_]:
