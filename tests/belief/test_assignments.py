@@ -62,7 +62,7 @@ def test_what_goes_with_a_word() -> None:
     assert list(said.counts()) == list(WORDS)
     assert said.table().sum() == len(said) == 4
     assert list(said.to_frame("pandas").columns) == ["decision", "set", "confidence"]
-    assert "1 clearly, 1 rather, 0 undecided, 1 between, 1 nowhere; clearly from a belief of 0.75" in repr(said)
+    assert "1 clearly, 1 rather, 1 between, 0 undecided, 1 nowhere; clearly from a belief of 0.75" in repr(said)
 
 
 def test_clear_is_an_option_with_edges() -> None:

@@ -250,7 +250,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     def decisions(
         self, X: object = None, *, clear: float = CLEAR, calibration: RefitDecisions | None = None
     ) -> Decisions:
-        """What is said of each object in one word: clearly, rather, undecided, between, nowhere.
+        """What is said of each object in one word: clearly, rather, between, undecided, nowhere.
 
         Parameters
         ----------

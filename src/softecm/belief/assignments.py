@@ -64,11 +64,11 @@ def _pick(sets: Sequence[ClusterSet], position: IntArray) -> NDArray[np.object_]
     return chosen
 
 
-WORDS = ("clearly", "rather", "undecided", "between", "nowhere")
+WORDS = ("clearly", "rather", "between", "undecided", "nowhere")  # in the order of trust
 CLEAR = 0.75  # belief from which an object is said to belong clearly
 LEAD = 0.1  # by which a belief leads the next for "rather"
 ROUNDING = 1e-9  # 0.5 leads 0.4 by 0.1, whatever floating point says
-_CLEARLY, _RATHER, _UNDECIDED, _BETWEEN, _NOWHERE = range(len(WORDS))
+_CLEARLY, _RATHER, _BETWEEN, _UNDECIDED, _NOWHERE = range(len(WORDS))
 
 
 def checked_clear(clear: Any) -> float:
@@ -162,7 +162,7 @@ class Decisions:
     @cached_property
     def clusters(self) -> IntArray:
         """The cluster of largest belief, numbered from 0; -1 for "between" and "nowhere"."""
-        return np.where(self.codes <= _UNDECIDED, self.columns - 1, -1)
+        return np.where((self.codes == _BETWEEN) | (self.codes == _NOWHERE), -1, self.columns - 1)
 
     @cached_property
     def sets(self) -> NDArray[np.object_]:

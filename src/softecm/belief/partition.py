@@ -373,7 +373,7 @@ class CredalPartition(RoughSets, Combining):
         >>> said.confidence
         array([0.8, 0.5, 0.5, 1. , 0.9])
         >>> said.counts()
-        {'clearly': 1, 'rather': 1, 'undecided': 1, 'between': 1, 'nowhere': 1}
+        {'clearly': 1, 'rather': 1, 'between': 1, 'undecided': 1, 'nowhere': 1}
         >>> said[3]
         Decision(word='between', set='Ω', confidence=1.0)
         """

@@ -20,8 +20,8 @@ ROWS_IN_HTML = 20
 SAID = {
     "clearly": "clearly belong to one",
     "rather": "rather belong to one than to another",
-    "undecided": "are undecided",
     "between": "lie between groups",
+    "undecided": "are undecided",
     "nowhere": "belong to no group",
 }
 

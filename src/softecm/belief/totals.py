@@ -44,7 +44,7 @@ class PartitionTotals:
         return dict(zip(self.focal.labels(), self.objects.tolist(), strict=True))
 
     def decisions(self) -> dict[str, int]:
-        """How many objects are clearly, rather, undecided, between and nowhere."""
+        """How many objects are clearly, rather, between, undecided and nowhere."""
         return counts_of(self.decided)
 
     @property

@@ -98,7 +98,7 @@ def cluster(file: InputFile, options: ClusterOptions) -> None:
 
     What is not said about the file is found out and shown: --dry-run shows only that. Rows are counted from 1, below the
     names. The folder gets partition.csv (the id of each object; its label, the name of its likeliest group: ω1, ω2, … or
-    --names-of-clusters; its set, what is said of it (clearly, rather, undecided, between, nowhere) with confidence and
+    --names-of-clusters; its set, what is said of it (clearly, rather, between, undecided, nowhere) with confidence and
     doubt, belief and plausibility of each group, mass of each set; text that a spreadsheet would run as a formula gets an
     apostrophe in front), summary.json, model.safetensors and report.html. A Parquet file that does not fit in memory is
     read block by block; then the masses are in partition.parquet and the report shows a sample.

@@ -130,6 +130,6 @@ def _glossary(data: ReportData) -> dict[str, str]:
         "Mass": TERMS["mass"],
         "Set": TERMS["set"],
         "No group": TERMS["no group"],
-        "Clearly, rather, undecided, between, nowhere": decided,
+        "Clearly, rather, between, undecided, nowhere": decided,
         **{word.capitalize(): TERMS[word] for word in GLOSSARY},
     }

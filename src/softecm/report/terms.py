@@ -16,7 +16,7 @@ TERMS: dict[str, str] = {
     "undecided": "Two groups are about as likely for this object.",
     "between": "The object lies between groups: its largest mass is on several of them together.",
     "nowhere": "The object is unlike all groups: its largest mass is on none of them.",
-    "said": "What is said of the object in one word: clearly, rather, undecided, between or nowhere.",
+    "said": "What is said of the object in one word: clearly, rather, between, undecided or nowhere.",
     "confidence": "The belief in the group, or in the set, that is said; for nowhere the mass on no group.",
     "doubt": "One minus the largest probability of a group: how likely the label is wrong. 0: sure; 0.5: as likely another.",
     "distance": "How far the object is from the prototype of the group nearest to it, as the metric measures.",

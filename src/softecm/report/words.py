@@ -173,8 +173,8 @@ def five_counts(counts: Mapping[str, int], clear: float) -> str:
 
     Examples
     --------
-    >>> five_counts({"clearly": 8, "rather": 1, "undecided": 0, "between": 2, "nowhere": 1}, 0.75)
-    'clearly 8, rather 1, undecided 0, between 2, nowhere 1 (clearly: a belief of at least 0.75)'
+    >>> five_counts({"clearly": 8, "rather": 1, "between": 2, "undecided": 0, "nowhere": 1}, 0.75)
+    'clearly 8, rather 1, between 2, undecided 0, nowhere 1 (clearly: a belief of at least 0.75)'
     """
     each = ", ".join(f"{word} {grouped(count)}" for word, count in counts.items())
     return f"{each} (clearly: a belief of at least {clear:g})"

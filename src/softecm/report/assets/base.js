@@ -8,7 +8,7 @@ const bytes = (s) => Uint8Array.from(atob(s), (c) => c.charCodeAt(0));
 const unpack = (s, Kind) => s === null ? null : new Kind(bytes(s).buffer);
 const N = D.ids.length, F = D.labels.length;
 const xy = unpack(D.xy, Uint16Array), distance = unpack(D.distance, Float32Array), numbers = unpack(D.numbers, Uint32Array);
-const WORDS = Object.keys(D.decisions), [CLEARLY, RATHER, UNDECIDED, BETWEEN, NOWHERE] = WORDS.keys();
+const WORDS = Object.keys(D.decisions), [CLEARLY, RATHER, BETWEEN, UNDECIDED, NOWHERE] = WORDS.keys();
 const columns = D.columns.map((c) => c.levels ? { name: c.name, levels: c.levels, codes: unpack(c.codes, Uint16Array) } : { name: c.name, decimals: c.decimals, unit: c.unit ? " " + c.unit : "", numbers: c.wide ? unpack(c.wide, Float64Array) : unpack(c.numbers, Float32Array) });
 
 // ------------------------------------------------------------------ what is shown: masses, and what follows from them
