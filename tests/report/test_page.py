@@ -214,3 +214,9 @@ def test_far_values_do_not_squeeze_the_marks_of_prototypes() -> None:
 def test_the_objective_of_the_kept_start_is_told_from_that_of_the_end() -> None:
     assert "groups alone" in data(history=[3.0, 1.7]).html
     assert "groups alone" not in data().html
+
+
+def test_warnings_stand_above_the_result() -> None:
+    page = render(data(warnings=[f"doubt {i}" for i in range(4)]))
+    result = page.index('data-finding="0"')
+    assert page.index("doubt 0") < page.index("doubt 2") < page.index("All 4 warnings") < result < page.index("doubt 3")

@@ -31,6 +31,12 @@ def test_nobody_between_and_nobody_out_is_said() -> None:
     assert "not considered" in three_sentences(CredalPartition.from_hard([0, 1]), ["a", "b"])[1]
 
 
+def test_those_who_nearly_lie_between_are_counted() -> None:
+    p = CredalPartition([[0, 0.6, 0.1, 0.3], [0, 0.61, 0.1, 0.29], [0.4, 0.4, 0, 0.2]], FocalSets.full(2))
+    assert three_sentences(p, list("abc"))[1] == "None lies between groups; 2 nearly do."
+    assert three_sentences(p[:2], list("ab"))[1] == "None lies between groups; 1 nearly does."
+
+
 def test_merged_groups_come_first() -> None:
     assert "Fewer than 2" in three_sentences(CredalPartition.from_hard([0, 1]), ["a", "b"], merged=True)[0]
 

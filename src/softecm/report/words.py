@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from softecm.report.reasons import Explanation
 
 Counts: TypeAlias = NDArray[np.int64]
+NOBODY = "None lies between groups."
 FEW = 4  # name objects one by one up to this many
 MOST_NAMED = 3  # columns on each side of a sentence
+NEARLY = 0.5  # of the largest mass: with so much on a set of several groups an object nearly lies between
 MUCH = 0.1  # of all pulls: less is not worth a word
 
 
@@ -228,7 +230,8 @@ def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.in
     if len(focal) == c:
         return "Sets of several groups were not considered, so none can lie between."
     if total == 0:
-        return "None lies between groups."
+        near = int((partition.masses[:, c + 1 :].max(1) >= NEARLY * partition.masses.max(1)).sum())
+        return f"None lies between groups; {grouped(near)} nearly {'does' if near == 1 else 'do'}." if near else NOBODY
     start = f"{grouped(total)} {'lies' if total == 1 else 'lie'} between groups"
     if total <= FEW:
         rows = np.flatnonzero(best > c)

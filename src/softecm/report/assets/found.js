@@ -14,7 +14,10 @@
   const between = () => {
     const total = sum(counts.slice(D.c + 1)), all = [...Array(N).keys()], ends = (j) => listed(D.sets[j].map((k) => names[k]), "and");
     if (F === D.c + 1) return "Sets of several groups were not considered, so none can lie between.";
-    if (!total) return "None lies between groups.";
+    if (!total) {
+      const near = all.filter((i) => { for (let j = D.c + 1; j < F; j++) if (mass(i, j) >= 0.5 * top[i]) return true; return false; }).length;
+      return "None lies between groups" + (near ? `; ${verb(near, "nearly does", "nearly do")}.` : ".");
+    }
     const start = verb(total, "lies", "lie") + " between groups";
     if (total <= 4) return `${start}: ${listed(all.filter((i) => best[i] > D.c).map((i) => `${D.ids[i]} (${listed(D.sets[best[i]].map((k) => names[k]), "or")})`), "and")}.`;
     const most = counts.indexOf(Math.max(...counts.slice(D.c + 1)), D.c + 1);
