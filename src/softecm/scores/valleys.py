@@ -19,7 +19,9 @@ Floats = NDArray[np.float64]
 WINDOW = 0.5  # half width of a window, as a part of the way from the cut to a cluster's median
 DEEP = 0.7  # a valley holds at most this part of the objects of the lower hill
 FEW = 4.0  # objects added to every window, so that a handful is no evidence
-SMALL = 0.05  # with less than this part of an equal share, or FEW objects, clusters are no group but outliers that flock
+SMALL = (
+    0.05  # with less than this part of an equal share, or FEW objects, clusters are no group but outliers that flock
+)
 A_GROUP = 0.05  # what a group that stands apart is worth, in units of the silhouette
 
 
