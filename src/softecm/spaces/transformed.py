@@ -53,7 +53,7 @@ class TransformedSeries(TimeSeries):
         """What is compared of each series; missing values are filled in first."""
         rows = [filled(row) for row in X]
         if self.znormalise:
-            rows = [normalized(row) for row in rows]
+            rows = normalized_each(rows)
         if self.of == VALUES:
             return rows
         short = next((i for i, row in enumerate(rows) if len(row) < 3), None)
@@ -63,7 +63,7 @@ class TransformedSeries(TimeSeries):
                 f"{place('series', short)}. Leave it out, or compare values: of='values'."
             )
         slopes = [np.diff(row, axis=0) for row in rows]
-        return [normalized(row) for row in slopes] if self.znormalise else slopes
+        return normalized_each(slopes) if self.znormalise else slopes
 
     def fit(self, X: list[Series], *, dtype: torch.dtype) -> TransformedSeries:
         """Choose the prototypes' length."""
@@ -118,8 +118,15 @@ class TransformedSeries(TimeSeries):
 
 
 def normalized(row: Series) -> Series:
-    """A series (L, d) with mean 0 and deviation 1 in each channel; a constant channel is 0."""
-    centered = row - row.mean(0)
-    scale = centered.std(0)
-    varies = scale > FLAT * np.abs(row).max(0)
+    """Series (..., L, d) with mean 0 and deviation 1 in each channel; a constant channel is 0."""
+    centered = row - row.mean(-2, keepdims=True)
+    scale = centered.std(-2, keepdims=True)
+    varies = scale > FLAT * np.abs(row).max(-2, keepdims=True)
     return np.where(varies, centered / np.where(varies, scale, 1.0), 0.0)
+
+
+def normalized_each(rows: Sequence[Series]) -> list[Series]:
+    """The same of each series; of equal length all at once."""
+    if len({row.shape for row in rows}) == 1:
+        return list(normalized(np.stack(rows)))
+    return [normalized(row) for row in rows]
