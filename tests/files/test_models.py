@@ -146,3 +146,11 @@ def test_a_folder_of_results_is_as_good_as_its_model(tmp_path):
     model = ECM(2, random_state=0).fit(X)
     model.save(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(load_model(tmp_path).predict(X), model.labels_)
+
+
+def test_a_model_of_no_runs_is_refused(tmp_path):
+    model = SoftECM(3, random_state=0, n_init=2).fit(X)
+    model._runs = {name: values[:0] for name, values in model._runs.items()}
+    model.save(tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="should have one entry a run, of one run at least"):
+        load_model(tmp_path / "model.safetensors")

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -112,6 +113,24 @@ def test_what_else_may_be_closed(small, fault, monkeypatch, hostile_case):
                 model.fit(BLOCKS)
 
 
+@pytest.mark.skipif(not DEEP, reason="starts worker processes of its own")
+def test_a_frozen_worker_is_left_behind(small, monkeypatch, hostile_case):
+    """Its blocks go to the other: the answer has the same bits."""
+    hostile_case()
+    undisturbed, stopped = SoftECM(3, **GIVEN).fit(BLOCKS), next(iter(small.run(os.getpid).values()))
+
+    def freeze():
+        monkeypatch.setattr(waiting, "SILENT", 4.0)  # not before: a worker that imports is silent, too
+        os.kill(stopped, signal.SIGSTOP)
+
+    try:
+        with small.as_current():
+            model = SoftECM(3, **GIVEN, callback=at(3, freeze)).fit(BLOCKS)
+    finally:
+        os.kill(stopped, signal.SIGKILL)
+    np.testing.assert_array_equal(model.prototypes_, undisturbed.prototypes_)
+
+
 @pytest.fixture
 def alone(monkeypatch):
     """A scheduler in this process that no worker has joined."""
@@ -191,3 +210,30 @@ def test_a_task_s_own_timeout_is_its_own(alone, hostile_case):
 
     with pytest.raises(TimeoutError, match="file server"):
         answer(alone, dask.delayed(late)())
+
+
+def test_a_worker_that_says_nothing_is_struck_off(hostile_case, monkeypatch):
+    """The scheduler's mark of its last sign of life stands still: as long as it moves, however slow a task, it is there."""
+    hostile_case()
+    struck, marks = [], iter([1.0, 1.0, 2.0, 2.0, 2.0])
+    clock = iter([0.0, 0.0, 100.0, 130.0, 240.0, 251.0])
+    monkeypatch.setattr(waiting, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(waiting, "workers", lambda client: {"a": {"last_seen": next(marks)}, "b": {}})
+    monkeypatch.setattr(waiting, "strike_off", lambda client, silent: struck.extend(silent))
+    watch = Watch(None, ["a", "b"])
+    for _ in range(4):
+        watch.look()
+    assert not struck
+    with pytest.raises(waiting.WorkerGone):
+        watch.look()
+    assert struck == ["a"]
+
+
+def test_a_client_closed_while_an_answer_is_awaited_is_an_error(alone, monkeypatch, hostile_case):
+    hostile_case()
+    monkeypatch.setattr(waiting, "LOST", 5.0)
+    alone.cluster.scale(1)
+    alone.wait_for_workers(1, timeout=60)
+    threading.Timer(0.5, alone.close).start()
+    with pytest.raises(ClusterLost, match="closed"):
+        answer(alone, dask.delayed(time.sleep)(3.0))

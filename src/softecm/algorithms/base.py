@@ -33,6 +33,7 @@ from softecm.files.expected import (
     Check,
     Misfit,
     Range,
+    a_run,
     array,
     count,
     flag,
@@ -43,7 +44,7 @@ from softecm.files.expected import (
     rules,
     text,
 )
-from softecm.files.values import anything, own
+from softecm.files.values import own
 from softecm.fit.loop import MERGED, Callback, Run
 from softecm.fit.prepare import Columns, check_weights
 from softecm.fit.settings import PrototypeModel, told
@@ -104,7 +105,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         feature_names_in_=listed(text(), kind="objects", size="p"),
         left_out_=mapped(text()),
         metric_reason_=text(),
-        _runs=mapped(anything),
+        _runs=mapped(a_run),
     )
     #: Without these nothing can be predicted.
     REQUIRED: ClassVar[tuple[str, ...]] = ("n_features_in_", "focal_sets_", "model_")

@@ -62,7 +62,7 @@ NamesOfClusters = Annotated[str | None, _out("Names for the groups, in their ord
 NoValues = Annotated[
     bool,
     _out(
-        "Report and summary.json to pass on: no cell, name or prototype in them (the model has prototypes).",
+        "Report and summary.json to pass on: no cell, name or prototype in them (the model and the screen have some).",
         "--no-values",
     ),
 ]

@@ -1,11 +1,13 @@
 """Answers of a Dask cluster, waited for no longer than there is somebody who could give them.
 
 Dask itself waits for workers for ever. Here a look at the scheduler every second says whether one is there; the fit goes on
-when one comes back (its nanny restarts it, another joins) and ends with :class:`ClusterLost` when none does.
+when one comes back (its nanny restarts it, another joins) and ends with :class:`ClusterLost` when none does. A worker that
+is there and says nothing, such as one whose process is stopped, is struck off the scheduler's list: its tasks go to others.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +16,11 @@ from typing import Any, Protocol, cast
 
 #: Seconds without a worker that can work, or without a word from the scheduler, after which a cluster is lost.
 LOST = 45.0
+#: Seconds without a sign of life of a worker, after which it counts as gone; Dask's own limit is five minutes.
+SILENT = 120.0
 LOOK = 1.0  # seconds between two looks at the workers
+
+logger = logging.getLogger("softecm")
 
 
 class ClusterLost(RuntimeError):
@@ -96,6 +102,17 @@ def workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
     raise ClusterLost(f"the Dask client has no scheduler, it is {client.status}.")
 
 
+def strike_off(client: Client, silent: Iterable[str]) -> None:
+    """Have the scheduler forget workers that say nothing; one that wakes up finds that it must begin anew."""
+    for address in silent:
+        logger.warning("worker %s has given no sign of life for %g s: its tasks go to others.", address, SILENT)
+        try:
+            ask = client.scheduler.unregister
+            client.sync(ask, callback_timeout=LOST, address=address, stimulus_id=f"softecm-silent-{address}")
+        except (OSError, RuntimeError) as error:
+            raise ClusterLost(f"the Dask scheduler does not answer ({type(error).__name__}).") from error
+
+
 def answer(client: Client, task: Delayed, homes: Iterable[str] = ()) -> Any:
     """The value of a task; ``ClusterLost`` where nobody can compute it for ``LOST`` seconds.
 
@@ -161,15 +178,21 @@ def started(client: Client, tasks: Delayed | Sequence[Delayed]) -> Any:
 
 
 class Watch:
-    """Looks at the workers, and remembers since when there have been none."""
+    """Looks at the workers, and remembers since when there have been none, and when each was heard of."""
 
     def __init__(self, client: Client, homes: Iterable[str] = ()) -> None:
         self.client, self.homes, self.since = client, frozenset(homes), time.monotonic()
+        self.heard: dict[
+            str, tuple[object, float]
+        ] = {}  # the scheduler's mark of a sign of life, and when it was new here
 
     def look(self) -> Mapping[str, Mapping[str, Any]]:
         """The workers; ``ClusterLost`` after too long a time without one that can work, ``WorkerGone`` without a home."""
-        there = workers(self.client)
-        now = time.monotonic()
+        there, now = workers(self.client), time.monotonic()
+        silent = [address for address, worker in there.items() if self._silence(address, worker, now) > SILENT]
+        if silent:
+            strike_off(self.client, silent)
+            there = {address: worker for address, worker in there.items() if address not in silent}
         if not self.homes <= there.keys():
             raise WorkerGone
         if any(worker.get("status", "running") == "running" for worker in there.values()):
@@ -178,6 +201,15 @@ class Watch:
             what = f"all {len(there)} workers are paused, for lack of memory," if there else "there has been no worker"
             raise ClusterLost(f"{what} for {LOST:g} s.")
         return there
+
+    def _silence(self, address: str, worker: Mapping[str, Any], now: float) -> float:
+        """Seconds since the scheduler heard of a worker; by the clock here, since theirs may differ."""
+        mark = worker.get("last_seen")
+        before, since = self.heard.get(address, (None, now))
+        if mark != before:
+            since = now
+        self.heard[address] = mark, since
+        return now - since if mark is not None else 0.0
 
 
 def _tell(error: Exception) -> None:

@@ -103,6 +103,14 @@ def array(sizes: str, kinds: str = "f", allowed: Range = FINITE) -> Check:
     return lambda content, node, where: check_array(content, _named(content, node, where), where, sizes, kinds, allowed)
 
 
+def a_run(content: Content, node: object, where: str) -> None:
+    """An array with one entry a run, of one run at least."""
+    values = _named(content, node, where)
+    if values.ndim != 1 or not len(values):
+        raise Misfit(f"{where} has shape {values.shape} and should have one entry a run, of one run at least")
+    content.size("runs", len(values), where)
+
+
 def check_array(
     content: Content,
     values: NDArray[np.generic],
