@@ -47,7 +47,9 @@ def _is_numbers(value: object) -> bool:
 
 
 def _is_candidates(value: object) -> bool:
-    return isinstance(value, dict) and all(key.isdecimal() and _is_mapping(one) for key, one in value.items())
+    return isinstance(value, dict) and all(
+        key.isdecimal() and (one is None or is_number(one)) for key, one in value.items()
+    )
 
 
 def _is_columns(value: object) -> bool:

@@ -5,7 +5,8 @@ like any other. It is computed with all columns, then again with those that pay 
 (:mod:`softecm.distances.group_mixture`), at most twice: columns without groups dilute the evidence of those that have them.
 
 Its columns are independent within a group, so that correlated columns without groups look like several along their line. The
-groups must therefore have valleys between them, too (:mod:`softecm.scores.valleys`).
+groups must therefore have valleys between them, too (:mod:`softecm.scores.valleys`). A category can split any group
+perfectly: two groups must differ in a number, or in more than one category.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import xlogy
 from sklearn.base import clone
 
 from softecm.distances.auto import choose_for, resolve_metric, rows_of_codes
 from softecm.distances.column_relevance import in_order
-from softecm.distances.group_mixture import Floats, TableMixture, fitted, start
+from softecm.distances.group_mixture import FLOOR, Floats, TableMixture, fitted, start
 from softecm.distances.mixed import Mixed
 from softecm.distances.table_sample import TableSample, names_of
 from softecm.distances.weighted_parts import AUTO
@@ -36,6 +39,9 @@ LOOKS = 3  # at most so many choices of columns
 AS_FAR = 2  # times the best number so far: values rise and fall on the way to it
 FEW_GROUPS = (2, 3, 4)  # numbers for which columns are chosen where all columns together have no groups
 SURE = 30.0  # ICL by which groups in chosen columns must be better than one group: columns were chosen to look so
+FEWEST = 4.0  # rows of a group, and the part of an average group: fewer are outliers, or rows between two groups
+PART = 0.2
+UNSUPPORTED = 20.0  # ICL by which a number whose groups are not all groups is worse than the best number below it
 ROWS_EACH = 5.0  # rows for each column and group: with fewer there is no such mixture
 
 
@@ -165,6 +171,8 @@ def _search(mixture: TableMixture, numbers: list[int], most: int) -> _SearchResu
     while queue:
         c = queue.pop(0)
         values[c], found = _criterion(mixture, c)
+        if c > 1 and not _are_groups(mixture, found):
+            values[c] = max(values[c], min(values.values()) + UNSUPPORTED)
         if values[c] <= min(values.values()):
             best, groups = c, found
         if not queue and c < min(most, AS_FAR * best):
@@ -182,6 +190,36 @@ def _apart(mixture: TableMixture, groups: Floats) -> int:
     costs: Floats = -2.0 * mixture.features @ coefficients[0].T
     inside = 1.0 - np.exp(logs[0, c] - np.logaddexp.reduce(logs[0], 0))
     return groups_apart(logs[0, :c].argmax(0), Geometry(costs, np.zeros((c, c))), inside * mixture.counts)
+
+
+def _are_groups(mixture: TableMixture, groups: Floats) -> bool:
+    """Whether none of the groups (1, c, n) is tiny, and each two differ in a number or in two categories."""
+    least = max(FEWEST, PART * mixture.counts.sum() / groups.shape[1])
+    if (groups[0] @ mixture.counts).min() < least:
+        return False
+    sums, p = mixture.statistics(groups)[0], mixture.n_numbers
+    for pair in combinations(sums, 2):
+        gains = _pair_gains(mixture, np.stack(pair))
+        if not (gains[:p] > 0).any() and (gains[p:] > 0).sum() < 2:
+            return False
+    return True
+
+
+def _pair_gains(mixture: TableMixture, sums: Floats) -> Floats:
+    """Twice the log-likelihood (columns,) that two groups with these sums (2, d) have more than as one, less its price."""
+
+    def likelihood(one: Floats) -> Floats:
+        p = mixture.n_numbers
+        weight = one[:p] + 1e-9
+        variance = np.maximum(one[2 * p : 3 * p] / weight - np.square(one[p : 2 * p] / weight), FLOOR)
+        marks = np.split(one[3 * p :], np.cumsum(mixture.levels)[:-1]) if mixture.levels else []
+        categories = [2.0 * float(xlogy(n, n / max(n.sum(), 1e-9)).sum()) for n in marks]
+        return np.concatenate([-weight * np.log(variance), categories])
+
+    gains: Floats = (
+        likelihood(sums[0]) + likelihood(sums[1]) - likelihood(sums.sum(0)) - mixture.price * mixture.log_rows
+    )
+    return gains
 
 
 def _criterion(mixture: TableMixture, c: int) -> tuple[float, Floats]:
