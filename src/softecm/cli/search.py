@@ -132,7 +132,7 @@ def candidates_table(values: Mapping[str, float | None], chosen: int) -> Table:
     """Every number that was tried with its value, the chosen one bold."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("groups", justify="right")
-    table.add_column("value", justify="right")
+    table.add_column("value (best in bold)", justify="right")
     for c, value in values.items():
         mark = "bold" if int(c) == chosen else "dim"
         table.add_row(c, "merged or empty" if value is None else f"{value:.3f}", style=mark)

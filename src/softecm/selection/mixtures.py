@@ -170,9 +170,10 @@ def _search(mixture: TableMixture, numbers: list[int], most: int) -> _SearchResu
     queue = list(numbers)
     while queue:
         c = queue.pop(0)
-        values[c], found = _criterion(mixture, c)
-        if c > 1 and not _are_groups(mixture, found):
-            values[c] = max(values[c], min(values.values()) + UNSUPPORTED)
+        value, found = _criterion(mixture, c)
+        if values and not _are_groups(mixture, found):
+            value = max(value, min(values.values()) + UNSUPPORTED)
+        values[c] = value
         if values[c] <= min(values.values()):
             best, groups = c, found
         if not queue and c < min(most, AS_FAR * best):
