@@ -158,7 +158,7 @@ def channel_names(
     numbered: Sequence[str], given: Sequence[str] | None, columns: Sequence[Column] | None
 ) -> Sequence[str]:
     """What the channels of series are called: as given, as in the file, or by their numbers."""
-    read = [c.name for c in columns or () if c.kind == "number"]
+    read = [c.name for c in columns or () if c.kind == "number" and c.name != "1 channel"]  # that one has no name
     return next((names for names in (given, read) if names is not None and len(names) == len(numbered)), numbered)
 
 
