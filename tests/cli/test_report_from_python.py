@@ -52,3 +52,10 @@ def test_the_summary_of_a_streamed_file_has_the_keys_of_a_whole_one(run: Run, tm
     assert [key for key in parts if key in whole] == list(whole)
     assert set(parts) - set(whole) == {"seconds_a_round", "streamed", "sampled"}
     assert whole["objects_by_set"].keys() == parts["objects_by_set"].keys()
+
+
+def test_a_folder_of_a_search_is_read_again(run: Run, two_groups: Path) -> None:
+    assert run("cluster", two_groups, "-c", "auto", "-o", "found", "--n-init", 2, "-q")[0] == 0
+    assert json.loads(Path("found/summary.json").read_text(encoding="utf-8"))["candidates"]
+    code, _, err = run("report", "found")
+    assert code == 0, err
