@@ -66,6 +66,14 @@ class RefitDecisions(Protocol):
         """The words."""
 
 
+class _OwnParameters:
+    """What ``inspect.signature`` says of a class: the parameters of its ``__init__``, also an inherited one."""
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        own = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return own.replace(parameters=list(own.parameters.values())[1:])
+
+
 class EvidentialClusterer(ClusterMixin, BaseEstimator):
     """An estimator whose answer is a credal partition.
 
@@ -131,6 +139,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         if getattr(self, "delta_", model.delta) != model.delta:
             raise Misfit("delta_ is not the delta of model_")
         model.check_parts()
+
+    __signature__ = _OwnParameters()
 
     def __new__(cls, *given: object, **named: object) -> Self:
         """Refuse a parameter that there is none of by the one that is meant, where one is called nearly so."""
