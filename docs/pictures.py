@@ -264,7 +264,7 @@ def globe() -> Any:
 
 def series_probabilities() -> Any:
     """A bell, a funnel and one that is both, with their masses."""
-    names = page("series_probabilities")
+    names = page("series")
     model, scaler = names["flow"][-1], names["flow"][0]
     rows = {"a bell": names["known"][0], "a funnel": names["known"][20], "both": names["new"][0]}
     some = scaler.transform(np.stack(list(rows.values())))
@@ -282,7 +282,7 @@ def series_probabilities() -> Any:
 
 def noise() -> Any:
     """What HDBSCAN and SoftECM say of the same objects."""
-    names = page("noise")
+    names = page("comparison")
     X, labels, partition = names["X"][:, :2], names["labels"], names["partition"]
     colors = np.array(["#bbbbbb", *plots.set_colors(partition.focal_sets)[1:5]])
     figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained", sharex=True, sharey=True)
@@ -297,7 +297,10 @@ def noise() -> Any:
 
 def profiles() -> Any:
     """What tells the groups of diaries apart."""
-    telling = page("profiles")["telling"]
+    names = page("how_sure")
+    features, sure = names["features"], names["sure"]
+    means = features[sure].groupby(names["groups"].labels_[sure]).mean()
+    telling = ((means - features[sure].mean()) / features[sure].std()).round(1)  # in standard deviations from the whole
     figure, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
     drawn = ax.imshow(telling, cmap="RdBu_r", vmin=-1.6, vmax=1.6, aspect="auto")
     for (i, j), value in np.ndenumerate(telling.to_numpy()):
