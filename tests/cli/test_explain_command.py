@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+
+from softecm import load_model
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -111,3 +114,16 @@ def test_stretches_of_a_series_have_no_empty_column(run: Run, rng: np.random.Gen
     assert "steps" in out
     assert "value" not in out
     assert "how much nearer the stretch puts it" in " ".join(out.split())
+
+
+def test_neither_rules_nor_sentences_tell_groups_by_a_column_that_was_set_aside(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], 40)
+    table = pd.DataFrame({"size": 9.0 * kind + rng.normal(size=120), "age": 5.0 * (kind == 1) + rng.normal(size=120)})
+    table["shape"] = np.array(["round", "square", "long"])[kind]
+    table["luck"] = rng.normal(size=120) + 0.4 * (kind == 2)
+    table.to_csv(tmp_path / "things.csv", index=False)
+    told = json.loads(run("cluster", tmp_path / "things.csv", "-c", 3, "-o", "found", "--json", "-q")[1])
+    assert load_model("found/model.safetensors").model_.metric.feature_weights["luck"] == 0
+    assert all("luck" not in sentence for sentence in told["group_sentences"].values())
+    assert "luck" not in run("explain", "found")[1]

@@ -21,6 +21,7 @@ from softecm.files import check_file, to_file
 from softecm.readers import Loaded, ReadOptions, read
 from softecm.report.model_interface import in_views, of_series
 from softecm.report.object_explanation import explain_object
+from softecm.report.reasons import columns_set_aside
 
 SHOWN = 12
 ROW = re.compile(r"(?:row)?\s*(\d{1,18})", re.IGNORECASE)
@@ -122,7 +123,9 @@ def _data(folder: ResultFolder, table: Path | None) -> Any:
             f"{folder.file}, from which {folder.path} was made, is not there any more or has changed: give a "
             "table of the same objects, softecm explain DIR TABLE."
         )
-    return next(iter(loaded.data.values())) if isinstance(loaded.data, Mapping) else loaded.data  # the table
+    data = next(iter(loaded.data.values())) if isinstance(loaded.data, Mapping) else loaded.data  # the table
+    unused = [name for name in columns_set_aside(folder.model) if name in getattr(data, "columns", ())]
+    return data.drop(columns=unused) if unused else data
 
 
 def _check_output(output: Path, *, force: bool) -> None:

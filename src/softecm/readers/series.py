@@ -34,7 +34,8 @@ def loaded_series(
     gaps = np.sum([np.isnan(one).sum(0) for one in series], axis=0)  # (channels,)
     span = " to ".join(str(length) for length in dict.fromkeys((lengths[0], lengths[-1])))
     if not channels:
-        channels, gaps = [f"{len(gaps)} channel{'' if len(gaps) == 1 else 's'}"], gaps.sum(keepdims=True)
+        channels = ["channel 1" if len(gaps) == 1 else f"{len(gaps)} channels"]
+        gaps = gaps.sum(keepdims=True)
     detail = f"{len(series)} series of {span} steps"
     columns = tuple(Column(name, "number", detail, int(count)) for name, count in zip(channels, gaps, strict=True))
     return Loaded(as_data(series), "series", ids, labels, columns, how, code=code)

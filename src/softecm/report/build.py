@@ -20,6 +20,7 @@ from softecm.report.model_interface import Data, FittedModel, comparing, history
 from softecm.report.no_values import hidden
 from softecm.report.objects import every, names_of, take
 from softecm.report.profiles import profiled, ruled
+from softecm.report.reasons import columns_set_aside
 from softecm.report.view import is_square, look, to_nearest
 from softecm.spaces.column_roles import ids_of, without
 from softecm.spaces.views import n_objects
@@ -123,6 +124,7 @@ def build(
         points=view.map.points,
         distances=None if view.distances is None else to_nearest(view.distances, shown.n_clusters),
         attributes=attributes,
+        set_aside=columns_set_aside(model),
         prototypes=() if view.columns is None else view.columns.prototypes,
         prototype_points=view.map.stars,
         series=view.series,
@@ -158,7 +160,7 @@ def channel_names(
     numbered: Sequence[str], given: Sequence[str] | None, columns: Sequence[Column] | None
 ) -> Sequence[str]:
     """What the channels of series are called: as given, as in the file, or by their numbers."""
-    read = [c.name for c in columns or () if c.kind == "number" and c.name != "1 channel"]  # that one has no name
+    read = [c.name for c in columns or () if c.kind == "number"]
     return next((names for names in (given, read) if names is not None and len(names) == len(numbered)), numbered)
 
 

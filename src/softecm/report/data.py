@@ -39,6 +39,8 @@ class ReportData:
         Distance of each to its nearest cluster's prototype.
     attributes : sequence of Attribute
         Their values; empty for series.
+    set_aside : frozenset of str
+        Attributes without a weight in the distance: neither sentences nor rules tell groups by them.
     prototypes : sequence of rows
         For tables: the cells of each set's prototype, in the order of the focal sets.
     prototype_points : ndarray of shape (f, 2), optional
@@ -58,6 +60,7 @@ class ReportData:
     points: FloatArray
     distances: FloatArray | None = None
     attributes: Sequence[Attribute] = ()
+    set_aside: frozenset[str] = frozenset()
     prototypes: Sequence[Sequence[object]] = ()
     prototype_points: FloatArray | None = None
     series: Sequence[FloatArray] | None = None

@@ -59,9 +59,10 @@ def ruled(data: ReportData) -> ExplanationTree | None:
 
 
 def _compared(data: ReportData) -> tuple[list[Attribute], IntArray]:
-    """The columns that groups are told by, and an even sample of the drawn objects."""
+    """The columns that groups are told by, without those that have no weight, and an even sample of the drawn objects."""
     chosen = telling(data.attributes, data.prototypes, data.partition.n_clusters)
-    known = [data.attributes[j] for j in chosen if data.attributes[j].known]
+    some = [data.attributes[j] for j in chosen if data.attributes[j].known]
+    known = [attribute for attribute in some if attribute.name not in data.set_aside] or some
     groups = len(np.unique(data.partition.masses[data.rows].argmax(1)))
     most = int(np.clip(WORK / (max(len(known), 1) * groups), FEWEST_COMPARED, MOST_COMPARED))
     return known, every(len(data.rows), most)

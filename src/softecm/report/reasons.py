@@ -222,6 +222,13 @@ class Noise:
         return self.idle[a, b] if max(a, b) < len(self.idle) else self.aside
 
 
+def columns_set_aside(model: object) -> frozenset[str]:
+    """Columns of a table without a weight in the distance, because they say nothing about the groups."""
+    weights = getattr(getattr(getattr(model, "model_", None), "metric", None), "feature_weights", None)
+    shares = weights if isinstance(weights, dict) else {}
+    return frozenset(name for name, share in shares.items() if not np.any(share))
+
+
 def noise_of(model: Comparing, X: Data) -> Noise | None:
     """Columns that pull the objects of two clusters alike, by a sample; None where the metric does not add up.
 
@@ -232,9 +239,8 @@ def noise_of(model: Comparing, X: Data) -> Noise | None:
     found = terms_of(model, take(X, every(n_objects(X), JUDGED)))
     if found is None or len(found.keys) > MOST_JUDGED:
         return None
-    weights = getattr(model.model_.metric, "feature_weights", None)
-    weights = weights if isinstance(weights, dict) else {}
-    aside = np.array([not np.any(weights.get(key, 1.0)) for key in found.keys])
+    no_weight = columns_set_aside(model)
+    aside = np.array([key in no_weight for key in found.keys])
     c = model.partition_.n_clusters
     labels = found.values.sum(2)[:, :c].argmin(1)
     groups = [found.values[labels == k][:, :c] for k in range(c)]  # (own, c, columns)
