@@ -160,8 +160,9 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
     peaks_ : ndarray of int, the objects that are the centres
     delta_bel_ : DeltaBel
         The axes ``bel`` and ``delta`` of the graph, one value each an object.
-    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_, history_, runs_, n_iter_,
-    converged_, separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_ : as for :class:`SoftECM`
+    history_, runs_, n_iter_, converged_, separation_, collapsed_, delta_ : as for :class:`SoftECM`
+    n_features_in_, feature_names_in_ : as for :class:`SoftECM`
 
     Examples
     --------

@@ -150,16 +150,17 @@ class CatECM(PrototypeFamily):
         "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
     n_init : int, default=20
         Number of starts, computed as one batch; the lowest objective is kept. Local minima are frequent with categories.
-    alpha, delta, max_cardinality, focal_sets, max_iter, tol, n_jobs, warm_start, callback, random_state,
-    verbose : as for :class:`SoftECM`
+    alpha, delta, max_cardinality, focal_sets, max_iter, tol, n_jobs, warm_start : as for :class:`SoftECM`
+    callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
     partition_ : CredalPartition
     prototypes_ : table of shape (f, attributes)
         The most probable category of every attribute; for a set whose clusters disagree, one of theirs.
-    labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_, runs_, n_iter_, converged_,
-    separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+    labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_ : as for :class:`SoftECM`
+    runs_, n_iter_, converged_, separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
+    feature_names_in_ : as for :class:`SoftECM`
 
     Notes
     -----

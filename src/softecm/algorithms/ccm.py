@@ -45,16 +45,17 @@ class CCM(PrototypeFamily):
     beta : float, default=2.0
         Greater than 1. Larger spreads mass over more sets. In many dimensions 2 may pull all centres together: prefer 1.2
         there.
-    delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device, dtype, n_jobs, warm_start, callback,
-    random_state, verbose : as for :class:`SoftECM`
+    delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device, dtype : as for :class:`SoftECM`
+    n_jobs, warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
     partition_ : CredalPartition
     prototypes_ : ndarray of shape (f, p)
         The centres, then for each larger set the mean of its clusters' centres.
-    labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_, runs_, n_iter_, converged_,
-    separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+    labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_ : as for :class:`SoftECM`
+    runs_, n_iter_, converged_, separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
+    feature_names_in_ : as for :class:`SoftECM`
 
     Examples
     --------

@@ -101,8 +101,8 @@ class CECM(PrototypeFamily):
     variant : {"article", "evclust"}, default="article"
         "evclust" follows R evclust's code where it departs from the article: must-links and cannot-links are averaged
         apart, and must-linked objects are kept off the empty set.
-    alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device, dtype, n_jobs, warm_start,
-    callback, random_state, verbose : as for :class:`SoftECM`
+    alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device : as for :class:`SoftECM`
+    dtype, n_jobs, warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -112,8 +112,9 @@ class CECM(PrototypeFamily):
         J times :math:`n \hat f / (1 - \xi)`, so that without links it is ECM's.
     matrices_ : ndarray of shape (c, p, p)
         The clusters' matrices; unit matrices unless ``metric="adaptive"``.
-    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, history_, runs_, n_iter_, converged_,
-    separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, history_ : as for :class:`SoftECM`
+    runs_, n_iter_, converged_, separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
+    feature_names_in_ : as for :class:`SoftECM`
 
     Examples
     --------

@@ -25,14 +25,15 @@ class ECM(LinkableFamily):
     beta : float, default=2.0
         Greater than 1. Larger spreads mass over more sets. In many dimensions 2 may pull all prototypes together:
         prefer 1.2 there.
-    alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device, dtype, n_jobs, warm_start,
-    callback, random_state, verbose : as for :class:`SoftECM`
+    alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device : as for :class:`SoftECM`
+    dtype, n_jobs, warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
     partition_ : CredalPartition
-    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_, history_, runs_, n_iter_,
-    converged_, separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_ : as for :class:`SoftECM`
+    history_, runs_, n_iter_, converged_, separation_, collapsed_, delta_ : as for :class:`SoftECM`
+    n_features_in_, feature_names_in_ : as for :class:`SoftECM`
 
     Examples
     --------

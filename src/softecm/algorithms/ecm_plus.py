@@ -44,8 +44,8 @@ class ECMPlus(PrototypeFamily):
         False keeps unit matrices.
     warm_start : bool, default=False
         Start from the last fit's centres; matrices start anew.
-    alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device, dtype, n_jobs, callback,
-    random_state, verbose : as for :class:`SoftECM`
+    alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device : as for :class:`SoftECM`
+    dtype, n_jobs, callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -54,8 +54,9 @@ class ECMPlus(PrototypeFamily):
         The clusters' matrices, of determinant 1.
     separation_ : float
         As for :class:`SoftECM`; clusters at one place count as apart where their matrices differ.
-    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_, history_, runs_, n_iter_,
-    converged_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_ : as for :class:`SoftECM`
+    history_, runs_, n_iter_, converged_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
+    feature_names_in_ : as for :class:`SoftECM`
 
     Examples
     --------

@@ -339,9 +339,10 @@ class ECMdd(PrototypeFamily):
     medoids_ : ndarray of shape (f,)
         Numbers of the training objects that are the sets' medoids.
     prototypes_ : the medoids as the data had them; with "precomputed" their numbers
-    labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_, runs_, n_iter_, converged_,
-    separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`; the objective may rise between rounds,
-    ``objective_`` is the least of ``history_``
+    labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_ : as for :class:`SoftECM`
+    runs_, n_iter_, converged_, separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
+
+    The objective may rise between iterations; ``objective_`` is the smallest value in ``history_``.
 
     Notes
     -----

@@ -37,8 +37,9 @@ class FCM(LinkableFamily):
     ----------
     partition_ : CredalPartition
         Memberships as masses on single clusters.
-    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_, history_, runs_, n_iter_,
-    converged_, separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_ : as for :class:`SoftECM`
+    history_, runs_, n_iter_, converged_, separation_, collapsed_, delta_ : as for :class:`SoftECM`
+    n_features_in_, feature_names_in_ : as for :class:`SoftECM`
 
     Examples
     --------

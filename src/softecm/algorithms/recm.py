@@ -263,8 +263,8 @@ class RECM(PrototypeFamily):
     init : "auto", "k-means++", "random", c numbers of objects, or a CredalPartition, default="auto"
         "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
         Objects to start from, or starting masses.
-    alpha, delta, max_cardinality, focal_sets, n_init, max_iter, tol, n_jobs, warm_start, callback, random_state,
-    verbose : as for :class:`SoftECM`
+    alpha, delta, max_cardinality, focal_sets, n_init, max_iter, tol, n_jobs : as for :class:`SoftECM`
+    warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -273,8 +273,8 @@ class RECM(PrototypeFamily):
         Each set's centre as weights of the training objects (they add up to 1 and may be negative).
     shift_ : float
         What was added to the squared dissimilarities between different objects.
-    labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_, runs_, n_iter_, converged_,
-    separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
+    labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_ : as for :class:`SoftECM`
+    runs_, n_iter_, converged_, separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
 
     Notes
     -----

@@ -201,8 +201,9 @@ class TECM(PrototypeFamily):
     shares_ : ndarray
         The shares: a row for each set here and a column for each set of the source, by cardinality, then in order; with
         "clusters" a row for each cluster of the source and a column for each cluster here. Rows add up to 1.
-    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_, history_, runs_, n_iter_,
-    converged_, separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+    labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_ : as for :class:`SoftECM`
+    history_, runs_, n_iter_, converged_, separation_, collapsed_, delta_ : as for :class:`SoftECM`
+    n_features_in_, feature_names_in_ : as for :class:`SoftECM`
 
     Notes
     -----

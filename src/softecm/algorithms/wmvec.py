@@ -335,8 +335,8 @@ class WMVEC(PrototypeFamily):
         in ``delta_``). None: no outliers.
     init : "auto", "k-means++", "random", or a dict of arrays of shape (c, columns of the view), default="auto"
         "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). For one table an array.
-    alpha, max_cardinality, focal_sets, n_init, max_iter, tol, device, dtype, n_jobs, warm_start, callback,
-    random_state, verbose : as for :class:`SoftECM`
+    alpha, max_cardinality, focal_sets, n_init, max_iter, tol, device, dtype, n_jobs : as for :class:`SoftECM`
+    warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
@@ -346,8 +346,8 @@ class WMVEC(PrototypeFamily):
     feature_weights_ : dict of arrays, or an array for one table
         With ``features=True``: how much each column counts within its view; adds up to 1 in each.
     prototypes_, cluster_centers_ : dict of arrays, or an array for one table
-    labels_, outlier_scores_, focal_sets_, objective_, history_, runs_, n_iter_, converged_, separation_, collapsed_, delta_,
-    n_features_in_, feature_names_in_ : as for :class:`SoftECM`
+    labels_, outlier_scores_, focal_sets_, objective_, history_, runs_, n_iter_ : as for :class:`SoftECM`
+    converged_, separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
 
     Notes
     -----
