@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from softecm.fit.group_shapes import FULL, GroupShape, equal_spheres_suffice, find_shape
+from softecm.fit.group_shapes import GroupShape, equal_spheres_suffice, find_shape
+from softecm.fit.shape_mixture import FULL
 
 Floats = NDArray[np.float64]
 CENTERS = np.array([[0.0, 0.0, 0.0], [3.6, 0.0, 0.0], [0.0, 3.6, 0.0]])

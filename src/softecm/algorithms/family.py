@@ -28,11 +28,12 @@ from softecm.files.values import own
 from softecm.fit import group_shapes, learning
 from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import doubt_of_number, fit_cells
-from softecm.fit.group_shapes import OWN, Fitted, Floats, GroupShape
+from softecm.fit.group_shapes import Fitted, GroupShape
 from softecm.fit.learning import FAR, Jump, Past
 from softecm.fit.loop import MERGED, runs_table
 from softecm.fit.prepare import InMemory, Objects, in_memory
 from softecm.fit.settings import Plan, Prior, PrototypeModel, Settings, settings
+from softecm.fit.shape_mixture import OWN, Floats
 from softecm.fit.stages import sample_size
 from softecm.objective.linked import WeightedPairs, say_broken, with_linked
 from softecm.objective.problem import Penalty

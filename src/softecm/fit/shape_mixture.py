@@ -1,0 +1,228 @@
+r"""Robust mixtures over numbers, one for each shape that groups may have.
+
+Equal spheres, which squared Euclidean distances suppose, are one of seven shapes. Each is fitted as a mixture by EM, with
+normal components and with Student components (4 degrees of freedom), so that heavy tails are not taken for sizes, and with
+one wide background component for outliers:
+
+========== ====================================================== ====================
+shape      covariance of a group                                  mclust's name
+========== ====================================================== ====================
+raw        the same sphere for all, columns as they are           EII
+scaled     the same sphere for all, columns in units of spread    EII of scaled columns
+columns    the same for all, a variance for each column           EEI
+ellipse    the same for all                                       EEE
+sizes      a sphere of its own size                               VII
+axes       a variance for each column, its own                    VVI
+ellipses   its own                                                VVV
+========== ====================================================== ====================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, gammainc, gammaln
+
+Floats: TypeAlias = NDArray[np.float64]
+Shape: TypeAlias = Literal["raw", "scaled", "columns", "ellipse", "sizes", "axes", "ellipses"]
+
+SPHERES: tuple[Shape, ...] = ("raw", "scaled")
+DIAGONAL: tuple[Shape, ...] = ("columns", "sizes", "axes")
+FULL: tuple[Shape, ...] = ("ellipse", "ellipses")
+OWN: tuple[Shape, ...] = ("sizes", "axes", "ellipses")  # every group has its own
+HEAVY = 4.0  # degrees of freedom of the Student components
+WIDE = 3.0  # standard deviations of the background, in those of all objects
+TIES = 0.3  # part of the objects with one value in a column: it is no measurement, and no shape is trusted
+ROWS_EACH = 2.0  # objects for each parameter of the covariances
+ITERATIONS, TOLERANCE = 60, 1e-5
+RIDGE = 1e-6  # of a column's variance
+
+
+@dataclass(frozen=True)
+class ShapeMixture:
+    """A mixture after an iteration: responsibilities without the background's column, and what they came from."""
+
+    shape: Shape
+    tail: float | None  # degrees of freedom; None for normal components
+    shares: Floats  # (n, c)
+    centers: Floats  # (c, p), in the columns of ``x``
+    covariances: Floats  # (c, p) or (c, p, p)
+    squares: Floats  # (n, c), squared distances in units of the covariance
+    fit: float  # log-likelihood
+    bic: float
+
+
+@dataclass(frozen=True)
+class NumberSample:
+    """Objects in columns of spread 1, what columns as they are look like beside them, and how often each counts."""
+
+    x: Floats  # (n, p)
+    stretch: Floats  # (p,): x * stretch are the columns as they are, times a number that leaves volumes as they are
+    counts: Floats  # (n,)
+    known: Floats | None = None  # (c, p), centres that pull at those of the groups
+    pull: float = 0.0  # how many objects each of them counts for
+
+    @cached_property
+    def weight(self) -> float:
+        """Of all objects."""
+        return float(self.counts.sum())
+
+    @cached_property
+    def background(self) -> Floats:
+        """Log-density of the wide component (n,); a far object is no farther than 40 of its squared deviations."""
+        low, middle, high = np.quantile(self.x, [0.25, 0.5, 0.75], axis=0)
+        spread = (high - low) / 1.349
+        wide = WIDE * np.where(spread > 0, spread, 1.0)
+        squares = np.minimum(((self.x - middle) / wide) ** 2, 40.0).sum(1)
+        density: Floats = -0.5 * (squares + self.x.shape[1] * np.log(2 * np.pi)) - np.log(wide).sum()
+        return density
+
+    @property
+    def continuous(self) -> bool:
+        """Whether no column holds one value in many objects."""
+        return all(np.unique(column, return_counts=True)[1].max() <= TIES * len(self.x) for column in self.x.T)
+
+    def units(self, shape: Shape) -> Floats:
+        """What the columns are multiplied by before spheres are fitted."""
+        return self.stretch if shape in ("raw", "sizes") else np.ones_like(self.stretch)
+
+
+def sample_of(x: Floats, counts: Floats | None) -> NumberSample:
+    """Objects (n, p) in units of spread; no column is constant."""
+    spread = x.std(0)
+    typical = np.exp(np.log(spread).mean())
+    return NumberSample((x - x.mean(0)) / spread, spread / typical, np.ones(len(x)) if counts is None else counts)
+
+
+def possible_shapes(n: int, p: int, c: int) -> list[Shape]:
+    """Those whose parameters the objects can bear."""
+    shapes = [*SPHERES, *DIAGONAL]
+    for shape in FULL:
+        if n >= ROWS_EACH * n_parameters(shape, c, p):
+            shapes.append(shape)
+    return shapes
+
+
+def from_labels(
+    sample: NumberSample, shape: Shape, tail: float | None, labels: NDArray[np.int64], c: int
+) -> ShapeMixture:
+    """Labels as responsibilities, with a little doubt."""
+    n, p = sample.x.shape
+    shares = 0.96 * np.eye(c)[labels] + 0.01 / c
+    none = np.empty((0, p))
+    return ShapeMixture(shape, tail, shares, none, none, np.full((n, c), float(p)), -np.inf, -np.inf)
+
+
+def iterated(sample: NumberSample, groups: ShapeMixture, iterations: int) -> ShapeMixture:
+    """EM until the likelihood stands still."""
+    for _ in range(iterations):
+        before, groups = groups.fit, _iteration(sample, groups)
+        if not np.isfinite(groups.fit) or abs(groups.fit - before) < TOLERANCE * abs(groups.fit):
+            break
+    return groups
+
+
+def _iteration(sample: NumberSample, groups: ShapeMixture) -> ShapeMixture:
+    """Centres and covariances from the responsibilities, then these from those."""
+    x = sample.x * sample.units(groups.shape)
+    p = x.shape[1]
+    c, tail, weight = groups.shares.shape[1], groups.tail, sample.weight
+    held = groups.shares * sample.counts[:, None]
+    pull = held if tail is None else held * ((tail + p) / (tail + groups.squares))  # far objects pull less
+    sizes = held.sum(0) + 1e-9
+    centers = pull.T @ x / (pull.sum(0) + 1e-9)[:, None]
+    if sample.known is not None:
+        part = (sample.pull / (pull.sum(0) + sample.pull + 1e-9))[:, None]
+        centers = (1.0 - part) * centers + part * sample.known * sample.units(groups.shape)
+    covariances = covariances_of(groups.shape, x, pull, sizes, centers)
+    try:
+        squares, volume = squares_and_volumes(x, centers, covariances)
+    except np.linalg.LinAlgError:  # columns that follow from others: no such shape
+        return replace(groups, fit=-np.inf, bic=-np.inf)
+    if tail is None:
+        density = -0.5 * (squares + volume + p * np.log(2 * np.pi))
+    else:
+        constant = gammaln((tail + p) / 2) - gammaln(tail / 2) - 0.5 * p * np.log(tail * np.pi)
+        density = constant - 0.5 * (volume + (tail + p) * np.log1p(squares / tail))
+    outside = max(weight - sizes.sum(), 0.5)
+    joint = np.column_stack([density, sample.background]) + np.log(np.append(sizes, outside) / weight)
+    top = joint.max(1)
+    total = np.exp(joint - top[:, None])
+    norm = total.sum(1)
+    fit = float(sample.counts @ (top + np.log(norm)))
+    bic = 2 * fit - (c * p + c + n_parameters(groups.shape, c, p)) * np.log(weight)
+    return replace(
+        groups,
+        shares=(total / norm[:, None])[:, :c],
+        centers=centers,
+        covariances=covariances,
+        squares=squares,
+        fit=fit,
+        bic=bic,
+    )
+
+
+def n_parameters(shape: Shape, c: int, p: int) -> int:
+    """Of the covariances of c groups."""
+    pairs = p * (p + 1) // 2
+    return {"raw": 1, "scaled": 1, "columns": p, "sizes": c, "axes": c * p, "ellipse": pairs, "ellipses": c * pairs}[
+        shape
+    ]
+
+
+def covariances_of(shape: Shape, x: Floats, pull: Floats, sizes: Floats, centers: Floats) -> Floats:
+    """Of the groups: variances (c, p), or matrices (c, p, p). One object of the usual width is added to each own one."""
+    c, p = centers.shape
+    usual = x.var(0) * c ** (-2.0 / p)
+    if shape in FULL:
+        difference = x - centers[:, None]  # (c, n, p)
+        scatter = (difference * pull.T[:, :, None]).transpose(0, 2, 1) @ difference
+        ridge = RIDGE * np.diag(x.var(0))
+        if shape == "ellipse":
+            return np.broadcast_to(scatter.sum(0) / sizes.sum() + ridge, (c, p, p))
+        own: Floats = (scatter + np.diag(usual)) / (sizes + 1.0)[:, None, None] + ridge
+        return own
+    squares = pull.T @ x**2 - 2 * centers * (pull.T @ x) + centers**2 * pull.sum(0)[:, None]
+    if shape == "axes":
+        variances = (squares + usual) / (sizes + 1.0)[:, None]
+    elif shape == "columns":
+        variances = np.broadcast_to(squares.sum(0) / sizes.sum(), (c, p))
+    elif shape == "sizes":
+        variances = np.broadcast_to(((squares + usual).sum(1) / ((sizes + 1.0) * p))[:, None], (c, p))
+    else:
+        variances = np.full((c, p), squares.sum() / (sizes.sum() * p))
+    wide: Floats = np.maximum(variances, RIDGE * x.var(0))
+    return wide
+
+
+def squares_and_volumes(x: Floats, centers: Floats, covariances: Floats) -> tuple[Floats, Floats]:
+    """Squared distances (n, c) in units of the covariances, and the logarithm of their determinants (c,)."""
+    if covariances.ndim == 2:
+        inverse = 1.0 / covariances
+        squares = x**2 @ inverse.T - 2 * x @ (centers * inverse).T + (centers**2 * inverse).sum(1)
+        return np.maximum(squares, 0.0), np.log(covariances).sum(1)
+    factor = np.linalg.cholesky(covariances)
+    white = (x - centers[:, None]) @ np.linalg.inv(factor).transpose(0, 2, 1)  # (c, n, p)
+    return (white**2).sum(2).T, 2 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(1)
+
+
+def entropy(sample: NumberSample, groups: ShapeMixture) -> float:
+    """Mean entropy of the responsibilities, the background's included: how much groups overlap."""
+    shares = np.column_stack([groups.shares, 1.0 - groups.shares.sum(1)]).clip(1e-12)
+    return float(sample.counts @ -(shares * np.log(shares)).sum(1)) / sample.weight
+
+
+def misfit(sample: NumberSample, groups: ShapeMixture) -> float:
+    """Largest difference between the distribution of distances to the own centre and the one the shape supposes."""
+    n, p = sample.x.shape
+    squares = groups.squares[np.arange(n), groups.shares.argmax(1)]
+    supposed: Floats = gammainc(p / 2, squares / 2)
+    if groups.tail is not None:
+        supposed = betainc(p / 2, groups.tail / 2, squares / (squares + groups.tail))
+    held = groups.shares.max(1) * sample.counts
+    order = np.argsort(supposed)
+    return float(np.abs(np.cumsum(held[order]) / held.sum() - supposed[order]).max())
