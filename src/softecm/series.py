@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from softecm._checks import check_choice, check_count
-from softecm.readers.long import from_long
-from softecm.readers.series import as_data
+from softecm.readers.series import as_data, from_long
 from softecm.spaces.series import filled, resampled, to_list
 
 if TYPE_CHECKING:

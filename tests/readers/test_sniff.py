@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from softecm._errors import ReadError
+from softecm.readers import ReadOptions
 from softecm.readers.sniff import BLANKS, check_rows, sniff
 
 
@@ -30,13 +31,14 @@ def written(tmp_path: Path, text: str, encoding: str = "utf-8") -> Path:
 def test_delimiter_header_and_decimal_sign_are_found(
     tmp_path: Path, text: str, delimiter: str, header: bool, decimal: str
 ) -> None:
-    found = sniff(written(tmp_path, text))
+    found = sniff(written(tmp_path, text), ReadOptions())
     assert (found.delimiter, found.header, found.decimal) == (delimiter, header, decimal)
 
 
 def test_what_is_given_is_not_guessed(tmp_path: Path) -> None:
     path = written(tmp_path, "a,b\n1,2\n")
-    found = sniff(path, delimiter="semicolon", header=False, decimal=",", missing=["-9"], encoding="latin-1")
+    options = ReadOptions(delimiter="semicolon", header=False, decimal=",", missing=("-9",), encoding="latin-1")
+    found = sniff(path, options)
     assert (found.delimiter, found.header, found.decimal, found.encoding) == (";", False, ",", "iso8859-1")
     assert found.missing[-1] == "-9"
 
@@ -45,11 +47,11 @@ def test_what_is_given_is_not_guessed(tmp_path: Path) -> None:
     ("encoding", "found"), [("utf-8", "utf-8"), ("utf-8-sig", "utf-8-sig"), ("utf-16", "utf-16"), ("cp1252", "cp1252")]
 )
 def test_encodings_are_found(tmp_path: Path, encoding: str, found: str) -> None:
-    assert sniff(written(tmp_path, "größe,n\n1,2\n3,4\n", encoding)).encoding == found
+    assert sniff(written(tmp_path, "größe,n\n1,2\n3,4\n", encoding), ReadOptions()).encoding == found
 
 
 def test_missing_markers_that_occur_are_shown(tmp_path: Path) -> None:
-    assert sniff(written(tmp_path, "a,b\n1,?\n,2\nNA,3\n")).missing_seen == ("", "?", "NA")
+    assert sniff(written(tmp_path, "a,b\n1,?\n,2\nNA,3\n"), ReadOptions()).missing_seen == ("", "?", "NA")
 
 
 @pytest.mark.parametrize(
@@ -66,22 +68,22 @@ def test_what_is_no_table_is_said_in_one_sentence(tmp_path: Path, content: bytes
     path = tmp_path / "table.csv"
     path.write_bytes(content)
     with pytest.raises(ReadError, match=part):
-        sniff(path)
+        sniff(path, ReadOptions())
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n3\n4,5\n", 'a,b\n"1",2\n3,4,5\n6,7\n', "1 2\n3 4\n5 6\n7 8 9\n10 11\n"])
 def test_ragged_rows_are_named_by_line(tmp_path: Path, text: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(ReadError, match=r"line [34] .* cells? where the others have 2"):
-        check_rows(path, sniff(path))
+        check_rows(path, sniff(path, ReadOptions()))
 
 
 def test_quoted_line_breaks_and_blank_lines_do_not_make_a_table_ragged(tmp_path: Path) -> None:
     path = written(tmp_path, 'a,b\n"one\ntwo",2\n\n3,4\n')
-    assert check_rows(path, sniff(path)) == 2
+    assert check_rows(path, sniff(path, ReadOptions())) == (2, [])
 
 
 def test_the_wrong_encoding_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "größe,n\n1,2\n", "cp1252")
     with pytest.raises(ReadError, match="not written in utf-8"):
-        sniff(path, encoding="utf-8")
+        sniff(path, ReadOptions(encoding="utf-8"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from softecm._text import shown_size
 from softecm.cli.problems import Problem
 from softecm.readers import PARQUET
-from softecm.readers.columnar import shape_of
+from softecm.readers.frames import parquet_shape
 
 UNITS = {
     "": 1,
@@ -63,5 +63,5 @@ def must_stream(file: Path, asked: str | None, n_sets: int) -> bool:
 
 def needed(file: Path, n_sets: int) -> float:
     """Bytes a fit of the whole Parquet file takes: the table, its encoding, and some copies of the masses."""
-    rows, columns = shape_of(file)
+    rows, columns = parquet_shape(file)
     return 8.0 * rows * float(3 * columns + 4 * (n_sets + 1))

@@ -13,17 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from softecm._errors import ReadError, check_there
-from softecm.readers.arff import read_arff
 from softecm.readers.arrays import read_arrays
-from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet, Written
-from softecm.readers.columnar import read_feather, read_parquet
+from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet, Written, option
 from softecm.readers.columns import stripped
 from softecm.readers.delimited import read_delimited
-from softecm.readers.excel import read_excel
-from softecm.readers.long import from_long, read_long
+from softecm.readers.frames import read_arff, read_excel, read_feather, read_parquet
 from softecm.readers.rows import named_as_columns, without_rows
-from softecm.readers.series import read_ts
-from softecm.readers.states import read_states
+from softecm.readers.series import from_long, read_long, read_states, read_ts
 from softecm.readers.table import understood
 from softecm.readers.views import Beside, read_views
 
@@ -100,9 +96,11 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     if not len(sheet.frame):
         raise ReadError(f"{path} has names of columns and no rows below them: there is nothing to cluster.")
     sheet = without_rows(path, _renamed(path, sheet, options.names), options.drop_rows)
+    if options.long:
+        return read_long(path, sheet, options)
     if options.states:
         return read_states(path, sheet, options)
-    return read_long(path, sheet, options) if options.long else understood(path, named_as_columns(sheet), options)
+    return understood(path, named_as_columns(sheet), options)
 
 
 def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:
@@ -110,7 +108,9 @@ def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:
     if not names or list(names) == list(sheet.frame.columns):
         return sheet
     if len(names) != sheet.frame.shape[1]:
-        raise ReadError(f"--names must name each of the {sheet.frame.shape[1]} columns of {path}; got {len(names)}.")
+        raise ReadError(
+            f"{option('names')} must name each of the {sheet.frame.shape[1]} columns of {path}; got {len(names)}."
+        )
     return replace(sheet, frame=sheet.frame.set_axis(list(names), axis=1))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from softecm.readers.base import ReadError, existing, folded, short
+from softecm.readers.base import ReadError, existing, folded, option, short
 from softecm.readers.numbers import ZERO_WORDS
 from softecm.readers.sniff import MISSING
 
@@ -83,7 +83,7 @@ def told_missing(name: str, cells: pd.Series) -> str:
     counts = cells.value_counts()
     listed = ", ".join(f"{short(word)} ({n} cell{'s' if n > 1 else ''})" for word, n in counts.items())
     are, them = ("is", "it") if len(counts) == 1 else ("are", "them")
-    return f"column {short(name)}: {listed} {are} taken as missing; --categorical {short(name)} keeps {them}."
+    return f"column {short(name)}: {listed} {are} taken as missing; {option('categorical', name)} keeps {them}."
 
 
 def known_order(words: Iterable[str]) -> tuple[str, ...]:
@@ -112,7 +112,9 @@ def orders_asked(path: Path, columns: Sequence[str], asked: Sequence[str]) -> di
         name, _, order = ("", "", "") if entry in columns else entry.rpartition("=")
         levels = tuple(" ".join(level.split()) for level in order.split("<")) if name else ()
         if name and (len(levels) < 2 or len(set(levels)) < len(levels) or "" in levels):
-            raise ReadError(f"--ordinal must say an order such as size=small<middle<large, lowest first; got {entry}.")
+            raise ReadError(
+                f"{option('ordinal')} must say an order such as size=small<middle<large, lowest first; got {entry}."
+            )
         found[existing(path, columns, name or entry)] = levels
     return found
 
@@ -129,7 +131,9 @@ def told_orders(columns: Mapping[str, pd.Series]) -> tuple[str, ...]:
         return ()
     name, levels = next(iter(found.items()))
     where = f"column {short(name)}" if len(found) == 1 else f"columns {short(name)} and {len(found) - 1} more"
-    return (f"{where}: the answers have an order ({' < '.join(levels)}), which --ordinal all makes use of.",)
+    return (
+        f"{where}: the answers have an order ({' < '.join(levels)}), which {option('ordinal', 'all')} makes use of.",
+    )
 
 
 def in_order(path: Path, words: pd.Series, levels: tuple[str, ...]) -> pd.Series:
@@ -141,8 +145,8 @@ def in_order(path: Path, words: pd.Series, levels: tuple[str, ...]) -> pd.Series
     if not levels:
         some = "<".join(short(word) for word in different[:5]) + ("<…" if len(different) > 5 else "")
         raise ReadError(
-            f"the order of column {short(name)} of {path} is not known: give it, lowest first, as in --ordinal "
-            f"'{name}={some}'."
+            f"the order of column {short(name)} of {path} is not known: give it, lowest first, as in "
+            f"{option('ordinal', f'{name}={some}')}."
         )
     spelled = {folded(level): level for level in levels}
     placed = words.map(lambda word: spelled.get(folded(word)), na_action="ignore")
@@ -150,6 +154,6 @@ def in_order(path: Path, words: pd.Series, levels: tuple[str, ...]) -> pd.Series
     if len(odd):
         raise ReadError(
             f"column {short(name)} of {path} has {short(odd.iloc[0])} in row {int(odd.index[0]) + 1}, which is not in the "
-            f"order {' < '.join(levels)}: name it there, or give --missing '{odd.iloc[0]}'."
+            f"order {' < '.join(levels)}: name it there, or give {option('missing', odd.iloc[0])}."
         )
     return pd.Series(pd.Categorical(placed, categories=list(levels), ordered=True), index=words.index, name=words.name)

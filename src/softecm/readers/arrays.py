@@ -8,7 +8,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.readers.base import Column, Loaded, Names, ReadError, ReadOptions, Sheet, brief, check_unpacked
+from softecm.readers.base import (
+    Column,
+    Loaded,
+    Names,
+    ReadError,
+    ReadOptions,
+    Sheet,
+    as_names,
+    brief,
+    check_unpacked,
+    option,
+)
 from softecm.readers.series import loaded_series
 
 
@@ -95,13 +106,13 @@ def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Nam
         raise ReadError(f"{path} can't be read as NumPy arrays of numbers: {brief(error)}.") from error
     if labels is None or labels.shape[:1] != values.shape[:1]:
         return values, None, name
-    return values, np.array([str(v) for v in labels], dtype=object), name
+    return values, as_names(labels), name
 
 
 def _chosen(path: Path, names: list[str], options: ReadOptions) -> str:
     wanted = [options.array] if options.array else [*(n for n in ("X", "x", "data", "arr_0") if n in names), *names]
     if not wanted or wanted[0] not in names:
         raise ReadError(
-            f"{path} has no array {options.array or ''}: it holds {', '.join(names) or 'none'}. Give --array."
+            f"{path} has no array {options.array or ''}: it holds {', '.join(names) or 'none'}. Give {option('array')}."
         )
     return wanted[0]

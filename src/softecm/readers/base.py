@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -13,27 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._errors import ReadError
+from softecm._errors import ReadError as ReadError
 from softecm._text import closest, meant, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from softecm.spaces.base import ColumnKind
-
-__all__ = [
-    "Column",
-    "Expected",
-    "Format",
-    "Kind",
-    "Loaded",
-    "Names",
-    "ReadError",
-    "ReadOptions",
-    "Reader",
-    "Sheet",
-    "Written",
-]
 
 Kind = Literal["number", "category", "date", "id", "label", "left out"]
 ATTRIBUTES = ("number", "category", "date")  # the kinds of columns that are clustered by
@@ -75,7 +63,7 @@ class Expected:
         if self.names is None and len(columns) != len(self.kinds):
             raise ReadError(
                 f"{path} must have {len(self.kinds)} columns, as many as the model was fitted with; got {len(columns)}: "
-                "give the column that names the objects with --id-column, and no others."
+                f"give the column that names the objects with {option('id_column')}, and no others."
             )
         names = columns if self.names is None else self.names
         absent = sorted(set(names) - set(columns), key=names.index)
@@ -255,6 +243,29 @@ def check_unpacked(path: Path) -> None:
         raise ReadError(
             f"{path} unpacks to {whole / 1e9:.3g} GB, {whole // size} times its size: unpack it yourself if that is meant."
         )
+
+
+def as_names(values: Iterable[object]) -> Names:
+    """Names of objects or of classes as text; None where one is missing."""
+    return np.array([None if value is None else str(value) for value in values], dtype=object)
+
+
+#: Whether messages are for a caller of ``read_table``; else they are for the command line.
+FOR_PYTHON: ContextVar[bool] = ContextVar("for_python", default=False)
+
+
+def option(name: str, value: object = None) -> str:
+    """A reading option in a message, as its reader writes it.
+
+    Examples
+    --------
+    >>> option("id_column", "customer no"), option("thousands", ",")
+    ("--id-column 'customer no'", '--thousands ,')
+    """
+    if FOR_PYTHON.get():
+        return name if value is None else f"{name}={str(value)!r}"
+    flag = f"--{name.replace('_', '-')}"
+    return flag if value is None else f"{flag} {shlex.quote(str(value))}"
 
 
 def folded(word: str) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softecm._precision import Precision, span_of
 from softecm.readers.answers import in_order, known_order, no_answers, orders_asked, told_missing, without_gaps
-from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, short
+from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, as_names, option, short
 from softecm.readers.dates import (
     ISO,
     DateFormats,
@@ -107,8 +107,9 @@ class FileContext:
         if found is None and asked:
             first = column.dropna()
             raise ReadError(
-                f"column {short(name)} of {self.path} must hold dates, as --dates says; got {short(first.iloc[0])} in row "
-                f"{int(first.index[0]) + 1}: give the format, such as --dates {name}=%d.%m.%Y."
+                f"column {short(name)} of {self.path} must hold dates, as {option('dates')} says; got "
+                f"{short(first.iloc[0])} in row {int(first.index[0]) + 1}: give the format, such as "
+                f"{option('dates', f'{name}=%d.%m.%Y')}."
             )
         return found
 
@@ -118,7 +119,7 @@ class FileContext:
             return read_dates(column, form, hint=self.order)
         except TwoOrders as two:
             first, second = (in_words(form) for form in two.formats)
-            options = " or ".join(f"--dates '{name}={form}'" for form in two.formats)
+            options = " or ".join(option("dates", f"{name}={form}") for form in two.formats)
             raise ReadError(
                 f"column {short(name)} of {self.path} holds dates such as {two.example}, which may be {first} or {second}: "
                 f"say which with {options}."
@@ -131,7 +132,7 @@ class FileContext:
         except Ambiguous as cell:
             raise ReadError(
                 f"column {short(name)} of {self.path} holds {cell}, where the comma may stand between thousands or before "
-                "decimals: say which with --thousands , or --decimal ,"
+                f"decimals: say which with {option('thousands', ',')} or {option('decimal', ',')}"
             ) from None
 
 
@@ -208,7 +209,8 @@ def _number(context: FileContext, column: pd.Series, described: Column, *, may_b
     if not (may_be_id and is_dense(values)):
         return found
     mind = "whole numbers, all different, with hardly a gap between them, are clustered by"
-    remark = f"column {short(name)}: {mind}; if they name the rows, give --id-column {name}, else --numeric {name}."
+    remedy = f"if they name the rows, give {option('id_column', name)}, else {option('numeric', name)}"
+    remark = f"column {short(name)}: {mind}; {remedy}."
     return replace(found, remarks=(remark,))
 
 
@@ -263,26 +265,12 @@ def expected_column(context: FileContext, column: pd.Series, kind: ColumnKind, w
         values = stripped(column)
         values = spelled_alike(values.mask(values.isin(written.no_answer), None), written.words)
     elif kind == "number":
-        values, remarks = _expected_numbers(context, name, column, written)
+        values, remarks = _numbers(context, name, column, written)
     else:
         values, remarks = _as_times(context, name, _typed_dates(column), kind, written)
     shown_as: Kind = "date" if kind == "duration" else kind
     gaps = int(values.isna().sum())
     return Understood(values, Column(name, shown_as, shown(values), gaps, "as in the fit", written), remarks)
-
-
-def _expected_numbers(
-    context: FileContext, name: str, column: pd.Series, written: Written
-) -> tuple[pd.Series, tuple[str, ...]]:
-    """Numbers as in the fit; a few cells that are none are missing, too, and said."""
-    known = written if written != Written() and context.options.decimal is None else None
-    column = without_gaps(column) if context.text and is_text(column) else column
-    numbers = context.numbers_of(name, column, known) if context.text and is_text(column) else None
-    if numbers is None:
-        return as_numbers(context, name, column), ()
-    values = numbers.values.astype("float64")
-    check_finite(context.path, name, values)
-    return values, tuple(numbers.remarks(name))
 
 
 def _typed_dates(column: pd.Series) -> pd.Series:
@@ -360,7 +348,7 @@ def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fol
         alike = spelled_alike(words, spellings)
         remarks.append(
             f"column {short(name)}: words that differ in capitals alone are taken as one ({_merged(words, alike)}); "
-            f"--categorical {short(name)} keeps them apart."
+            f"{option('categorical', name)} keeps them apart."
         )
         words = alike
     taken = "codes that begin with 0" if are_codes(words.dropna()) else "text"
@@ -432,30 +420,44 @@ def _nearly_numbers(name: str, words: pd.Series) -> str:
     if len(filled) >= 10 and 0 < len(odd) < 0.1 * len(filled):
         return (
             f"column {name} is taken as categories because of {short(odd.iloc[0])} (row {int(odd.index[0]) + 1}); if that "
-            f"means missing, give --missing '{short(odd.iloc[0])}'."
+            f"means missing, give {option('missing', odd.iloc[0])}."
         )
     return ""
 
 
 def as_numbers(context: FileContext, name: str, column: pd.Series) -> pd.Series:
     """A column that must hold numbers, as such."""
+    return _numbers(context, name, column)[0]
+
+
+def _numbers(
+    context: FileContext, name: str, column: pd.Series, written: Written | None = None
+) -> tuple[pd.Series, tuple[str, ...]]:
+    """A column that must hold numbers, and remarks; ``written`` as in the fit, a few other cells count as missing."""
     import pandas as pd
 
-    if column.dtype.kind in "mMc":  # of dates pandas would count nanoseconds
+    known = None if written == Written() or context.options.decimal is not None else written
+    parsed = None
+    if context.text and is_text(column):
+        column = without_gaps(column)
+        parsed = context.numbers_of(name, column, known)
+        if parsed is None and known is not None:
+            parsed = context.numbers_of(name, column)
+    if parsed is not None:
+        numbers, odd = parsed.values, parsed.odd
+    elif column.dtype.kind in "mMc":  # of dates pandas would count nanoseconds
         numbers, odd = pd.Series(np.nan, column.index), column.dropna()
     else:
-        column = without_gaps(column) if context.text and is_text(column) else column
-        spelled = context.numbers_of(name, column) if context.text and is_text(column) else None
-        numbers = pd.to_numeric(column, errors="coerce") if spelled is None else spelled.values
-        odd = column[numbers.isna() & column.notna()] if spelled is None else spelled.odd
-    if len(odd):
+        numbers = pd.to_numeric(column, errors="coerce")
+        odd = column[numbers.isna() & column.notna()]
+    if len(odd) and (parsed is None or written is None):
         raise ReadError(
             f"column {short(name)} of {context.path} must hold numbers; got {short(odd.iloc[0])} in row "
-            f"{int(odd.index[0]) + 1}: mend it, or name it with --missing."
+            f"{int(odd.index[0]) + 1}: mend it, or name it with {option('missing')}."
         )
     numbers = numbers.astype("float64")
     check_finite(context.path, name, numbers)
-    return numbers
+    return numbers, tuple(parsed.remarks(name)) if parsed is not None and written is not None else ()
 
 
 def check_finite(path: Path, name: str, column: pd.Series) -> None:
@@ -472,9 +474,8 @@ def check_finite(path: Path, name: str, column: pd.Series) -> None:
 
 
 def words(column: pd.Series) -> Names:
-    """Names of rows or of classes as text, gaps as None."""
-    values = column.astype(object).where(column.notna(), None)
-    return np.array([None if v is None else str(v) for v in values], dtype=object)
+    """Names of rows or of classes as text; None where one is missing."""
+    return as_names(column.astype(object).where(column.notna(), None))
 
 
 def shown(column: pd.Series) -> str:

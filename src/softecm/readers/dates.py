@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from softecm._text import some_of
-from softecm.readers.base import ReadError
+from softecm.readers.base import ReadError, option
 from softecm.readers.numbers import are_few, as_text, values_among
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ class DateFormats:
                 off = True
             else:
                 raise ReadError(
-                    f"--dates must name a column ({some_of(columns)}), a format (dmy, mdy, ymd, %d.%m.%Y), both as "
-                    f"column=format, or be none; got {entry}."
+                    f"{option('dates')} must name a column ({some_of(columns)}), a format (dmy, mdy, ymd, %d.%m.%Y), both "
+                    f"as column=format, or be none; got {entry}."
                 )
         return DateFormats(formats, order, off)
 
@@ -92,7 +92,9 @@ def _checked(form: str, entry: str) -> str:
     if form.lower() in ORDERS:
         return form.lower()
     if "%" not in form or not re.search(r"%[Yyj]", form):
-        raise ReadError(f"--dates {entry} must end in dmy, mdy, ymd or a format with a year, such as %d.%m.%Y.")
+        raise ReadError(
+            f"{option('dates', entry)} must end in dmy, mdy, ymd or a format with a year, such as %d.%m.%Y."
+        )
     return form
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing
+from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing, option
 from softecm.readers.sniff import BLANKS, Dialect, check_rows, sniff
 
 LAST = "the last line has one cell and is left out."
@@ -16,26 +16,15 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     """The table, with columns called "column 1" ... where the file does not name them."""
     import pandas as pd
 
-    dialect = sniff(
-        path,
-        encoding=options.encoding,
-        delimiter=options.delimiter,
-        header=options.header,
-        decimal=options.decimal,
-        thousands=options.thousands,
-        missing=options.missing,
-        given=options.names,
-        names=None if options.expected is None else options.expected.names,
-    )
-    below: list[int] = []
-    check_rows(path, dialect, below)
+    dialect = sniff(path, options)
+    _, below = check_rows(path, dialect)
     if below:
-        told = f"the last {len(below)} lines have one cell and are left out." if len(below) > 1 else LAST
-        dialect = replace(dialect, skipped=(*dialect.skipped, *below), notes=(*dialect.notes, told))
+        note = f"the last {len(below)} lines have one cell and are left out." if len(below) > 1 else LAST
+        dialect = replace(dialect, skipped=(*dialect.skipped, *below), notes=(*dialect.notes, note))
     if dialect.n_fields == 1 and options.delimiter is None:
         raise ReadError(
-            f"{path} seems to have only one column: say how its cells are divided with --delimiter (--delimiter none if one "
-            "column is all there is)."
+            f"{path} seems to have only one column: say how its cells are divided with {option('delimiter')} "
+            f"({option('delimiter', 'none')} if one column is all there is)."
         )
     try:
         wanted = dialect.names if dialect.decimal == "," else _categories(path, dialect, options)
@@ -44,7 +33,9 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     except ReadError:
         raise
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
-        raise ReadError(f"{path} can't be read as a table: {brief(error)}. Give --delimiter or --encoding.") from error
+        raise ReadError(
+            f"{path} can't be read as a table: {brief(error)}. Give {option('delimiter')} or {option('encoding')}."
+        ) from error
     how = {"format": "text", **dialect.words()}
     decimal = dialect.decimal if dialect.proved else ""
     return Sheet(frame, how, _code(path, dialect), text=True, decimal=decimal, notes=dialect.notes)

@@ -1,4 +1,4 @@
-"""What the formats share that become a pandas data frame in one call."""
+"""Formats that a library turns into a pandas data frame in one call: Parquet, Feather, workbooks, ARFF."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, short
+from softecm._text import some_of
+from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, check_unpacked, option, own_names, short
+from softecm.readers.sniff import MOST_ABOVE
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ENGINE: Literal["calamine"] = "calamine"  # reads .xlsx, .xls and .ods alike
 
-def sheet(
-    path: Path,
-    options: ReadOptions,
-    load: Callable[[], pd.DataFrame],
-    code: tuple[str, ...],
-) -> Sheet:
-    """The frame that ``load`` gives, or one sentence.
+
+def sheet(path: Path, options: ReadOptions, load: Callable[[], pd.DataFrame], code: tuple[str, ...]) -> Sheet:
+    """The frame that ``load`` returns, or a ``ReadError``.
 
     Parameters
     ----------
     path : Path
     options : ReadOptions
     load : callable
-        Gives the data frame; may raise anything.
+        Returns the data frame; may raise anything.
     code : tuple of str
         The same in Python, after ``import pandas as pd``.
     """
@@ -46,26 +46,141 @@ def sheet(
 
 
 def without_marks(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
-    """A table with gaps for the cells that the user says mark one, as text or as numbers."""
+    """The table with missing values where cells hold one of the user's markers, as text or as numbers."""
     marks: list[object] = list(options.missing or ())
     for mark in options.missing or ():
         with suppress(ValueError):
             marks.append(float(mark))
     marked = {name: frame[name].isin(marks) for name in frame.columns} if marks else {}
-    gaps = {name: frame[name].mask(found) for name, found in marked.items() if found.any()}
-    return frame.assign(**gaps)
+    return frame.assign(**{name: frame[name].mask(cells) for name, cells in marked.items() if cells.any()})
 
 
-def check_text(schema: Any, load: Callable[[list[str]], Any]) -> None:
-    """Refuse columns that share a name, and text that is none before pandas takes it for text; ``load`` reads columns."""
+def read_parquet(path: Path, options: ReadOptions) -> Sheet:
+    """The whole table; larger files are read block by block elsewhere."""
+
+    def load() -> pd.DataFrame:
+        import pandas as pd
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(path) as file:
+            _check_text(file.schema_arrow, file.read)
+        return pd.read_parquet(path)
+
+    return sheet(path, options, load, (f"table = pd.read_parquet({str(path)!r})",))
+
+
+def parquet_shape(path: Path) -> tuple[int, int]:
+    """Rows and columns, from the end of the file; (0, 0) for a damaged file: reading it reports that."""
+    try:
+        from pyarrow import parquet
+
+        about = parquet.read_metadata(path)
+    except Exception:  # whatever pyarrow raises
+        return 0, 0
+    return int(about.num_rows), int(about.num_columns)
+
+
+def read_feather(path: Path, options: ReadOptions) -> Sheet:
+    """The whole table."""
+
+    def load() -> pd.DataFrame:
+        import pandas as pd
+        from pyarrow import feather
+
+        _check_text(feather.read_table(path).schema, lambda columns: feather.read_table(path, columns))
+        return pd.read_feather(path)
+
+    return sheet(path, options, load, (f"table = pd.read_feather({str(path)!r})",))
+
+
+def _check_text(schema: Any, load: Callable[[list[str]], Any]) -> None:
+    """Refuse duplicate column names, and text that is not UTF-8 before pandas takes it for text."""
     import pyarrow as pa
 
-    twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
-    if twice is not None:
-        raise ValueError(f"more than one column is called {short(twice)}")
-    words = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-    for name in words:
-        try:
-            load([name]).validate(full=True)
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"the text of column {short(name)} is not UTF-8") from error
+    duplicate = next((name for name, count in Counter(schema.names).items() if count > 1), None)
+    if duplicate is not None:
+        raise ValueError(f"more than one column is called {short(duplicate)}")
+    for field in schema:
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            try:
+                load([field.name]).validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise ValueError(f"the text of column {short(field.name)} is not UTF-8") from error
+
+
+def read_arff(path: Path, options: ReadOptions) -> Sheet:
+    """The table, with text decoded and ``?`` as a missing value."""
+    code = ("from scipy.io.arff import loadarff", f"table = pd.DataFrame(loadarff({str(path)!r})[0])")
+    return sheet(path, options, lambda: _arff_frame(path), code)
+
+
+def _arff_frame(path: Path) -> pd.DataFrame:
+    import pandas as pd
+    from scipy.io import arff
+
+    try:
+        data, _ = arff.loadarff(path)
+    except NotImplementedError as error:
+        raise ReadError(f"{path} has attributes that can't be read ({brief(error)}): save it as CSV.") from error
+    except StopIteration as error:
+        raise ReadError(f"{path} can't be read as .arff: it has no line @data.") from error
+    except IndexError as error:
+        raise ReadError(f"{path} has a row with fewer cells than there are attributes: mend it.") from error
+    if not data.dtype.names:
+        raise ReadError(f"{path} has no line @attribute, so its columns are unknown: save it as CSV.")
+    frame = pd.DataFrame(data)
+    for name in frame.columns:
+        if frame[name].dtype == object:
+            frame[name] = frame[name].str.decode("utf-8").replace("?", None)
+    return frame
+
+
+def read_excel(path: Path, options: ReadOptions) -> Sheet:
+    """One sheet of an Excel or OpenDocument file: the first, unless the options name another."""
+    notes: list[str] = []
+    code = (f"table = pd.read_excel({str(path)!r}, engine={ENGINE!r})",)
+    table = sheet(path, options, lambda: _excel_frame(path, options, notes), code)
+    return replace(table, text=True, notes=tuple(notes))
+
+
+def _excel_frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    check_unpacked(path)
+    wanted: str | int = 0 if options.sheet is None else options.sheet
+    with pd.ExcelFile(path, engine=ENGINE) as book:
+        names = [short(str(name)) for name in book.sheet_names]
+        if options.sheet is None and len(names) > 1:
+            notes.append(
+                f"the workbook's first sheet, {names[0]}, is read; for {some_of(names[1:])} give {option('sheet')}."
+            )
+        if options.sheet is not None and options.sheet not in book.sheet_names:
+            raise ReadError(
+                f"{path} has no sheet {options.sheet!r}: give one of {some_of(names)} with {option('sheet')}."
+            )
+        if options.header is False:
+            return book.parse(wanted, header=None, na_values=["?"])
+        first = book.parse(wanted, header=None, nrows=MOST_ABOVE)
+        above = _rows_above(first)
+        frame = book.parse(wanted, header=above, na_values=["?"])
+        if options.sheet is None and not len(frame) and len(names) > 1:
+            raise ReadError(
+                f"{path}: the first sheet, {names[0]}, is empty: give {option('sheet')} with {some_of(names[1:])}."
+            )
+    if len(first):
+        header = [str(name) if name == name else f"Unnamed: {j}" for j, name in enumerate(first.iloc[above])]
+        frame.columns, duplicates = own_names(header)
+        notes += duplicates
+        notes += [f"the first {above} rows are above the table and left out."] if above else []
+    return frame
+
+
+def _rows_above(first: pd.DataFrame) -> int:
+    """How many rows stand above the names of the columns: with few cells, such as a title."""
+    filled = first.notna().sum(axis=1).to_numpy()
+    width = first.shape[1]
+    table = (filled > max(1, width // 2)).nonzero()[0] if width > 2 else []
+    if not len(table):
+        return 0
+    names = [cell for cell in first.iloc[table[0]] if cell == cell]
+    return int(table[0]) if all(isinstance(name, str) for name in names) else 0

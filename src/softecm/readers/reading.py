@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,7 +13,7 @@ from softecm._checks import frame_of
 from softecm._text import meant
 from softecm._warnings import ReadingWarning, warn
 from softecm.readers import objects_of, read
-from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
+from softecm.readers.base import ATTRIBUTES, FOR_PYTHON, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
 from softecm.readers.columns import is_text
 from softecm.readers.dates import TwoOrders, look_like_dates, read_dates
 from softecm.readers.frames import without_marks
@@ -75,14 +74,14 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
     if id is not None:
         options.setdefault("id_column", id)
     chosen = _options(options) if like is None else _as_before(like, _options(options))
+    token = FOR_PYTHON.set(True)
     try:
         loaded = _file(Path(fspath(source)), chosen) if isinstance(source, str | PathLike) else _frame(source, chosen)
-    except ReadError as error:
-        raise ReadError(in_python(str(error))) from error.__cause__
-    notes = tuple(in_python(note) for note in loaded.notes)
-    for note in notes:
+    finally:
+        FOR_PYTHON.reset(token)
+    for note in loaded.notes:
         warn(note, ReadingWarning)
-    return replace(loaded, notes=notes, said=chosen)
+    return replace(loaded, said=chosen)
 
 
 def _file(path: Path, options: ReadOptions) -> Loaded:
@@ -144,22 +143,6 @@ def as_pandas(source: object) -> pd.DataFrame:
             "to fit."
         )
     return frame.to_pandas()
-
-
-def in_python(text: str) -> str:
-    """What the command line says, for whoever calls from Python.
-
-    Examples
-    --------
-    >>> in_python("say which with --thousands , or --dates 'day=%d.%m.%Y'; see --id-column.")
-    "say which with thousands=',' or dates='day=%d.%m.%Y'; see id_column."
-    """
-
-    def option(found: re.Match[str]) -> str:
-        name, value = found[1].replace("-", "_"), found[2]
-        return name if value is None else f"{name}={value if value.startswith(chr(39)) else repr(value)}"
-
-    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[,.;](?= |$)|\d+|all\b|[^\s=]+=%\S*[^\s.,;:]))?", option, text)
 
 
 def text_as_values(X: object) -> dict[str, str]:

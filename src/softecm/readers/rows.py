@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softecm.readers.base import ReadError, Sheet, own_names, short
+from softecm.readers.base import ReadError, Sheet, option, own_names, short
 from softecm.readers.numbers import Ambiguous, read_numbers
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def without_rows(path: Path, sheet: Sheet, asked: Sequence[str]) -> Sheet:
     n = len(sheet.frame)
     away = {row for entry in asked for row in _rows(path, entry, n)}
     if len(away) == n:
-        raise ReadError(f"--drop-rows {','.join(asked)} leaves no row of {path}: leave out fewer.")
+        raise ReadError(f"{option('drop_rows', ','.join(asked))} leaves no row of {path}: leave out fewer.")
     count = "1 row is" if len(away) == 1 else f"{len(away)} rows are"
     kept = sheet.frame.iloc[[row for row in range(n) if row not in away]]
     return replace(sheet, frame=numbers_again(kept), notes=(*sheet.notes, f"{count} left out, as asked."))
@@ -43,14 +43,16 @@ def _rows(path: Path, entry: str, n: int) -> range:
     """The rows that an entry names, counted from 0."""
     found = re.fullmatch(r"(-?\d+)(?:-(\d+))?", entry)
     if found is None or (found[2] and found[1].startswith("-")):
-        raise ReadError(f"--drop-rows must be numbers of rows such as 352, 1-3, or -1 for the last; got {entry}.")
+        raise ReadError(
+            f"{option('drop_rows')} must be numbers of rows such as 352, 1-3, or -1 for the last; got {entry}."
+        )
     first = int(found[1])
     first = n + 1 + first if first < 0 else first
     last = int(found[2] or first)
     if not 1 <= first <= last <= n:
         raise ReadError(
-            f"--drop-rows {entry} is no row of {path}: its {n} rows are counted from 1, the first row below the names being "
-            "row 1."
+            f"{option('drop_rows', entry)} is no row of {path}: its {n} rows are counted from 1, the first row "
+            "below the names being row 1."
         )
     return range(first - 1, last)
 
@@ -85,7 +87,7 @@ def without_total(sheet: Sheet) -> Sheet:
     if TOTAL.fullmatch(called) and any(_adds_up(frame[name], sheet.decimal) for name in frame.columns):
         note = f"{row} and adds up the others: {'they are' if footnotes else 'it is'} left out."
         return replace(sheet, frame=numbers_again(frame.iloc[:-1]), notes=(*sheet.notes, note))
-    return replace(sheet, notes=(*sheet.notes, f"{row}: if it is no object, give --drop-rows {number}."))
+    return replace(sheet, notes=(*sheet.notes, f"{row}: if it is no object, give {option('drop_rows', number)}."))
 
 
 def _footnotes(frame: pd.DataFrame) -> int:

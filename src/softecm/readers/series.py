@@ -1,15 +1,36 @@
-"""Series as loaded objects, and those of the UEA and UCR archives (``.ts``), read with aeon."""
+"""Series and sequences of states: files of the UEA and UCR archives (``.ts``), long tables, rows of states."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm.readers.base import Column, Loaded, Names, ReadError, ReadOptions, brief
+from softecm._text import some_of
+from softecm.readers.base import (
+    Column,
+    Loaded,
+    Names,
+    ReadError,
+    ReadOptions,
+    Sheet,
+    as_names,
+    brief,
+    existing,
+    option,
+    short,
+)
+from softecm.readers.columns import FileContext, as_numbers, stripped, words
+
+if TYPE_CHECKING:
+    import narwhals.stable.v1 as nw
+    import pandas as pd
+    from narwhals.typing import IntoDataFrame
 
 Series = NDArray[np.float64]  # (steps, channels)
 
@@ -27,7 +48,7 @@ def loaded_series(
     code: tuple[str, ...],
     channels: Sequence[str] = (),
 ) -> Loaded:
-    """Objects that are series, in words: how many, how long, how many gaps; a column for each channel that has a name."""
+    """Objects that are series, with their number, lengths and missing values; a column for each named channel."""
     if not len(series):
         raise ReadError("the file holds no series: there is nothing to cluster.")
     lengths = sorted({len(one) for one in series})
@@ -42,7 +63,7 @@ def loaded_series(
 
 
 def read_ts(path: Path, options: ReadOptions) -> Loaded:
-    """The series and their classes."""
+    """The series of a ``.ts`` file and their classes, read with aeon."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -56,7 +77,7 @@ def read_ts(path: Path, options: ReadOptions) -> Loaded:
     series = from_aeon(x)
     if not series:
         raise ReadError(f"{path} has no series below a line @data: there is nothing to cluster.")
-    labels = np.array([str(v) for v in y], dtype=object) if y is not None and len(y) == len(series) else None
+    labels = as_names(y) if y is not None and len(y) == len(series) else None
     code = (
         "from aeon.datasets import load_from_ts_file",
         f"X = [series.T for series in load_from_ts_file({str(path)!r})[0]]  # (steps, channels) each",
@@ -65,5 +86,177 @@ def read_ts(path: Path, options: ReadOptions) -> Loaded:
 
 
 def from_aeon(series: Iterable[ArrayLike]) -> list[Series]:
-    """From aeon's (channels, steps) to ours."""
+    """Series of shape (steps, channels) from aeon's (channels, steps)."""
     return [np.ascontiguousarray(np.asarray(one, dtype=np.float64).T) for one in series]
+
+
+def from_long(
+    frame: IntoDataFrame, *, id: str, time: str, values: str | list[str]
+) -> tuple[list[Series], list[Hashable]]:
+    """Series from a long table, which has one row for each series and time.
+
+    Parameters
+    ----------
+    frame : data frame (pandas, polars, pyarrow)
+    id, time : str
+        Columns that say which series and when.
+    values : str or list of str
+        The channels' columns.
+
+    Returns
+    -------
+    series : list of (steps, channels) arrays, in the order in which ids first appear
+    ids : list
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"who": ["a", "b", "a", "b"], "t": [1, 0, 0, 1], "v": [2.0, 3.0, 1.0, 4.0]})
+    >>> series, ids = from_long(frame, id="who", time="t", values="v")
+    >>> ids, series[0][:, 0].tolist()
+    (['a', 'b'], [1.0, 2.0])
+    """
+    import narwhals.stable.v1 as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    channels = [values] if isinstance(values, str) else list(values)
+    for name in (id, time, *channels):
+        if name not in table.columns:
+            raise ValueError(f"column {name!r} is not in the table; it has {', '.join(map(repr, table.columns))}.")
+    if len(table) == 0:
+        raise ValueError("frame must hold at least one row; got none. Give one row for each series and time.")
+    if table[id].is_null().any():
+        raise ValueError(
+            f"column {id!r} must name a series in every row; some cells are missing. Leave those rows out."
+        )
+    numbers = np.column_stack([_channel(table[c], c) for c in channels])
+    return cut(table[id].to_list(), time_order(table[time]), numbers)
+
+
+def _channel(column: nw.Series[Any], name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(column.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {name!r} must hold numbers; got {column.dtype}. Turn it into floats, or leave it out of values."
+        ) from error
+
+
+def time_order(times: nw.Series[Any]) -> NDArray[np.intp]:
+    """The rows in the order of time; rows without a time come last."""
+    frame = times.alias("time").to_frame().with_row_index("row")
+    return np.asarray(frame.sort("time", nulls_last=True)["row"].to_numpy(), dtype=np.intp)
+
+
+def cut(
+    names: Sequence[Hashable], order: NDArray[np.intp], cells: NDArray[Any]
+) -> tuple[list[NDArray[Any]], list[Hashable]]:
+    """Rows (n, channels), each with the name of its series, sorted and split into series in the order of first appearance.
+
+    Examples
+    --------
+    >>> series, ids = cut(["b", "a", "b"], np.array([2, 1, 0]), np.array([[1.0], [2.0], [3.0]]))
+    >>> ids, [one[:, 0].tolist() for one in series]
+    (['b', 'a'], [[3.0, 1.0], [2.0]])
+    """
+    number: dict[Hashable, int] = {}
+    which = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.intp)
+    rows = order[np.argsort(which[order], kind="stable")]
+    ends = np.cumsum(np.bincount(which, minlength=len(number)))
+    return np.split(cells[rows], ends[:-1]), list(number)
+
+
+def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
+    """The series, or sequences of states, of a table that has one row for each time step."""
+    frame, options = sheet.frame, _checked(path, sheet.frame, options)
+    order = _order(path, frame, options)
+    if options.states:
+        cells = stripped(frame[options.value[0]]).to_numpy(dtype=object)[:, None]
+    else:
+        context = FileContext.of(path, sheet, options)
+        cells = np.column_stack([as_numbers(context, name, frame[name]) for name in options.value])
+    series, names = cut(frame[options.series_id].tolist(), order, cells)
+    ids, labels = as_names(names), None
+    if options.label_column:
+        labels = words(frame.groupby(options.series_id, sort=False)[options.label_column].first())
+    part, groups = f"part.sort_values({options.time!r})", f"table.groupby({options.series_id!r}, sort=False)"
+    if options.states:
+        code = f"X = [{part}[{options.value[0]!r}].tolist() for _, part in {groups}]"
+        return _loaded_states([one[:, 0].tolist() for one in series], ids, labels, sheet, code)
+    times = frame[options.time].iloc[order].dropna()
+    span = f"{short(times.iloc[0])} to {short(times.iloc[-1])}" if len(times) else "unknown"
+    code = f"X = [{part}[{list(options.value)!r}].to_numpy(float) for _, part in {groups}]"
+    how = sheet.how | {"time": f"{options.time}, {span}"}
+    return loaded_series(series, ids, labels, how, (*sheet.code, code), options.value)
+
+
+def _order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[np.intp]:
+    """The rows of a long table in the order of time."""
+    import narwhals.stable.v1 as nw
+
+    try:
+        return time_order(nw.from_native(frame[options.time], series_only=True))
+    except TypeError as error:  # numbers and words, or words and dates
+        raise ReadError(f"column {options.time} of {path} must hold times of one kind, to be put in order.") from error
+
+
+def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptions:
+    """The options with their columns by name; refuse series without a name and two values at one time."""
+    key = options.series_id or options.id_column
+    if not (key and options.time and options.value):
+        raise ReadError(
+            f"a long table of series needs all of {option('id_column')}, {option('time')} and {option('value')}."
+        )
+    columns = list(frame.columns)
+    options = replace(
+        options,
+        series_id=existing(path, columns, key),
+        time=existing(path, columns, options.time),
+        value=tuple(existing(path, columns, name) for name in options.value),
+        label_column=existing(path, columns, options.label_column) if options.label_column else None,
+    )
+    if frame[options.series_id].isna().any():
+        raise ReadError(
+            f"column {options.series_id} of {path} must name a series in every row; some cells are missing."
+        )
+    duplicates = frame[frame.duplicated([options.series_id, options.time])]
+    if len(duplicates):
+        series, time = (short(duplicates[name].iloc[0]) for name in (options.series_id, options.time))
+        raise ReadError(f"{path} has two values for series {series} at time {time}: keep one.")
+    if options.states and len(options.value) != 1:
+        raise ReadError(f"a sequence has one state per step: give {option('value')} one column of {path}.")
+    return options
+
+
+def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
+    """Sequences of states, one per row, with a column for each step."""
+    frame, columns = sheet.frame, list(sheet.frame.columns)
+    key = existing(path, columns, options.id_column) if options.id_column else _unique_first_column(frame)
+    label = existing(path, columns, options.label_column) if options.label_column else None
+    others = {key, label, *(existing(path, columns, name) for name in options.drop)}
+    steps = [name for name in columns if name not in others]
+    if len(steps) < 2:
+        raise ReadError(
+            f"{path} must have a column for every step of the sequences, or a row for every step: then say "
+            f"{option('id_column')}, {option('time')} and {option('value')}."
+        )
+    cells = np.column_stack([stripped(frame[name]).to_numpy(dtype=object) for name in steps])
+    ids = None if key is None else words(frame[key])
+    labels = None if label is None else words(frame[label])
+    loaded = _loaded_states(cells.tolist(), ids, labels, sheet, f"X = table[{steps!r}]")
+    note = f"{key} names the sequences; {option('id_column')} says otherwise."
+    return loaded if key is None or options.id_column else replace(loaded, notes=(*loaded.notes, note))
+
+
+def _unique_first_column(frame: pd.DataFrame) -> str | None:
+    """The name of the first column, if it has a different value in every row."""
+    first = frame.columns[0]
+    return str(first) if len(frame) > 1 and frame[first].notna().all() and frame[first].is_unique else None
+
+
+def _loaded_states(rows: list[list[Any]], ids: Names | None, labels: Names | None, sheet: Sheet, code: str) -> Loaded:
+    states = sorted({state for row in rows for state in row if state is not None})
+    gaps = sum(state is None for row in rows for state in row)
+    detail = f"{len(rows)} sequences of up to {max(map(len, rows))} steps: {some_of(states)}"
+    column = Column("states", "category", detail, gaps)
+    return Loaded(rows, "series", ids, labels, (column,), sheet.how, sheet.notes, (*sheet.code, code))

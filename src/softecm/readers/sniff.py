@@ -6,13 +6,13 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from softecm._text import some_of
-from softecm.readers.base import ReadError, own_names
+from softecm.readers.base import ReadError, ReadOptions, option, own_names
 from softecm.readers.numbers import are_codes, signs, spelled
 
 SAMPLE = 1 << 18
@@ -74,60 +74,56 @@ class Dialect:
         }
 
 
-def sniff(
-    path: Path,
-    *,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-    missing: Sequence[str] | None = None,
-    given: Sequence[str] = (),
-    names: Sequence[str] | None = None,
-) -> Dialect:
-    """Look at the file; what is given is not guessed.
-
-    ``given`` are the names of the columns as the user has them, ``names`` those of the columns that a model wants.
-    """
-    _check_signs(decimal, thousands)
-    encoding = _encoding(path, encoding)
+def sniff(path: Path, options: ReadOptions) -> Dialect:
+    """Look at the file; what the options specify is not inferred."""
+    _check_signs(options.decimal, options.thousands)
+    encoding = _encoding(path, options.encoding)
     lines = _sample(path, encoding)
-    chosen = _delimiter(lines) if delimiter is None else _named(delimiter)
-    above = _lines_above(lines, chosen)
-    rows = split_rows(lines[len(above) :] if above else lines, chosen)[:SAMPLE_ROWS]
+    delimiter = _delimiter(lines) if options.delimiter is None else _named(options.delimiter)
+    above = _lines_above(lines, delimiter)
+    rows = split_rows(lines[len(above) :], delimiter)[:SAMPLE_ROWS]
     if not rows:
         raise ReadError(f"{path} is empty: there is nothing to cluster.")
-    markers = tuple(dict.fromkeys([*MISSING, *(missing or ())]))
-    has_header = header if header is not None else _named_by(rows[0], names)
-    has_header = _header(rows, markers) if has_header is None else has_header
+    markers = tuple(dict.fromkeys([*MISSING, *(options.missing or ())]))
+    header = options.header
+    if header is None and options.expected is not None:
+        header = _named_by(rows[0], options.expected.names)
+    header = _header(rows, markers) if header is None else header
     fields = Counter(len(row) for row in rows).most_common(1)[0][0]
     if fields > MOST_COLUMNS:
         raise ReadError(
             f"{path} has {fields} columns, more than the {MOST_COLUMNS} that are read from text: see whether it is a table, "
             "or save it as .npy."
         )
-    if has_header and len(rows[0]) == fields - 1 > 0:
+    if header and len(rows[0]) == fields - 1 > 0:
         rows[0].insert(0, "")  # R leaves out the name of the column that names the rows
-    if has_header and len(rows[0]) != fields:
-        raise ReadError(_ragged(path, len(above) + 1, len(rows[0]), fields, chosen))
-    units = has_header and _are_units(rows, markers)
-    body = rows[has_header + units :]
+    if header and len(rows[0]) != fields:
+        raise ReadError(_ragged(path, len(above) + 1, len(rows[0]), fields, delimiter))
+    units = header and _are_units(rows, markers)
+    body = rows[header + units :]
     if not body:
         raise ReadError(f"{path} has a header and no rows below it: there is nothing to cluster.")
-    sign, either = signs(decimal, thousands)[0] or "", ""
+    names, notes = _names(path, rows[0] if header else None, fields, options.names)
+    sign, unclear = signs(options.decimal, options.thousands)[0], ""
     if not sign:
-        sign, either = _decimal(body)
-    seen = Counter(cell.strip() for row in body for cell in row if cell.strip() in markers)
-    called, notes = _names(path, rows[0] if has_header else None, fields, given)
-    skipped = (*above, *((_second_line(lines, len(above)),) if units else ()))
-    missing_seen = tuple(m for m in markers if seen[m])
-    if either and chosen == ";":
-        says = f"numbers such as {either} are read with a decimal point; if it stands between thousands, give --thousands ."
-        notes = (*notes, says)
-    codes = _codes(body, called)
+        sign, unclear = _decimal(body)
+    if unclear and delimiter == ";":
+        remedy = f"if it stands between thousands, give {option('thousands', '.')}"
+        note = f"numbers such as {unclear} are read with a decimal point; {remedy}"
+        notes = (*notes, note)
+    seen = {cell.strip() for row in body for cell in row}
     return Dialect(
-        encoding, chosen, has_header, sign or ".", markers, missing_seen, called, bool(sign), skipped, codes, notes
+        encoding,
+        delimiter,
+        header,
+        decimal=sign or ".",
+        missing=markers,
+        missing_seen=tuple(marker for marker in markers if marker in seen),
+        names=names,
+        proved=bool(sign),
+        skipped=(*above, *((_second_line(lines, len(above)),) if units else ())),
+        codes=_codes(body, names),
+        notes=notes,
     )
 
 
@@ -139,12 +135,14 @@ def _codes(rows: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[str, ..
 
 def _check_signs(decimal: str | None, thousands: str | None) -> None:
     if decimal not in (None, ".", ","):
-        raise ReadError(f"--decimal must be . or ,; got {decimal!r}.")
+        raise ReadError(f"{option('decimal')} must be . or ,; got {decimal!r}.")
     allowed = (None, ".", ",", " ", "'", "comma", "point", "blank", "space", "apostrophe", "none")
     if thousands not in allowed:
-        raise ReadError(f"--thousands must be , or . or blank, apostrophe or none; got {thousands!r}.")
+        raise ReadError(f"{option('thousands')} must be , or . or blank, apostrophe or none; got {thousands!r}.")
     if decimal is not None and signs(None, thousands)[1] == decimal:
-        raise ReadError(f"--decimal and --thousands can't both be {decimal}: one sign can't mean both.")
+        raise ReadError(
+            f"{option('decimal')} and {option('thousands')} can't both be {decimal}: one sign can't mean both."
+        )
 
 
 def _lines_above(lines: Sequence[str], delimiter: str) -> tuple[int, ...]:
@@ -196,50 +194,51 @@ def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     return [row for row in csv.reader(filled, delimiter=delimiter, skipinitialspace=True) if row]
 
 
-def check_rows(path: Path, dialect: Dialect, below: list[int] | None = None) -> int:
-    """Number of rows; a ``ReadError`` at the first line with too many or too few cells, or that can't be decoded.
+def check_rows(path: Path, dialect: Dialect) -> tuple[int, list[int]]:
+    """Number of rows, and the lines of one cell at the very end, such as a source, which are no rows (counted from 0).
 
-    Lines of one cell at the very end, such as a source, are no rows where ``below`` is there to take their numbers.
+    Raises a ``ReadError`` at the first line with too many or too few cells, or that can't be decoded.
     """
-    count, number = 0, 0
-    delimiter, wanted = dialect.delimiter, dialect.n_fields
+    count, line, below = 0, -1, list[int]()
+    wanted, skipped = dialect.n_fields, frozenset(dialect.skipped)
+    try:
+        for line, cells in _widths(path, dialect):
+            if line in skipped:
+                continue
+            if cells == 1 and wanted > 2 and len(below) < MOST_BELOW:
+                below.append(line)
+                continue
+            if below:
+                raise ReadError(_ragged(path, below[0] + 1, 1, wanted, dialect.delimiter))
+            unnamed = not count and dialect.header and cells == wanted - 1
+            if cells != wanted and not unnamed:
+                raise ReadError(_ragged(path, line + 1, cells, wanted, dialect.delimiter))
+            count += 1
+    except UnicodeDecodeError as error:
+        raise ReadError(
+            f"{path} is not written in {dialect.encoding} (line {line + 2}): give {option('encoding')}, such as cp1252."
+        ) from error
+    except csv.Error as error:
+        raise ReadError(
+            f"{path} can't be read as a table (line {line + 2}: {error}): give {option('delimiter')}."
+        ) from error
+    return count - dialect.header, below
+
+
+def _widths(path: Path, dialect: Dialect) -> Iterator[tuple[int, int]]:
+    """The number of each line that is not blank, counted from 0, and how many cells it has."""
+    delimiter, is_quoted = dialect.delimiter, _has_quotes(path, dialect.encoding)
     with open(path, encoding=dialect.encoding, newline="" if delimiter else None) as file:
-        try:
-            quoted = _has_quotes(path, dialect.encoding)
-            plain = not quoted and delimiter not in ("", BLANKS)
-            rows = file if not quoted or delimiter in ("", BLANKS) else csv.reader(file, delimiter=delimiter)
-            skipped, first = frozenset(dialect.skipped), True
-            for number, row in enumerate(rows, 1):
-                if number - 1 in skipped:
-                    continue
-                if isinstance(row, str):
-                    if not row.strip():
-                        continue
-                    found = row.count(delimiter) + 1 if plain else len(row.split()) if delimiter else 1
-                else:
-                    if not row:
-                        continue
-                    found = len(row)
-                count += 1
-                unnamed = first and dialect.header and found == wanted - 1
-                first = False
-                if found == 1 and wanted > 2 and below is not None and len(below) < MOST_BELOW:
-                    below.append((number if isinstance(row, str) else rows.line_num) - 1)  # type: ignore[union-attr]
-                    count -= 1
-                    continue
-                if below:
-                    raise ReadError(_ragged(path, below[0] + 1, 1, wanted, delimiter))
-                if found != wanted and not unnamed:
-                    raise ReadError(_ragged(path, number, found, wanted, delimiter))
-        except UnicodeDecodeError as error:
-            raise ReadError(
-                f"{path} is not written in {dialect.encoding} (line {number + 1}): give --encoding, such as cp1252."
-            ) from error
-        except csv.Error as error:
-            raise ReadError(
-                f"{path} can't be read as a table (line {number + 1}: {error}): give --delimiter."
-            ) from error
-    return count - dialect.header
+        if is_quoted and delimiter not in ("", BLANKS):
+            rows = csv.reader(file, delimiter=delimiter)
+            yield from ((rows.line_num - 1, len(row)) for row in rows if row)
+            return
+        for number, line in enumerate(file):
+            if line.strip():
+                yield (
+                    number,
+                    len(line.split()) if delimiter == BLANKS else line.count(delimiter) + 1 if delimiter else 1,
+                )
 
 
 def _ragged(path: Path, line: int, found: int, wanted: int, delimiter: str) -> str:
@@ -247,7 +246,7 @@ def _ragged(path: Path, line: int, found: int, wanted: int, delimiter: str) -> s
     cells = "cell" if found == 1 else "cells"
     return (
         f"line {line} of {path} has {found} {cells} where the others have {wanted} (delimiter: {name}): mend that "
-        "line, or give --delimiter."
+        f"line, or give {option('delimiter')}."
     )
 
 
@@ -257,7 +256,9 @@ def _has_quotes(path: Path, encoding: str) -> bool:
     with open(path, "rb") as file:
         for block in iter(lambda: file.read(1 << 22), b""):
             if b"\0" in block and not encoding.startswith(("utf-16", "utf-32")):
-                raise ReadError(f"{path} is not a text table (it holds zero bytes): mend it, or give --encoding.")
+                raise ReadError(
+                    f"{path} is not a text table (it holds zero bytes): mend it, or give {option('encoding')}."
+                )
             quotes = quotes or b'"' in block
     return quotes
 
@@ -276,19 +277,21 @@ def _encoding(path: Path, given: str | None) -> str:
             "".encode(given)  # says whether it is an encoding of text
             return found.name
         except (LookupError, ValueError):
-            raise ReadError(f"--encoding {given} is unknown: use a name such as utf-8, cp1252 or latin-1.") from None
+            raise ReadError(
+                f"{option('encoding', given)} is unknown: use a name such as utf-8, cp1252 or latin-1."
+            ) from None
     for mark, name in BOMS:
         if start.startswith(mark):
             return name
     control = sum(byte < 32 and byte not in b"\t\n\r\f\v" for byte in start)
     if b"\0" in start or control > len(start) / 100:
         raise ReadError(
-            f"{path} is not a text table (it holds binary data): give a CSV file, or --encoding if it is one."
+            f"{path} is not a text table (it holds binary data): give a CSV file, or {option('encoding')} if it is one."
         )
     for name in ("utf-8", "cp1252"):
         if _decodes(path, name):
             return name
-    raise ReadError(f"{path} is neither UTF-8 nor Windows-1252 text: say how it is written with --encoding.")
+    raise ReadError(f"{path} is neither UTF-8 nor Windows-1252 text: say how it is written with {option('encoding')}.")
 
 
 def _decodes(path: Path, encoding: str) -> bool:
@@ -316,7 +319,9 @@ def _sample(path: Path, encoding: str) -> list[str]:
                 lines.append(line)
                 size += len(line)
     except (UnicodeDecodeError, UnicodeError) as error:
-        raise ReadError(f"{path} is not written in {encoding}: give --encoding, such as cp1252 or latin-1.") from error
+        raise ReadError(
+            f"{path} is not written in {encoding}: give {option('encoding')}, such as cp1252 or latin-1."
+        ) from error
     if size > LONGEST:
         raise ReadError(f"the first lines of {path} are longer than any table's: see whether it is one.")
     while lines and sum(line.count('"') for line in lines) % 2 and size > SAMPLE:
@@ -332,7 +337,8 @@ def _named(delimiter: str) -> str:
     chosen = named.get(delimiter, delimiter)
     if chosen not in ("", BLANKS) and (len(chosen) != 1 or not chosen.isascii() or chosen in '"\r\n\0'):
         raise ReadError(
-            f"--delimiter {delimiter!r} must be one plain character, or one of tab, semicolon, bar, comma, blanks, none."
+            f"{option('delimiter', delimiter)} must be one plain character, or one of tab, semicolon, bar, comma, "
+            "blanks, none."
         )
     return chosen
 
@@ -369,7 +375,7 @@ def _names(
     """The names of the columns, given or of the first line, each its own, and what to say about them."""
     if given and len(given) != fields:
         raise ReadError(
-            f"--names must name each of the {fields} columns of {path}; got {len(given)}: {some_of(given)}."
+            f"{option('names')} must name each of the {fields} columns of {path}; got {len(given)}: {some_of(given)}."
         )
     if not given and first is None:
         return tuple(f"column {j + 1}" for j in range(fields)), ()

@@ -23,12 +23,12 @@ from softecm.readers.base import (
     Written,
     check_names,
     existing,
+    option,
     short,
 )
 from softecm.readers.columns import FileContext, expected_column, missing_in, shown, understood_column, words
+from softecm.readers.hints import step_hint, typo_hints
 from softecm.readers.rows import without_total
-from softecm.readers.steps import step_hint
-from softecm.readers.typos import told_typos
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         hint = step_hint(found.columns, found.kept) if found.ids is None else ""
         found.notes += [hint] if hint else []
         found.notes += told_orders(found.kept)
-        found.notes += told_typos(found.kept)
+        found.notes += typo_hints(found.kept)
     else:
         found.take_expected(frame, context, options.expected)
     if not found.kept:
@@ -168,7 +168,7 @@ def _words_away(columns: Sequence[Column]) -> str:
     if not away:
         return ""
     listed = some_of([f"{short(c.name)} ({c.detail})" for c in away], 3)
-    return f" Left out as well: {listed}; name such a column in --categorical to keep it."
+    return f" Left out as well: {listed}; name such a column in {option('categorical')} to keep it."
 
 
 def _plain(values: pd.Series) -> pd.Series | NDArray[np.generic]:
@@ -190,8 +190,8 @@ def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
     away = [f"{short(c.name)} ({c.detail if c.kind == 'left out' else c.kind})" for c in columns]
     listed = ", ".join(away[:12]) + (f" and {len(away) - 12} more" if len(away) > 12 else "")
     return (
-        f"{path} has no column left to cluster by; left out: {listed}. Give it a column that varies, or see --categorical, "
-        "--numeric, --drop and --id-column."
+        f"{path} has no column left to cluster by; left out: {listed}. Give it a column that varies, or see "
+        f"{option('categorical')}, {option('numeric')}, {option('drop')} and {option('id_column')}."
     )
 
 
@@ -245,6 +245,7 @@ def _ids(path: Path, column: pd.Series, asked: str | None) -> Names:
     if len(repeated):
         raise ReadError(
             f"ids must be unique: {short(repeated.iloc[0])} comes more than once in column {asked} of {path}. Give another "
-            "--id-column, or leave it out to count rows; if each row is one time of a series, add --time and --value."
+            f"{option('id_column')}, or leave it out to count rows; if each row is one time of a series, add "
+            f"{option('time')} and {option('value')}."
         )
     return words(column)

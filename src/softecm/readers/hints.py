@@ -1,0 +1,121 @@
+"""Questions about a table that was read: rows that look like steps of series, rare words that look like typos."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm.readers.base import Column, option, short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_COLUMNS = 8  # that may name a series, or its time
+SHOWN = 3  # columns of values, or words, that are listed
+COMMON = 0.5  # part of the rows whose time another series has, too
+FEWEST = 3  # series, and steps of one on average
+OFTEN, RARE = 20, 20  # rows of the frequent word; how many times more frequent it is
+MOST_LEVELS = 200  # words of a column: with more, it is hardly a category
+
+
+def step_hint(columns: Sequence[Column], data: Mapping[str, pd.Series]) -> str:
+    """How to read rows as steps of series, where they look like that; else empty.
+
+    They do where the rows of each name in one column follow each other, and another column rises within each name and
+    begins anew with the next; or where names repeat in any order, at dates that don't repeat for a name and that most
+    rows share with other names.
+    """
+    first = [c for c in columns if c.name in data][:MOST_COLUMNS]
+    for who in first:
+        if who.kind == "date":
+            continue
+        starts = _starts(data[who.name])
+        for when in first:
+            values = [c.name for c in columns if c.kind == "number" and c.name not in (who.name, when.name)]
+            if when is who or when.kind == "category" or not values:
+                continue
+            reason = ""
+            if starts is not None and _rises(data[when.name], starts):
+                reason = f"rows of one {short(who.name)} follow each other with rising {short(when.name)}"
+            elif (who.kind, when.kind) == ("category", "date") and _shares_times(data[who.name], data[when.name]):
+                reason = f"rows of one {short(who.name)} each have another {short(when.name)}"
+            if reason:
+                listed = ",".join(values[:SHOWN]) + (",…" if len(values) > SHOWN else "")
+                columns_said = f"{option('id_column', who.name)} {option('time', when.name)} {option('value', listed)}"
+                return f"{reason}: if each row is one time of a series, say {columns_said}."
+    return ""
+
+
+def _shares_times(names: pd.Series, times: pd.Series) -> bool:
+    """Whether every name has several times, all different, which most rows share with other names."""
+    counts = names.value_counts()
+    if len(counts) < FEWEST or counts.median() < FEWEST or names.isna().any() or times.isna().any():
+        return False
+    repeated = names.to_frame("name").assign(time=times).duplicated().any()
+    return not repeated and bool(times.duplicated(keep=False).mean() > COMMON)
+
+
+def _starts(names: pd.Series) -> NDArray[np.intp] | None:
+    """Where the rows of each name begin; None where they are scattered, or too few."""
+    codes, different = names.factorize()
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    whole = (codes >= 0).all() and len(starts) == len(different)
+    return starts if whole and len(starts) >= FEWEST and FEWEST * len(starts) <= len(codes) else None
+
+
+def _rises(times: pd.Series, starts: NDArray[np.intp]) -> bool:
+    if times.isna().any():
+        return False
+    steps = np.diff(times.to_numpy()).astype(np.float64)
+    between = np.zeros(len(steps), dtype=bool)
+    between[starts[1:] - 1] = True
+    return bool((steps[~between] > 0).all() and (steps[between] <= 0).all())
+
+
+def typo_hints(columns: Mapping[str, pd.Series]) -> list[str]:
+    """A question for each column with rare words that look like a frequent one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> typo_hints({"channel": pd.Series(["web"] * 60 + ["store"] * 40 + ["wbe", "stor"])})
+    ["channel: are 'wbe' (1 row; web 60), 'stor' (1 row; store 40) typos? They count as categories of their own."]
+    """
+    hints = []
+    for name, column in columns.items():
+        typos = _typos(column) if column.dtype.kind not in "iufbcmM" else []
+        if typos:
+            listed = ", ".join(typos[:SHOWN]) + (f" and {len(typos) - SHOWN} more" if len(typos) > SHOWN else "")
+            one = f"is {listed} a typo? It counts as a category of its own."
+            several = f"are {listed} typos? They count as categories of their own."
+            hints.append(f"{short(name)}: {one if len(typos) == 1 else several}")
+    return hints
+
+
+def _typos(column: pd.Series) -> list[str]:
+    """Rare words, each with its number of rows and the frequent word that it resembles."""
+    counts = {word: int(n) for word, n in column.value_counts().items() if isinstance(word, str) and word.isalpha()}
+    if len(counts) > MOST_LEVELS:
+        return []
+    frequent = {word: n for word, n in counts.items() if n >= OFTEN and len(word) > 2}
+    typos = []
+    for word, n in counts.items():
+        near = (other for other in frequent if RARE * n <= frequent[other] and _one_slip(word.lower(), other.lower()))
+        if (other := next(near, None)) is not None:
+            rows = "1 row" if n == 1 else f"{n} rows"
+            typos.append(f"{short(word)!r} ({rows}; {short(other)} {frequent[other]})")
+    return typos
+
+
+def _one_slip(a: str, b: str) -> bool:
+    """Whether one letter is missing, added or another, two are exchanged, or only capitals differ."""
+    start = 0
+    while start < min(len(a), len(b)) and a[start] == b[start]:
+        start += 1
+    a, b = a[start:], b[start:]
+    if len(a) == len(b):
+        return a[1:] == b[1:] or (a[:2] == b[:2][::-1] and a[2:] == b[2:])
+    return a[1:] == b if len(a) > len(b) else b[1:] == a
