@@ -99,7 +99,7 @@ def along(values: Tensor, like: Tensor) -> Tensor:
 def mixed(value: B, other: B, take: Tensor) -> B:
     """``value`` with the runs ``take`` (a mask) replaced by the other's; what either lacks is None."""
     if isinstance(value, Tensor) and isinstance(other, Tensor):
-        return torch.where(along(take, value), other, value)  # type: ignore[return-value]
+        return torch.where(along(take.to(value.device), value), other, value)  # type: ignore[return-value]
     if isinstance(value, tuple) and isinstance(other, tuple):
         return tuple(mixed(a, b, take) for a, b in zip(value, other, strict=True))  # type: ignore[return-value]
     if is_dataclass(value) and not isinstance(value, type) and type(value) is type(other):
@@ -237,7 +237,7 @@ class Evaluation:
         def pick(old: Tensor | None, new: Tensor | None) -> Tensor | None:
             if old is None or new is None:
                 return None
-            return torch.where(take.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
+            return torch.where(along(take.to(old.device), old), new, old)
 
         return Evaluation(*map(pick, vars(self).values(), vars(other).values()))  # type: ignore[arg-type]
 

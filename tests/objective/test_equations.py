@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from softecm.belief import FocalSets
-from softecm.objective import mass_cost, share, update_masses
+from softecm.distances import Manhattan
+from softecm.objective import Previous, evaluate, mass_cost, share, update_masses
+from softecm.spaces.scattered import OnDevice
 
 FOCAL = FocalSets.full(2)
 
@@ -94,3 +96,23 @@ def test_masses_of_a_few_objects_at_a_time_are_those_of_all(monkeypatch):
     monkeypatch.setattr(evaluating, "SHARED_CELLS", 40)
     for a, b in zip(evaluating._shares(distances, places, cost), whole, strict=True):
         assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_objects_on_a_device_are_evaluated_as_those_in_memory(weighted):
+    """Prototypes stay in main memory; the masses of the last iteration, where kept, stay with the objects."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(30, 3, generator=generator, dtype=torch.float64)
+    first, second = torch.randn(2, 2, 3, 3, generator=generator, dtype=torch.float64)  # 2 runs of 3 prototypes
+    weights = torch.rand(30, generator=generator, dtype=torch.float64) if weighted else None
+    cost = mass_cost(FOCAL, 1.0, 1.5, 2.0, like=x, runs=2, weights=weights)
+    elsewhere = OnDevice.of(x, weights, torch.device("cpu"))
+    for kept in (True, False):
+        ends = []
+        for objects in (x, elsewhere):
+            before = evaluate(Manhattan(), objects, first, cost)
+            previous = Previous(first, before.masses if kept else None)
+            ends.append(evaluate(Manhattan(), objects, second, cost, previous=previous))
+        for here, there in zip(*(vars(end).values() for end in ends), strict=True):
+            assert torch.equal(here, there) if here is not None else there is None
+    assert elsewhere.weight == pytest.approx(30 if weights is None else float(weights.sum()))

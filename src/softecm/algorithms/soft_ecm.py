@@ -14,7 +14,7 @@ from softecm.algorithms.parameters import Metric, choice, number, parameters, ru
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric, distances_of
 from softecm.distances.weighted_parts import Weighed
-from softecm.fit.algorithm import Algorithm, Prices, is_approached, soft_ecm_problem
+from softecm.fit.algorithm import FEW_NUMBERS, Algorithm, Prices, is_approached, soft_ecm_problem
 from softecm.fit.loop import Problem, Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, ROWS, Settings
@@ -23,7 +23,7 @@ from softecm.objective.links import Links
 from softecm.objective.problem import RELAXATIONS, Penalty, distances_to_sets, set_barycenters
 from softecm.optim import Accelerated, Closed, Descent, GradientDescent, Solver
 from softecm.spaces.base import Encoded
-from softecm.spaces.scattered import Scattered
+from softecm.spaces.scattered import OnDevice, Scattered
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         if objects.space.wide:
             return extended(singles, clusters, self._wide_cost(objects, chosen, prices, clusters))
         if len(chosen.focal) > chosen.n_clusters:
-            middles = set_barycenters(objects.metric, chosen.focal, clusters, None, GAIN * chosen.tol)
-            places = torch.cat([clusters, middles], 1)
+            near = clusters.to(self.device_of_runs(objects, clusters, None))
+            middles = set_barycenters(objects.metric, chosen.focal, near, None, GAIN * chosen.tol)
+            places = torch.cat([clusters, middles.to(clusters.device)], 1)
         cost = prices.cost(chosen.focal, clusters, objects.weights)
         if "view_weights" in singles.found:
             return self._weighed_with_sets(objects, chosen, cost, singles, places)
@@ -92,11 +93,19 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     ) -> Problem[Any]:
         """Eq. 6 for a batch of runs."""
         cost = prices.cost(chosen.focal, like, objects.weights)
-        relaxation = chosen.relaxation or Penalty
+        relaxation, x = chosen.relaxation or Penalty, objects.x
+        if objects.device != like.device and not isinstance(x, Scattered):
+            x = OnDevice.of(x, objects.weights, objects.device)
         return soft_ecm_problem(
-            objects.x, objects.metric, chosen.focal, cost, lam=prices.lam, relaxation=relaxation,
+            x, objects.metric, chosen.focal, cost, lam=prices.lam, relaxation=relaxation,
             solver=chosen.solver, links=links, pull=chosen.pull, tol=chosen.tol,
         )  # fmt: skip
+
+    def device_of_runs(self, objects: Objects[Encoded | Scattered], start: Tensor, links: Links | None) -> torch.device:
+        """In main memory where they are a few numbers and each step takes many operations on them."""
+        metric, few = objects.metric, start.numel() <= FEW_NUMBERS
+        apart = few and links is None and metric.weighing is None and not metric.is_quadratic
+        return torch.device("cpu") if apart else objects.device
 
     def approaches(self, objects: Objects[Encoded | Scattered], chosen: Settings, start: Tensor) -> bool:
         """Where sets have no barycentres in closed form."""

@@ -20,7 +20,7 @@ from softecm.distances.base import SemiMetric, tables_between
 from softecm.distances.views import Combined
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
-from softecm.fit.prepare import Draw, Objects, P, distances_to, start_rows
+from softecm.fit.prepare import Draw, Objects, P, device_of_fewer, distances_to, start_rows
 from softecm.fit.settings import Init, PrototypeModel, Settings
 from softecm.objective import POWER_MASSES, MassCost, MassRule, evaluate, mass_cost
 from softecm.objective.linked import LinkedProblem
@@ -40,7 +40,7 @@ from softecm.objective.pull import PrototypePull
 from softecm.objective.views import ViewsProblem
 from softecm.optim import Closed, Descent, Solver
 from softecm.spaces.base import LARGEST, Encoded, Space
-from softecm.spaces.scattered import Scattered
+from softecm.spaces.scattered import OnDevice, Scattered
 from softecm.spaces.views import EncodedViews
 
 Numbers = float | NDArray[np.float64]  # one for all runs, or one a run
@@ -48,6 +48,9 @@ TOLERANCE = (
     1e-3  # of the constraint where it is approached: the part of the sets' inertia that better places would save
 )
 POLISH = 3  # rounds for the barycentre of all that begin where one of coarser objects lies: it decides on no cluster
+FEW_NUMBERS = (
+    1 << 16
+)  # in the prototypes of all runs: below this a GPU takes longer to launch a step than the CPU to do it
 RAISES = 8  # times lambda is multiplied by ten on the way
 
 
@@ -188,7 +191,9 @@ def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | N
         return barycenter_from(metric, x, space.middle(x, start_rows(len(x)).to(device))[None], weights)
     fewer, near = coarse[0], coarse[1].cpu()  # a metric learns on the CPU
     learned = metric.fitted(near, None if weights is None else weights.cpu())
-    start = space.finer(barycenter(learned, fewer, near.to(device), weights, device), fewer)
+    there = device_of_fewer(metric, fewer, coarse[1], device)
+    counts = None if weights is None else weights.to(there)
+    start = space.finer(barycenter(learned, fewer, near.to(there), counts, there), fewer).to(device)
     return barycenter_from(metric, x, start[None], weights, rounds=POLISH)
 
 
@@ -202,8 +207,12 @@ def barycenter_from(
         sums = evaluate(metric, x, start, cost, slopes=False)
         assert sums.curvature is not None and sums.moment is not None  # noqa: PT018 -- a quadratic metric has them
         return single_means(sums.curvature.double(), sums.moment.double(), start.double())[0].to(start.dtype)
+    device = start.device
+    if start.is_cuda and not isinstance(x, Scattered):
+        x, start = OnDevice.of(x, weights, device), start.cpu()
+        cost = replace(mass_cost(alone, 0.0, 2.0, None, like=start), weights=weights)
     problem: Problem[Any] = soft_ecm_problem(x, metric, alone, cost, lam=0.0, relaxation=Exact, tol=0.0)
-    return iterate(problem, start, rounds).prototypes[0]
+    return iterate(problem, start, rounds).prototypes[0].to(device)
 
 
 @dataclass(frozen=True)
@@ -282,6 +291,10 @@ class Algorithm(ABC, Generic[P]):
         """Distances (n,) of the objects to the barycentre of all."""
         objects = cast(Encoded, x)
         return distances_to(metric, objects, barycenter(metric, space, objects, weights, device))
+
+    def device_of_runs(self, objects: Objects[P], start: Tensor, links: Links | None) -> torch.device:
+        """Where prototypes are computed: where the objects are."""
+        return objects.device
 
     # ---------------------------------------------------------------- where the runs start
 
@@ -384,8 +397,8 @@ class Fit:
         sizes = list(map(len, starts))
         groups = np.repeat(np.arange(len(cells)), sizes)
         prices = Prices.of(each, groups, algorithm.masses)
-        start = torch.cat(starts).to(objects.device)
-        checkpoints = self.checkpoints if checkpointed else None
+        start, checkpoints = torch.cat(starts), self.checkpoints if checkpointed else None
+        start = start.to(objects.device if checkpoints is not None else algorithm.device_of_runs(objects, start, links))
         if checkpoints is not None:
             checkpoints.expect(replace(self, settings=settings).any_start)
         how: LoopOptions = {
@@ -399,6 +412,7 @@ class Fit:
         else:
             problem = algorithm.problem(objects, settings, prices, start, links)
             solution = iterate(problem, start, settings.max_iter, **how)
+        solution = replace(solution, prototypes=solution.prototypes.to(objects.device))
         return self.judged(each, sizes, solution, links)
 
     def _approached(

@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
 
-from softecm._engine import choose_device
+from softecm._engine import LARGE_WORK, choose_device
 from softecm._text import place
 from softecm.distances.auto import try_metric
 from softecm.distances.base import SemiMetric, blocks, distances_of, nearest_of
@@ -148,6 +148,7 @@ def pick(chance: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.
     return found
 
 
+COMPARED_PROTOTYPES = 30  # to which objects of less detail are compared at once, roughly: ten starts of three clusters
 ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual
 
 
@@ -382,11 +383,17 @@ class InMemory(Objects[E]):
         fewer = self.space.coarser(self.x)
         if fewer is None:
             return None
-        coarse = self._encoded_as(algorithm, *fewer)
+        coarse = self._near(*fewer)._encoded_as(algorithm, *fewer)
         coarse = coarse._in_single(algorithm) or coarse
         distances = algorithm.from_center(coarse.metric, coarse.space, coarse.x, coarse.weights, coarse.device)
         spread = float(np.average(distances, weights=self.counts))
         return Version(replace(coarse, distances=distances, spread=spread), self.space, coarser=True)
+
+    def _near(self, space: Space, x: Encoded) -> InMemory[E]:
+        """Where so little is left to compute that a GPU would take longer: the objects to be encoded in main memory."""
+        device = device_of_fewer(self.metric, space, x, self.device)
+        weights = None if self.weights is None else self.weights.to(device)
+        return replace(self, device=device, on_device=weights)
 
     def rounded(self, algorithm: Preparation[object]) -> Version | None:
         """The objects in single precision, where that will do for the metric and for them."""
@@ -455,6 +462,13 @@ def in_memory(
     spread = float(np.average(distances, weights=kept))
     weight = float(counts.sum())
     return InMemory(metric, space, x, device, weight, spread, columns, counts, weights, distances)
+
+
+def device_of_fewer(metric: SemiMetric, space: Space, x: Encoded, device: torch.device) -> torch.device:
+    """Where objects of less detail are computed: in main memory, where a GPU would take longer to launch it."""
+    first = torch.zeros(1, dtype=torch.int64, device=device)
+    work = COMPARED_PROTOTYPES * len(x) * metric.cost_of_distance(space.starts(x, first).shape[1:])
+    return device if work >= LARGE_WORK else torch.device("cpu")
 
 
 def space_for(algorithm: Preparation[object], metric: SemiMetric, X: object) -> Space:

@@ -7,7 +7,7 @@ one. Distances are (n, runs, f), prototypes (runs, f, *shape), parameters (runs,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import ClassVar, NamedTuple
@@ -22,7 +22,7 @@ from softecm.distances.base import RoundCost, RunCost, SemiMetric, Sums, blocks,
 from softecm.files.values import Savable
 from softecm.optim import Evaluation
 from softecm.spaces.base import Encoded
-from softecm.spaces.scattered import Block, Scattered
+from softecm.spaces.scattered import Block, OnDevice, Scattered
 
 
 class Shares(NamedTuple):
@@ -224,6 +224,8 @@ def evaluate(
     Without ``slopes`` a metric whose sums say everything is spared the derivative, which may be as wide as the prototypes.
     Without ``sums`` distances alone are measured.
     """
+    if isinstance(x, OnDevice):
+        return _evaluate_on_device(metric, x, prototypes, cost, previous, tol, sums=sums)
     if isinstance(x, Scattered):
         of_block = partial(
             _evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol, sums=sums
@@ -263,6 +265,35 @@ def _evaluate_block(
     before = None if previous is None else Previous(previous.prototypes.to(to), None)
     there = cost.of_block(block)
     return evaluate(metric, block.objects, prototypes.to(to), there, previous=before, tol=tol, sums=sums).cpu()
+
+
+def _evaluate_on_device(
+    metric: SemiMetric,
+    x: OnDevice,
+    prototypes: Tensor,
+    cost: MassCost,
+    previous: Previous | None,
+    tol: float,
+    *,
+    sums: bool,
+) -> Evaluation:
+    """All objects on a GPU: one transfer there, one back; the masses stay there."""
+    before = None if previous is None or previous.masses is not None else previous.prototypes
+    parts = [cost.factors, cost.beta, cost.delta2, prototypes, *(() if before is None else (before,))]
+    factors, beta, delta2, there, *rest = moved(parts, x.device)
+    last = None if previous is None else Previous(rest[0] if rest else there, previous.masses)
+    prices = MassCost(factors, beta, delta2, x.block.weights, cost.rule)
+    found = evaluate(metric, x.block.objects, there, prices, previous=last, tol=tol, sums=sums)
+    tensors = {name: t for name, t in vars(found).items() if t is not None and name != "masses"}
+    back = moved(list(tensors.values()), prototypes.device)
+    return replace(found, **dict(zip(tensors, back, strict=True)))
+
+
+def moved(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
+    """Tensors of one type on another device, by one transfer."""
+    flat = torch.cat([t.flatten() for t in tensors]).to(device)
+    parts = torch.split(flat, [t.numel() for t in tensors])
+    return [part.reshape(t.shape) for part, t in zip(parts, tensors, strict=True)]
 
 
 def evaluate_in_blocks(

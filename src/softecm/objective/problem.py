@@ -385,9 +385,9 @@ class SoftECMProblem:
         wanted = isinstance(self.solver, Descent) and self.solver.stiff and len(focal) == focal.n_clusters
         if not wanted or masses is None or curvature is None:
             return None
-        held = masses[..., 1:] ** self.cost.beta[:, None, None]
+        held = masses[..., 1:] ** self.cost.beta.to(masses.device)[:, None, None]
         total = held.sum(1) if self.cost.weights is None else torch.einsum("n,rnf->rf", self.cost.weights, held)
-        return stiff_factors(self.metric, prototypes, curvature, total * self.cost.factors)
+        return stiff_factors(self.metric, prototypes, curvature, total.to(prototypes) * self.cost.factors)
 
     def _total_weights(self, curvature: Tensor) -> float:
         """Scale of the objects' weights, to turn a sum of curvatures into that of one object."""

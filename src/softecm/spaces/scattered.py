@@ -1,9 +1,11 @@
-"""Objects that do not lie in this process's memory: blocks on disk, or on the workers of a cluster."""
+"""Objects that are not where the prototypes are: blocks on disk or on the workers of a cluster, or all on a GPU."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -50,3 +52,32 @@ class Scattered(ABC):
     @abstractmethod
     def total(self, function: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
         """``function`` of every block, its answers merged pair by pair: neighbours first, then pairs of pairs."""
+
+
+@dataclass(frozen=True)
+class OnDevice(Scattered):
+    """All objects in one block on a GPU, while prototypes of a few numbers stay in main memory.
+
+    A prototype step is hundreds of operations on these numbers, each of which costs a GPU more to launch than to compute.
+    """
+
+    block: Block
+    device: torch.device
+
+    @staticmethod
+    def of(x: Encoded, weights: Tensor | None, device: torch.device) -> OnDevice:
+        """These objects; without weights each counts once."""
+        return OnDevice(Block("objects", 0, x, weights), device)
+
+    def __len__(self) -> int:
+        return len(self.block.objects)
+
+    @cached_property
+    def weight(self) -> float:
+        """Sum of the objects' weights."""
+        weights = self.block.weights
+        return float(len(self)) if weights is None else float(weights.sum())
+
+    def total(self, function: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
+        """``function`` of the block."""
+        return function(self.block)
