@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from softecm import ECM, EVCLUS, SoftECM
-from softecm.spaces.raw import refuse_no_table
+from softecm.spaces.raw import raw_data
 
 COLUMNS = {"a": [1.0, 2.0, 8.0], "b": [2.0, 1.0, 9.0]}
 
@@ -50,7 +50,7 @@ def test_frames_without_columns(frame: object) -> None:
 
 def test_tables_pass() -> None:
     for X in (COLUMNS["a"], [[1.0], [2.0]], np.ones((2, 2)), pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS)):
-        refuse_no_table(X)
+        raw_data(X).refuse_no_table()
 
 
 def test_rows_whose_only_values_were_left_out_say_so() -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
-from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from torch import Tensor
 
-from softecm._checks import frame_of
 from softecm._text import meant, place
 from softecm._warnings import ReadingWarning, warn
 from softecm.distances.base import SemiMetric
@@ -36,7 +32,7 @@ from softecm.spaces.column_roles import (
     told,
     without,
 )
-from softecm.spaces.raw import as_plain, numbers_of, read_table, refuse_columns
+from softecm.spaces.raw import Kind, raw_data, read_table
 from softecm.spaces.views import filled, present_rows
 
 logger = logging.getLogger("softecm")
@@ -57,8 +53,6 @@ ASKED = "as asked"
 
 #: What ``metric=`` may say instead of a metric: look at the data; the second is for series only and does the same.
 AUTO, SERIES_AUTO = "auto", "series-auto"
-
-Kind: TypeAlias = Literal["series", "categories", "numbers"]
 
 
 @dataclass(frozen=True)
@@ -104,11 +98,11 @@ class Look:
     def of(X: object) -> Look:
         """Of objects in memory."""
         kind = kind_of(X)
-        columns = numbers_of(X) if kind == "numbers" else None
+        columns = raw_data(X).numbers() if kind == "numbers" else None
         if columns is None:
             return Look(kind)
         low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
-        for j, column in enumerate(columns):
+        for j, column in enumerate(columns.values()):
             if len(column):
                 low[j], high[j] = column.min(), column.max()  # NaN comes through
         return Look(kind, bool(np.isnan(low).any()), low, high)
@@ -149,16 +143,15 @@ def choose(X: object, n_clusters: int | None = None) -> Choice:
     >>> choose(np.array([[1.0, 2000.0], [1.2, 1000.0]])).reason
     'the columns are in different units, so each is scaled'
     """
-    X = as_plain(X)
-    if isinstance(X, Mapping):
-        refuse_columns(X)
-        return choose_views(X)
-    if issparse(X):
+    raw = raw_data(X)
+    if raw.views is not None:
+        return choose_views(raw.views)
+    if raw.is_sparse:
         return Choice("sqeuclidean", SPARSE)
-    away = _columns_left_out(X) if hasattr(X, "columns") else {}
-    look = Look.of(without(X, away) if away else X)
+    away = {} if raw.frame is None else _columns_left_out(raw.frame)
+    look = Look.of(without(raw.value, away) if away else raw.value)
     if look.kind == "series":
-        return replace(series_choice(X, n_clusters), asked=AUTO)
+        return replace(series_choice(raw.value, n_clusters), asked=AUTO)
     return replace(look.choice(), left_out=away)
 
 
@@ -219,7 +212,7 @@ def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, Choice] | None = Non
 
 def _one_view(part: Any) -> Choice:
     """What suits one view of several; series are compared in one way there."""
-    return Look("series").choice() if not isinstance(part, Mapping) and kind_of(part) == "series" else choose(part)
+    return Look("series").choice() if kind_of(part) == "series" else choose(part)
 
 
 def choose_for(metric: object, X: object, n_clusters: int | None) -> Choice:
@@ -250,9 +243,10 @@ def is_series_auto(metric: object) -> bool:
 
 def series_choice(X: Any, n_clusters: int | None) -> Choice:
     """The combination of views of series with the clearest groups; tables are refused."""
-    if getattr(X, "ndim", 0) == 3:
-        refuse_channels_first(X.shape, SERIES_AUTO)
-    elif frame_of(X) is not None:
+    raw = raw_data(X)
+    if getattr(raw.value, "ndim", 0) == 3:
+        refuse_channels_first(raw.value.shape, SERIES_AUTO)
+    elif raw.frame is not None:
         raise ValueError(
             f"metric='{SERIES_AUTO}' must have series, (n, steps, channels) or a list; got a table. Say metric='{AUTO}', or "
             "give X.to_numpy() if each row is a series."
@@ -261,17 +255,12 @@ def series_choice(X: Any, n_clusters: int | None) -> Choice:
     return Choice(found.metric, found.reason, asked=SERIES_AUTO, tried=found.tried)
 
 
-def kind_of(X: Any) -> Kind:
+def kind_of(X: object) -> Kind:
     """What the objects are, by types and shapes alone: nothing is computed or loaded."""
-    if isinstance(X, list | tuple) and len(X) and (all(getattr(row, "ndim", 0) == 2 for row in X) or _is_ragged(X)):
-        return "series"
-    if getattr(X, "ndim", 2) == 3:
-        refuse_channels_first(X.shape)
-        return "series"
-    frame = frame_of(X)
-    if frame is not None:
-        return "categories" if len(frame.select(~cs.numeric()).columns) else "numbers"
-    return "categories" if _has_words(X) else "numbers"
+    raw = raw_data(X)
+    if getattr(raw.value, "ndim", 2) == 3:
+        refuse_channels_first(raw.value.shape)
+    return raw.kind
 
 
 def refuse_channels_first(shape: tuple[int, ...], asked: str = AUTO) -> None:
@@ -285,21 +274,6 @@ def refuse_channels_first(shape: tuple[int, ...], asked: str = AUTO) -> None:
         f"aeon's (n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}. Give "
         f"X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
     )
-
-
-def _is_ragged(X: Sequence[Any]) -> bool:
-    """Whether rows of numbers differ in length: series of one channel, for a table they can't be."""
-    flat = all(getattr(row, "ndim", 1) == 1 and hasattr(row, "__len__") and not isinstance(row, str) for row in X)
-    return flat and len({len(row) for row in X}) > 1 and not any(isinstance(cell, str) for row in X for cell in row)
-
-
-def _has_words(X: object) -> bool:
-    """Whether an array of Python values, or a list of rows, holds text or truth values."""
-    if isinstance(X, list | tuple) and len(X) and all(isinstance(row, list | tuple) for row in X):
-        return any(isinstance(cell, str | bool) for row in X for cell in row)
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "O":
-        return False  # an array of text alone would have made text of its numbers, too: refused elsewhere
-    return any(isinstance(cell, str | bool) for cell in X.ravel())
 
 
 def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, ...]:
@@ -319,10 +293,8 @@ def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, 
     >>> far_values("mixed", X, "row {}".format)[0][:36], far_values(Mixed(scaling="robust"), X, str)
     ('row 40 has 700 in column 1 (X[:, 0])', ())
     """
-    if isinstance(X, Mapping):
-        views = [(name, part, X[name]) for name, part in metric.metrics.items()]
-    else:
-        views = [("", metric, X)]
+    parts = raw_data(X).views
+    views = [("", metric, X)] if parts is None else [(name, part, parts[name]) for name, part in metric.metrics.items()]
     codes: list[Code] = []
     far: list[Stretched] = []
     for name, part, data in views:
@@ -344,10 +316,8 @@ def rows_of_codes(metric: Any, X: object) -> list[tuple[Code, NDArray[np.bool_]]
 
 def _numbers(metric: object, data: object) -> dict[str | int, NDArray[Any]]:
     """The columns of numbers of a table, by name; none of what is no table."""
-    if metric == SquaredEuclidean.name and not issparse(data):
-        frame = frame_of(data)
-        names = frame.columns if frame is not None else itertools.count()
-        return dict(zip(names, numbers_of(data) or (), strict=False))
+    if metric == SquaredEuclidean.name:
+        return raw_data(data).numbers() or {}
     if metric != Mixed.name and not isinstance(metric, Mixed):
         return {}
     return {cells.name: cells.numbers("number") for cells in read_table(data).columns if cells.kind == "number"}

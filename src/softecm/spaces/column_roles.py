@@ -184,7 +184,7 @@ def _reason(column: Any, *, may_be_id: bool, gaps: bool, first: bool) -> str:
             return "an id: it counts the rows" if named == COUNTS else named
         distinct = column.n_unique() if gaps and not empty and n > 1 else n
         return "always the same" if distinct == 1 else ""
-    if Cells(column.name, column).kind not in ("text", "ordered", "boolean"):
+    if Cells.of(column.name, column).kind not in ("text", "ordered", "boolean"):
         return ""  # dates
     distinct = column.drop_nulls().n_unique()
     if may_be_id and names_rows(distinct, n):
@@ -380,15 +380,11 @@ def _furthest(cells: Cells) -> Stretched | None:
     if np.partition(share, len(share) - few)[-few:].sum() <= MOST * share.sum():
         return None
     row = int(rows[off.argmax()])
-    return Stretched(cells.name, row, _cell(cells, row), 2.0 * largest / (high - low))
+    value = cells.cell(row)
+    return Stretched(cells.name, row, float(value) if cells.kind == "number" else value, 2.0 * largest / (high - low))
 
 
 def _quartiles(values: NDArray[np.float64]) -> tuple[float, float, float]:
     places = [len(values) // 4, len(values) // 2, 3 * len(values) // 4]
     low, middle, high = np.partition(values, places)[places]
     return float(low), float(middle), float(high)
-
-
-def _cell(cells: Cells, row: int) -> Cell:
-    _, (value,) = next(Cells(cells.name, cells.values[row : row + 1]).chunks())
-    return float(value) if cells.kind == "number" else value

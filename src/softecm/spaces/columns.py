@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,22 +24,27 @@ from softecm.spaces.category_levels import Positions
 MISSING, UNSEEN = -1, -2  # codes of cells that are empty, or hold a category the fit never saw
 ROWS = 1 << 16  # cells held as Python values at once
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-MICROSECOND = dt.timedelta(microseconds=1)
 DAY = 86_400e6  # in microseconds
 TEMPORAL = ("date", "datetime", "duration")
 NORMAL_IQR = 1.3489795003921634  # interquartile range of a standard normal variable
 
 Name: TypeAlias = str | int  # of a column; its position in an array
 Cell: TypeAlias = Any  # whatever a column holds
+Array: TypeAlias = NDArray[Any]
 Column: TypeAlias = Any  # a narwhals series, of the main or of the stable interface, or a 1-D array
 
 
 @dataclass(frozen=True)
-class Cells:
-    """A column as it came: a narwhals series or a 1-D array, with its name."""
+class Cells(ABC):
+    """A column as it came, with its name: :class:`ArrayCells` or :class:`SeriesCells`."""
 
     name: Name
     values: Column
+
+    @staticmethod
+    def of(name: Name, values: Column) -> Cells:
+        """Of a 1-D array or a narwhals series."""
+        return ArrayCells(name, values) if isinstance(values, np.ndarray) else SeriesCells(name, values)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -51,103 +57,80 @@ class Cells:
     def chunks(self) -> Iterator[tuple[int, list[Cell]]]:
         """Cells as Python values, None where missing, some thousand at a time with the number of the first."""
         for start in range(0, len(self), ROWS):
-            yield start, self._plain(self.values[start : start + ROWS])
+            yield start, self._python_values(slice(start, start + ROWS))
 
-    @staticmethod
-    def _plain(part: Column) -> list[Cell]:
-        if isinstance(part, np.ndarray):
-            if part.dtype.kind in "iubU":
-                return list(part.tolist())
-            return [None if is_missing(v) else v for v in part.tolist()]
-        if part.dtype in (nw.Object, nw.Unknown) or part.dtype.is_float():
-            return [None if is_missing(v) else v for v in part.to_list()]
-        values: list[Cell] = part.to_list()
-        for i in np.flatnonzero(part.is_null().to_numpy()):
-            values[i] = None
-        return values
+    def cell(self, row: int) -> Cell:
+        """One of them."""
+        return self._python_values(slice(row, row + 1))[0]
+
+    @abstractmethod
+    def _python_values(self, rows: slice) -> list[Cell]: ...
+
+    @property
+    @abstractmethod
+    def kind_by_type(self) -> str:
+        """What the column's type says it holds: as ``kind``, "object" where only the cells tell, empty for other types."""
 
     @cached_property
     def kind(self) -> str:
         """What the column holds: number, boolean, text, ordered, date, datetime or duration."""
-        dtype = self.values.dtype
-        if isinstance(self.values, np.ndarray):
-            kinds = {"f": "number", "i": "number", "u": "number", "b": "boolean", "U": "text", "M": "datetime"}
-            kinds |= {"m": "duration", "O": "object"}
-            kind = kinds.get(dtype.kind, "")
-        elif dtype in (nw.Categorical, nw.Enum):
-            kind = "ordered" if nw.is_ordered_categorical(self.values) else "text"
-        else:
-            named = {nw.Boolean: "boolean", nw.String: "text", nw.Date: "date", nw.Datetime: "datetime"}
-            named |= {nw.Duration: "duration", nw.Object: "object", nw.Unknown: "object"}
-            kind = "number" if dtype.is_numeric() else next((k for t, k in named.items() if dtype == t), "")
+        kind = self.kind_by_type
         if not kind:
             raise ValueError(
-                f"{self.label} must hold numbers, text, categories, booleans or dates; got {dtype}. "
+                f"{self.label} must hold numbers, text, categories, booleans or dates; got {self.values.dtype}. "
                 "Turn it into one of these, or leave it out."
             )
         return self._object_kind() if kind == "object" else kind
 
     def _object_kind(self) -> str:
         """The one kind of value in a column without a type of its own; two kinds are refused."""
-        found: dict[str, Cell] = {}
+        examples: dict[str, Cell] = {}
         for _, part in self.chunks():
             for value in part:
                 if value is not None:
-                    found.setdefault(kind_of(value), value)
-        if len(found) > 1:
-            (a, x), (b, y) = list(found.items())[:2]
+                    examples.setdefault(kind_of(value), value)
+        if len(examples) > 1:
+            (a, x), (b, y) = list(examples.items())[:2]
             raise ValueError(
                 f"{self.label} must hold one kind of value; got {a} ({x!r}) and {b} ({y!r}). "
                 "Convert the column to one type, for instance with astype(str)."
             )
-        kind = next(iter(found), "text")
+        kind = next(iter(examples), "text")
         if kind == "other":
-            value = found[kind]
+            value = examples[kind]
             raise ValueError(
                 f"{self.label} must hold numbers, text, booleans or dates; got {value!r} ({type(value).__name__}). "
                 "Turn it into one of these, or leave it out."
             )
-        return kind.removesuffix(" with a time zone")
+        return kind.removesuffix(WITH_ZONE)
 
     def zone(self) -> str | None:
         """The time zone of a column of date-times; None without one."""
         zone = getattr(self.values.dtype, "time_zone", None)
-        if zone is not None:
-            return str(zone)
-        if self.values.dtype in (np.dtype(object), nw.Object):
+        if zone is None and self.kind_by_type == "object":
             first = next((v for _, part in self.chunks() for v in part if v is not None), None)
-            aware = isinstance(first, dt.datetime) and first.tzinfo is not None
-            return (getattr(first.tzinfo, "key", None) or "UTC") if aware else None  # type: ignore[union-attr]
-        return None
+            if first is not None and kind_of(first).endswith(WITH_ZONE):
+                return getattr(first.tzinfo, "key", None) or "UTC"
+        return None if zone is None else str(zone)
 
     def declared(self) -> tuple[Cell, ...]:
         """The categories a categorical type names, in its order; empty for other types."""
-        if isinstance(self.values, nw.Series) and self.values.dtype in (nw.Categorical, nw.Enum):
-            return tuple(self.values.cat.get_categories().to_list())
         return ()
+
+    @property
+    def style(self) -> str:
+        """How the column's type names its levels."""
+        if not self.declared():
+            return "plain"
+        return "ordered" if nw.is_ordered_categorical(self.values) else "categorical"
 
     def numbers(self, kind: str) -> NDArray[np.float64]:
         """Cells as floats, NaN where missing; dates and durations as microseconds."""
-        values = self.values
-        if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
-            out = values.astype(np.float64)
-        elif isinstance(values, np.ndarray) and values.dtype.kind in "mM":
-            unit = "datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]"
-            counts = values.astype(unit)
-            out = np.where(np.isnat(counts), np.nan, counts.astype(np.int64).astype(np.float64))
-        elif isinstance(values, np.ndarray) or values.dtype in (nw.Object, nw.Unknown):
+        if self.kind_by_type in ("object", "text"):
             parts = [[np.nan if v is None else to_float(v) for v in part] for _, part in self.chunks()]
-            out = np.array([v for part in parts for v in part], dtype=np.float64)
-        elif kind == "duration":
-            out = values.dt.total_microseconds().cast(nw.Float64).to_numpy()
-        elif kind in TEMPORAL:
-            zone = getattr(values.dtype, "time_zone", None)
-            out = values.cast(nw.Datetime("us", zone)).dt.timestamp("us").cast(nw.Float64).to_numpy()
+            numbers = np.array([v for part in parts for v in part], dtype=np.float64)
         else:
-            out = (values if values.dtype == nw.Float64 else values.cast(nw.Float64)).to_numpy()
-        return self._bounded(np.asarray(out, dtype=np.float64))
-
-    def _bounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+            numbers = np.asarray(self._typed_numbers(kind), dtype=np.float64)
         largest = float(np.nanmax(np.abs(numbers), initial=0.0))
         if largest > LARGEST:
             row = int(np.nanargmax(np.abs(numbers)))
@@ -158,6 +141,72 @@ class Cells:
             )
         return numbers
 
+    @abstractmethod
+    def _typed_numbers(self, kind: str) -> Array: ...
+
+
+@dataclass(frozen=True)
+class ArrayCells(Cells):
+    """A column of an array."""
+
+    values: Array
+
+    @property
+    def kind_by_type(self) -> str:
+        """By the kind of NumPy's type."""
+        kinds = {"f": "number", "i": "number", "u": "number", "b": "boolean", "U": "text", "M": "datetime"}
+        return (kinds | {"m": "duration", "O": "object"}).get(self.values.dtype.kind, "")
+
+    def _python_values(self, rows: slice) -> list[Cell]:
+        values: list[Cell] = self.values[rows].tolist()
+        return values if self.values.dtype.kind in "iubU" else [None if is_missing(v) else v for v in values]
+
+    def _typed_numbers(self, kind: str) -> Array:
+        values = self.values
+        if values.dtype.kind not in "mM":
+            return values.astype(np.float64)
+        counts = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
+        return np.where(np.isnat(counts), np.nan, counts.astype(np.int64).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class SeriesCells(Cells):
+    """A column of a data frame."""
+
+    values: nw.Series[Any]
+
+    @property
+    def kind_by_type(self) -> str:
+        """By the type that narwhals sees."""
+        dtype = self.values.dtype
+        if dtype in (nw.Categorical, nw.Enum):
+            return "ordered" if nw.is_ordered_categorical(self.values) else "text"
+        kinds = {nw.Boolean: "boolean", nw.String: "text", nw.Date: "date", nw.Datetime: "datetime"}
+        kinds |= {nw.Duration: "duration", nw.Object: "object", nw.Unknown: "object"}
+        return "number" if dtype.is_numeric() else next((k for t, k in kinds.items() if dtype == t), "")
+
+    def _python_values(self, rows: slice) -> list[Cell]:
+        part = self.values[rows]
+        values: list[Cell] = part.to_list()
+        if part.dtype in (nw.Object, nw.Unknown) or part.dtype.is_float():
+            return [None if is_missing(v) else v for v in values]
+        for i in np.flatnonzero(part.is_null().to_numpy()):
+            values[i] = None
+        return values
+
+    def declared(self) -> tuple[Cell, ...]:
+        """The categories a categorical type names, in its order; empty for other types."""
+        categorical = self.values.dtype in (nw.Categorical, nw.Enum)
+        return tuple(self.values.cat.get_categories().to_list()) if categorical else ()
+
+    def _typed_numbers(self, kind: str) -> Array:
+        values = self.values
+        if kind == "duration":
+            values = values.dt.total_microseconds()
+        elif kind in TEMPORAL:
+            values = values.cast(nw.Datetime("us", getattr(values.dtype, "time_zone", None))).dt.timestamp("us")
+        return (values if values.dtype == nw.Float64 else values.cast(nw.Float64)).to_numpy()
+
 
 def is_missing(value: object) -> bool:
     """Whether a cell is empty: None, NaN, or a library's own mark."""
@@ -166,32 +215,40 @@ def is_missing(value: object) -> bool:
     return isinstance(value, float) and value != value
 
 
+WITH_ZONE = " with a time zone"
+_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (  # in this order: a truth is a number, a moment a date
+    ((bool, np.bool_), "boolean"),
+    ((int, float, Decimal, np.integer, np.floating), "number"),
+    ((str,), "text"),
+    ((dt.datetime, np.datetime64), "datetime"),
+    ((dt.date,), "date"),
+    ((dt.timedelta, np.timedelta64), "duration"),
+)
+
+
 def kind_of(value: object) -> str:
     """The kind of one Python value, in words."""
-    if isinstance(value, bool | np.bool_):
-        return "boolean"
-    if isinstance(value, int | float | Decimal | np.integer | np.floating):
-        return "number"
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, dt.datetime):
-        return "datetime" if value.tzinfo is None else "datetime with a time zone"
-    if isinstance(value, np.datetime64):
-        return "datetime"
-    if isinstance(value, dt.date):
-        return "date"
-    return "duration" if isinstance(value, dt.timedelta | np.timedelta64) else "other"
+    kind = next((kind for types, kind in _KINDS if isinstance(value, types)), "other")
+    return kind + WITH_ZONE if kind == "datetime" and getattr(value, "tzinfo", None) is not None else kind
+
+
+def plain_value(value: Cell) -> Cell:
+    """NumPy's scalars and decimals as Python's own values."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def to_float(value: Cell) -> float:
     """A number, or the microseconds of a date or a duration."""
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return float(value.astype("M8[us]" if isinstance(value, np.datetime64) else "m8[us]").astype(np.int64))
-    if isinstance(value, dt.date):  # a datetime is a date, too
-        moment = value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)
-        value = (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)) - EPOCH
+    kind = kind_of(value)
+    if kind.endswith(WITH_ZONE):
+        value, kind = value - EPOCH, "duration"
+    if kind == "duration":
+        return float(np.timedelta64(value, "us").astype(np.int64))
+    if kind in TEMPORAL:
+        return float(np.datetime64(value, "us").astype(np.int64))
     try:
-        return float(value // MICROSECOND) if isinstance(value, dt.timedelta) else float(value)
+        return float(value)
     except OverflowError:  # a whole number of more than 308 digits: refused by its size
         return math.inf
 
@@ -230,7 +287,7 @@ class NumberColumn(Savable):
     def holds(self) -> ColumnKind:
         """What is to be read into the column."""
         if self.kind == "ordinal":
-            return "category" if any(isinstance(level, str) for level in self.levels) else "number"
+            return "category" if "text" in map(kind_of, self.levels) else "number"
         kinds: dict[str, ColumnKind] = {"date": "date", "datetime": "date", "duration": "duration"}
         return kinds.get(self.kind, "number")
 
@@ -390,7 +447,7 @@ def distinct(cells: Cells, most: int) -> list[Cell]:
         )
     declared = cells.declared()
     values = [v for v in declared if v in seen] if declared else sorted(seen)
-    return [v.item() if isinstance(v, np.generic) else float(v) if isinstance(v, Decimal) else v for v in values]
+    return [plain_value(v) for v in values]
 
 
 def refuse_unwritable(values: Iterable[Cell], where: str) -> None:
@@ -417,7 +474,7 @@ def learn_category(cells: Cells, weight: float, most: int, sample_weight: NDArra
     )
     total = counts.sum()
     shares = counts / total if total > 0 else np.full(len(levels), 1 / len(levels))
-    return CategoryColumn(cells.name, kind, weight, tuple(levels), tuple(map(float, shares)), style_of(cells))
+    return CategoryColumn(cells.name, kind, weight, tuple(levels), tuple(map(float, shares)), cells.style)
 
 
 def learn_number(
@@ -447,7 +504,7 @@ def learn_number(
         spread(values - center, weights, scaling, kind),
         () if levels is None else tuple(levels),
         cells.zone() if kind == "datetime" else None,
-        style_of(cells),
+        cells.style,
     )
 
 
@@ -472,13 +529,6 @@ def spread(values: NDArray[np.float64], weights: NDArray[np.float64], scaling: s
             scale = float(high - low) / NORMAL_IQR if high > low else scale
     largest = float(np.abs(values).max(initial=0.0))
     return scale if scale > 1e-12 * largest else 1.0
-
-
-def style_of(cells: Cells) -> str:
-    """How the column's type names its levels."""
-    if not cells.declared():
-        return "plain"
-    return "ordered" if nw.is_ordered_categorical(cells.values) else "categorical"
 
 
 def raise_empty(cells: Cells) -> None:

@@ -23,7 +23,7 @@ from softecm.spaces.base import (
     refuse_other_width,
     symmetric,
 )
-from softecm.spaces.raw import as_plain, refuse_huge, refuse_no_table
+from softecm.spaces.raw import raw_data, refuse_huge
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -67,8 +67,9 @@ class Dissimilarities(Space):
         """A square matrix of dissimilarities to fit; afterwards one column for each training object."""
         from sklearn.utils.validation import check_array, validate_data
 
-        X = aligned(as_plain(X)) if reset else as_plain(X)
-        refuse_no_table(X)
+        raw = raw_data(X)
+        raw.refuse_no_table()
+        X = aligned(raw.value) if reset else raw.value
         if not reset:
             refuse_other_width(estimator, X)
         kinds: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": False, "ensure_all_finite": False}

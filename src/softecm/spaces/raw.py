@@ -1,4 +1,4 @@
-"""Tables as they came: a data frame of any library, an array or nested lists, column by column."""
+"""Data as they came: one gate decides whether they are an array, sparse rows, a data frame, a list or several views."""
 
 from __future__ import annotations
 
@@ -6,26 +6,242 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
+from itertools import count
 from numbers import Real
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from narwhals.stable.v1 import selectors as cs
 from scipy.sparse import issparse
 
 from softecm._checks import frame_of
 from softecm._text import place, visible
 from softecm.spaces.base import LARGEST
-from softecm.spaces.columns import Cells, refuse_unwritable
+from softecm.spaces.columns import Array, Cells, Name, kind_of, refuse_unwritable
 from softecm.spaces.sparse import sound_rows
+
+Frame: TypeAlias = nw.DataFrame[Any]
+Views: TypeAlias = Mapping[Any, Any]
+Kind: TypeAlias = Literal["series", "categories", "numbers"]
+OTHER_TYPES = {"date": "dates", "datetime": "dates", "duration": "durations"}  # of columns that can't be numbers
+
+
+@dataclass(frozen=True)
+class RawData:
+    """Data of one known kind, a class each; this one is for what is of none, such as a path, a column, or a lazy array."""
+
+    value: Any  # arrays, frames, lists and sound sparse rows
+    is_sparse: ClassVar[bool] = False
+
+    @property
+    def frame(self) -> Frame | None:
+        """The data frame; None where it is none."""
+        return None
+
+    @property
+    def views(self) -> Views | None:
+        """Several descriptions of the same objects, by name; None where there is one."""
+        return None
+
+    @property
+    def kind(self) -> Kind:
+        """What the objects are, by types and shapes alone: nothing is computed or loaded."""
+        return "series" if getattr(self.value, "ndim", 2) == 3 else "numbers"
+
+    def refuse_no_table(self, name: str = "X") -> None:
+        """Refuse what holds no rows, with what makes a table of it; anything that may be one passes."""
+        what = self._instead_of_table(name)
+        if what:
+            raise TypeError(f"{name} must be an array, a data frame or a list of rows; got {what}.")
+
+    def _instead_of_table(self, name: str) -> str:
+        X = self.value
+        if isinstance(X, str | PathLike):
+            return f"the text {fspath(X)[:60]!r}. softecm.read_table(path).data has the rows of a file"
+        if isinstance(X, Iterator | Set):
+            return f"a {type(X).__name__}. Give list(X)"
+        column = nw.from_native(X, series_only=True, pass_through=True)
+        return "None" if X is None else _single_values(column.to_list(), name) if isinstance(column, nw.Series) else ""
+
+    def array(self) -> Array:
+        """As an array."""
+        return np.asarray(self.value)
+
+    def columns(self) -> tuple[Cells, ...]:
+        """The columns of a table; none of what has not two dimensions."""
+        array = self.array()
+        return tuple(Cells.of(j, array[:, j]) for j in range(array.shape[1])) if array.ndim == 2 else ()
+
+    def numbers(self) -> dict[Name, Array] | None:
+        """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
+        try:
+            rows = np.asarray(self.value)
+            rows = rows.astype(np.float64) if rows.dtype.kind in "Oiu" else rows  # unsigned differences would wrap
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return dict(zip(count(), rows.T, strict=False)) if rows.ndim == 2 and rows.dtype.kind == "f" else None
+
+    def refuse_dates(self, name: str = "X") -> None:
+        """Refuse a column of dates or durations where numbers are needed, as far as types tell."""
+
+    def refuse_words(self, name: str = "X") -> None:
+        """Refuse a column of text or dates where numbers are needed, by its name."""
+        for cells in self.columns():
+            refuse_other_type(cells, OTHER_TYPES.get(cells.kind_by_type) or _first_word(cells), name)
+
+    def table(self, name: str = "X") -> RawTable:
+        """A data frame or a 2-D array as columns."""
+        self.refuse_no_table(name)
+        columns = self.columns()
+        dimensions = 2 if columns or self.frame is not None else self.array().ndim
+        if dimensions != 2:
+            raise ValueError(
+                f"{name} must be a table of rows and columns; got {dimensions} dimension{'s' if dimensions != 1 else ''}. "
+                "Expected 2D array. Reshape your data: X.reshape(-1, 1) makes one column."
+            )
+        if not columns:
+            raise ValueError(f"{name} must have at least one column; got 0 feature(s). A minimum of 1 is required.")
+        if len(columns[0]) == 0:
+            raise ValueError(f"{name} must have at least one row; got 0 sample(s). A minimum of 1 is required.")
+        return RawTable(columns, None if self.frame is None else self.frame.implementation.name.lower())
+
+
+@dataclass(frozen=True)
+class RawArray(RawData):
+    """An array, once without its mask or its gradients."""
+
+    value: Array
+
+    @property
+    def kind(self) -> Kind:
+        """An array of text alone would have made text of its numbers, too: refused elsewhere."""
+        words = self.value.ndim == 2 and self.value.dtype.kind == "O" and _holds_words(self.value.ravel())
+        return "categories" if words else super().kind
+
+    def _instead_of_table(self, name: str) -> str:
+        return _single_values(self.value, name) if self.value.ndim == 1 else ""
+
+    def refuse_dates(self, name: str = "X") -> None:
+        """All columns have one type."""
+        if self.value.dtype.kind in "mM":
+            self.refuse_words(name)
+
+
+@dataclass(frozen=True)
+class RawSparse(RawData):
+    """Sound sparse rows."""
+
+    is_sparse: ClassVar[bool] = True
+
+    def _instead_of_table(self, name: str) -> str:
+        return ""
+
+    def numbers(self) -> None:
+        """They are not written out."""
+
+
+@dataclass(frozen=True)
+class RawFrame(RawData):
+    """A data frame of any library."""
+
+    _frame: Frame
+
+    @property
+    def frame(self) -> Frame:
+        """As narwhals has it."""
+        return self._frame
+
+    @property
+    def kind(self) -> Kind:
+        """By the columns' types."""
+        return "categories" if len(self._frame.select(~cs.numeric()).columns) else "numbers"
+
+    def refuse_no_table(self, name: str = "X") -> None:
+        """A frame has columns."""
+        if not self._frame.columns:
+            raise ValueError(
+                f"{name} must have at least one column; got a data frame of {len(self.value)} rows without any."
+            )
+
+    def columns(self) -> tuple[Cells, ...]:
+        """The frame's."""
+        return tuple(Cells.of(column.name, column) for column in self._frame.iter_columns())
+
+    def numbers(self) -> dict[Name, Array]:
+        """By the names of columns."""
+        columns = self._frame.iter_columns()
+        return {c.name: np.asarray(c.cast(nw.Float64).to_numpy(), dtype=np.float64) for c in columns}
+
+    def refuse_dates(self, name: str = "X") -> None:
+        """Each column has a type."""
+        for cells in self.columns():
+            refuse_other_type(cells, OTHER_TYPES.get(cells.kind_by_type, ""), name)
+
+
+@dataclass(frozen=True)
+class RawList(RawData):
+    """A list or tuple: of rows, or of series."""
+
+    value: Sequence[Any]
+
+    @property
+    def kind(self) -> Kind:
+        """Series are arrays of steps, or rows of numbers that differ in length, which those of a table can't."""
+        rows = self.value
+        if rows and (all(getattr(row, "ndim", 0) == 2 for row in rows) or self._is_ragged()):
+            return "series"
+        nested = bool(rows) and all(isinstance(row, list | tuple) for row in rows)
+        return "categories" if nested and any(map(_holds_words, rows)) else "numbers"
+
+    def _is_ragged(self) -> bool:
+        flat = all(getattr(r, "ndim", 1) == 1 and hasattr(r, "__len__") and kind_of(r) != "text" for r in self.value)
+        if not flat or len({len(row) for row in self.value}) == 1:
+            return False
+        return not any(kind_of(cell) == "text" for row in self.value for cell in row)
+
+    def _instead_of_table(self, name: str) -> str:
+        if self.value and isinstance(self.value[0], Mapping):
+            return "a list of dicts. pandas.DataFrame(X) makes a table of them"
+        return _single_values(self.value, name)
+
+    def array(self) -> Array:
+        """Each cell as it is; numbers alone are better off as numbers."""
+        first = self.value[0] if self.value else None
+        if kind_of(first) == "text" or not isinstance(first, Sequence):
+            return np.asarray(self.value)
+        cells = np.asarray(self.value, dtype=object)
+        try:
+            return cells if _holds_words(cells.ravel()) else np.asarray(self.value, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            return cells
+
+
+@dataclass(frozen=True)
+class RawViews(RawData):
+    """A dict, whose values are views of the same objects."""
+
+    value: Views
+
+    @property
+    def views(self) -> Views:
+        """All of it; a dict of columns is refused."""
+        if self.value and all(map(_is_column, self.value.values())):
+            raise TypeError(
+                "X must be an array, a data frame or a list of rows; got a dict of columns. pandas.DataFrame(X) makes a "
+                "table of them; in a dict of views each is a table of its own."
+            )
+        return self.value
+
+    def _instead_of_table(self, name: str) -> str:
+        return "a dict. pandas.DataFrame(X) makes a table of its columns"
 
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table as it came, column by column."""
+    """A table column by column."""
 
     columns: tuple[Cells, ...]
     backend: str | None  # pandas, polars, pyarrow; None for an array
@@ -44,28 +260,45 @@ class RawTable:
         return [c.name for c in self.columns]
 
 
-def as_plain(X: Any, name: str = "X") -> Any:
-    """Data of any kind as arrays, frames, lists and sound sparse rows: the one gate that whatever is given passes first.
+def raw_data(X: Any, name: str = "X") -> RawData:
+    """Data with their kind: the one gate that whatever is given passes first.
 
     A masked cell is a missing cell: NaN among numbers, None elsewhere. Tensors leave their gradients behind. A damaged
     sparse matrix and columns of the same name are refused.
     """
-    if type(X) is np.ndarray or isinstance(X, RawTable):
-        return X
-    if issparse(X):
-        return sound_rows(X, name)
+    if issparse(X):  # SciPy has one that is a dict, too
+        return RawSparse(sound_rows(X, name))
     if isinstance(X, np.ma.MaskedArray):
-        return _unmasked(X)
-    if isinstance(X, torch.Tensor):
-        return _detached(X, name)
+        X = _unmasked(X)
+    elif isinstance(X, torch.Tensor):
+        X = _detached(X, name)
+    if isinstance(X, np.ndarray):
+        return RawArray(X)
     if isinstance(X, Mapping):
-        return {key: as_plain(part, name) for key, part in X.items()}
+        return RawViews({key: as_plain(part, name) for key, part in X.items()})
     if isinstance(X, list | tuple):
         special = any(isinstance(row, np.ma.MaskedArray | torch.Tensor) for row in X)
-        return [as_plain(row, name) for row in X] if special else X
-    if getattr(X, "columns", None) is not None and not isinstance(X, nw.DataFrame):
+        return RawList([as_plain(row, name) for row in X] if special else X)
+    if getattr(X, "columns", None) is not None:
         _refuse_names(getattr(X, "column_names", X.columns), name)
-    return X
+    frame = frame_of(X)
+    return RawData(X) if frame is None else RawFrame(X, frame)
+
+
+def as_plain(X: Any, name: str = "X") -> Any:
+    """Data of any kind as arrays, frames, lists and sound sparse rows, through the same gate."""
+    return raw_data(X, name).value
+
+
+def read_table(X: object, name: str = "X") -> RawTable:
+    """A data frame or a 2-D array as columns."""
+    return X if isinstance(X, RawTable) else raw_data(X, name).table(name)
+
+
+def numbers_of(X: object) -> list[Array] | None:
+    """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
+    numbers = raw_data(X).numbers()
+    return None if numbers is None else list(numbers.values())
 
 
 def _refuse_names(columns: Iterable[Any], name: str) -> None:
@@ -78,7 +311,7 @@ def _refuse_names(columns: Iterable[Any], name: str) -> None:
         refuse_unwritable([column], f"the names of {name}'s columns")
 
 
-def _unmasked(X: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+def _unmasked(X: np.ma.MaskedArray[Any, Any]) -> Array:
     plain, masked = np.asarray(X.data), np.asarray(X.mask)  # type: ignore[no-untyped-call]
     if not masked.any():
         return plain
@@ -88,7 +321,7 @@ def _unmasked(X: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
     return plain
 
 
-def _detached(X: torch.Tensor, name: str) -> NDArray[Any]:
+def _detached(X: torch.Tensor, name: str) -> Array:
     if X.layout != torch.strided or X.is_quantized:
         raise TypeError(
             f"{name} must be a dense tensor; got layout {X.layout}. Use X.to_dense(), or a SciPy sparse array."
@@ -97,71 +330,52 @@ def _detached(X: torch.Tensor, name: str) -> NDArray[Any]:
     return (dense.float() if dense.dtype == torch.bfloat16 else dense).resolve_conj().resolve_neg().numpy()
 
 
-def read_table(X: object, name: str = "X") -> RawTable:
-    """A data frame or a 2-D array as columns."""
-    if isinstance(X, RawTable):
-        return X
-    X = as_plain(X, name)
-    refuse_no_table(X, name)
-    frame = frame_of(X)
-    if frame is not None:
-        cells = tuple(Cells(column.name, column) for column in frame.iter_columns())
-        backend: str | None = frame.implementation.name.lower()
-    else:
-        array = X if isinstance(X, np.ndarray) else _to_array(X)
-        if array.ndim != 2:
-            raise ValueError(
-                f"{name} must be a table of rows and columns; got {array.ndim} dimension{'s' if array.ndim != 1 else ''}. "
-                "Expected 2D array. Reshape your data: X.reshape(-1, 1) makes one column."
-            )
-        cells = tuple(Cells(j, array[:, j]) for j in range(array.shape[1]))
-        backend = None
-    if not cells:
-        raise ValueError(f"{name} must have at least one column; got 0 feature(s). A minimum of 1 is required.")
-    if len(cells[0]) == 0:
-        raise ValueError(f"{name} must have at least one row; got 0 sample(s). A minimum of 1 is required.")
-    return RawTable(cells, backend)
+def _holds_words(cells: Iterable[Any]) -> bool:
+    return any(isinstance(cell, str | bool) for cell in cells)
 
 
-def refuse_no_table(X: object, name: str = "X") -> None:
-    """Refuse what holds no rows, with what makes a table of it; anything that may be one passes."""
-    what = ""
-    if issparse(X):
-        return  # SciPy has one that is a dict, too
-    if isinstance(X, Mapping):
-        what = "a dict. pandas.DataFrame(X) makes a table of its columns"
-    elif isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
-        what = "a list of dicts. pandas.DataFrame(X) makes a table of them"
-    elif isinstance(X, str | PathLike):
-        what = f"the text {fspath(X)[:60]!r}. softecm.read_table(path).data has the rows of a file"
-    elif isinstance(X, Iterator | Set):
-        what = f"a {type(X).__name__}. Give list(X)"
-    elif X is None:
-        what = "None"
-    elif (found := _loose(X)) is not None and isinstance(found, str):
-        what = (
-            f"words, such as {str(found)[:40]!r}. Compare them by a distance of yours: "
+def _single_values(X: Sequence[Any] | Array, name: str) -> str:
+    """What is said of values in a row that can neither be rows nor numbers; empty where the first may be."""
+    first = X[0] if len(X) else 0
+    if kind_of(first) == "text":
+        return (
+            f"words, such as {str(first)[:40]!r}. Compare them by a distance of yours: "
             f"SoftECM(metric='precomputed').fit([[distance(a, b) for b in {name}] for a in {name}]); or give a list of "
             "rows, each a list of cells"
         )
-    elif found is not None:
-        what = (
-            f"a list of {type(found).__name__}, such as {repr(found)[:40]}. Give a list of rows, each a list of cells"
+    if isinstance(first, Real | Sized):
+        return ""
+    return f"a list of {type(first).__name__}, such as {repr(first)[:40]}. Give a list of rows, each a list of cells"
+
+
+def _is_column(part: object) -> bool:
+    """Whether a value of a dict is a cell or a column of cells, no table."""
+    if kind_of(part) == "text" or not isinstance(part, Sized):
+        return True
+    return not hasattr(part, "columns") and len(part) > 0 and np.isscalar(next(iter(part)))  # type: ignore[call-overload]
+
+
+def refuse_other_type(cells: Cells, kind: str, name: str) -> None:
+    """Refuse a column that holds something else than numbers, where it does."""
+    if kind:
+        raise ValueError(
+            f"{name} must hold numbers only; {cells.label} holds {kind}. Use SoftECM, whose metric='auto' compares text and "
+            "dates, too, turn the column into numbers, or leave it out."
         )
-    if what:
-        raise TypeError(f"{name} must be an array, a data frame or a list of rows; got {what}.")
-    if not len(getattr(X, "columns", (1,))):
-        raise ValueError(f"{name} must have at least one column; got a data frame of {len(X)} rows without any.")  # type: ignore[arg-type]
 
 
-def _loose(X: object) -> object:
-    """The first of some values in a row that can neither be rows nor numbers; None where there is none."""
-    series = nw.from_native(X, series_only=True, pass_through=True)  # type: ignore[call-overload]
-    X = series.to_list() if isinstance(series, nw.Series) else X
-    if not isinstance(X, list | tuple | np.ndarray) or (isinstance(X, np.ndarray) and X.ndim != 1) or not len(X):
-        return None
-    first = X[0]
-    return None if isinstance(first, Real) or (isinstance(first, Sized) and not isinstance(first, str)) else first
+def _first_word(cells: Cells) -> str:
+    """What the first cell of a column is that is no number; empty where all are."""
+    for start, part in cells.chunks():
+        for row, cell in enumerate(part, start):
+            if kind_of(cell) == "text":
+                try:
+                    float(cell)
+                except ValueError:
+                    return f"text ({visible(cell[:20])!r} in {place('row', row)})"
+            elif hasattr(cell, "isoformat"):
+                return f"dates ({cell} in {place('row', row)})"
+    return ""
 
 
 def refuse_huge(X: object, name: str = "X") -> None:
@@ -174,46 +388,6 @@ def refuse_huge(X: object, name: str = "X") -> None:
                 f"{name} must hold numbers of at most {LARGEST:g} in size; got one of about {digits:.0f} digits in "
                 f"{name}{where}. Divide by a constant first, or leave it out."
             )
-
-
-def refuse_words(X: object, name: str = "X", *, dates_only: bool = False) -> None:
-    """Refuse a column of text or dates where numbers are needed, by its name; ``dates_only`` reads no cells."""
-    frame = frame_of(X)
-    columns: Iterable[tuple[str, Any]]
-    if frame is not None:
-        columns = ((f"column {column.name!r}", column) for column in frame.iter_columns())
-    else:
-        array = X if isinstance(X, np.ndarray) or not dates_only else np.zeros((0, 0))
-        rows = np.asarray(array, dtype=None if isinstance(array, np.ndarray) else object)
-        columns = ((f"column {j + 1}", rows[:, j]) for j in range(rows.shape[1] if rows.ndim == 2 else 0))
-    for where, cells in columns:
-        kind = _kind_by_type(cells) or ("" if dates_only else _kind_by_cells(cells))
-        if kind:
-            raise ValueError(
-                f"{name} must hold numbers only; {where} holds {kind}. Use SoftECM, whose metric='auto' compares text and "
-                "dates, too, turn the column into numbers, or leave it out."
-            )
-
-
-def _kind_by_type(cells: Any) -> str:
-    """What a column holds that is neither numbers nor text, as its type says; empty for these."""
-    dtype = cells.dtype
-    if isinstance(cells, np.ndarray):
-        return {"M": "dates", "m": "durations"}.get(dtype.kind, "")
-    return "dates" if dtype in (nw.Date, nw.Datetime) else "durations" if dtype == nw.Duration else ""
-
-
-def _kind_by_cells(cells: Any) -> str:
-    """What the first cell of a column is that is no number; empty where all are."""
-    for row, cell in enumerate(cells.to_list() if isinstance(cells, nw.Series) else cells.tolist()):
-        if isinstance(cell, str):
-            try:
-                float(cell)
-            except ValueError:
-                return f"text ({visible(cell[:20])!r} in {place('row', row)})"
-        elif hasattr(cell, "isoformat"):
-            return f"dates ({cell} in {place('row', row)})"
-    return ""
 
 
 def refuse_other_order(parts: Mapping[str, Any]) -> None:
@@ -233,53 +407,6 @@ def refuse_other_order(parts: Mapping[str, Any]) -> None:
                     f"X[{name!r}].loc[X[{other!r}].index]; if rows go together as they stand, use reset_index(drop=True)."
                 )
         known[name] = labels
-
-
-def refuse_columns(X: Mapping[object, object], name: str = "X") -> None:
-    """Refuse a dict of columns: the values of a dict are views, tables of their own."""
-    if X and all(_is_column(part) for part in X.values()):
-        raise TypeError(
-            f"{name} must be an array, a data frame or a list of rows; got a dict of columns. pandas.DataFrame({name}) "
-            "makes a table of them; in a dict of views each is a table of its own."
-        )
-
-
-def _is_column(part: object) -> bool:
-    """Whether a value of a dict is a cell or a column of cells, no table."""
-    if not isinstance(part, Sized) or isinstance(part, str):
-        return True
-    return not hasattr(part, "columns") and len(part) > 0 and np.isscalar(next(iter(part)))  # type: ignore[call-overload]
-
-
-def _to_array(X: object) -> NDArray[np.generic]:
-    """Nested lists as an array that keeps each cell as it is."""
-    if isinstance(X, Sequence) and X and isinstance(X[0], Sequence) and not isinstance(X[0], str):
-        array = np.asarray(X, dtype=object)
-        try:  # numbers alone are better off as numbers
-            return np.asarray(X, dtype=np.float64) if not _holds_text(array) else array
-        except (TypeError, ValueError, OverflowError):
-            return array
-    return np.asarray(X)
-
-
-def _holds_text(array: NDArray[np.generic]) -> bool:
-    return any(isinstance(v, str | bool) for v in array.ravel())
-
-
-def numbers_of(X: object) -> list[NDArray[Any]] | None:
-    """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
-    X = as_plain(X)
-    frame = frame_of(X)
-    if frame is not None:
-        return [np.asarray(c.cast(nw.Float64).to_numpy(), dtype=np.float64) for c in frame.iter_columns()]
-    if hasattr(X, "toarray"):  # sparse: refused elsewhere
-        return None
-    try:
-        rows = np.asarray(X)
-        rows = rows.astype(np.float64) if rows.dtype.kind in "Oiu" else rows  # differences of unsigned ones would wrap
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return list(rows.T) if rows.ndim == 2 and rows.dtype.kind == "f" else None
 
 
 def in_blocks(X: object) -> bool:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from torch import Tensor
 
 from softecm._text import place
 from softecm.files.expected import count, flag, listed, numeric_type, rules, text
 from softecm.spaces.base import ColumnKind, Space, content_keys, refuse_large, refuse_range
-from softecm.spaces.raw import as_plain, refuse_huge, refuse_no_table, refuse_words
+from softecm.spaces.raw import RawData, raw_data, refuse_huge
 from softecm.spaces.sparse import SparseRows, canonical
 
 if TYPE_CHECKING:
@@ -64,24 +63,23 @@ class RealVectors(Space):
         """A finite matrix of numbers, as scikit-learn checks it; a sparse space also takes dense rows."""
         from sklearn.utils.validation import validate_data
 
-        X = as_plain(X)
-        if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiu"):
-            refuse_no_table(X)
-            refuse_words(X, dates_only=True)
+        raw = raw_data(X)
+        raw.refuse_no_table()
+        raw.refuse_dates()
         form = ("csr",) if self.sparse else False
         try:
-            rows = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=form)
+            rows = validate_data(estimator, raw.value, reset=reset, dtype=[np.float64, np.float32], accept_sparse=form)
         except OverflowError:
-            refuse_huge(X)
+            refuse_huge(raw.value)
             raise
         except (TypeError, ValueError) as error:
-            refuse_words(X)
+            raw.refuse_words()
             if "contains NaN" in str(error):
                 raise ValueError(
                     "Input X contains NaN: this metric can't work with gaps. SoftECM(metric='mixed') can; elsewhere fill "
                     "them in or leave the rows out."
                 ) from error
-            where = _where_infinite(X) if "contains infinity" in str(error) else ""
+            where = _where_infinite(raw) if "contains infinity" in str(error) else ""
             if where:
                 raise ValueError(f"Input X contains infinity: {where}") from error
             raise
@@ -184,14 +182,13 @@ class RealVectors(Space):
         return torch.randn((n, 4), generator=generator, dtype=torch.float64)
 
 
-def _where_infinite(X: object) -> str:
+def _where_infinite(raw: RawData) -> str:
     """The first infinite cell of a table, and what to do about it; empty where there is none."""
-    if issparse(X):
+    if raw.is_sparse:
         return "in a sparse matrix. Leave such rows out, or put numbers there: X.data[~np.isfinite(X.data)] = 0."
-    rows = np.asarray(X, dtype=np.float64)
+    rows = np.asarray(raw.value, dtype=np.float64)
     for row, column in np.argwhere(np.isinf(rows))[:1].tolist():
-        named = getattr(X, "columns", None)
-        name = f"column {column + 1}" if named is None else f"column {list(named)[column]!r}"
+        name = f"column {column + 1}" if raw.frame is None else f"column {raw.frame.columns[column]!r}"
         return (
             f"{rows[row, column]} in {place('row', row)}, {name}. Leave such rows out, or put a number there; "
             "SoftECM(metric='mixed') also takes NaN, a missing cell."

@@ -21,7 +21,6 @@ from softecm.spaces.columns import (
     raise_empty,
     ranks,
     spread,
-    style_of,
 )
 
 
@@ -64,9 +63,7 @@ class NumberSummary:
         kind = cells.kind
         numbers = cells.numbers(kind)
         seen = ~np.isnan(numbers) if weights is None else ~np.isnan(numbers) & (weights > 0)
-        traits = Traits(
-            cells.name, kind, style_of(cells), cells.zone() if kind == "datetime" else None, bool(seen.any())
-        )
+        traits = Traits(cells.name, kind, cells.style, cells.zone() if kind == "datetime" else None, bool(seen.any()))
         if not seen.any():
             return NumberSummary(traits, 0.0, 0.0, 0.0, np.inf, -np.inf)
         values = numbers[seen]
@@ -94,7 +91,7 @@ class NumberSummary:
     def column(self, weight: float, scaling: str, cells: int) -> NumberColumn:
         """The column as ``learn_number`` gives it for all rows at once."""
         if self.weight == 0:
-            raise_empty(Cells(self.traits.name, np.empty(cells)))
+            raise_empty(Cells.of(self.traits.name, np.empty(cells)))
         if scaling == "robust":
             raise ValueError(
                 "scaling must be 'std' or 'range' for data in blocks; got 'robust', whose quartiles need all values at once."
@@ -131,7 +128,7 @@ class LevelSummary:
         kind = "ordinal" if levels is not None else category_kind(cells)
         if levels:
             ranks(cells, levels)  # refuses a level without a place
-        traits = Traits(cells.name, kind, style_of(cells), None, bool(seen.any()))
+        traits = Traits(cells.name, kind, cells.style, None, bool(seen.any()))
         counts = dict(zip(found, map(float, sums), strict=True))
         return LevelSummary(traits, counts, tuple(levels or cells.declared()), most)
 
@@ -164,7 +161,7 @@ class LevelSummary:
         weights = np.array([self.counts[v] for v in levels])
         t = self.traits
         if not len(levels) or not t.observed:
-            raise_empty(Cells(t.name, np.empty(cells)))
+            raise_empty(Cells.of(t.name, np.empty(cells)))
         if t.kind != "ordinal":
             total = weights.sum()
             shares = weights / total if total > 0 else np.full(len(levels), 1 / len(levels))

@@ -51,7 +51,7 @@ def carried(own: Table, other: Table, prototypes: Tensor) -> Tensor:
 
 def _number(own: NumberColumn, other: NumberColumn, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
     if own.kind == "ordinal" and own.levels != other.levels:
-        return own.encode(Cells(own.name, np.array(other.decode(coordinates), dtype=object)))
+        return own.encode(Cells.of(own.name, np.array(other.decode(coordinates), dtype=object)))
     return own.coordinates(other.numbers(coordinates))
 
 

@@ -136,7 +136,7 @@ class Table(Space):
                     f"X has no column names, but {owner} was fitted with them: columns are taken in the fit's order.",
                     UserWarning,
                 )
-            return replace(table, columns=tuple(Cells(n, c.values) for n, c in zip(names, table.columns, strict=True)))
+            return replace(table, columns=tuple(replace(c, name=n) for n, c in zip(names, table.columns, strict=True)))
         there = {c.name: c for c in table.columns}
         absent = [n for n in names if n not in there and str(n) not in self.optional]
         if absent:
