@@ -62,7 +62,7 @@ DATA = [
     (np.where(np.arange(24).reshape(12, 2) == 5, np.inf, X), r"contains infinity"),
     (
         np.array([["a", "b"]] * 12, dtype=object),
-        r"numbers only; column 1 holds text \('a' in row 1 \(X\[0\]\)\)\. Use SoftECM",
+        r"numbers only; column 1 \(X\[:, 0\]\) holds text \('a' in row 1 \(X\[0\]\)\)\. Use SoftECM",
     ),
     (X[:0], r"0 sample"),
     (X[:1], r"n_clusters must be at most the number of objects; got n_clusters=2 for n_samples=1\."),
@@ -130,9 +130,9 @@ def test_words_and_dates_are_named_where_numbers_are_needed(name):
     for given in (days, days[["day"]]):
         with pytest.raises(ValueError, match=r"column 'day' holds dates\. Use SoftECM"):
             estimator.fit(given)
-    with pytest.raises(ValueError, match=r"column 2 holds dates"):
+    with pytest.raises(ValueError, match=r"column 2 \(X\[:, 1\]\) holds dates"):
         estimator.fit([[1.0, datetime.date(2020, 1, day)] for day in range(1, 13)])
-    with pytest.raises(ValueError, match=r"column 1 holds durations"):
+    with pytest.raises(ValueError, match=r"column 1 \(X\[:, 0\]\) holds durations"):
         estimator.fit(np.arange(12).astype("m8[D]")[:, None])
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +14,31 @@ from numpy.typing import NDArray
 from softecm._precision import Precision
 from softecm.explain.effects import FloatArray
 from softecm.spaces.columns import Cells
-from softecm.spaces.raw import read_table
+from softecm.spaces.raw import raw_data
 
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
 STRETCHES = 8  # parts that a series is cut into
 DATES = ("date", "datetime")
 NUMBERS = ("number", "duration", *DATES)
 
 
+Sums = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+
+
+class Cuts(NamedTuple):
+    """All ways to cut a node's objects in two by one column."""
+
+    thresholds: FloatArray
+    left_sets: BoolArray  # (cuts, sets): where each set lies
+    most_left: BoolArray  # (cuts,): whether most objects go left, and so those without a value
+    missing: IntArray  # the objects without a value
+    sums: Sums  # of values (objects, sets) and of weights (objects,), sums (cuts, sets) and (cuts,) over what goes left
+
+
 @dataclass(frozen=True)
 class Numbers:
-    """A column of numbers; NaN is missing."""
+    """A column of numbers; NaN is missing. A cut sends those up to a threshold left."""
 
     name: str
     values: FloatArray
@@ -31,14 +47,72 @@ class Numbers:
     def __len__(self) -> int:
         return len(self.values)
 
-    def told(self, value: float) -> str:
-        """A value between those of the column, for reading; of dates, microseconds since 1970."""
-        return told(value, self.precision)
+    def of_rows(self, rows: IntArray) -> Numbers:
+        """The column of some of the objects."""
+        return replace(self, values=self.values[rows])
+
+    def goes_left(self, threshold: float, missing_left: bool) -> BoolArray:
+        """Numbers up to the threshold."""
+        return np.where(np.isfinite(self.values), self.values <= threshold, missing_left)
+
+    def places(self, masses: FloatArray) -> FloatArray:
+        """Means; NaN where a set holds no mass."""
+        known = np.isfinite(self.values)
+        held = masses[known].sum(0)
+        means: FloatArray = np.full(len(held), np.nan)
+        np.divide(self.values[known] @ masses[known], held, out=means, where=held > 0)
+        return means
+
+    def cuts(self, rows: IntArray, places: FloatArray, weights: FloatArray) -> Cuts | None:
+        """Between neighbouring numbers."""
+        values = self.values[rows]
+        known = np.isfinite(values)
+        order = np.flatnonzero(known)[np.argsort(values[known], kind="stable")]
+        ordered = values[order]
+        ends = np.flatnonzero(ordered[1:] > ordered[:-1])  # the last object on the left
+        middle = ordered[ends] / 2 + ordered[ends + 1] / 2
+        thresholds = np.where(middle < ordered[ends + 1], middle, ordered[ends])  # neighbouring floats have no middle
+        if not len(thresholds) or not np.isfinite(places).any():
+            return None
+
+        def sums(gains: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return gains[order].cumsum(0)[ends], weights[order].cumsum()[ends]
+
+        left_sets = places <= thresholds[:, None]  # a set that lies nowhere goes right
+        return Cuts(thresholds, left_sets, 2 * (ends + 1) >= len(order), np.flatnonzero(~known), sums)
+
+    def sides(self, threshold: float) -> tuple[str, str]:
+        """Up to a number, or above it."""
+        at = readable(threshold, self.precision)
+        return f"{self.name} ≤ {at}", f"{self.name} > {at}"
+
+    def condition(self, low: Sequence[float], high: Sequence[float]) -> str:
+        """Between two numbers."""
+        if not low or not high:
+            return self.sides(max(low))[1] if low else self.sides(min(high))[0]
+        return f"{readable(max(low), self.precision)} < {self.sides(min(high))[0]}"
+
+    def cut_value(self, threshold: float) -> dict[str, object]:
+        """The number."""
+        return {"threshold": threshold}
+
+    def recode(self, column: Column) -> Column:
+        """Numbers have no codes."""
+        return column.as_numbers(self.precision)
+
+    def as_numbers(self, precision: Precision) -> Numbers:
+        """As it is."""
+        return self
+
+    def as_words(self) -> Words:
+        """Each number by itself."""
+        words = [None if math.isnan(v) else v for v in self.values.tolist()]
+        return Words(self.name, np.array([-1 if w is None else k for k, w in enumerate(words)]), tuple(words))
 
 
 @dataclass(frozen=True)
 class Words:
-    """A column of categories, as codes; -1 is missing."""
+    """A column of categories, as codes; -1 is missing. A cut sends one category, by its code, left."""
 
     name: str
     codes: NDArray[np.int64]
@@ -47,33 +121,90 @@ class Words:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def of_rows(self, rows: IntArray) -> Words:
+        """The column of some of the objects."""
+        return replace(self, codes=self.codes[rows])
+
+    def goes_left(self, threshold: float, missing_left: bool) -> BoolArray:
+        """The category of this code."""
+        return np.where(self.codes >= 0, self.codes == threshold, missing_left)
+
+    def places(self, masses: FloatArray) -> FloatArray:
+        """Shares; 0 where a set holds no mass."""
+        shares = np.stack([masses[self.codes == code].sum(0) for code in range(len(self.categories))], axis=1)
+        held = shares.sum(1, keepdims=True)
+        parts: FloatArray = np.divide(shares, held, out=np.zeros_like(shares), where=held > 0)
+        return parts
+
+    def cuts(self, rows: IntArray, places: FloatArray, weights: FloatArray) -> Cuts | None:
+        """One category against all others."""
+        codes = self.codes[rows]
+        known = codes >= 0
+        weight: FloatArray = np.bincount(codes[known], weights[known], len(self.categories)).astype(np.float64)
+        counts = np.bincount(codes[known], minlength=len(self.categories))
+        there = np.flatnonzero((counts > 0) & (counts < known.sum()))
+        if not len(there):
+            return None
+
+        def sums(gains: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return np.stack([gains[codes == code].sum(0) for code in there]), weight[there]
+
+        left_sets = (places[:, there] > weight[there] / max(weight.sum(), 1e-300)).T
+        most_left = 2 * counts[there] >= known.sum()
+        return Cuts(there.astype(np.float64), left_sets, most_left, np.flatnonzero(~known), sums)
+
+    def sides(self, threshold: float) -> tuple[str, str]:
+        """A category, or another."""
+        word = self.categories[int(threshold)]
+        return f"{self.name} is {word}", f"{self.name} is not {word}"
+
+    def condition(self, low: Sequence[float], high: Sequence[float]) -> str:
+        """A category, or none of some."""
+        if high:
+            return self.sides(high[0])[0]
+        return f"{self.name} is not {' or '.join(str(self.categories[int(at)]) for at in low)}"
+
+    def cut_value(self, threshold: float) -> dict[str, object]:
+        """The category."""
+        return {"category": str(self.categories[int(threshold)])}
+
+    def recode(self, column: Column) -> Column:
+        """By the codes of this column; categories that it does not know have one of their own."""
+        words = column.as_words()
+        known = {str(word): code for code, word in enumerate(self.categories)}
+        into = np.array([*(known.get(str(word), len(known)) for word in words.categories), -1], dtype=np.int64)
+        return Words(words.name, into[words.codes], self.categories)
+
+    def as_numbers(self, precision: Precision) -> Numbers:
+        """Only where nothing is there."""
+        if (self.codes >= 0).any():
+            raise ValueError(f"column {self.name!r} must hold numbers, as in the fit; got categories.")
+        return Numbers(self.name, np.full(len(self), np.nan), precision)
+
+    def as_words(self) -> Words:
+        """As it is."""
+        return self
+
 
 Column: TypeAlias = Numbers | Words
 
 
-def told(value: float, precision: Precision) -> str:
+def readable(value: float, precision: Precision) -> str:
     """A number for reading; dates are microseconds since 1970."""
     return precision.mean(np.datetime64(round(value), "us") if precision.moment else value)
 
 
-def taken(column: Column, rows: NDArray[np.intp]) -> Column:
-    """A column of some of the objects."""
-    if isinstance(column, Numbers):
-        return replace(column, values=column.values[rows])
-    return replace(column, codes=column.codes[rows])
-
-
 def measured(X: object, names: Sequence[str] | None) -> list[Column]:
     """The columns of a table, or those made of series."""
-    if isinstance(X, np.ndarray) and X.ndim == 3:
-        return _stretches(list(X), names)
-    if isinstance(X, list | tuple) and X and all(isinstance(one, np.ndarray) and one.ndim in (1, 2) for one in X):
-        return _stretches([one.reshape(len(one), -1) for one in X], names)
-    if hasattr(X, "tocsr"):
+    raw = raw_data(X)
+    series = raw.series()
+    if series is not None:
+        return _stretches(series, names)
+    if raw.is_sparse:
         raise TypeError(
             "X must be a table or series; got a sparse matrix. Give the columns to look at, X[:, columns].toarray()."
         )
-    table = read_table(X)
+    table = raw.table()
     given = [str(cells.name) for cells in table.columns] if names is None else [str(name) for name in names]
     if len(given) != len(table.columns):
         raise ValueError(f"columns must have one name a column, {len(table.columns)}; got {len(given)}.")

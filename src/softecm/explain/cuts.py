@@ -12,18 +12,15 @@ and :math:`U_i(A) = \sum_B m_i(B)\, S(A, B)`: the belief of A at :math:`\lambda 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softecm.belief import FocalSets
-from softecm.explain.columns import Column, Numbers
+from softecm.explain.columns import BoolArray, Column, Cuts, IntArray
 from softecm.explain.effects import FloatArray
 
-IntArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
 EQUAL = 1e-12  # costs that differ by less are equal: then the first column and the lowest threshold are taken
 
 
@@ -60,11 +57,7 @@ class Cut:
 
     def left(self, column: Column) -> BoolArray:
         """Which objects go left."""
-        if isinstance(column, Numbers):
-            known, here = np.isfinite(column.values), column.values <= self.threshold
-        else:
-            known, here = column.codes >= 0, column.codes == self.threshold
-        return np.where(known, here, self.missing_left)
+        return column.goes_left(self.threshold, self.missing_left)
 
 
 @dataclass(frozen=True)
@@ -83,74 +76,21 @@ class Material:
         cls, columns: Sequence[Column], masses: FloatArray, focal: FocalSets, lam: float, *, clean_first: bool
     ) -> Material:
         """From masses (n, f) without the empty set; weights are in them."""
-        places = [_places(column, masses) for column in columns]
+        places = [column.places(masses) for column in columns]
         return cls(columns, masses, masses @ utilities(focal, lam).T, places, lam <= 0, clean_first)
 
     def best(self, rows: IntArray, sets: IntArray) -> tuple[Cut, IntArray] | None:
         """The cheapest cut of a node and the sets that go left; None where none parts the sets."""
-        found: tuple[Cut, IntArray] | None = None
-        own, lost = self.masses[np.ix_(rows, sets)], self.gains[np.ix_(rows, sets)]
+        best: tuple[Cut, IntArray] | None = None
+        masses, gains = self.masses[np.ix_(rows, sets)], self.gains[np.ix_(rows, sets)]
         weights = self.masses[rows].sum(1)
-        node = _Node(lost, weights, self.bold, _Node(own, weights, False) if self.clean_first else None)
+        node = _Node(gains, weights, self.bold, _Node(masses, weights, False) if self.clean_first else None)
         for j, column in enumerate(self.columns):
-            cut = self._number_cut if isinstance(column, Numbers) else self._word_cut
-            tried = cut(j, rows, sets, node)
-            if tried is not None and (found is None or _better(tried[0], found[0])):
-                found = tried
-        return found
-
-    def _number_cut(self, j: int, rows: IntArray, sets: IntArray, node: _Node) -> tuple[Cut, IntArray] | None:
-        column, place = self.columns[j], self.places[j][sets]
-        assert isinstance(column, Numbers)
-        values = column.values[rows]
-        known = np.isfinite(values)
-        order = np.flatnonzero(known)[np.argsort(values[known], kind="stable")]
-        ordered = values[order]
-        ends = np.flatnonzero(ordered[1:] > ordered[:-1])  # the last object on the left
-        middle = ordered[ends] / 2 + ordered[ends + 1] / 2
-        thresholds = np.where(middle < ordered[ends + 1], middle, ordered[ends])  # neighbouring floats have no middle
-        if not len(thresholds) or not np.isfinite(place).any():
-            return None
-        left_sets = place <= thresholds[:, None]  # (cuts, sets); a set that lies nowhere goes right
-        most_left = 2 * (ends + 1) >= len(order)
-
-        def sums(part: _Node) -> tuple[FloatArray, FloatArray]:
-            return part.sums(order, ends)
-
-        return node.cheapest(j, thresholds, left_sets, most_left, np.flatnonzero(~known), sums)
-
-    def _word_cut(self, j: int, rows: IntArray, sets: IntArray, node: _Node) -> tuple[Cut, IntArray] | None:
-        column, shares = self.columns[j], self.places[j][sets]  # (sets, categories)
-        assert not isinstance(column, Numbers)
-        codes = column.codes[rows]
-        known = codes >= 0
-        weight = np.bincount(codes[known], node.weights[known], len(column.categories))
-        counts = np.bincount(codes[known], minlength=len(column.categories))
-        there = np.flatnonzero((counts > 0) & (counts < known.sum()))
-        if not len(there):
-            return None
-        left_sets = (shares[:, there] > weight[there] / max(weight.sum(), 1e-300)).T
-        most_left = 2 * counts[there] >= known.sum()
-
-        def sums(part: _Node) -> tuple[FloatArray, FloatArray]:
-            gains = np.stack([part.gains[codes == code].sum(0) for code in there])
-            return gains, np.broadcast_to(weight[there][:, None], gains.shape)
-
-        return node.cheapest(j, there.astype(np.float64), left_sets, most_left, np.flatnonzero(~known), sums)
-
-
-def _places(column: Column, masses: FloatArray) -> FloatArray:
-    """Where each set lies: the mean of numbers, the shares of categories; NaN where it holds no mass there."""
-    if isinstance(column, Numbers):
-        known = np.isfinite(column.values)
-        held = masses[known].sum(0)
-        total = column.values[known] @ masses[known]
-        place: FloatArray = np.divide(total, held, out=np.full(len(held), np.nan), where=held > 0)
-        return place
-    shares = np.stack([masses[column.codes == code].sum(0) for code in range(len(column.categories))], axis=1)
-    held = shares.sum(1, keepdims=True)
-    parts: FloatArray = np.divide(shares, held, out=np.zeros_like(shares), where=held > 0)
-    return parts
+            cuts = column.cuts(rows, self.places[j][sets], weights)
+            cheapest = None if cuts is None else node.cheapest(j, cuts)
+            if cheapest is not None and (best is None or _better(cheapest[0], best[0])):
+                best = cheapest
+        return best
 
 
 @dataclass(frozen=True)
@@ -162,46 +102,23 @@ class _Node:
     bold: bool
     plain: _Node | None = None  # the same with masses instead of utilities, where clean cuts are wanted
 
-    def sums(self, order: IntArray, ends: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Gains and weights (cuts, sets) of the objects up to each end."""
-        gains = self.gains[order].cumsum(0)[ends]
-        weights = self.weights[order].cumsum()[ends]
-        return gains, np.broadcast_to(weights[:, None], gains.shape)
-
-    def cheapest(
-        self,
-        j: int,
-        thresholds: FloatArray,
-        left_sets: BoolArray,
-        most_left: BoolArray,
-        missing: IntArray,
-        sums: Callable[[_Node], tuple[FloatArray, FloatArray]],
-    ) -> tuple[Cut, IntArray] | None:
-        """The best of some cuts of one column; ``sums`` are gains and weights of the objects that go left."""
-        costs = self._costs(left_sets, most_left, missing, sums)
-        clean = np.zeros(len(costs), dtype=np.bool_)
-        if self.plain is not None:
-            clean = self.plain._costs(left_sets, most_left, missing, sums) <= EQUAL
+    def cheapest(self, j: int, cuts: Cuts) -> tuple[Cut, IntArray] | None:
+        """The best of the cuts of column j, and the sets that go left."""
+        costs = self.costs(cuts)
+        clean = np.zeros(len(costs), dtype=np.bool_) if self.plain is None else self.plain.costs(cuts) <= EQUAL
         among = np.flatnonzero(np.isfinite(costs) & (clean if clean.any() else True))
         if not len(among):
             return None
         k = int(among[np.flatnonzero(costs[among] <= costs[among].min() + EQUAL)[0]])
-        cut = Cut(j, float(thresholds[k]), float(costs[k]), bool(most_left[k]), bool(clean[k]))
-        return cut, np.flatnonzero(left_sets[k])
+        cut = Cut(j, float(cuts.thresholds[k]), float(costs[k]), bool(cuts.most_left[k]), bool(clean[k]))
+        return cut, np.flatnonzero(cuts.left_sets[k])
 
-    def _costs(
-        self,
-        left_sets: BoolArray,
-        most_left: BoolArray,
-        missing: IntArray,
-        sums: Callable[[_Node], tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
-        there, (gains, weights) = most_left[:, None], sums(self)
-        gains = gains + there * self.gains[missing].sum(0)
-        return self.costs(left_sets, gains, weights + there * self.weights[missing].sum())
-
-    def costs(self, left_sets: BoolArray, gains: FloatArray, weights: FloatArray) -> FloatArray:
+    def costs(self, cuts: Cuts) -> FloatArray:
         """What each cut costs; infinite where it does not part the sets."""
+        left_sets, missing_left = cuts.left_sets, cuts.most_left[:, None]
+        gains, weights = cuts.sums(self.gains, self.weights)
+        gains = gains + missing_left * self.gains[cuts.missing].sum(0)
+        weights = np.broadcast_to(weights[:, None], gains.shape) + missing_left * self.weights[cuts.missing].sum()
         here, there = left_sets.sum(1), (~left_sets).sum(1)
         total, whole = self.gains.sum(0), float(self.weights.sum())
         if self.bold:  # what is kept, and how wrong it is on average

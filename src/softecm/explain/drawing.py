@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from softecm.belief import FocalSets
 from softecm.explain.columns import Column
-from softecm.explain.nodes import Branch, Leaf, cut_words
+from softecm.explain.nodes import Leaf, Node
 from softecm.figures.axes import axes
 from softecm.figures.colours import set_colors
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 LONGEST = 28  # signs of a condition before the line is broken
 
 
-def draw(tree: Branch | Leaf, columns: Sequence[Column], focal: FocalSets, ax: Axes | None) -> Axes:
+def draw(tree: Node, columns: Sequence[Column], focal: FocalSets, ax: Axes | None) -> Axes:
     """The cuts as text, the leaves in the colours of their sets, the width of a line by the objects that go there."""
     ax = axes(ax)
     colors, labels = set_colors(focal), focal.labels()
-    total = _objects(tree)
+    total = tree.objects
 
-    def place(node: Branch | Leaf, depth: int, first: int) -> tuple[float, int]:
+    def place(node: Node, depth: int, first: int) -> tuple[float, int]:
         if isinstance(node, Leaf):
             share = f"{node.objects} object{'' if node.objects == 1 else 's'}\nR {node.utility:.2f}"
             box = {"boxstyle": "round", "fc": colors[node.said], "ec": "none", "alpha": 0.85}
@@ -32,9 +32,9 @@ def draw(tree: Branch | Leaf, columns: Sequence[Column], focal: FocalSets, ax: A
         left, after = place(node.left, depth + 1, first)
         right, end = place(node.right, depth + 1, after)
         x = (left + right) / 2
-        words = cut_words(node.cut, columns[node.cut.column])
+        words = columns[node.cut.column].sides(node.cut.threshold)
         for at, child, word in zip((left, right), (node.left, node.right), ("yes", "no"), strict=True):
-            wide = 1 + 5 * _objects(child) / total
+            wide = 1 + 5 * child.objects / total
             ax.plot([x, at], [-depth, -depth - 1], color="0.7", lw=wide, zorder=0, solid_capstyle="round")
             ax.text((x + at) / 2, -depth - 0.45, word, ha="center", va="center", fontsize=8, color="0.35")
         box = {"boxstyle": "round", "fc": "white", "ec": "0.5"}
@@ -42,18 +42,10 @@ def draw(tree: Branch | Leaf, columns: Sequence[Column], focal: FocalSets, ax: A
         return x, end
 
     _, width = place(tree, 0, 0)
-    depth = _depth(tree)
+    depth = tree.depth
     ax.set(xlim=(-0.6, width - 0.4), ylim=(-depth - 0.5, 0.5), title="What the groups are, by rules")
     ax.set_axis_off()
     return ax
-
-
-def _objects(node: Branch | Leaf) -> int:
-    return node.objects if isinstance(node, Leaf) else _objects(node.left) + _objects(node.right)
-
-
-def _depth(node: Branch | Leaf) -> int:
-    return 0 if isinstance(node, Leaf) else 1 + max(_depth(node.left), _depth(node.right))
 
 
 def _broken(words: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from softecm._checks import is_number, make_frame
 from softecm._precision import Precision
 from softecm.belief import CredalPartition
-from softecm.explain.columns import Column, Numbers, Words, measured, told
+from softecm.explain.columns import Column, Numbers, Words, measured, readable
 from softecm.explain.effects import Effect, cliffs_delta, quantile
 
 FEWEST = 3  # objects of a group, and with a value in a column, for anything to be said
@@ -65,7 +65,7 @@ class Trait:
     def __str__(self) -> str:
         if self.category is not None:
             return f"{self.column} {self.how} {self.category} ({self.here:.0%}, elsewhere {self.elsewhere:.0%})"
-        here, elsewhere = told(self.here, self.precision), told(self.elsewhere, self.precision)
+        here, elsewhere = readable(self.here, self.precision), readable(self.elsewhere, self.precision)
         if self.how == "around":
             return f"{self.column} around {here}"
         if self.how == "far from":
@@ -202,7 +202,7 @@ def _unit(column: str) -> tuple[str, str]:
 def _rounded(value: float, trait: Trait) -> str:
     """A number with three digits, its thousands apart, and its unit; dates as they are."""
     if trait.precision.moment:
-        return told(value, trait.precision)
+        return readable(value, trait.precision)
     unit = trait.unit or _unit(trait.column)[1]
     rounded = float(f"{value:.3g}")
     shown = _digits(round(rounded)) if abs(rounded) >= 100 else f"{rounded:g}"

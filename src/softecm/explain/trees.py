@@ -14,21 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import is_number, is_whole
 from softecm.belief import CredalPartition, FocalSets
-from softecm.explain.columns import Column, Numbers, Words, measured, taken
-from softecm.explain.cuts import Cut, IntArray, Material, utilities
+from softecm.explain.columns import Column, IntArray, measured
+from softecm.explain.cuts import Cut, Material, utilities
 from softecm.explain.drawing import draw
 from softecm.explain.effects import FloatArray
-from softecm.explain.nodes import (
-    Branch,
-    Leaf,
-    as_dict,
-    conditions,
-    counted,
-    leaf_numbers,
-    leaves_of,
-    lines_of,
-    said_of,
-)
+from softecm.explain.nodes import Branch, Leaf, Node, leaf_numbers, said_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +130,7 @@ class ExplanationTree(BaseEstimator):
         found = _columns_of(table, columns, len(partition))
         weights = _weights(sample_weight, len(partition))
         self.focal_sets_ = partition.focal_sets
-        self._columns = tuple(_without_cells(column) for column in found)
+        self._columns = tuple(column.of_rows(np.empty(0, dtype=np.intp)) for column in found)
         self.n_features_in_ = len(found)
         self.feature_names_in_ = np.array([column.name for column in found], dtype=object)
         grower = _Grower(found, partition, weights, lam, best, float(self.min_gain))
@@ -166,7 +156,7 @@ class ExplanationTree(BaseEstimator):
         said = np.ones(len(own), dtype=np.intp)
         for part in range(parts):
             tree = grower.tree(rows[fold != part])
-            said[rows[fold == part]] = said_of(tree, [taken(c, rows[fold == part]) for c in columns])
+            said[rows[fold == part]] = said_of(tree, [column.of_rows(rows[fold == part]) for column in columns])
         return {at: _score(own, self.focal_sets_, said, at) for at in self.representativeness_}
 
     def _checked(self) -> tuple[float, bool]:
@@ -207,22 +197,22 @@ class ExplanationTree(BaseEstimator):
     def leaves_(self) -> list[Leaf]:
         """The leaves from left to right."""
         check_is_fitted(self)
-        return list(leaves_of(self.tree_))
+        return list(self.tree_.leaves())
 
     def rules(self) -> list[str]:
         """A line a leaf: the set, and the bounds of each column that lead to it."""
         labels = self.focal_sets_.labels()
-        return [f"{labels[leaf.said]}: {told}{counted(leaf)}" for leaf, told in self.rules_by_leaf()]
+        return [f"{labels[leaf.said]}: {rule}{leaf.counted()}" for leaf, rule in self.rules_by_leaf()]
 
     def rules_by_leaf(self) -> list[tuple[Leaf, str]]:
         """The leaves in the order of what they say, each with the bounds that lead to it."""
         ordered = sorted(self.leaves_, key=lambda leaf: leaf.said)
-        return [(leaf, " and ".join(conditions(leaf.path, self._columns)) or "always") for leaf in ordered]
+        return [(leaf, " and ".join(leaf.conditions(self._columns)) or "always") for leaf in ordered]
 
     def export_text(self) -> str:
         """The tree as text, a line a cut, what follows from it indented."""
         check_is_fitted(self)
-        return "\n".join(lines_of(self.tree_, self._columns, self.focal_sets_.labels(), 0))
+        return "\n".join(self.tree_.lines(self._columns, self.focal_sets_.labels()))
 
     def summary(self) -> str:
         """How well the rules say what the partition says."""
@@ -253,7 +243,7 @@ class ExplanationTree(BaseEstimator):
                 ("ceiling", self.ceiling_),
             )
         }
-        tree = as_dict(self.tree_, self._columns, self.focal_sets_.labels())
+        tree = self.tree_.as_dict(self._columns, self.focal_sets_.labels())
         return {
             "lam": str(float(self.lam)),
             "rules": self.rules(),
@@ -293,9 +283,9 @@ class _Grower:
         """Weighted, (n, f + 1); an object counts as far as it belongs somewhere."""
         return self.partition.masses * self.weights[:, None]
 
-    def tree(self, rows: IntArray) -> Branch | Leaf:
+    def tree(self, rows: IntArray) -> Node:
         """The tree of these objects."""
-        masses, columns = self.masses[rows], [taken(column, rows) for column in self.columns]
+        masses, columns = self.masses[rows], [column.of_rows(rows) for column in self.columns]
         material = Material.of(columns, masses[:, 1:], self.partition.focal_sets, self.lam, clean_first=self.best)
         sets = np.flatnonzero(masses[:, 1:].sum(0) > 0)
         if not len(sets):
@@ -318,19 +308,20 @@ class _Growing:
     best: bool
     least: float  # utility that a cut must bring
 
-    def node(self, rows: IntArray, sets: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Branch | Leaf:
+    def node(self, rows: IntArray, sets: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Node:
         leaf = self._leaf(rows, sets, path)
         found = self.material.best(rows, sets) if len(sets) > 1 and len(rows) > 1 else None
         if found is None:
             return leaf
         cut, kept = found
-        goes = cut.left(taken(self.material.columns[cut.column], rows))
+        goes = cut.left(self.material.columns[cut.column].of_rows(rows))
         others = np.delete(np.arange(len(sets)), kept)
         left = self.node(rows[goes], sets[kept], (*path, (cut, True)))
         right = self.node(rows[~goes], sets[others], (*path, (cut, False)))
-        if self.best and isinstance(left, Leaf) and isinstance(right, Leaf):
-            gain = self._worth(left, rows[goes]) + self._worth(right, rows[~goes]) - self._worth(leaf, rows)
-            if left.said == right.said or gain < self.least:
+        if self.best and left.depth == right.depth == 0:
+            a, b = *left.leaves(), *right.leaves()
+            gain = self._worth(a, rows[goes]) + self._worth(b, rows[~goes]) - self._worth(leaf, rows)
+            if a.said == b.said or gain < self.least:
                 return leaf
         return Branch(cut, left, right)
 
@@ -384,10 +375,6 @@ def _weights(given: ArrayLike | None, count: int) -> FloatArray:
     return weights
 
 
-def _without_cells(column: Column) -> Column:
-    return taken(column, np.empty(0, dtype=np.intp))
-
-
 def _alike(found: Sequence[Column], fitted: Sequence[Column]) -> list[Column]:
     """The columns of another table in the order of the fit, by name, else by place."""
     by_name = {column.name: column for column in found}
@@ -400,23 +387,7 @@ def _alike(found: Sequence[Column], fitted: Sequence[Column]) -> list[Column]:
         raise ValueError(
             f"table must have the columns of the fit, {len(fitted)} of them; got {len(found)}. Add {', '.join(missing[:5])}."
         )
-    return [_coded(column, like) for column, like in zip(chosen, fitted, strict=True)]
-
-
-def _coded(column: Column, like: Column) -> Column:
-    """Categories by the codes of the fit; those it did not know have one of their own."""
-    if isinstance(like, Numbers):
-        if isinstance(column, Numbers):
-            return column
-        if (column.codes < 0).all():
-            return Numbers(column.name, np.full(len(column), np.nan), like.precision)
-        raise ValueError(f"column {column.name!r} must hold numbers, as in the fit; got categories.")
-    if isinstance(column, Numbers):
-        words = [None if math.isnan(v) else v for v in column.values.tolist()]
-        column = Words(column.name, np.array([-1 if w is None else k for k, w in enumerate(words)]), tuple(words))
-    known = {str(word): code for code, word in enumerate(like.categories)}
-    into = np.array([*(known.get(str(word), len(known)) for word in column.categories), -1], dtype=np.int64)
-    return Words(column.name, into[column.codes], like.categories)
+    return [like.recode(column) for column, like in zip(chosen, fitted, strict=True)]
 
 
 # ---------------------------------------------------------------------------------------------------- answering

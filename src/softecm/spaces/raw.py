@@ -51,6 +51,10 @@ class RawData:
         """What the objects are, by types and shapes alone: nothing is computed or loaded."""
         return "series" if getattr(self.value, "ndim", 2) == 3 else "numbers"
 
+    def series(self) -> list[Array] | None:
+        """Series (steps, channels), where the data are an array or a list of such; None for anything else."""
+        return None
+
     def refuse_no_table(self, name: str = "X") -> None:
         """Refuse what holds no rows, with what makes a table of it; anything that may be one passes."""
         what = self._instead_of_table(name)
@@ -120,6 +124,10 @@ class RawArray(RawData):
         """An array of text alone would have made text of its numbers, too: refused elsewhere."""
         words = self.value.ndim == 2 and self.value.dtype.kind == "O" and _holds_words(self.value.ravel())
         return "categories" if words else super().kind
+
+    def series(self) -> list[Array] | None:
+        """An array of three dimensions."""
+        return list(self.value) if self.value.ndim == 3 else None
 
     def _instead_of_table(self, name: str) -> str:
         return _single_values(self.value, name) if self.value.ndim == 1 else ""
@@ -201,6 +209,12 @@ class RawList(RawData):
         if not flat or len({len(row) for row in self.value}) == 1:
             return False
         return not any(kind_of(cell) == "text" for row in self.value for cell in row)
+
+    def series(self) -> list[Array] | None:
+        """A list of arrays of one or two dimensions."""
+        arrays = [row for row in self.value if isinstance(row, np.ndarray) and row.ndim in (1, 2)]
+        alike = len(arrays) == len(self.value) > 0
+        return [row.reshape(len(row), -1) for row in arrays] if alike else None
 
     def _instead_of_table(self, name: str) -> str:
         if self.value and isinstance(self.value[0], Mapping):
