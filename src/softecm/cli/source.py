@@ -104,7 +104,7 @@ class WholeFile(ObjectSource):
 
     def more(self, fitted: FittedFile) -> Mapping[str, object]:
         """The other files."""
-        return {"beside": self.views.told()} if self.views else {}
+        return {"beside": self.views.summary()} if self.views else {}
 
 
 def whole(

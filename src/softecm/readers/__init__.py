@@ -8,7 +8,7 @@ choice of the reader and its contract tests follow from it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,8 +87,16 @@ def read(path: Path, options: ReadOptions, beside: Beside | None = None) -> Load
     if beside:
         return read_views(path, beside, options, read)
     check_file(path)
-    found = format_of(path).reader(path, options)
-    return found if isinstance(found, Loaded) else objects_of(path, found, options)
+    content = format_of(path).reader(path, options)
+    loaded = content if isinstance(content, Loaded) else objects_of(path, content, options)
+    return replace(loaded, code=_code(path, options))
+
+
+def _code(path: Path, options: ReadOptions) -> tuple[str, ...]:
+    """The same in Python."""
+    chosen = {part.name: getattr(options, part.name) for part in fields(options) if part.name != "expected"}
+    arguments = "".join(f", {name}={value!r}" for name, value in chosen.items() if value not in (None, ()))
+    return "from softecm import read_table", f"X = read_table({str(path)!r}{arguments}).data"
 
 
 def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
@@ -135,7 +143,7 @@ def check_file(path: Path) -> None:
 
 def understood_sample(path: Path, frame: pd.DataFrame, how: dict[str, str], options: ReadOptions) -> Loaded:
     """Some rows of a file that is too large to be read at once, understood as the whole would be."""
-    return replace(understood(path, Sheet(frame, how, ()), options), code=())
+    return understood(path, Sheet(frame, how), options)
 
 
 def words_of(column: pd.Series) -> pd.Series:

@@ -78,7 +78,7 @@ def without_gaps(column: pd.Series) -> pd.Series:
     return column.mask([isinstance(cell, str) and means_a_gap(cell.strip()) for cell in column], None)
 
 
-def told_missing(name: str, cells: pd.Series) -> str:
+def missing_remark(name: str, cells: pd.Series) -> str:
     """What became of such cells, and how to keep them."""
     counts = cells.value_counts()
     listed = ", ".join(f"{short(word)} ({n} cell{'s' if n > 1 else ''})" for word, n in counts.items())
@@ -97,16 +97,16 @@ def known_order(words: Iterable[str]) -> tuple[str, ...]:
     plain = {folded(word): word for word in words}
     for scale in SCALES:
         place = {word: i for i, words in enumerate(scale) for word in words}
-        found = {place.get(word, -1): spelled for word, spelled in plain.items()}
-        if len(found) == len(plain) >= LEAST and -1 not in found:
-            return tuple(found[i] for i in sorted(found))
+        placed = {place.get(word, -1): spelled for word, spelled in plain.items()}
+        if len(placed) == len(plain) >= LEAST and -1 not in placed:
+            return tuple(placed[i] for i in sorted(placed))
     return ()
 
 
-def orders_asked(path: Path, columns: Sequence[str], asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def levels_by_column(path: Path, columns: Sequence[str], entries: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Levels by column from entries such as ``size=small<middle<large`` or ``size``: empty where they are to be known."""
-    found: dict[str, tuple[str, ...]] = {}
-    for entry in asked:
+    orders: dict[str, tuple[str, ...]] = {}
+    for entry in entries:
         if entry == "all":
             continue
         name, _, order = ("", "", "") if entry in columns else entry.rpartition("=")
@@ -115,22 +115,22 @@ def orders_asked(path: Path, columns: Sequence[str], asked: Sequence[str]) -> di
             raise ReadError(
                 f"{option('ordinal')} must say an order such as size=small<middle<large, lowest first; got {entry}."
             )
-        found[existing(path, columns, name or entry)] = levels
-    return found
+        orders[existing(path, columns, name or entry)] = levels
+    return orders
 
 
-def told_orders(columns: Mapping[str, pd.Series]) -> tuple[str, ...]:
+def order_hints(columns: Mapping[str, pd.Series]) -> tuple[str, ...]:
     """Which columns of words have a known scale that is not made use of, and how to do so."""
     words = {
         name: column.dropna().unique()
         for name, column in columns.items()
         if column.dtype.kind == "O" and not hasattr(column, "cat")
     }
-    found = {name: levels for name, different in words.items() if (levels := known_order(different))}
-    if not found:
+    orders = {name: levels for name, different in words.items() if (levels := known_order(different))}
+    if not orders:
         return ()
-    name, levels = next(iter(found.items()))
-    where = f"column {short(name)}" if len(found) == 1 else f"columns {short(name)} and {len(found) - 1} more"
+    name, levels = next(iter(orders.items()))
+    where = f"column {short(name)}" if len(orders) == 1 else f"columns {short(name)} and {len(orders) - 1} more"
     return (
         f"{where}: the answers have an order ({' < '.join(levels)}), which {option('ordinal', 'all')} makes use of.",
     )

@@ -27,7 +27,7 @@ def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
     """The numbers of an ``.npy`` file or of one array of an ``.npz`` file; its array ``y`` has the labels."""
     if _is_sparse(path):
         return _sparse(path)
-    values, labels, name = _content(path, options)
+    values, labels = _content(path, options)
     if values.dtype.kind not in "iufb" or values.ndim not in (2, 3):
         raise ReadError(
             f"{path} must hold numbers of shape (objects, columns) or (series, steps, channels); got {values.dtype} "
@@ -36,19 +36,12 @@ def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
     if not values.size:
         raise ReadError(f"{path} holds an array without objects: there is nothing to cluster.")
     how = {"format": f"NumPy array of shape {values.shape}"}
-    loads = f"np.load({str(path)!r}){f'[{name!r}]' if name else ''}"
     if values.ndim == 3:
-        series = list(values.astype(np.float64))
-        return loaded_series(series, None, labels, how, ("import numpy as np", f"X = {loads}"))
+        return loaded_series(list(values.astype(np.float64)), None, labels, how)
     names = [f"column {j + 1}" for j in range(values.shape[1])]
-    code = (
-        "import numpy as np",
-        "import pandas as pd",
-        f"table = pd.DataFrame({loads}).rename(columns=lambda j: f'column {{j + 1}}')",
-    )
     import pandas as pd
 
-    return Sheet(pd.DataFrame(values, columns=names), how, code, labels)
+    return Sheet(pd.DataFrame(values, columns=names), how, labels)
 
 
 def _is_sparse(path: Path) -> bool:
@@ -78,21 +71,19 @@ def _sparse(path: Path) -> Loaded:
         )
     n, p = rows.shape
     filled = f"{rows.nnz} of {n * p} cells are not zero"
-    code = ("import scipy.sparse", f"X = scipy.sparse.csr_array(scipy.sparse.load_npz({str(path)!r}))")
     how = {"format": f"sparse matrix of shape {rows.shape}"}
-    return Loaded(
-        rows.astype(np.float64), "table", None, None, (Column(f"{p} columns", "number", filled),), how, code=code
-    )
+    columns = (Column(f"{p} columns", "number", filled),)
+    return Loaded(rows.astype(np.float64), "table", None, None, columns, how)
 
 
-def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Names | None, str]:
-    """Values, labels and the name of the array, which is empty in an ``.npy`` file."""
+def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Names | None]:
+    """Values and labels."""
     check_unpacked(path)
     try:
         with open(path, "rb") as file, np.errstate(all="ignore"):
             content = np.load(file, allow_pickle=False)
             if not isinstance(content, np.lib.npyio.NpzFile):
-                return content, None, ""
+                return content, None
             name = _chosen(path, list(content.files), options)
             values = content[name]
             labels = content["y"] if "y" in content.files and name != "y" else None
@@ -105,8 +96,8 @@ def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Nam
             ) from error
         raise ReadError(f"{path} can't be read as NumPy arrays of numbers: {brief(error)}.") from error
     if labels is None or labels.shape[:1] != values.shape[:1]:
-        return values, None, name
-    return values, as_names(labels), name
+        return values, None
+    return values, as_names(labels)
 
 
 def _chosen(path: Path, names: list[str], options: ReadOptions) -> str:

@@ -144,7 +144,7 @@ class Loaded:
     notes: tuple[str, ...] = ()
     code: tuple[str, ...] = ()  # how to read it in Python, giving X
     table: pd.DataFrame | None = None  # every column as the file has it
-    said: ReadOptions = field(default_factory=ReadOptions)  # by the user, about the file
+    options: ReadOptions = field(default_factory=ReadOptions)  # what the user said about the file
 
     def __repr__(self) -> str:
         """What was taken as what, a line a column."""
@@ -168,7 +168,7 @@ class Loaded:
             f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{rest}"
         )
 
-    def __array__(self, *given: Any, **named: Any) -> Any:
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse to be taken for the data."""
         raise TypeError("this is how a file was read, not its data: give its .data, as in model.fit(table.data).")
 
@@ -198,7 +198,6 @@ class Sheet:
 
     frame: pd.DataFrame
     how: dict[str, str]
-    code: tuple[str, ...]  # how to read it in Python, giving table
     labels: Names | None = None  # where the file keeps them apart
     text: bool = False  # whether cells are as people wrote them: numbers and dates are still to be recognised
     decimal: str = ""  # the decimal sign that the file shows, where it does
@@ -299,16 +298,16 @@ def own_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
     >>> own_names(["x", "y", "x"])[0]
     ['x', 'y', 'x (2)']
     """
-    given, found, notes = set(names), dict[str, None](), list[str]()
+    originals, unique, notes = set(names), dict[str, None](), list[str]()
     for name in names:
         number, own = 1, name
-        while own in found or (number > 1 and own in given):
+        while own in unique or (number > 1 and own in originals):
             number += 1
             own = f"{name} ({number})"
         if own != name:
             notes.append(f"more than one column is called {short(name)}: one of them is {short(own)} here.")
-        found[own] = None
-    return list(found), notes[:3]
+        unique[own] = None
+    return list(unique), notes[:3]
 
 
 def renamed(absent: Sequence[str], columns: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._precision import Precision, span_of
-from softecm.readers.answers import in_order, known_order, no_answers, orders_asked, told_missing, without_gaps
+from softecm.readers.answers import in_order, known_order, levels_by_column, missing_remark, no_answers, without_gaps
 from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, as_names, option, short
 from softecm.readers.dates import (
     ISO,
@@ -30,10 +30,10 @@ from softecm.readers.numbers import (
     ParsedNumbers,
     are_codes,
     are_few,
+    cells_remark,
     how_written,
     read_numbers,
     signs,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ class FileContext:
     def of(path: Path, sheet: Sheet, options: ReadOptions) -> FileContext:
         """Of a table."""
         frame = sheet.frame
-        asked = DateFormats.of(options.dates, [str(name) for name in frame.columns])
+        formats = DateFormats.of(options.dates, [str(name) for name in frame.columns])
         decimal = signs(options.decimal, options.thousands)[0] or sheet.decimal
-        levels = orders_asked(path, list(frame.columns), options.ordinal)
-        found = FileContext(path, options, sheet.text, str(frame.columns[0]), decimal, asked, levels=levels)
-        if sheet.text and not asked.off:
-            found.order = found._proved_order(frame)
-        return found
+        levels = levels_by_column(path, list(frame.columns), options.ordinal)
+        context = FileContext(path, options, sheet.text, str(frame.columns[0]), decimal, formats, levels=levels)
+        if sheet.text and not formats.off:
+            context.order = context._proved_order(frame)
+        return context
 
     def _proved_order(self, frame: pd.DataFrame) -> str:
         """Day before month or after it, where a column leaves no doubt and none says otherwise."""
@@ -87,31 +87,31 @@ class FileContext:
         for name in frame.columns:
             if is_text(frame[name]) and look_like_dates(frame[name]):
                 try:
-                    found = read_dates(frame[name])
+                    dates = read_dates(frame[name])
                 except TwoOrders:
                     continue
-                orders |= {order_of(found.format)} - {""} if found is not None else set()
+                orders |= {order_of(dates.format)} - {""} if dates is not None else set()
         return orders.pop() if len(orders) == 1 else ""
 
     def dates_of(self, name: str, column: pd.Series) -> Dates | None:
         """A column as dates, None where it holds none; asks for the format where two would do."""
-        asked = name in self.dates.formats
-        if not asked and (self.dates.off or not self.text):
+        is_date_column = name in self.dates.formats
+        if not is_date_column and (self.dates.off or not self.text):
             return None
-        digits = whole_numbers_as_dates(column, asked=asked)
+        digits = whole_numbers_as_dates(column, explicit=is_date_column)
         if digits is not None:
             return read_dates(digits, "%Y%m%d")
-        if not asked and not (is_text(column) and look_like_dates(column)):
+        if not is_date_column and not (is_text(column) and look_like_dates(column)):
             return None
-        found = self._read_dates(name, column)
-        if found is None and asked:
+        dates = self._read_dates(name, column)
+        if dates is None and is_date_column:
             first = column.dropna()
             raise ReadError(
                 f"column {short(name)} of {self.path} must hold dates, as {option('dates')} says; got "
                 f"{short(first.iloc[0])} in row {int(first.index[0]) + 1}: give the format, such as "
                 f"{option('dates', f'{name}=%d.%m.%Y')}."
             )
-        return found
+        return dates
 
     def _read_dates(self, name: str, column: pd.Series) -> Dates | None:
         form = self.dates.formats.get(name) or self.dates.order
@@ -159,16 +159,16 @@ def understood_column(column: pd.Series, context: FileContext, *, may_be_id: boo
         return Understood(None, Column(name, "left out", "empty", gaps))
     if name in context.levels or ("all" in options.ordinal and is_text(column) and known_order(_answers(column))):
         return _ordered(context, name, column)
-    asked = name in options.categorical or "all" in options.categorical
-    if not asked:
+    is_category = name in options.categorical or "all" in options.categorical
+    if not is_category:
         recognised = _recognised(name, _typed_dates(column), context, may_be_id=may_be_id)
         if recognised is not None:
             return recognised
     as_number = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
     if _binary(column):
         return Understood(None, Column(name, "left out", "binary data", gaps))
-    if asked or not as_number:
-        return _category(name, column, asked=name in options.categorical, may_be_id=may_be_id, fold=context.text)
+    if is_category or not as_number:
+        return _category(name, column, explicit=name in options.categorical, may_be_id=may_be_id, fold=context.text)
     if types.is_complex_dtype(column.dtype):
         return Understood(None, Column(name, "left out", "complex numbers", gaps))
     return _number(context, column, Column(name, "number", "", gaps, "numbers"), may_be_id=may_be_id)
@@ -188,8 +188,9 @@ def _recognised(name: str, column: pd.Series, context: FileContext, *, may_be_id
         return None
     gaps = missing_in(numbers.values)
     described = Column(name, "number", "", gaps, how_written(numbers), numbers.written)
-    found = _number(context, numbers.values, described, may_be_id=may_be_id)
-    return found if found.values is None else replace(found, remarks=(*numbers.remarks(name), *found.remarks))
+    understood = _number(context, numbers.values, described, may_be_id=may_be_id)
+    remarks = (*numbers.remarks(name), *understood.remarks) if understood.values is not None else ()
+    return replace(understood, remarks=remarks)
 
 
 def _number(context: FileContext, column: pd.Series, described: Column, *, may_be_id: bool) -> Understood:
@@ -205,13 +206,13 @@ def _number(context: FileContext, column: pd.Series, described: Column, *, may_b
         kind: Kind = "id" if may_be_id else "left out"
         return Understood(None, Column(name, kind, reason, gaps))
     check_finite(context.path, name, column)
-    found = Understood(column, replace(described, detail=shown(column)))
+    understood = Understood(column, replace(described, detail=shown(column)))
     if not (may_be_id and is_dense(values)):
-        return found
+        return understood
     mind = "whole numbers, all different, with hardly a gap between them, are clustered by"
     remedy = f"if they name the rows, give {option('id_column', name)}, else {option('numeric', name)}"
     remark = f"column {short(name)}: {mind}; {remedy}."
-    return replace(found, remarks=(remark,))
+    return replace(understood, remarks=(remark,))
 
 
 def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
@@ -225,13 +226,13 @@ def _date(name: str, dates: Dates) -> Understood:
     written, why = Written(dates=dates.format), in_words(dates.format)
     if dates.values.nunique() == 1 and not gaps and len(dates.values) > 1:
         return Understood(None, Column(name, "left out", f"always {short(dates.values.iloc[0])}"))
-    found = Column(name, "date", shown(dates.values), gaps, why, written)
-    return Understood(dates.values, found, _no_times(name, dates.odd, "date"))
+    described = Column(name, "date", shown(dates.values), gaps, why, written)
+    return Understood(dates.values, described, _no_times(name, dates.odd, "date"))
 
 
 def _no_times(name: str, odd: pd.Series, kind: str) -> tuple[str, ...]:
     """What is said of cells that are no dates, or no durations."""
-    return (told(name, odd, f"is no {kind} and counts", f"are no {kind}s and count"),) if len(odd) else ()
+    return (cells_remark(name, odd, f"is no {kind} and counts", f"are no {kind}s and count"),) if len(odd) else ()
 
 
 def is_text(column: pd.Series) -> bool:
@@ -292,16 +293,16 @@ def _as_times(
         return column, ()
     if kind == "date":
         text = column if is_text(column) or written.dates == "%Y%m%d" else column.where(column.isna())
-        found, example = _known_dates(context, name, text, written), _like(written)
+        parsed, example = _known_dates(context, name, text, written), _like(written)
     else:
         text = column.where(column.map(lambda v: isinstance(v, str)))  # numbers count nobody knows what
-        found, example = _durations(text), "2 days 03:00:00"
-    if found is not None and not (column.notna() & text.isna()).any():
-        return found.values, _no_times(name, found.odd, kind)
+        parsed, example = _durations(text), "2 days 03:00:00"
+    if parsed is not None and not (column.notna() & text.isna()).any():
+        return parsed.values, _no_times(name, parsed.odd, kind)
     if column.isna().all():
         return pd.to_datetime(column, errors="coerce"), ()
-    odd = column[column.notna() & text.isna()] if found is not None else column[column.notna()]
-    if found is None and kind == "date" and len(strange := no_dates(text, written.dates)):
+    odd = column[column.notna() & text.isna()] if parsed is not None else column[column.notna()]
+    if parsed is None and kind == "date" and len(strange := no_dates(text, written.dates)):
         odd = strange
     raise ReadError(
         f"column {short(name)} of {context.path} must hold {kind}s, as in the fit; got {short(odd.iloc[0])} in row "
@@ -329,21 +330,21 @@ def _like(written: Written) -> str:
     return "2020-12-31 or 2020-12-31 08:30" if written.dates in ("", ISO) else in_words(written.dates)
 
 
-def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fold: bool) -> Understood:
+def _category(name: str, column: pd.Series, *, explicit: bool, may_be_id: bool, fold: bool) -> Understood:
     from softecm.spaces.column_roles import FREE, is_free_text, names_rows
 
     words = stripped(column)
-    empty = no_answers(words) if fold and not asked else words[:0]
+    empty = no_answers(words) if fold and not explicit else words[:0]
     words = words.mask(words.isin(empty), None) if len(empty) else words
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
-    if not asked and may_be_id and names_rows(distinct, n):
+    if not explicit and may_be_id and names_rows(distinct, n):
         return Understood(None, Column(name, "id", "different in every row", gaps))
-    if not asked and is_free_text(distinct, n):
+    if not explicit and is_free_text(distinct, n):
         return Understood(None, Column(name, "left out", f"{FREE}: {distinct} different values", gaps))
-    if not asked and n > 1 and distinct <= 1 and gaps == 0:
+    if not explicit and n > 1 and distinct <= 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(words.iloc[0])}", gaps))
-    remarks = [_nearly_numbers(name, words), told_missing(name, empty) if len(empty) else ""]
-    spellings = () if asked or not fold else _spellings(words)
+    remarks = [_nearly_numbers(name, words), missing_remark(name, empty) if len(empty) else ""]
+    spellings = () if explicit or not fold else _spellings(words)
     if len(spellings) and len(spellings) < distinct:
         alike = spelled_alike(words, spellings)
         remarks.append(
@@ -351,11 +352,11 @@ def _category(name: str, column: pd.Series, *, asked: bool, may_be_id: bool, fol
             f"{option('categorical', name)} keeps them apart."
         )
         words = alike
-    taken = "codes that begin with 0" if are_codes(words.dropna()) else "text"
-    why = "as asked" if asked else f"{taken}, {words.nunique()} different"
+    origin = "codes that begin with 0" if are_codes(words.dropna()) else "text"
+    why = "as asked" if explicit else f"{origin}, {words.nunique()} different"
     written = Written(words=spellings, no_answer=tuple(empty.unique()))
-    column_found = Column(name, "category", shown(words), gaps, why, written if written != Written() else None)
-    return Understood(words, column_found, tuple(remark for remark in remarks if remark))
+    described = Column(name, "category", shown(words), gaps, why, written if written != Written() else None)
+    return Understood(words, described, tuple(remark for remark in remarks if remark))
 
 
 def _answers(column: pd.Series) -> list[str]:
@@ -371,8 +372,8 @@ def _ordered(context: FileContext, name: str, column: pd.Series) -> Understood:
     values = in_order(context.path, words.mask(words.isin(empty), None), context.levels.get(name, ()))
     levels = tuple(values.cat.categories)
     written = Written(words=levels, no_answer=tuple(empty.unique()))
-    found = Column(name, "category", " < ".join(map(short, levels)), missing_in(values), "in this order", written)
-    return Understood(values, found, (told_missing(name, empty),) if len(empty) else ())
+    described = Column(name, "category", " < ".join(map(short, levels)), missing_in(values), "in this order", written)
+    return Understood(values, described, (missing_remark(name, empty),) if len(empty) else ())
 
 
 def _spellings(words: pd.Series) -> tuple[str, ...]:

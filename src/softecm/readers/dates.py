@@ -112,11 +112,11 @@ def look_like_dates(column: pd.Series) -> bool:
     return bool(len(cells)) and sum(LIKE.fullmatch(cell) is not None for cell in cells) >= 0.7 * len(cells)
 
 
-def whole_numbers_as_dates(column: pd.Series, *, asked: bool) -> pd.Series | None:
+def whole_numbers_as_dates(column: pd.Series, *, explicit: bool) -> pd.Series | None:
     """Numbers such as 20241231 as text, where the column is called a date, or said to be one, and all are."""
     import pandas as pd
 
-    if column.dtype.kind not in "iu" or not (asked or MEANT.search(str(column.name))):
+    if column.dtype.kind not in "iu" or not (explicit or MEANT.search(str(column.name))):
         return None
     if not column.between(19000101, 21001231).all():
         return None
@@ -157,15 +157,15 @@ def read_dates(column: pd.Series, form: str = "", *, hint: str = "") -> Dates | 
 
 def _format(different: pd.Series, form: str, hint: str) -> str:
     """The format of the most of different cells; empty where too few have one."""
-    found: list[tuple[str, int]] = []
+    counts: list[tuple[str, int]] = []
     for candidate in _candidates(different, form) if len(different) else ():
         wrong = int(_parsed(different, candidate).isna().sum())
         if are_few(range(wrong), len(different)):
-            found.append((candidate, wrong))
-    if not found:
+            counts.append((candidate, wrong))
+    if not counts:
         return ""
-    best = min(wrong for _, wrong in found)
-    return _one_order(different, [candidate for candidate, wrong in found if wrong == best], form or hint)
+    best = min(wrong for _, wrong in counts)
+    return _one_order(different, [candidate for candidate, wrong in counts if wrong == best], form or hint)
 
 
 def no_dates(column: pd.Series, form: str) -> pd.Series:

@@ -38,7 +38,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
         ) from error
     how = {"format": "text", **dialect.words()}
     decimal = dialect.decimal if dialect.proved else ""
-    return Sheet(frame, how, _code(path, dialect), text=True, decimal=decimal, notes=dialect.notes)
+    return Sheet(frame, how, text=True, decimal=decimal, notes=dialect.notes)
 
 
 def _categories(path: Path, dialect: Dialect, options: ReadOptions) -> Sequence[str]:
@@ -66,15 +66,3 @@ def _arguments(dialect: Dialect) -> dict[str, object]:
         "low_memory": False,
         "index_col": False,
     }
-
-
-def _code(path: Path, dialect: Dialect) -> tuple[str, ...]:
-    """How to read the file in Python: only what pandas would not do by itself."""
-    given = {k: v for k, v in _arguments(dialect).items() if k not in ("low_memory", "index_col")}
-    usual = {"sep": ",", "encoding": "utf-8", "header": 0, "decimal": "."}
-    given["decimal"] = dialect.decimal
-    given["na_values"] = [m for m in dialect.missing_seen if m]
-    told = {k: v for k, v in given.items() if usual.get(k, ...) != v and v != []}
-    arguments = "".join(f", {k}={v!r}" for k, v in told.items())
-    named = () if dialect.header else ('table.columns = [f"column {j + 1}" for j in range(table.shape[1])]',)
-    return ("import pandas as pd", f"table = pd.read_csv({str(path)!r}{arguments})", *named)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ENGINE: Literal["calamine"] = "calamine"  # reads .xlsx, .xls and .ods alike
 
 
-def sheet(path: Path, options: ReadOptions, load: Callable[[], pd.DataFrame], code: tuple[str, ...]) -> Sheet:
+def sheet(path: Path, options: ReadOptions, load: Callable[[], pd.DataFrame]) -> Sheet:
     """The frame that ``load`` returns, or a ``ReadError``.
 
     Parameters
@@ -29,8 +29,6 @@ def sheet(path: Path, options: ReadOptions, load: Callable[[], pd.DataFrame], co
     options : ReadOptions
     load : callable
         Returns the data frame; may raise anything.
-    code : tuple of str
-        The same in Python, after ``import pandas as pd``.
     """
     kind = path.suffix.lower()[1:]
     try:
@@ -42,7 +40,7 @@ def sheet(path: Path, options: ReadOptions, load: Callable[[], pd.DataFrame], co
     except Exception as error:  # whatever the format's library raises on a damaged file
         raise ReadError(f"{path} can't be read as .{kind}: {brief(error)}.") from error
     frame.columns = [str(name) for name in frame.columns]
-    return Sheet(without_marks(frame, options), {"format": kind}, ("import pandas as pd", *code))
+    return Sheet(without_marks(frame, options), {"format": kind})
 
 
 def without_marks(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
@@ -66,7 +64,7 @@ def read_parquet(path: Path, options: ReadOptions) -> Sheet:
             _check_text(file.schema_arrow, file.read)
         return pd.read_parquet(path)
 
-    return sheet(path, options, load, (f"table = pd.read_parquet({str(path)!r})",))
+    return sheet(path, options, load)
 
 
 def parquet_shape(path: Path) -> tuple[int, int]:
@@ -90,7 +88,7 @@ def read_feather(path: Path, options: ReadOptions) -> Sheet:
         _check_text(feather.read_table(path).schema, lambda columns: feather.read_table(path, columns))
         return pd.read_feather(path)
 
-    return sheet(path, options, load, (f"table = pd.read_feather({str(path)!r})",))
+    return sheet(path, options, load)
 
 
 def _check_text(schema: Any, load: Callable[[list[str]], Any]) -> None:
@@ -110,8 +108,7 @@ def _check_text(schema: Any, load: Callable[[list[str]], Any]) -> None:
 
 def read_arff(path: Path, options: ReadOptions) -> Sheet:
     """The table, with text decoded and ``?`` as a missing value."""
-    code = ("from scipy.io.arff import loadarff", f"table = pd.DataFrame(loadarff({str(path)!r})[0])")
-    return sheet(path, options, lambda: _arff_frame(path), code)
+    return sheet(path, options, lambda: _arff_frame(path))
 
 
 def _arff_frame(path: Path) -> pd.DataFrame:
@@ -138,8 +135,7 @@ def _arff_frame(path: Path) -> pd.DataFrame:
 def read_excel(path: Path, options: ReadOptions) -> Sheet:
     """One sheet of an Excel or OpenDocument file: the first, unless the options name another."""
     notes: list[str] = []
-    code = (f"table = pd.read_excel({str(path)!r}, engine={ENGINE!r})",)
-    table = sheet(path, options, lambda: _excel_frame(path, options, notes), code)
+    table = sheet(path, options, lambda: _excel_frame(path, options, notes))
     return replace(table, text=True, notes=tuple(notes))
 
 

@@ -44,8 +44,8 @@ def step_hint(columns: Sequence[Column], data: Mapping[str, pd.Series]) -> str:
                 reason = f"rows of one {short(who.name)} each have another {short(when.name)}"
             if reason:
                 listed = ",".join(values[:SHOWN]) + (",…" if len(values) > SHOWN else "")
-                columns_said = f"{option('id_column', who.name)} {option('time', when.name)} {option('value', listed)}"
-                return f"{reason}: if each row is one time of a series, say {columns_said}."
+                remedy = f"{option('id_column', who.name)} {option('time', when.name)} {option('value', listed)}"
+                return f"{reason}: if each row is one time of a series, say {remedy}."
     return ""
 
 

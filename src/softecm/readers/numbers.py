@@ -93,15 +93,15 @@ def spelled(text: str) -> Spelled | None:
     infinite = INFINITE.fullmatch(text)
     if infinite:
         return Spelled("0", infinite[1] == "-", "", "inf", False)
-    found = SHAPE.fullmatch(text)
-    if found is None or (found["open"] is None) != (found["close"] is None):
+    match = SHAPE.fullmatch(text)
+    if match is None or (match["open"] is None) != (match["close"] is None):
         return None
-    signs = [found[name] for name in ("sign", "sign2", "sign3") if found[name]]
-    if len(signs) > 1 or (signs and found["open"]):
+    signs = [match[name] for name in ("sign", "sign2", "sign3") if match[name]]
+    if len(signs) > 1 or (signs and match["open"]):
         return None
-    unit = (found["before"] or found["after"] or "").strip()
-    negative = bool(found["open"]) or (bool(signs) and signs[0] != "+")
-    return Spelled(found["digits"], negative, found["power"] or "", unit, found["limit"] is not None)
+    unit = (match["before"] or match["after"] or "").strip()
+    negative = bool(match["open"]) or (bool(signs) and signs[0] != "+")
+    return Spelled(match["digits"], negative, match["power"] or "", unit, match["limit"] is not None)
 
 
 @dataclass(frozen=True)
@@ -116,16 +116,16 @@ class ParsedNumbers:
 
     def remarks(self, name: str) -> list[str]:
         """What is worth saying about the column."""
-        found = []
+        remarks = []
         if len(self.odd):
-            found.append(told(name, self.odd, "is no number and counts", "are no numbers and count"))
+            remarks.append(cells_remark(name, self.odd, "is no number and counts", "are no numbers and count"))
         if len(self.limits):
             are = "are limits and are taken as the number, not"
-            found.append(told(name, self.limits, "is a limit and is taken as the number, not", are))
-        return found
+            remarks.append(cells_remark(name, self.limits, "is a limit and is taken as the number, not", are))
+        return remarks
 
 
-def told(name: str, cells: pd.Series, one: str, several: str) -> str:
+def cells_remark(name: str, cells: pd.Series, one: str, several: str) -> str:
     """What became of some cells of a column, and where they are."""
     count = f"1 cell {one}" if len(cells) == 1 else f"{len(cells)} cells {several}"
     return f"column {short(name)}: {count} as missing: {places(cells)}."
@@ -203,9 +203,9 @@ def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> 
     own = values_among(column, Real).astype("float64")
     filled = as_text(column.drop(own.index))
     n = len(own) + len(filled)
-    found = {text: one for text in filled.unique() if (one := spelled(text)) is not None}
-    unit, units = _units(str(column.name), filled, found, own)
-    parts = {text: one for text, one in found.items() if one.unit in units}
+    spellings = {text: one for text in filled.unique() if (one := spelled(text)) is not None}
+    unit, units = _units(str(column.name), filled, spellings, own)
+    parts = {text: one for text, one in spellings.items() if one.unit in units}
     if not are_few(filled[~filled.isin(parts.keys())], n):
         return None
     decimal = known.decimal if known is not None else _decimal(filled, parts.values(), hint)
@@ -254,11 +254,11 @@ def _decimal(filled: pd.Series, parts: Iterable[Spelled], hint: str) -> str:
     """The decimal sign of a column."""
     if hint:
         return hint
-    found = {one.evidence for one in parts} - {""}
-    proved = found & {".", ","}
+    evidence = {one.evidence for one in parts} - {""}
+    proved = evidence & {".", ","}
     if len(proved) == 1:
         return proved.pop()
-    if not proved and "?," in found:
+    if not proved and "?," in evidence:
         example = next(text for text in filled if (one := spelled(text)) is not None and one.evidence == "?,")
         raise Ambiguous(example)
     return "."

@@ -81,7 +81,7 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
         FOR_PYTHON.reset(token)
     for note in loaded.notes:
         warn(note, ReadingWarning)
-    return replace(loaded, said=chosen)
+    return replace(loaded, options=chosen)
 
 
 def _file(path: Path, options: ReadOptions) -> Loaded:
@@ -93,9 +93,9 @@ def _file(path: Path, options: ReadOptions) -> Loaded:
     return replace(loaded, data=loaded.data.set_axis(loaded.ids, axis=0).rename_axis(name))
 
 
-def _options(given: dict[str, Any]) -> ReadOptions:
+def _options(options: dict[str, Any]) -> ReadOptions:
     """The user's options, one word where several may be given being a list of one."""
-    unknown = sorted(set(given) - set(OPTIONS))
+    unknown = sorted(set(options) - set(OPTIONS))
     if unknown:
         known = sorted(OPTIONS)
         raise TypeError(
@@ -104,22 +104,22 @@ def _options(given: dict[str, Any]) -> ReadOptions:
     several = {name for name, kind in OPTIONS.items() if kind.startswith("tuple")}
     listed = {
         name: tuple(map(str, [value] if isinstance(value, str | int) else value))
-        for name, value in given.items()
+        for name, value in options.items()
         if name in several and value is not None
     }
-    return ReadOptions(**{**given, **listed})
+    return ReadOptions(**{**options, **listed})
 
 
 def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
     """What the user says now, with the columns of an earlier reading and what was said of their file."""
-    taken = [c for c in like.columns if c.kind in ATTRIBUTES]
-    kinds: dict[str, ColumnKind] = {c.name: c.kind for c in taken}  # type: ignore[misc]
+    attributes = [c for c in like.columns if c.kind in ATTRIBUTES]
+    kinds: dict[str, ColumnKind] = {c.name: c.kind for c in attributes}  # type: ignore[misc]
     kinds |= {name: "duration" for name in kinds if like.data[name].dtype.kind == "m"}
     ids = next((c.name for c in like.columns if c.kind == "id"), None)
-    written = {c.name: c.written or Written() for c in taken}
+    written = {c.name: c.written or Written() for c in attributes}
     known, gaps = tuple(c.name for c in like.columns), bool(like.gaps) or like.categories
     expected = Expected(tuple(kinds.values()), tuple(kinds), ids, written, gaps, known)
-    missing, names = options.missing or like.said.missing, options.names or like.said.names
+    missing, names = options.missing or like.options.missing, options.names or like.options.names
     return replace(options, missing=missing, names=names, expected=expected)
 
 
@@ -128,10 +128,10 @@ def _frame(source: object, options: ReadOptions) -> Loaded:
     if not len(frame.columns):
         raise ReadError(f"{FRAME} has no columns: there is nothing to cluster.")
     index, plain = frame.index, frame.reset_index(drop=True).set_axis([str(name) for name in frame.columns], axis=1)
-    loaded = objects_of(FRAME, Sheet(without_marks(plain, options), {"format": "data frame"}, (), text=True), options)
+    loaded = objects_of(FRAME, Sheet(without_marks(plain, options), {"format": "data frame"}, text=True), options)
     if loaded.shape == "table":
         loaded.data.index = index.take(loaded.data.index)
-    return replace(loaded, code=())
+    return loaded
 
 
 def as_pandas(source: object) -> pd.DataFrame:

@@ -26,29 +26,29 @@ MOST_FOOTNOTES = 3  # below a total
 ALIKE = 1e-4  # sums of rounded numbers differ from a rounded sum
 
 
-def without_rows(path: Path, sheet: Sheet, asked: Sequence[str]) -> Sheet:
+def without_rows(path: Path, sheet: Sheet, entries: Sequence[str]) -> Sheet:
     """A table without some rows: 352, 1-3, or -1 for the last; the others keep their numbers."""
-    if not asked:
+    if not entries:
         return sheet
     n = len(sheet.frame)
-    away = {row for entry in asked for row in _rows(path, entry, n)}
-    if len(away) == n:
-        raise ReadError(f"{option('drop_rows', ','.join(asked))} leaves no row of {path}: leave out fewer.")
-    count = "1 row is" if len(away) == 1 else f"{len(away)} rows are"
-    kept = sheet.frame.iloc[[row for row in range(n) if row not in away]]
-    return replace(sheet, frame=numbers_again(kept), notes=(*sheet.notes, f"{count} left out, as asked."))
+    dropped = {row for entry in entries for row in _rows(path, entry, n)}
+    if len(dropped) == n:
+        raise ReadError(f"{option('drop_rows', ','.join(entries))} leaves no row of {path}: leave out fewer.")
+    count = "1 row is" if len(dropped) == 1 else f"{len(dropped)} rows are"
+    frame = sheet.frame.iloc[[row for row in range(n) if row not in dropped]]
+    return replace(sheet, frame=numbers_again(frame), notes=(*sheet.notes, f"{count} left out, as asked."))
 
 
 def _rows(path: Path, entry: str, n: int) -> range:
     """The rows that an entry names, counted from 0."""
-    found = re.fullmatch(r"(-?\d+)(?:-(\d+))?", entry)
-    if found is None or (found[2] and found[1].startswith("-")):
+    match = re.fullmatch(r"(-?\d+)(?:-(\d+))?", entry)
+    if match is None or (match[2] and match[1].startswith("-")):
         raise ReadError(
             f"{option('drop_rows')} must be numbers of rows such as 352, 1-3, or -1 for the last; got {entry}."
         )
-    first = int(found[1])
+    first = int(match[1])
     first = n + 1 + first if first < 0 else first
-    last = int(found[2] or first)
+    last = int(match[2] or first)
     if not 1 <= first <= last <= n:
         raise ReadError(
             f"{option('drop_rows', entry)} is no row of {path}: its {n} rows are counted from 1, the first row "
@@ -105,12 +105,12 @@ def _footnotes(frame: pd.DataFrame) -> int:
 def _adds_up(column: pd.Series, decimal: str) -> bool:
     """Whether the last number of a column is the sum of the others."""
     try:
-        found = read_numbers(column, decimal)
+        numbers = read_numbers(column, decimal)
     except Ambiguous:
-        found = read_numbers(column, ".")
-    if found is None or not np.isfinite(last := float(found.values.iloc[-1])):
+        numbers = read_numbers(column, ".")
+    if numbers is None or not np.isfinite(last := float(numbers.values.iloc[-1])):
         return False
-    return last != 0 and abs(float(found.values.iloc[:-1].sum()) - last) <= ALIKE * abs(last)
+    return last != 0 and abs(float(numbers.values.iloc[:-1].sum()) - last) <= ALIKE * abs(last)
 
 
 def named_as_columns(sheet: Sheet) -> Sheet:

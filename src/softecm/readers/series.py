@@ -45,7 +45,6 @@ def loaded_series(
     ids: Names | None,
     labels: Names | None,
     how: dict[str, str],
-    code: tuple[str, ...],
     channels: Sequence[str] = (),
 ) -> Loaded:
     """Objects that are series, with their number, lengths and missing values; a column for each named channel."""
@@ -59,7 +58,7 @@ def loaded_series(
         gaps = gaps.sum(keepdims=True)
     detail = f"{len(series)} series of {span} steps"
     columns = tuple(Column(name, "number", detail, int(count)) for name, count in zip(channels, gaps, strict=True))
-    return Loaded(as_data(series), "series", ids, labels, columns, how, code=code)
+    return Loaded(as_data(series), "series", ids, labels, columns, how)
 
 
 def read_ts(path: Path, options: ReadOptions) -> Loaded:
@@ -78,11 +77,7 @@ def read_ts(path: Path, options: ReadOptions) -> Loaded:
     if not series:
         raise ReadError(f"{path} has no series below a line @data: there is nothing to cluster.")
     labels = as_names(y) if y is not None and len(y) == len(series) else None
-    code = (
-        "from aeon.datasets import load_from_ts_file",
-        f"X = [series.T for series in load_from_ts_file({str(path)!r})[0]]  # (steps, channels) each",
-    )
-    return loaded_series(series, None, labels, {"format": "ts (UEA/UCR)"}, code)
+    return loaded_series(series, None, labels, {"format": "ts (UEA/UCR)"})
 
 
 def from_aeon(series: Iterable[ArrayLike]) -> list[Series]:
@@ -179,15 +174,12 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     ids, labels = as_names(names), None
     if options.label_column:
         labels = words(frame.groupby(options.series_id, sort=False)[options.label_column].first())
-    part, groups = f"part.sort_values({options.time!r})", f"table.groupby({options.series_id!r}, sort=False)"
     if options.states:
-        code = f"X = [{part}[{options.value[0]!r}].tolist() for _, part in {groups}]"
-        return _loaded_states([one[:, 0].tolist() for one in series], ids, labels, sheet, code)
+        return _loaded_states([one[:, 0].tolist() for one in series], ids, labels, sheet)
     times = frame[options.time].iloc[order].dropna()
     span = f"{short(times.iloc[0])} to {short(times.iloc[-1])}" if len(times) else "unknown"
-    code = f"X = [{part}[{list(options.value)!r}].to_numpy(float) for _, part in {groups}]"
     how = sheet.how | {"time": f"{options.time}, {span}"}
-    return loaded_series(series, ids, labels, how, (*sheet.code, code), options.value)
+    return loaded_series(series, ids, labels, how, options.value)
 
 
 def _order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[np.intp]:
@@ -243,7 +235,7 @@ def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     cells = np.column_stack([stripped(frame[name]).to_numpy(dtype=object) for name in steps])
     ids = None if key is None else words(frame[key])
     labels = None if label is None else words(frame[label])
-    loaded = _loaded_states(cells.tolist(), ids, labels, sheet, f"X = table[{steps!r}]")
+    loaded = _loaded_states(cells.tolist(), ids, labels, sheet)
     note = f"{key} names the sequences; {option('id_column')} says otherwise."
     return loaded if key is None or options.id_column else replace(loaded, notes=(*loaded.notes, note))
 
@@ -254,9 +246,9 @@ def _unique_first_column(frame: pd.DataFrame) -> str | None:
     return str(first) if len(frame) > 1 and frame[first].notna().all() and frame[first].is_unique else None
 
 
-def _loaded_states(rows: list[list[Any]], ids: Names | None, labels: Names | None, sheet: Sheet, code: str) -> Loaded:
+def _loaded_states(rows: list[list[Any]], ids: Names | None, labels: Names | None, sheet: Sheet) -> Loaded:
     states = sorted({state for row in rows for state in row if state is not None})
     gaps = sum(state is None for row in rows for state in row)
     detail = f"{len(rows)} sequences of up to {max(map(len, rows))} steps: {some_of(states)}"
     column = Column("states", "category", detail, gaps)
-    return Loaded(rows, "series", ids, labels, (column,), sheet.how, sheet.notes, (*sheet.code, code))
+    return Loaded(rows, "series", ids, labels, (column,), sheet.how, sheet.notes)

@@ -241,11 +241,11 @@ def _widths(path: Path, dialect: Dialect) -> Iterator[tuple[int, int]]:
                 )
 
 
-def _ragged(path: Path, line: int, found: int, wanted: int, delimiter: str) -> str:
+def _ragged(path: Path, line: int, cells: int, wanted: int, delimiter: str) -> str:
     name = DELIMITERS.get(delimiter, repr(delimiter))
-    cells = "cell" if found == 1 else "cells"
+    noun = "cell" if cells == 1 else "cells"
     return (
-        f"line {line} of {path} has {found} {cells} where the others have {wanted} (delimiter: {name}): mend that "
+        f"line {line} of {path} has {cells} {noun} where the others have {wanted} (delimiter: {name}): mend that "
         f"line, or give {option('delimiter')}."
     )
 
@@ -266,19 +266,19 @@ def _has_quotes(path: Path, encoding: str) -> bool:
 # ------------------------------------------------------------------ encoding
 
 
-def _encoding(path: Path, given: str | None) -> str:
+def _encoding(path: Path, chosen: str | None) -> str:
     with open(path, "rb") as file:
         start = file.read(SAMPLE)
     if not start.strip():
         raise ReadError(f"{path} is empty: there is nothing to cluster.")
-    if given is not None:
+    if chosen is not None:
         try:
-            found = codecs.lookup(given)
-            "".encode(given)  # says whether it is an encoding of text
-            return found.name
+            codec = codecs.lookup(chosen)
+            "".encode(chosen)  # says whether it is an encoding of text
+            return codec.name
         except (LookupError, ValueError):
             raise ReadError(
-                f"{option('encoding', given)} is unknown: use a name such as utf-8, cp1252 or latin-1."
+                f"{option('encoding', chosen)} is unknown: use a name such as utf-8, cp1252 or latin-1."
             ) from None
     for mark, name in BOMS:
         if start.startswith(mark):
@@ -370,16 +370,16 @@ def _named_by(first: Sequence[str], names: Sequence[str] | None) -> bool | None:
 
 
 def _names(
-    path: Path, first: Sequence[str] | None, fields: int, given: Sequence[str]
+    path: Path, first: Sequence[str] | None, fields: int, chosen: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the columns, given or of the first line, each its own, and what to say about them."""
-    if given and len(given) != fields:
+    if chosen and len(chosen) != fields:
         raise ReadError(
-            f"{option('names')} must name each of the {fields} columns of {path}; got {len(given)}: {some_of(given)}."
+            f"{option('names')} must name each of the {fields} columns of {path}; got {len(chosen)}: {some_of(chosen)}."
         )
-    if not given and first is None:
+    if not chosen and first is None:
         return tuple(f"column {j + 1}" for j in range(fields)), ()
-    names = [cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(given or first or ())]
+    names = [cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(chosen or first or ())]
     own, notes = own_names(names)
     return tuple(own), tuple(notes)
 
@@ -424,15 +424,15 @@ def _is_number(cell: str) -> bool:
     text = cell.strip()
     if NUMBER.fullmatch(text):
         return True
-    found = spelled(text)
-    return found is not None and not any(sign.isalpha() for sign in found.unit)
+    number = spelled(text)
+    return number is not None and not any(sign.isalpha() for sign in number.unit)
 
 
 def _decimal(rows: Sequence[Sequence[str]]) -> tuple[str, str]:
     """The decimal sign that most cells prove; else empty, and a cell whose point may mean thousands, if there is one."""
     cells = (cell.strip() for row in rows for cell in row if "," in cell or "." in cell)
-    found = [one for cell, _ in zip(cells, range(FEW_CELLS), strict=False) if (one := spelled(cell)) is not None]
-    counts = Counter(one.evidence for one in found)
+    numbers = [one for cell, _ in zip(cells, range(FEW_CELLS), strict=False) if (one := spelled(cell)) is not None]
+    counts = Counter(one.evidence for one in numbers)
     if not (counts[","] or counts["."]):
-        return "", next((one.whole for one in found if one.evidence == "?."), "")
+        return "", next((one.whole for one in numbers if one.evidence == "?."), "")
     return "," if counts[","] > counts["."] else ".", ""

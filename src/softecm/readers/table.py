@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._text import some_of
-from softecm.readers.answers import told_orders
+from softecm.readers.answers import order_hints
 from softecm.readers.base import (
     Column,
     Expected,
+    Kind,
     Loaded,
     Names,
     ReadError,
@@ -26,7 +27,15 @@ from softecm.readers.base import (
     option,
     short,
 )
-from softecm.readers.columns import FileContext, expected_column, missing_in, shown, understood_column, words
+from softecm.readers.columns import (
+    FileContext,
+    Understood,
+    expected_column,
+    missing_in,
+    shown,
+    understood_column,
+    words,
+)
 from softecm.readers.hints import step_hint, typo_hints
 from softecm.readers.rows import without_total
 
@@ -46,121 +55,113 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """
     check_names(path, sheet.frame.columns)
     sheet = without_total(sheet)
-    frame = sheet.frame
-    options = _by_name(path, list(frame.columns), options)
-    context, found = FileContext.of(path, sheet, options), _Found(notes=list(sheet.notes))
+    options = _by_name(path, list(sheet.frame.columns), options)
+    table = _Table(notes=list(sheet.notes))
+    context = FileContext.of(path, sheet, options)
     if options.expected is None:
-        for name in frame.columns:
-            found.take(frame[name], context)
-        hint = step_hint(found.columns, found.kept) if found.ids is None else ""
-        found.notes += [hint] if hint else []
-        found.notes += told_orders(found.kept)
-        found.notes += typo_hints(found.kept)
+        table.infer(sheet.frame, context)
     else:
-        found.take_expected(frame, context, options.expected)
-    if not found.kept:
-        raise ReadError(_nothing_left(path, found.columns))
-    ids = None if found.ids is None else _ids(path, found.ids, options.id_column)
-    labels = sheet.labels if found.labels is None else words(found.labels)
-    filled = _filled(path, found)
-    if ids is None and (options.drop_rows or not filled.all()):
-        ids = _numbered(frame.index)
-    if not filled.all():
-        kept = np.flatnonzero(filled)
-        ids = None if ids is None else ids[kept]
-        labels = None if labels is None else labels[kept]
-        found.kept = {name: values.iloc[kept] for name, values in found.kept.items()}
-        frame = frame.iloc[kept]
-        lost = len(filled) - len(kept)
-        found.columns = [replace(c, gaps=c.gaps - lost) if c.name in found.kept else c for c in found.columns]
-    columns, notes = tuple(found.columns), tuple(found.notes)
-    code = _code(path, sheet, options, found)
-    data = type(frame)({name: _plain(values) for name, values in found.kept.items()}, index=frame.index)
-    return Loaded(data, "table", ids, labels, columns, sheet.how, notes, code, frame)
+        table.take_expected(sheet.frame, context, options.expected)
+    if not table.data:
+        raise ReadError(_nothing_left(path, table.columns))
+    ids = None if table.ids is None else _ids(path, table.ids, options.id_column)
+    labels = sheet.labels if table.labels is None else words(table.labels)
+    rows = table.filled_rows(path)
+    n_empty = len(sheet.frame) - len(rows)
+    frame = sheet.frame.iloc[rows] if n_empty else sheet.frame
+    if ids is None and (options.drop_rows or n_empty):
+        ids = _numbered(sheet.frame.index)
+    if n_empty:
+        ids = None if ids is None else ids[rows]
+        labels = None if labels is None else labels[rows]
+        table.data = {name: values.iloc[rows] for name, values in table.data.items()}
+        table.columns = [replace(c, gaps=c.gaps - n_empty) if c.name in table.data else c for c in table.columns]
+    data = type(frame)({name: _plain(values) for name, values in table.data.items()}, index=frame.index)
+    return Loaded(data, "table", ids, labels, tuple(table.columns), sheet.how, tuple(table.notes), table=frame)
 
 
 @dataclass
-class _Found:
-    """What the columns so far are for."""
+class _Table:
+    """The columns so far: what each is, the data of those to cluster by, ids and labels."""
 
     columns: list[Column] = field(default_factory=list)
-    kept: dict[str, pd.Series] = field(default_factory=dict)
+    data: dict[str, pd.Series] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     ids: pd.Series | None = None
     labels: pd.Series | None = None
 
-    def take(self, column: pd.Series, context: FileContext) -> None:
-        """Look at one more column."""
-        name, options = str(column.name), context.options
-        if name in (options.label_column, options.id_column):
-            self._set_aside(column, options)
-            return
-        may_be_id = options.id_column is None and self.ids is None
-        found = understood_column(column, context, may_be_id=may_be_id)
-        self.columns.append(found.column)
-        self.notes += found.remarks
-        if found.column.kind == "id":
-            self.ids = column
-        elif found.values is not None:
-            self.kept[name] = found.values
+    def infer(self, frame: pd.DataFrame, context: FileContext) -> None:
+        """Infer what each column is."""
+        options = context.options
+        for name in frame.columns:
+            column = frame[name]
+            if name in (options.label_column, options.id_column):
+                self._set_aside(column, options)
+                continue
+            may_be_id = options.id_column is None and self.ids is None
+            self._add(column, understood_column(column, context, may_be_id=may_be_id))
+        hint = step_hint(self.columns, self.data) if self.ids is None else ""
+        self.notes += [*([hint] if hint else []), *order_hints(self.data), *typo_hints(self.data)]
 
     def take_expected(self, frame: pd.DataFrame, context: FileContext, expected: Expected) -> None:
         """Take the columns a model wants, as what it wants them."""
-        path, options = context.path, context.options
+        options = context.options
         if options.id_column is None and _names_objects(frame, expected):
             options = replace(options, id_column=expected.id_column)
         aside = [name for name in (options.label_column, options.id_column) if name is not None]
-        wanted = expected.among(path, [name for name in frame.columns if name not in aside])
+        wanted = expected.among(context.path, [name for name in frame.columns if name not in aside])
         unused = [short(name) for name in expected.unused(list(frame.columns)) if name not in aside]
         if unused:
             self.notes.append(f"not used, for the fit did not have them: {some_of(unused, 5)}.")
         for name in aside:
             self._set_aside(frame[name], options)
         for name, kind in wanted.items():
-            found = expected_column(context, frame[name], kind, expected.written.get(name, Written()))
-            assert found.values is not None
-            self.kept[name] = found.values
-            self.columns.append(found.column)
-            self.notes += found.remarks
+            written = expected.written.get(name, Written())
+            self._add(frame[name], expected_column(context, frame[name], kind, written))
+
+    def _add(self, column: pd.Series, understood: Understood) -> None:
+        self.columns.append(understood.column)
+        self.notes += understood.remarks
+        if understood.column.kind == "id":
+            self.ids = column
+        elif understood.values is not None:
+            self.data[str(column.name)] = understood.values
 
     def _set_aside(self, column: pd.Series, options: ReadOptions) -> None:
         """A column that has the classes or the names of the objects."""
-        name, gaps = str(column.name), missing_in(column)
-        if name == options.label_column:
+        kind: Kind = "label" if column.name == options.label_column else "id"
+        self.columns.append(Column(str(column.name), kind, shown(column), missing_in(column), "as asked"))
+        if kind == "label":
             self.labels = column
-            self.columns.append(Column(name, "label", shown(column), gaps, "as asked"))
         else:
             self.ids = column
-            self.columns.append(Column(name, "id", shown(column), gaps, "as asked"))
+
+    def filled_rows(self, path: Path) -> NDArray[np.intp]:
+        """The rows that have a value to cluster by; a note lists the others."""
+        columns = list(self.data.values())
+        filled = np.zeros(len(columns[0]), dtype=bool)
+        for values in columns:
+            if not missing_in(values):
+                return np.arange(len(values))
+            filled |= values.notna().to_numpy()
+        empty = np.flatnonzero(~filled)
+        if len(empty) == len(filled):
+            listed = ", ".join(short(name) for name in list(self.data)[:12])
+            raise ReadError(
+                f"{path} has no value in any row of the columns to cluster by, {listed}: see whether it is the right file."
+                f"{_text_left_out(self.columns)}"
+            )
+        if len(empty):
+            first = f"row {int(columns[0].index[empty[0]]) + 1}"
+            one = f"1 row has no value to cluster by and is left out: {first}."
+            several = (
+                f"{len(empty)} rows have no value to cluster by and are left out: {first} and {len(empty) - 1} more."
+            )
+            self.notes.append(f"{one if len(empty) == 1 else several}{_text_left_out(self.columns)}")
+        return np.flatnonzero(filled)
 
 
-def _filled(path: Path, found: _Found) -> NDArray[np.bool_]:
-    """Which rows have a value to cluster by; those without are said."""
-    n = len(next(iter(found.kept.values())))
-    if not all(missing_in(values) for values in found.kept.values()):
-        return np.ones(n, dtype=bool)
-    filled = np.zeros(n, dtype=bool)
-    for values in found.kept.values():
-        filled |= values.notna().to_numpy()
-    empty = np.flatnonzero(~filled)
-    if len(empty) == n:
-        kept = ", ".join(short(name) for name in list(found.kept)[:12])
-        raise ReadError(
-            f"{path} has no value in any row of the columns to cluster by, {kept}: see whether it is the right file."
-            f"{_words_away(found.columns)}"
-        )
-    if len(empty):
-        one = len(empty) == 1
-        first = int(next(iter(found.kept.values())).index[empty[0]])
-        rows, more = ("1 row has", "") if one else (f"{len(empty)} rows have", f" and {len(empty) - 1} more")
-        found.notes.append(
-            f"{rows} no value to cluster by and {'is' if one else 'are'} left out: row {first + 1}{more}."
-            f"{_words_away(found.columns)}"
-        )
-    return filled
-
-
-def _words_away(columns: Sequence[Column]) -> str:
+def _text_left_out(columns: Sequence[Column]) -> str:
     """Which columns of text were left out, and how to keep them."""
     from softecm.spaces.column_roles import FREE
 
@@ -195,21 +196,6 @@ def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
     )
 
 
-def _code(path: Path, sheet: Sheet, options: ReadOptions, found: _Found) -> tuple[str, ...]:
-    """The same in Python: with pandas alone where nothing had to be recognised, else with our reader."""
-    plain = (None, Written(), Written(decimal=","))
-    if all(c.written in plain for c in found.columns) and not found.notes and options.expected is None:
-        away = [name for name in sheet.frame.columns if name not in found.kept]
-        return (*sheet.code, f"X = table.drop(columns={away!r})" if away else "X = table")
-    given = {f.name: getattr(options, f.name) for f in fields(options) if f.name != "expected"}
-    said = ", ".join(f"{name}={value!r}" for name, value in given.items() if value not in (None, ()))
-    return (
-        "from pathlib import Path",
-        "from softecm.readers import ReadOptions, read",
-        f"X = read(Path({str(path)!r}), ReadOptions({said})).data",
-    )
-
-
 def _by_name(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOptions:
     """The options with every column by its name."""
     known = set(columns)
@@ -235,17 +221,17 @@ def _numbered(rows: pd.Index) -> Names:
     return np.array([str(row + 1) for row in rows], dtype=object)
 
 
-def _ids(path: Path, column: pd.Series, asked: str | None) -> Names:
+def _ids(path: Path, column: pd.Series, id_column: str | None) -> Names:
     if column.isna().any():
-        if asked is None:
+        if id_column is None:
             return _numbered(column.index)
         row = int(column.index[column.isna()][0]) + 1
-        raise ReadError(f"column {asked} of {path} names no object in row {row}: ids must not be missing.")
+        raise ReadError(f"column {id_column} of {path} names no object in row {row}: ids must not be missing.")
     repeated = column[column.duplicated()]
     if len(repeated):
         raise ReadError(
-            f"ids must be unique: {short(repeated.iloc[0])} comes more than once in column {asked} of {path}. Give another "
-            f"{option('id_column')}, or leave it out to count rows; if each row is one time of a series, add "
+            f"ids must be unique: {short(repeated.iloc[0])} comes more than once in column {id_column} of {path}. Give "
+            f"another {option('id_column')}, or leave it out to count rows; if each row is one time of a series, add "
             f"{option('time')} and {option('value')}."
         )
     return words(column)

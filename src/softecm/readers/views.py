@@ -32,7 +32,7 @@ class Beside(NamedTuple):
         """All of them."""
         return (*(() if self.series is None else (self.series,)), *self.embeddings, *self.matrices)
 
-    def told(self) -> dict[str, list[str]]:
+    def summary(self) -> dict[str, list[str]]:
         """Where they lie, for a summary."""
         kinds = {
             "series": self.files[: self.series is not None],
@@ -42,10 +42,10 @@ class Beside(NamedTuple):
         return {kind: [str(file.absolute()) for file in files] for kind, files in kinds.items() if files}
 
     @staticmethod
-    def of(told: Mapping[str, Sequence[str]]) -> Beside:
+    def of(files: Mapping[str, Sequence[str]]) -> Beside:
         """As a summary has them."""
         kinds = {
-            kind: tuple(Path(file) for file in told.get(kind, ())) for kind in ("series", "embeddings", "matrices")
+            kind: tuple(Path(file) for file in files.get(kind, ())) for kind in ("series", "embeddings", "matrices")
         }
         return Beside(next(iter(kinds["series"]), None), kinds["embeddings"], kinds["matrices"])
 
@@ -115,8 +115,8 @@ def _series(
     if ids is None or key is None:
         raise ReadError(f"{file} is matched with {path} by the objects' ids: name the column that both have with --id.")
     time, value = _columns(file, key, options, read, notes)
-    found = read(file, ReadOptions(series_id=key, time=time, value=value))
-    rows = dict(zip(map(str, [] if found.ids is None else found.ids), found.data, strict=False))
+    loaded = read(file, ReadOptions(series_id=key, time=time, value=value))
+    rows = dict(zip(map(str, [] if loaded.ids is None else loaded.ids), loaded.data, strict=False))
     return _matched(path, file, ids, rows, notes)
 
 
@@ -143,15 +143,15 @@ def _embedding(
     path: Path, file: Path, count: int, ids: list[str] | None, key: str | None, read: Reading, notes: list[str]
 ) -> Any:
     """Rows of numbers for each object: by id where the file has some, else in the table's order."""
-    found = read(file, ReadOptions(id_column=key if file.suffix.lower() not in (".npy", ".npz") else None))
-    if found.shape == "series" or hasattr(found.data, "indptr"):
+    loaded = read(file, ReadOptions(id_column=key if file.suffix.lower() not in (".npy", ".npz") else None))
+    if loaded.shape == "series" or hasattr(loaded.data, "indptr"):
         raise ReadError(f"{file} must hold one row of numbers an object: give an array of two dimensions, or a table.")
     try:
-        rows = np.asarray(found.data, dtype=np.float64)
+        rows = np.asarray(loaded.data, dtype=np.float64)
     except (TypeError, ValueError):
         raise ReadError(f"{file} must hold numbers alone for --embedding: drop its other columns.") from None
-    if found.ids is not None and ids is not None:
-        names = [str(one) for one in found.ids]
+    if loaded.ids is not None and ids is not None:
+        names = [str(one) for one in loaded.ids]
         empty = np.full(rows.shape[1], np.nan)
         matched = _matched(path, file, ids, dict(zip(names, rows, strict=True)), notes)
         return np.stack([empty if row is None else row for row in matched])
