@@ -413,4 +413,4 @@ def _plain(warning: warnings.WarningMessage) -> str:
 def _sentence(text: str) -> str:
     """What the library warns of, for the command line."""
     text = in_options(text)
-    return text[:1].upper() + text[1:]
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text  # ω1 stays ω1
