@@ -38,4 +38,5 @@ def on_site(page: str, text: str) -> str:
     text = re.sub(r"\.\./examples/(plot_\w+)\.py", r"gallery/\1", text)
     text = re.sub(rf"^- {RESULT}$", benchmark, text, flags=re.MULTILINE)
     text = re.sub(RESULT, rf"[\1]({REPOSITORY}/\2)", text)
+    text = re.sub(r"\]\((measured/\w+\.md)\)", rf"]({REPOSITORY}/docs/\1)", text)
     return text + (contents(text) if page == "index" else "")

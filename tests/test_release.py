@@ -47,7 +47,7 @@ def config(name: str) -> Any:
 
 
 def test_the_version_is_the_next_release_everywhere() -> None:
-    coming = re.sub(r"\.dev\d+$", "", __version__)
+    coming = re.sub(r"(\.dev|rc)\d+$", "", __version__)
     assert str(CITATION["version"]) == RECIPE["context"]["version"] == coming
     paper = tomllib.loads((ROOT / "paper" / "pyproject.toml").read_text(encoding="utf-8"))
     assert paper["project"]["version"] == __version__
