@@ -8,15 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from softecm import CollapseWarning, SoftECM, load_model
 from softecm.barycenters import barycenter
 from softecm.distances import Combined, ConvolutionFeatures, series_distances
-from softecm.kernels.convolutions import (
-    KERNELS,
-    convolutions,
-    dilations_for,
-    kernel_weights,
-    pooled,
-    thresholds_of,
-    z_normalized,
-)
+from softecm.kernels.convolutions import KERNELS, dilations_for, heavy_taps, pooled, thresholds_of, z_normalized
 from softecm.spaces.texture import SeriesSample, Texture
 
 
@@ -31,14 +23,21 @@ def waves(rng, n=24, steps=50, channels=1, unequal=False):
     return X, y
 
 
-def test_a_convolution_is_a_sum_over_taps(rng):
-    x = rng.normal(size=(2, 20))
-    found = convolutions(torch.from_numpy(x), 2, kernel_weights(KERNELS))
-    padded = np.pad(x, ((0, 0), (8, 8)), mode="edge")
-    heavy = np.array([2, 2, 2, -1, -1, -1, -1, -1, -1])  # the first arrangement
-    wanted = [[sum(w * row[t + 2 * j] for j, w in enumerate(heavy)) for t in range(20)] for row in padded]
-    np.testing.assert_allclose(found[:, 0], wanted)
-    assert abs(found.sum(1)).max() < 1e-9  # every tap is heavy equally often
+def test_features_are_those_of_plain_sums_over_taps(rng):
+    x, lengths, dilations = rng.normal(size=(2, 20, 2)), np.array([20, 13]), (1, 2)
+    limits = thresholds_of(torch.from_numpy(x), torch.from_numpy(lengths), dilations)
+    found = pooled(torch.from_numpy(x), torch.from_numpy(lengths), dilations, limits).reshape(2, 2, 2, KERNELS, 5)
+    weights = np.full((KERNELS, 9), -1.0)
+    np.put_along_axis(weights, heavy_taps(KERNELS), 2.0, 1)
+    assert (weights.sum(0) == 0).all()  # every tap is heavy equally often
+    for series, channel, i in np.ndindex(2, 2, 2):
+        row, margin = x[series, : lengths[series], channel], 4 * dilations[i]
+        padded = np.pad(row, margin, mode="edge")
+        taps = np.stack([padded[j * dilations[i] :][: len(row)] for j in range(9)])
+        values = weights @ taps  # (kernels, steps)
+        above = (values[:, None] > limits[i, channel].numpy()[..., None]).mean(-1)
+        np.testing.assert_allclose(found[series, channel, i, :, :4], above)
+        np.testing.assert_allclose(found[series, channel, i, :, 4], values.max(1))
 
 
 def test_features_pool_over_the_steps_that_exist(rng):

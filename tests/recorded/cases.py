@@ -83,7 +83,7 @@ def case(name: str, estimator: str, source: Callable[[], Any], changed: Paramete
     if "focal_sets" in own:
         own["max_cardinality"] = None
     tolerance = 1e-5 if own.get("dtype") == "float32" else 1e-10
-    if own.get("relaxation") == "exact" and "softdtw" in name:
+    if "softdtw" in name and ("descent" in name or own.get("relaxation") == "exact"):
         tolerance = 1e-9  # sets' barycentres are searched for, and where a search ends is rounding
     return Case(name, estimator, source, ALL[estimator] | own, options, tolerance)
 

@@ -154,10 +154,17 @@ class CompiledPasses(ABC):  # noqa: B024 -- as above
         """``paired``, floored at 0, and its derivatives in ``a`` and ``b`` without a graph; None: differentiate it."""
         return None
 
-    def pulls(self, a: Tensor, b: Tensor, which: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Distances (n,) of each ``a`` to the ``b`` of this number, floored at 0, and their sum's derivative in ``b``."""
-        found = self.paired_gradients(a, b[which])
-        return None if found is None else (found[0], torch.zeros_like(b).index_add_(0, which, found[2]))
+    def pulls(self, a: Tensor, which: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
+        """A function of ``b``: distances (n,) of each ``a`` to the ``b`` of this number, and their sum's derivative."""
+        if self.paired_gradients(a[:1], a[:1]) is None:
+            return None
+
+        def at(b: Tensor) -> tuple[Tensor, Tensor]:
+            found = self.paired_gradients(a, b[which])
+            assert found is not None
+            return found[0], torch.zeros_like(b).index_add_(0, which, found[2])
+
+        return at
 
 
 NO_COMPILED_PASSES = CompiledPasses()  # has none
@@ -277,6 +284,10 @@ class SemiMetric(Savable, ABC):
             self.pairwise(a[i : i + 16], b[i : i + 16]).diagonal() for i in range(0, len(a), 16)
         ]  # a few needless pairs cost less than a call a pair
         return torch.cat(parts) if parts else a.new_zeros(0)
+
+    def separate(self, v: Tensor) -> Sequence[tuple[SemiMetric, Tensor]]:
+        """Parts of prototypes (..., *shape) whose barycentres are found one by one, each with its metric."""
+        return [(self, v)]
 
     def terms(self, x: Any, v: Tensor) -> Tensor | None:
         """What each attribute adds to each distance (n, k, attributes); None where distances don't add up so."""

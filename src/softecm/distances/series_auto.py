@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from softecm.distances.base import SemiMetric
 from softecm.distances.convolution_features import ConvolutionFeatures
 from softecm.distances.soft_dtw import SoftDTW
+from softecm.distances.view_statistics import table_of
 from softecm.distances.views import Combined
 from softecm.spaces.series import SeriesBatch, TimeSeries, in_blocks, to_list
 from softecm.spaces.transformed import SLOPE, normalized
@@ -41,7 +42,6 @@ TEXTURE_STEPS = 512  # of a series whose texture is compared
 UNKNOWN = range(2, 7)  # numbers of clusters that are tried where it is not known
 FEWEST = 4  # series for each cluster without which there is nothing to compare
 CLEARER = 0.05  # by how much groups must be clearer for one view to count more than the others
-ROWS = 16  # of the matrix at once
 ROUNDS = 30  # of k-means
 ALIKE = 1e-6  # how far a z-normalised series may be from being exactly so
 
@@ -186,14 +186,7 @@ def distances(metric: SemiMetric, rows: Series) -> Floats:
     """All distances (n, n) between series of one length, each pair measured once."""
     space = metric.make_space().fit(list(rows), dtype=torch.float64)
     x, n = space.encode(list(rows)), len(rows)
-    metric, places = metric.fitted(x, None), space.starts(x, torch.arange(n))
-    out = np.zeros((n, n))
-    with torch.no_grad():
-        for at in range(0, n, ROWS):
-            out[at : at + ROWS, at:] = metric.pairwise(x[at : at + ROWS], places[at:]).numpy()
-    upper = np.triu(np.maximum(out, 0.0), 1)
-    both: Floats = upper + upper.T
-    return both
+    return table_of(metric.fitted(x, None), x, space.starts(x, torch.arange(n)))
 
 
 def joint(tables: Mapping[str, Floats], option: Option) -> Floats:

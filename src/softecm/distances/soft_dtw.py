@@ -206,18 +206,24 @@ class PairPasses(CompiledPasses):
         parts = [slice(i * len(a), (i + 1) * len(a)) for i in range(len(ways))]
         return gradients_in_both([(raw[part], slopes[part]) for part in parts])
 
-    def pulls(self, a: Tensor, b: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
-        """Each pair is aligned once, each ``b`` with itself once; ``a`` with itself for its value alone."""
+    def pulls(self, a: Tensor, which: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
+        """Each pair and each ``b`` with itself is aligned once; ``a`` with itself once for all."""
         if not self.metric.divergence:
-            return super().pulls(a, b, which)  # type: ignore[return-value]  # never None here
-        level, options, pairs = b.mean((0, 1)), self.metric.options(), (torch.arange(len(a), device=a.device), which)
-        ones, counts = a.new_ones(len(a)), a.new_zeros(len(b)).index_add_(0, which, a.new_ones(len(a)))
-        raw, w, y = soft_dtw_sums(a - level, b - level, ones, pairs=pairs, **options)
-        own, own_w, own_y = soft_dtw_sums(b - level, b - level, counts, pairs=Rows(len(b), b.device), **options)
-        d = raw - 0.5 * self.metric.selves(as_batch(a)) - 0.5 * own[which]
-        if bool((d <= 0).any()):  # below the floor a pair is flat
-            return super().pulls(a, b, which)  # type: ignore[return-value]
-        return d, 2.0 * ((w - own_w)[..., None] * (b - level) - (y - own_y))
+            return super().pulls(a, which)
+        n, own = len(a), 0.5 * self.metric.selves(as_batch(a))
+
+        def at(b: Tensor) -> tuple[Tensor, Tensor]:
+            level, itself = b.mean((0, 1)), torch.arange(n, n + len(b), device=a.device)
+            ends = torch.cat([a, b]) - level
+            raw, sums = self._each(ends, (torch.arange(n + len(b), device=a.device), torch.cat([n + which, itself])))
+            d = raw[:n] - own - 0.5 * raw[n:][which]
+            if bool((d <= 0).any()):  # below the floor a pair is flat
+                values, _, slopes = self.paired_gradients(a, b[which])
+                return values, torch.zeros_like(b).index_add_(0, which, slopes)
+            rest = torch.zeros_like(sums[n:]).index_add_(0, which, sums[:n] - sums[n:][which])
+            return d, 2.0 * (rest[..., :1] * ends[n:] - rest[..., 1:])
+
+        return at
 
     def _each(self, ends: Tensor, pairs: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """Raw values of pairs of these series, and what each adds up to."""

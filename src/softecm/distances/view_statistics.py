@@ -95,9 +95,18 @@ def weights_by(common: Floats) -> Floats:
     return weights
 
 
-FEWEST, MOST = 64, 512  # objects whose distances to each other are measured
-FEWEST_SHOWN = 24  # the same where nothing but the views' units is asked of them
-BUDGET = 2e9  # multiplications that this may cost a view
+MOST = 512  # objects whose distances to each other are measured
+ROWS = 16  # of a table of distances at once
+
+
+class Effort(NamedTuple):
+    """At least how many objects are compared with each other, and how many multiplications that may cost a view."""
+
+    fewest: int
+    budget: float
+
+
+FOR_AGREEMENT, FOR_UNITS = Effort(64, 2e9), Effort(24, 2e8)  # units alone need fewer objects
 ABSURD = 100.0  # times what the others are apart, in the median: an object beyond does not say what is usual
 WEIGHTS = "Give numbers of at least 0, not all of them 0; 'equal' lets every view count alike."
 
@@ -176,11 +185,11 @@ def _warn_of_constant(useless: Sequence[str]) -> None:
 
 
 def sampled(
-    metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | None, *, fewest: int = FEWEST
+    metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | None, effort: Effort = FOR_AGREEMENT
 ) -> ViewSample:
     """Distances between some of the objects: all of few, a sample of many, whatever their order."""
     counts = np.ones(len(x)) if weights is None else weights.double().numpy()
-    size = sample_size(metrics, [space.shape for space in x.space.spaces], fewest)
+    size = sample_size(metrics, [space.shape for space in x.space.spaces], effort)
     if len(x) > size:
         rows, counts = _few(x.space.keys(x), counts, size)
         x = x[rows]
@@ -200,15 +209,26 @@ def _measured(
     """All distances between objects, to where each would lie as a prototype."""
     tables, variances = [], []
     for part, own, at in zip(metrics, views, places, strict=True):
-        tables.append(distances_of(part, own, at).double().numpy())
+        tables.append(table_of(part, own, at))
         variances.append(float((at - at.mean(0)).double().square().flatten(1).sum(1).mean()))
     return ViewSample(tables, present, counts, variances)
 
 
-def sample_size(metrics: Sequence[SemiMetric], shapes: Sequence[Sequence[int]], fewest: int = FEWEST) -> int:
+def table_of(metric: SemiMetric, x: Any, places: Tensor) -> Floats:
+    """All distances (n, n) between objects, to where each would lie as a prototype; each pair is measured once."""
+    out = np.zeros((len(places), len(places)))
+    for first in range(0, len(places), ROWS):
+        rows = slice(first, first + ROWS)
+        out[rows, first:] = distances_of(metric, x[rows], places[first:], first=first).double().numpy()
+    upper = np.triu(out, 1)
+    both: Floats = upper + upper.T
+    return both
+
+
+def sample_size(metrics: Sequence[SemiMetric], shapes: Sequence[Sequence[int]], effort: Effort = FOR_AGREEMENT) -> int:
     """How many objects are compared with each other: the fewer, the more a distance costs."""
     dearest = max(part.cost_of_distance(shape) for part, shape in zip(metrics, shapes, strict=True))
-    return int(np.clip(math.sqrt(BUDGET / dearest), fewest, MOST))
+    return int(np.clip(math.sqrt(effort.budget / dearest), effort.fewest, MOST))
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,8 +32,8 @@ from softecm.distances.base import (
 from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
 from softecm.distances.view_statistics import (
-    FEWEST,
-    FEWEST_SHOWN,
+    FOR_AGREEMENT,
+    FOR_UNITS,
     WEIGHTS,
     ViewSample,
     ViewsSampled,
@@ -308,6 +308,10 @@ class Combined(Weighed):
 
         return Apart(each, there, sums)
 
+    def separate(self, v: Tensor) -> Sequence[tuple[SemiMetric, Tensor]]:
+        """View by view."""
+        return list(zip(self.parts, split_views(v, self.shapes), strict=True))
+
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Weighted sums of the views' distances between matching rows."""
         if self.alone is not None:
@@ -493,19 +497,6 @@ class ViewPasses(CompiledPasses):
             slopes.append((factor * in_p, factor * in_q))
         return total, joined([in_p for in_p, _ in slopes]), joined([in_q for _, in_q in slopes])
 
-    def pulls(self, a: Tensor, b: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
-        """The same to the ``b`` of these numbers, view by view."""
-        shapes, total, slopes = self.metric.shapes, a.new_zeros(len(a)), []
-        ends = zip(self.metric.parts, self.metric.factors, split_views(a, shapes), split_views(b, shapes), strict=True)
-        for part, factor, p, q in ends:
-            found = part.compiled.pulls(p, q, which)
-            if found is None:
-                d, _, in_q = paired_slopes(part, p, q[which])
-                found = d, torch.zeros_like(q).index_add_(0, which, in_q)
-            total = total + factor * found[0]
-            slopes.append(factor * found[1])
-        return total, joined(slopes)
-
 
 @dataclass(frozen=True)
 class ViewLearner(Learner):
@@ -523,8 +514,8 @@ class ViewLearner(Learner):
             )
         parts = [self._part(j, x, weights) for j in range(len(metric.parts))]
         known = bool(metric.shares) and metric.shapes == _shapes(x.space)
-        fewest = FEWEST if metric.shown is None or metric.weights == AGREEMENT else FEWEST_SHOWN
-        return self._with(parts, x.space, None if known else sampled(parts, x, weights, fewest=fewest))
+        effort = FOR_AGREEMENT if metric.shown is None or metric.weights == AGREEMENT else FOR_UNITS
+        return self._with(parts, x.space, None if known else sampled(parts, x, weights, effort))
 
     def describe(self, x: EncodedViews, weights: Tensor | None) -> ViewsSampled:
         """What the parts must know of a block, and some of its objects."""

@@ -1,7 +1,7 @@
 """Short dilated convolutions of series, pooled over time: which patterns occur in a series, anywhere in it.
 
 The kernels are those of MiniRocket: nine taps, three of weight 2 and six of weight -1, in all 84 arrangements. They add up
-to zero, so that the level of a series does not count. Plain torch, on any device.
+to zero, so that the level of a series does not count (``native/convolutions.c``).
 
 References
 ----------
@@ -12,13 +12,27 @@ classification", KDD 2021.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from softecm.kernels.types import Ints
+from softecm.native.library import (
+    FLOAT64,
+    INDEX,
+    Array,
+    Int,
+    Tasks,
+    expect,
+    expect_within,
+    function,
+    share_out,
+    status,
+)
 
 TAPS, HEAVY = 9, 3
 KERNELS = math.comb(TAPS, HEAVY)  # 84
@@ -27,18 +41,21 @@ MOST_DILATIONS = 5
 MOST_FEATURES = 8000  # with many channels, fewer of the kernels are used
 FEWEST_KERNELS = 6
 STEPS = 1 << 11  # steps of all series together from which thresholds are found
-CELLS = 1 << 18  # values of convolutions that are held at once: 2 MB stay in the cache
+CALL_CELLS = 1 << 28  # values of convolutions between two looks at the keyboard
 TIE = 1e-9  # of the range: what a threshold lies above a value that occurs often, so that rounding decides nothing
 GOLDEN = (math.sqrt(5.0) + 1.0) / 2.0  # multiples of it modulo 1 are evenly spread, however many are taken
 
 
+_pool = function(
+    "pool_convolutions", Tasks, Array, Array, *[Int] * 3, Array, Int, Array, Int, Array, Array, result=status
+)
+
+
 @cache
-def kernel_weights(count: int) -> Tensor:
-    """So many of the kernels (count, 1, 9), evenly spread among all arrangements."""
-    kernels = torch.full((KERNELS, 1, TAPS), -1.0, dtype=torch.float64)
-    for row, heavy in zip(kernels, combinations(range(TAPS), HEAVY), strict=True):
-        row[0, list(heavy)] = 2.0
-    return kernels[torch.linspace(0, KERNELS - 1, count).round().long()]
+def heavy_taps(count: int) -> Ints:
+    """The taps of weight 2 of so many kernels (count, 3), evenly spread among all arrangements."""
+    every = np.array(list(combinations(range(TAPS), HEAVY)), dtype=np.int64)
+    return np.ascontiguousarray(every[np.linspace(0, KERNELS - 1, count).round().astype(np.int64)])
 
 
 def dilations_for(length: int) -> tuple[int, ...]:
@@ -52,11 +69,11 @@ def n_kernels(channels: int, dilations: int) -> int:
     return int(np.clip(MOST_FEATURES // (channels * dilations * (THRESHOLDS + 1)), FEWEST_KERNELS, KERNELS))
 
 
-def convolutions(x: Tensor, dilation: int, weights: Tensor) -> Tensor:
-    """Series (m, L) with kernels (k, 1, 9) -> (m, k, L); beyond its ends a series stays at its first and last value."""
-    margin = dilation * (TAPS // 2)
-    padded = torch.nn.functional.pad(x[:, None], (margin, margin), mode="replicate")
-    return torch.nn.functional.conv1d(padded, weights.to(x), dilation=dilation)
+def convolutions(taps: Tensor, kernels: int) -> Tensor:
+    """Values at the taps of some steps (steps, 9) -> convolutions there (kernels, steps)."""
+    weights = torch.full((kernels, TAPS), -1.0, dtype=taps.dtype)
+    weights.scatter_(1, torch.from_numpy(heavy_taps(kernels)), 2.0)
+    return weights @ taps.T
 
 
 def z_normalized(values: Tensor, lengths: Tensor) -> Tensor:
@@ -72,28 +89,20 @@ def z_normalized(values: Tensor, lengths: Tensor) -> Tensor:
 def thresholds_of(values: Tensor, lengths: Tensor, dilations: Sequence[int]) -> Tensor:
     """Quantiles of the convolutions of some series (n, L, d) -> (dilations, d, kernels, 4)."""
     n, _, d = values.shape
-    kernels = n_kernels(d, len(dilations))
-    steps = max(2, STEPS // n)
-    share = torch.linspace(0.0, 1.0, steps, dtype=torch.float64, device=values.device)
-    at = (share * (lengths[:, None] - 1)).round().long()  # (n, P)
+    kernels, last = n_kernels(d, len(dilations)), lengths[:, None, None] - 1
+    share = torch.linspace(0.0, 1.0, max(2, STEPS // n), dtype=torch.float64)
+    at = (share * (lengths[:, None] - 1)).round().long()[..., None]  # (n, P, 1)
     found = values.new_empty(len(dilations), d, kernels, THRESHOLDS)
+    centered = values - values[:, :1]
     for i, dilation in enumerate(dilations):
+        steps = (at + dilation * (torch.arange(TAPS) - TAPS // 2)).clamp_min(0).minimum(last)  # (n, P, 9)
         for channel in range(d):
-            rows = _held(values[..., channel : channel + 1], lengths)
-            seen = values.new_empty(kernels, n, steps)
-            for own, part, x in _blocks(rows, kernels):
-                block = convolutions(x, dilation, kernel_weights(kernels)[part])
-                seen[part, own] = block.gather(2, at[own, None].expand(-1, block.shape[1], -1)).transpose(0, 1)
-            seen = _sorted(seen.flatten(1))  # (kernels, n P)
-            rank = _ranks(i, kernels, seen.shape[1]).to(seen.device)
+            taps = centered[..., channel].gather(1, steps.flatten(1)).reshape(-1, TAPS)
+            seen = torch.from_numpy(np.sort(convolutions(taps, kernels).numpy(), axis=1))  # (kernels, n P)
+            rank = _ranks(i, kernels, seen.shape[1])
             found[i, channel] = (seen.gather(1, rank) + seen.gather(1, rank + 1)) / 2.0
             found[i, channel] += TIE * (seen[:, -1:] - seen[:, :1])
     return found
-
-
-def _sorted(rows: Tensor) -> Tensor:
-    """Each row in ascending order; NumPy is several times as fast as torch on a CPU."""
-    return rows.sort(1).values if rows.is_cuda else torch.from_numpy(np.sort(rows.numpy(), axis=1))
 
 
 def _ranks(dilation: int, kernels: int, count: int) -> Tensor:
@@ -104,38 +113,21 @@ def _ranks(dilation: int, kernels: int, count: int) -> Tensor:
 
 def pooled(values: Tensor, lengths: Tensor, dilations: Sequence[int], thresholds: Tensor) -> Tensor:
     """Features (n, w): of every convolution the share of steps above each threshold, and the maximum."""
-    n, _, d = values.shape
-    kernels = thresholds.shape[2]
-    inside, rows = _inside(values, lengths).repeat_interleave(d, 0), _held(values, lengths)  # (n d, L) each
-    out = values.new_empty(n * d, len(dilations), kernels, THRESHOLDS + 1)
-    for i, dilation in enumerate(dilations):
-        limits = thresholds[i].repeat(n, 1, 1)  # (n d, kernels, 4)
-        for own, part, x in _blocks(rows, kernels):
-            found, there = convolutions(x, dilation, kernel_weights(kernels)[part]), inside[own, None]
-            for j in range(THRESHOLDS):
-                above = (found > limits[own, part, j, None]) & there
-                out[own, i, part, j] = above.sum(-1).to(out) / there.sum(-1)
-            out[own, i, part, THRESHOLDS] = found.masked_fill(~there, -torch.inf).amax(-1)
-    return out.reshape(n, -1)
+    n, longest, d = values.shape
+    kernels, spacing = thresholds.shape[2], np.array(dilations, dtype=np.int64)
+    limits = expect("thresholds", thresholds.numpy(), FLOAT64, (len(spacing), d, kernels, THRESHOLDS))
+    centered = (values - values[:, :1]).transpose(1, 2).contiguous().numpy()  # (n, d, L): equal values give exactly 0
+    ends = expect("lengths", lengths.numpy(), INDEX, (n,)).repeat(d)
+    expect_within("lengths", ends - 1, longest)
+    out = np.empty((n, d, len(spacing), kernels, THRESHOLDS + 1))
+    size = max(1, CALL_CELLS // (longest * d * kernels * len(spacing)))
+    for first in range(0, n, size):
+        rows = slice(first, first + size)
+        part = centered[rows], ends[first * d : (first + size) * d], len(centered[rows]) * d, longest, d
+        share_out(_pool, n > 1, *part, spacing, len(spacing), heavy_taps(kernels), kernels, limits, out[rows])
+    return torch.from_numpy(out.reshape(n, -1))
 
 
 def _inside(values: Tensor, lengths: Tensor) -> Tensor:
     """Which steps (n, L) exist."""
     return torch.arange(values.shape[1], device=values.device) < lengths[:, None]
-
-
-def _held(values: Tensor, lengths: Tensor) -> Tensor:
-    """Channels of series as rows (n d, L), beyond their ends at their last value."""
-    n, longest, d = values.shape
-    at = torch.minimum(torch.arange(longest, device=values.device), lengths[:, None] - 1)
-    return values.gather(1, at[..., None].expand(n, longest, d)).transpose(1, 2).reshape(n * d, longest)
-
-
-def _blocks(rows: Tensor, kernels: int) -> Iterator[tuple[slice, slice, Tensor]]:
-    """Which rows and which kernels to take together, and the rows."""
-    together = max(1, min(kernels, CELLS // rows.shape[1]))
-    size = max(1, CELLS // (together * rows.shape[1]))
-    for first in range(0, len(rows), size):
-        own = slice(first, first + size)
-        for kernel in range(0, kernels, together):
-            yield own, slice(kernel, kernel + together), rows[own]

@@ -253,6 +253,11 @@ def set_barycenters(
     closed = metric.closed_form.barycenters(clusters, s)
     if closed is not None:
         return closed
+    parts = metric.separate(clusters)
+    if len(parts) > 1:
+        begun = [None] * len(parts) if start is None else [own for _, own in metric.separate(start)]
+        each = [set_barycenters(part, focal, own, begin, tol) for (part, own), begin in zip(parts, begun, strict=True)]
+        return torch.cat([one.flatten(2) for one in each], 2)
     from_clusters, sets = set_members(focal, clusters.device)
     arms = clusters[:, from_clusters].flatten(0, 1)
     if start is None:
@@ -266,13 +271,14 @@ def set_barycenters(
     ends_of_run = torch.arange(runs, device=sets.device)[:, None] * len(s)
     which = (ends_of_run + (sets - c)).flatten()  # the set that an arm belongs to, among those of all runs
 
-    def compiled(candidates: Tensor) -> tuple[Tensor, Tensor]:
-        found = metric.compiled.pulls(arms, candidates.flatten(0, 1), which)
-        assert found is not None
-        return found[0].reshape(runs, -1).sum(1), found[1].reshape(candidates.shape)
+    pulls = metric.compiled.pulls(arms, which)
 
-    has_compiled = metric.compiled.paired_gradients(arms[:1], arms[:1]) is not None
-    return minimise_small(compiled if has_compiled else differentiated(cost), start, tol=tol)
+    def compiled(candidates: Tensor) -> tuple[Tensor, Tensor]:
+        assert pulls is not None
+        values, slopes = pulls(candidates.flatten(0, 1))
+        return values.reshape(runs, -1).sum(1), slopes.reshape(candidates.shape)
+
+    return minimise_small(differentiated(cost) if pulls is None else compiled, start, tol=tol)
 
 
 RIDGE = 1e-13  # of the mean weight: a cluster without mass stays where it is, and a fixed point stays fixed

@@ -254,10 +254,10 @@ def _paired_gradients(trial: Trial) -> str:
     slopes = torch.autograd.grad(d.sum(), ends)
     names = "paired_gradients' distance", "paired_gradients' derivative in a", "paired_gradients' derivative in b"
     pairs = zip(names, found, (d, *slopes), strict=True)
-    pulled = passes.pulls(torch.cat([a, a]), b, torch.arange(len(b)).repeat(2))
-    if pulled is None:
+    pulls = passes.pulls(torch.cat([a, a]), torch.arange(len(b)).repeat(2))
+    if pulls is None:
         return "pulls must be there where paired_gradients are"
-    twice = zip(("pulls' distance", "pulls' derivative"), pulled, (torch.cat([d, d]), 2.0 * slopes[1]), strict=True)
+    twice = zip(("pulls' distance", "pulls' derivative"), pulls(b), (torch.cat([d, d]), 2.0 * slopes[1]), strict=True)
     tried = (apart(name, ours, plain, trial.tol) for name, ours, plain in chain(pairs, twice))
     return next(filter(None, tried), "")
 
