@@ -186,7 +186,7 @@ def _reason(column: Any, *, may_be_id: bool, gaps: bool, first: bool) -> str:
         return "always the same" if distinct == 1 else ""
     if Cells.of(column.name, column).kind not in ("text", "ordered", "boolean"):
         return ""  # dates
-    distinct = column.drop_nulls().n_unique()
+    distinct = len(set(column.drop_nulls().to_list()))  # n_unique of pandas reads freed memory at a lone surrogate
     if may_be_id and names_rows(distinct, n):
         return DIFFERENT
     if is_free_text(distinct, n):
