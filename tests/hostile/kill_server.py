@@ -7,8 +7,13 @@ every point was reached is left in the folder, beside what was printed.
 import importlib
 import json
 import os
+import shutil
+import subprocess
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from softecm import _atomic
@@ -22,16 +27,70 @@ COMMANDS = (
 )  # fmt: skip
 
 
+@dataclass
+class Server:
+    """Commands in processes of their own, in one folder that is put back to its first state before each trial."""
+
+    folder: Path
+    process: subprocess.Popen[str] | None
+
+    def __call__(self, arguments: tuple[str, ...], at: str = "nowhere") -> int:
+        case = {"folder": str(self.folder), "arguments": arguments, "at": at}
+        print(json.dumps(case), file=self.process.stdin, flush=True)
+        return int(self.process.stdout.readline())
+
+    @property
+    def seen(self) -> dict[str, int]:
+        """How often the last command that was not killed reached every point."""
+        return json.loads((self.folder / ".seen").read_text())
+
+    def keep(self) -> None:
+        """Make the present state the first."""
+        shutil.copytree(self.folder, self.folder.with_name("first"))
+
+    def reset(self) -> None:
+        shutil.rmtree(self.folder)
+        shutil.copytree(self.folder.with_name("first"), self.folder)
+
+
+@contextmanager
+def served(root: Path, *options: str) -> Iterator[Server]:
+    """This file as a program."""
+    (root / "work").mkdir()
+    program = [sys.executable, __file__, *options]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Server(root / "work", process)
+        process.stdin.close()
+
+
 def fill(work: Path) -> None:
     """Two files of the second version."""
     (work / "a").write_text("new")
     write_text(work / "b", "new")
 
 
+def work(kind: str, path: str) -> None:
+    """A sweep with a journal, a fit with checkpoints; of the data of test_killed_writing.py."""
+    import numpy as np
+
+    from softecm import SoftECM
+    from softecm.selection import batch, sweep
+
+    X = np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 5.0]
+    if kind == "sweep":
+        batch.CPU_WORK = 1.0
+        sweep(X, {"beta": [1.2, 1.4, 1.6, 1.8]}, estimator=SoftECM(2, n_init=1), journal=path)
+    else:
+        SoftECM(2, n_init=2, random_state=0, tol=1e-6).fit(X, checkpoint=path, checkpoint_every=1)
+
+
 def command(arguments: list[str]) -> int:
-    """A command, or "files FOLDER": the writers alone."""
+    """A command, or "files FOLDER": the writers alone, or "sweep FILE" or "fit FILE"."""
     if arguments[0] == "files":
         to_folder(Path(arguments[1]), fill, force=True, instead_of=["a", "b", "c"])
+        return 0
+    if len(arguments) == 2 and arguments[0] in ("sweep", "fit"):
+        work(*arguments)
         return 0
     sys.argv = ["softecm", *arguments]
     try:

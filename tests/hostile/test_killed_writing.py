@@ -2,15 +2,14 @@
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from hostile.kill_server import Server, served
 from problems import DEEP
 from softecm import SoftECM, _atomic
 from softecm._atomic import KILLED, POINTS
@@ -21,27 +20,6 @@ X = np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 5.0]
 GRID = {"beta": [1.2, 1.4, 1.6, 1.8]}
 JOURNAL = [point for point in POINTS if point.startswith(("journal: before line", "journal: line", "atomic"))]
 CHECKPOINT = [point for point in POINTS if point.startswith("atomic")]
-
-SWEEP = """
-import sys, warnings
-import numpy as np
-from softecm import SoftECM
-from softecm.selection import batch, sweep
-warnings.simplefilter("ignore")
-batch.CPU_WORK = 1.0
-X = np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 5.0]
-grid = {"beta": [1.2, 1.4, 1.6, 1.8]}
-sweep(X, grid, estimator=SoftECM(2, n_init=1), journal=sys.argv[1])
-"""
-FIT = """
-import os, sys, warnings
-import numpy as np
-from softecm import SoftECM
-warnings.simplefilter("ignore")
-X = np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 5.0]
-go_on = {"resume": sys.argv[1]} if os.path.exists(sys.argv[1]) else {"checkpoint": sys.argv[1]}
-SoftECM(2, n_init=2, random_state=0, tol=1e-6).fit(X, checkpoint_every=1, **go_on)
-"""
 
 
 class Dead(BaseException):
@@ -58,14 +36,6 @@ def dying(point: str, count: int) -> Callable[[str], None]:
             raise Dead(name)
 
     return reached
-
-
-def until_killed(program: str, path: Path, point: str, count: int) -> bool:
-    """Run a program that dies at a point; whether it got there."""
-    env = {**os.environ, "SOFTECM_KILL_AT": f"{point}#{count}"}
-    ended = subprocess.run([sys.executable, "-c", program, str(path)], env=env, capture_output=True, text=True)
-    assert ended.returncode in (0, KILLED), ended.stderr
-    return ended.returncode == KILLED
 
 
 def swept(path: Path | None) -> Any:
@@ -126,24 +96,29 @@ def test_a_checkpoint_is_gone_on_from_wherever_its_writer_stopped(
         same_fit(path, whole)
 
 
-KILLS = [(SWEEP, p, k) for p in JOURNAL for k in range(1, 11)] + [(FIT, p, k) for p in CHECKPOINT for k in range(1, 11)]
+KILLS = [("sweep", p) for p in JOURNAL] + [("fit", p) for p in CHECKPOINT]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with served(tmp_path_factory.mktemp("kills")) as made:
+        yield made
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(("program", "point", "count"), KILLS if DEEP else [])
+@pytest.mark.skipif(not DEEP or not hasattr(os, "fork"), reason="in make test-deep, in forked processes")
+@pytest.mark.parametrize(("program", "point"), KILLS)
 def test_a_killed_process_loses_nothing_it_had_written(
-    program: str,
-    point: str,
-    count: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    hostile_case: Callable[[], None],
+    server: Server, program: str, point: str, monkeypatch: pytest.MonkeyPatch, hostile_case: Callable[[], None]
 ) -> None:
     monkeypatch.setattr(batch, "CPU_WORK", 1.0)
-    path = tmp_path / "kept"
-    hostile_case()
-    until_killed(program, path, point, count)
-    if program == SWEEP:
-        same_sweep(path, swept(None))
-    else:
-        same_fit(path, fitted())
+    whole = swept(None) if program == "sweep" else fitted()
+    path = server.folder / "kept"
+    for count in range(1, 11):
+        path.unlink(missing_ok=True)
+        hostile_case()
+        assert server((program, "kept"), f"{point}#{count}") in (0, KILLED)
+        if program == "sweep":
+            same_sweep(path, whole)
+        else:
+            same_fit(path, whole)

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
+from hostile.kill_server import Server, served
 from problems import DEEP
 from softecm import _atomic
 from softecm._atomic import KILLED, is_unfinished
@@ -38,32 +38,6 @@ COMMANDS = {
     "sweep": (("sweep", "a.csv", "-c", "2-3", "--seeds", "1", *FIT, "-o", "sweep"),) * 2,
 }
 QUICK = [("cluster", "folder: file replaced", 2), ("sweep", "journal: line half written", 2)]
-
-
-@dataclass
-class Server:
-    """Commands in processes of their own, in one folder that is put back to its first state before each trial."""
-
-    folder: Path
-    process: subprocess.Popen[str] | None
-
-    def __call__(self, arguments: tuple[str, ...], at: str = "nowhere") -> int:
-        case = {"folder": str(self.folder), "arguments": arguments, "at": at}
-        print(json.dumps(case), file=self.process.stdin, flush=True)
-        return int(self.process.stdout.readline())
-
-    @property
-    def seen(self) -> dict[str, int]:
-        """How often the last command that was not killed reached every point."""
-        return json.loads((self.folder / ".seen").read_text())
-
-    def keep(self) -> None:
-        """Make the present state the first."""
-        shutil.copytree(self.folder, self.folder.with_name("first"))
-
-    def reset(self) -> None:
-        shutil.rmtree(self.folder)
-        shutil.copytree(self.folder.with_name("first"), self.folder)
 
 
 class Died(BaseException):
@@ -101,15 +75,6 @@ def here(root: Path) -> Iterator[Server]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "_exit", die)
         yield Here(root / "work", None, patch)
-
-
-@contextmanager
-def served(root: Path, *options: str) -> Iterator[Server]:
-    (root / "work").mkdir()
-    program = [sys.executable, str(Path(__file__).with_name("kill_server.py")), *options]
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Server(root / "work", process)
-        process.stdin.close()
 
 
 @pytest.fixture(scope="module")
