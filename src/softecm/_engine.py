@@ -21,7 +21,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import numpy as np
 import torch
 
-from softecm._checks import check_choice, is_whole
+from softecm._checks import is_whole
 from softecm._text import shown_size
 from softecm.native.library import get_threads, set_threads
 
@@ -54,18 +54,6 @@ def choose_device(device: str | torch.device, work: float, cpu_only: str = "") -
             "torch build with CUDA and a driver for the card."
         )
     return chosen
-
-
-def choose_dtype(dtype: object) -> torch.dtype:
-    """float64, or float32 where speed matters more."""
-    name = str(dtype).rsplit(".", 1)[-1]
-    check_choice(
-        "dtype",
-        name,
-        ("float64", "float32"),
-        "float64 is exact to the last digits, float32 needs half the room.",
-    )
-    return torch.float32 if name == "float32" else torch.float64
 
 
 @contextmanager

@@ -47,7 +47,7 @@ from softecm.files.expected import (
 from softecm.files.values import own
 from softecm.fit.loop import MERGED, Callback, Run
 from softecm.fit.prepare import Columns, check_weights
-from softecm.fit.settings import PrototypeModel, told
+from softecm.fit.settings import PrototypeModel, logged
 from softecm.spaces.base import refuse_dissimilarities
 from softecm.spaces.column_roles import ids_of, without
 from softecm.spaces.raw import as_plain, in_blocks
@@ -162,9 +162,10 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
     def _open(self, X: object) -> Callback | None:
         """Check the parameters, and that all objects are in memory; what is called after every round."""
-        checked(self)
+        values = checked(self)
         refuse_blocks(X, type(self).__name__)
-        return told(getattr(self, "callback", None), getattr(self, "verbose", 0))
+        callback: Callback | None = values.get("callback")
+        return logged(callback) if values.get("verbose") else callback
 
     @abstractmethod
     def predict_partition(self, X: Any) -> CredalPartition:

@@ -39,12 +39,12 @@ def parameters(cls: type[T]) -> type[T]:
 
 
 def checked(estimator: object) -> dict[str, Any]:
-    """All parameters of an estimator by name, each checked by its rule."""
+    """All parameters of an estimator by name, each checked by its rule; a default needs no check."""
     kind: type = type(estimator)
     values = {}
     for name, check, usual in _declared(kind):
         value = getattr(estimator, name)
-        values[name] = value if check is None else check(name, value, usual)
+        values[name] = value if check is None or value is usual else check(name, value, usual)
     return values
 
 
@@ -106,6 +106,19 @@ def choice(default: T, words: Collection[str], hint: str = "", *, or_other: bool
     return field(default=default, metadata=rule(check))
 
 
+def check_callback(name: str, value: object, usual: object) -> object:
+    """A function, or None."""
+    if value is not None and not callable(value):
+        raise ValueError(f"{name} must be a function of one argument or None; got {value!r}.")
+    return value
+
+
+def check_dtype(name: str, value: object, usual: object) -> str:
+    """The name of a type, which may also be given as NumPy's or torch's own."""
+    hint = "float64 is exact to the last digits, float32 needs half the room."
+    return check_choice(name, str(value).rsplit(".", 1)[-1], ("float64", "float32"), hint)
+
+
 def flag(default: bool, hint: str) -> bool:
     """True or False."""
     return field(default=default, metadata=rule(lambda name, value, usual: check_flag(name, value, hint)))
@@ -155,7 +168,7 @@ class Restarts(Iteration):
     """How many runs there are, from where, and who hears of them."""
 
     n_init: int = count(10, "{usual} is usual: the best of several starts is kept.", most=10**6)
-    callback: Callback | None = None
+    callback: Callback | None = field(default=None, metadata=rule(check_callback))
     random_state: RandomState = None
     verbose: int = 0
 
@@ -168,7 +181,7 @@ class FamilyParameters(Restarts, FocalParameters, Masses, Clusters):
     focal_sets: Sets = "auto"
     init: Any = choice("auto", INITS, "Or give the starting prototypes, one row a cluster.", or_other=True)
     device: str = "auto"
-    dtype: str = "float64"
+    dtype: str = field(default="float64", metadata=rule(check_dtype))
     warm_start: bool = False
     relaxation: str = field(
         default="exact", init=False

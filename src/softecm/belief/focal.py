@@ -344,7 +344,9 @@ class FocalSets:
     @cached_property
     def cardinalities(self) -> NDArray[np.int64]:
         """Number of clusters in each non-empty set, (f,)."""
-        return _readonly(np.array(list(map(len, self.sets)), dtype=np.int64))
+        sizes = np.array(list(map(len, self.sets)), dtype=np.int64)
+        sizes.setflags(write=False)
+        return sizes
 
     @cached_property
     def with_empty(self) -> NDArray[np.float64]:
@@ -352,7 +354,8 @@ class FocalSets:
         member = np.zeros((len(self.sets) + 1, self.n_clusters))
         rows = np.repeat(np.arange(1, len(self.sets) + 1), self.cardinalities)
         member[rows, np.fromiter(chain.from_iterable(self.sets), dtype=np.intp)] = 1.0
-        return _readonly(member)
+        member.setflags(write=False)
+        return member
 
     @property
     def membership(self) -> NDArray[np.float64]:
@@ -360,20 +363,31 @@ class FocalSets:
         return self.with_empty[1:]
 
     @cached_property
+    def shares_with_empty(self) -> NDArray[np.float64]:
+        """Part of a set's mass that each cluster gets, ∅ first, whose clusters get nothing: (f + 1, c)."""
+        parts: NDArray[np.float64] = self.with_empty / np.append(1, self.cardinalities)[:, None]
+        parts.setflags(write=False)
+        return parts
+
+    @property
     def shares(self) -> NDArray[np.float64]:
         """Equal parts of the clusters in the non-empty sets, rows adding up to 1: (f, c). ``shares @ x`` averages."""
-        return _readonly(self.with_empty[1:] / self.cardinalities[:, None])
+        return self.shares_with_empty[1:]
 
     @cached_property
     def intersects(self) -> NDArray[np.bool_]:
         """Whether two sets share a cluster, ∅ first: (f + 1, f + 1)."""
         member = self.with_empty.astype(np.float32)
-        return _readonly(member @ member.T > 0)
+        shared: NDArray[np.bool_] = member @ member.T > 0
+        shared.setflags(write=False)
+        return shared
 
     @cached_property
     def singletons(self) -> NDArray[np.intp]:
         """Columns of the single clusters in a mass matrix, (c,)."""
-        return _readonly(np.arange(1, self.n_clusters + 1, dtype=np.intp))
+        columns = np.arange(1, self.n_clusters + 1, dtype=np.intp)
+        columns.setflags(write=False)
+        return columns
 
     @property
     def omega(self) -> int | None:
@@ -452,7 +466,3 @@ def _positive(name: str, value: int, remedy: str) -> int:
         raise ValueError(f"{name} must be at least 1; got {number}. {remedy}")
     return number
 
-
-def _readonly(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array

@@ -125,7 +125,7 @@ def pignistic(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "d
     array([[0.75, 0.25]])
     """
     m = _matrix(masses, focal)
-    return _normalised(m @ _shares(focal), m, normalise, omega_value=1 / focal.n_clusters)
+    return _normalised(m @ focal.shares_with_empty, m, normalise, omega_value=1 / focal.n_clusters)
 
 
 def commonality(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "dempster") -> FloatArray:
@@ -267,7 +267,7 @@ def decisions(masses: ArrayLike, focal: FocalSets, rule: LabelRule = "pignistic"
     if rule == "mass":
         support = m[:, 1 : focal.n_clusters + 1]
     else:
-        support = m @ (_shares(focal) if rule == "pignistic" else focal.with_empty)
+        support = m @ (focal.shares_with_empty if rule == "pignistic" else focal.with_empty)
     return cast(NDArray[np.intp], support.argmax(1))
 
 
@@ -324,11 +324,6 @@ def _total(m: FloatArray) -> FloatArray:
     weights = np.ones(m.shape[1])
     weights[0] = 0.0
     return m @ weights
-
-
-def _shares(focal: FocalSets) -> FloatArray:
-    """Part of a set's mass that each cluster gets, (f + 1, c)."""
-    return np.vstack([np.zeros(focal.n_clusters), focal.shares])
 
 
 def _matrix(masses: ArrayLike, focal: FocalSets) -> FloatArray:

@@ -225,7 +225,7 @@ def _moved(ready: EncodedModel, counts: FloatArray, rows: NDArray[np.int64]) -> 
     learned = counts * ready.inside
     objects, c = ready.objects, ready.fitted.focal.n_clusters
     weights = torch.as_tensor(counts, dtype=objects.dtype, device=objects.device)
-    weighed = replace(objects, each=counts, on_device=weights, weight=float(counts.sum()))
+    weighed = replace(objects, counts=counts, weights=weights, weight=float(counts.sum()))
     chosen = ready.model._settings()
     with threads(chosen.n_jobs):
         fit = Fit(ready.algorithm, weighed, chosen)

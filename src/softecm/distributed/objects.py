@@ -58,16 +58,6 @@ class InBlocks(Objects[Scattered]):
     def __len__(self) -> int:
         return len(self.x)
 
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        """Of objects in memory only."""
-        raise TypeError("the weights of objects in blocks stay with the blocks; this algorithm needs them in memory.")
-
-    @property
-    def weights(self) -> None:
-        """Every block has its own."""
-        return None
-
     def from_center(self, q: float) -> float:
         """The weighted quantile of the distances to the barycentre of all, without gathering them."""
         return quantile(self.x, partial(distances_of_block, metric=self.metric, point=self.center), q)
@@ -196,7 +186,9 @@ def _prepared(
     names = None if facts.names is None else np.asarray(facts.names, dtype=object)
     columns = Columns(facts.n_features, names)
     cpu = torch.device("cpu")  # where the prototypes are; every block says where it is computed
-    return InBlocks(metric, space, x, cpu, x.weight, spread, columns, center, source, encoder, facts.lengths)
+    return InBlocks(
+        metric, space, x, cpu, x.weight, spread, columns, np.empty(0), None, center, source, encoder, facts.lengths
+    )
 
 
 def _lengths(engine: Engine, sample_weight: ArrayLike | DaskArray | None) -> tuple[int, ...] | None:

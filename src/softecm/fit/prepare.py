@@ -213,19 +213,11 @@ class Objects(ABC, Generic[X]):
     weight: float  # sum of the objects' weights
     spread: float  # their mean distance to the barycentre of all
     columns: Columns
+    counts: NDArray[np.float64]  # (n,), how much each object counts; empty for blocks, which have their own
+    weights: Tensor | None  # the same on the device, where not all ones; None for blocks
 
     @abstractmethod
     def __len__(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def counts(self) -> NDArray[np.float64]:
-        """How much each object counts (n,); only of objects in memory."""
-
-    @property
-    @abstractmethod
-    def weights(self) -> Tensor | None:
-        """The same on the device, where not all ones; None for blocks, which have their own."""
 
     @property
     def has_barycenters(self) -> bool:
@@ -289,22 +281,10 @@ class Version:
 class InMemory(Objects[E]):
     """Objects in this process's memory."""
 
-    each: NDArray[np.float64]  # (n,), how much each object counts
-    on_device: Tensor | None  # the same on the device, where not all ones
     distances: NDArray[np.float64]  # (n,), to the barycentre of all objects
 
     def __len__(self) -> int:
         return len(self.x)
-
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        """How much each object counts (n,)."""
-        return self.each
-
-    @property
-    def weights(self) -> Tensor | None:
-        """The same on the device, where not all ones."""
-        return self.on_device
 
     def from_center(self, q: float) -> float:
         """The smallest distance at which the share of weight reaches ``q``."""
@@ -338,7 +318,7 @@ class InMemory(Objects[E]):
         rows, counts = self.sample_rows(size)
         part = self.part(torch.as_tensor(rows, device=self.device))
         weights = torch.as_tensor(counts, dtype=self.dtype, device=self.device)
-        return replace(part, each=counts, on_device=weights, weight=float(counts.sum()))
+        return replace(part, counts=counts, weights=weights, weight=float(counts.sum()))
 
     def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
         """From the distances of all objects."""
@@ -366,7 +346,7 @@ class InMemory(Objects[E]):
         index = rows.cpu().numpy()
         counts, weights = self.counts[index], None if self.weights is None else self.weights[rows]
         weight, distances = float(counts.sum()), self.distances[index]
-        return replace(self, x=self.x[rows], each=counts, on_device=weights, weight=weight, distances=distances)
+        return replace(self, x=self.x[rows], counts=counts, weights=weights, weight=weight, distances=distances)
 
     def quicker(self, algorithm: Preparation[object], *, rounded: bool) -> Version:
         """Combinations of objects, fewer steps, or half the digits: the first of these that there is."""
@@ -405,7 +385,7 @@ class InMemory(Objects[E]):
         if half is None:
             return None
         weights = None if self.weights is None else self.weights.float()
-        return replace(self, on_device=weights)._encoded_as(algorithm, *half)
+        return replace(self, weights=weights)._encoded_as(algorithm, *half)
 
     def _encoded_as(self, algorithm: Preparation[object], space: Space, x: Encoded) -> InMemory[Encoded]:
         """The same objects encoded in another way, with what the metric knows of them."""

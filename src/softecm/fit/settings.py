@@ -17,7 +17,6 @@ from torch import Tensor
 
 from softecm import _engine
 from softecm._checks import check_count, check_number
-from softecm._engine import choose_dtype
 from softecm._text import shown_size
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.combining import sound
@@ -295,20 +294,13 @@ def settings(checked: Mapping[str, object], **choices: Any) -> Settings:
         "init": Init(init) if not isinstance(init, str) else Init(staged=True) if init == "auto" else Init(kind=init),
         "solver": SOLVERS[solver] if isinstance(solver, str) else solver,
         "focal": FocalSets.up_to(c, 1) if finds else FocalSets.make(c, largest, None if auto else sets),
-        "dtype": choose_dtype(values["dtype"]),
+        "dtype": torch.float32 if values["dtype"] == "float32" else torch.float64,
         "warm_start": bool(values["warm_start"]),
-        "callback": told(values["callback"], values.pop("verbose")),
+        "callback": logged(values["callback"]) if values.pop("verbose") else values["callback"],
     }
     for name in values.keys() - Settings.__dataclass_fields__.keys():  # an algorithm's own
         del values[name]
     return Settings(**values, finds_sets=finds)
-
-
-def told(callback: object, verbose: object) -> Callback | None:
-    """What is called after every round; ``verbose`` adds a line in the log."""
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback must be a function of one argument or None; got {callback!r}.")
-    return logged(callback) if verbose else callback
 
 
 def logged(callback: Callback | None) -> Callback:

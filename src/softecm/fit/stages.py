@@ -348,12 +348,7 @@ def beyond(median: float, mad: float, deviations: float, power: float = 0.5) -> 
     (2.4826, 2.0, 2.0)
     """
     found = median + deviations * MAD * mad if mad > TIED * median else 4.0**power * median
-    return _root(found, power)
-
-
-def _root(distance: float, power: float) -> float:
-    """The root of a distance that was raised to a power."""
-    return distance if power == 0.5 else float(distance ** (0.5 / power))
+    return float(found ** (0.5 / power))
 
 
 def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power: float = 0.5) -> float:
@@ -363,9 +358,10 @@ def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power:
     category would be an outlier. Where objects can have nothing in common, as directions can, five deviations may lie beyond
     that: then it is midway between that and where nearly all objects end.
     """
-    found = max(beyond(median, mad, OUTLYING, power), _root(median, power) + math.sqrt(metric.step(space)))
-    end = _root(median + ENDING * MAD * mad, power) ** 2
-    return min(found, math.sqrt((end + metric.unrelated) / 2.0)) if end < metric.unrelated else found
+    one_category = float(median ** (0.5 / power)) + math.sqrt(metric.step(space))
+    delta = max(beyond(median, mad, OUTLYING, power), one_category)
+    end = float((median + ENDING * MAD * mad) ** (1.0 / power))
+    return min(delta, math.sqrt((end + metric.unrelated) / 2.0)) if end < metric.unrelated else delta
 
 
 def neighbours(fit: Fit, single: Outcome) -> tuple[FocalSets, int]:
