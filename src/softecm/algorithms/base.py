@@ -83,6 +83,10 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
     #: Whether ``X`` always holds dissimilarities.
     of_dissimilarities: ClassVar[bool] = False
+    #: Whether ``X`` may be a sparse matrix, where the metric takes it.
+    takes_sparse: ClassVar[bool] = False
+    #: Whether ``X`` may have missing values, where the metric leaves them out.
+    takes_gaps: ClassVar[bool] = False
     partition_: CredalPartition
     focal_sets_: FocalSets
     model_: PrototypeModel
@@ -155,9 +159,11 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        metric = getattr(self, "metric", None)
-        pairwise = self.of_dissimilarities or (isinstance(metric, str) and metric == "precomputed")
+        metric = str(getattr(self, "metric", ""))
+        pairwise = self.of_dissimilarities or metric == "precomputed"
         tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
+        tags.input_tags.allow_nan = self.takes_gaps and metric in ("auto", "mixed")
+        tags.input_tags.sparse = self.takes_sparse and metric != "adaptive"  # whose matrices are not sparse
         return tags
 
     def _open(self, X: object) -> Callback | None:
@@ -208,7 +214,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     _ids: NDArray[np.object_] | None  # what the objects of the fit are called
 
     def _store(self, partition: CredalPartition) -> None:
-        self.partition_ = partition._called(getattr(self, "_ids", None))
+        ids = getattr(self, "_ids", None)
+        self.partition_ = partition if ids is None else partition._called(ids)
         self.focal_sets_ = partition.focal_sets
         self.labels_ = partition.labels()
         self.outlier_scores_ = partition.masses[:, 0].copy()

@@ -16,6 +16,7 @@ from torch import Tensor
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import Metric, number, parameters
 from softecm.belief import FocalSets
+from softecm.distances.auto import Choice
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import MedoidMixture, mixed_with_clusters
 from softecm.distances.precomputed import Precomputed, all_pairs
@@ -383,7 +384,9 @@ class ECMdd(PrototypeFamily):
     def _algorithm(self, metric: SemiMetric) -> EvidentialMedoids:
         return EvidentialMedoids(float(self.gamma), float(self.eta))
 
-    def _adopt(self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome) -> None:
-        super()._adopt(objects, model, outcome)
+    def _adopt(
+        self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome, choice: Choice | None = None
+    ) -> None:
+        super()._adopt(objects, model, outcome, choice)
         medoids = outcome.solution.prototypes[outcome.best].long()
         self.medoids_: Indices = _present(objects)[medoids].numpy()

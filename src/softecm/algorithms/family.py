@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -31,13 +32,12 @@ from softecm.fit.fitting import doubt_of_number, fit_cells
 from softecm.fit.group_shapes import Fitted, GroupShape
 from softecm.fit.learning import FAR, Jump, Past
 from softecm.fit.loop import MERGED, runs_table
-from softecm.fit.prepare import InMemory, Objects, in_memory
+from softecm.fit.prepare import Objects, in_memory
 from softecm.fit.settings import Plan, Prior, PrototypeModel, Settings, settings
 from softecm.fit.shape_mixture import OWN, Floats
 from softecm.fit.stages import sample_size
 from softecm.objective.linked import WeightedPairs, say_broken, with_linked
 from softecm.objective.problem import Penalty
-from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import by_row, ids_of, without
 from softecm.spaces.raw import as_plain, in_blocks, numbers_of
 from softecm.spaces.views import IN_BLOCKS
@@ -76,8 +76,7 @@ def _outcome(spheres: Outcome, chosen: Settings, model: PrototypeModel, objectiv
 class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     """Estimators of the common way: a subclass checks its parameters and names its algorithm."""
 
-    #: Whether ``X`` may be a sparse matrix, where the metric takes it.
-    takes_sparse = False
+    takes_gaps = True
     weight_of_links = "constraint_weight"  # what is raised to have them obeyed
     #: Fits that differ in alpha, beta, delta, lam or seed alone can be solved as one batch.
     batches = True
@@ -133,8 +132,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         objects, outcome, partition = fitted.objects, fitted.outcome, fitted.partition
         if outcome.links is not None:
             say_broken(partition, outcome.links.pairs(), self.weight_of_links, X)
-        self._adopt(objects, fitted.model, outcome)
-        self._chose(fitted.choice)
+        self._adopt(objects, fitted.model, outcome, fitted.choice)
         self._ids = ids_of(X, fitted.choice.left_out)
         self._store(partition)
         different = objects.distinct(outcome.chosen.n_clusters) if self.collapsed_ else None
@@ -145,7 +143,11 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
                 doubt = doubt_of_number(objects, fitted.model, partition)
                 if doubt is not None:
                     warn(doubt, NumberOfGroupsWarning)
-        self._warn_of_metric(objects)
+        metric, few = fitted.model.metric, objects
+        if len(objects) > LOOKED_AT and not metric.discrete:
+            few = objects.sample(LOOKED_AT)
+        for doubt in metric.doubts(few.x.cpu(), fitted.model.prototypes[: self.focal_sets_.n_clusters]):
+            warn(doubt, ViewWarning)
         return self
 
     def _fitted(self, choice: Choice, chosen: Settings, X: object, sample_weight: object) -> Fitted:
@@ -191,23 +193,16 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if columns is None:
             return fitted
         if earlier is None:
-            shape = self._suggested(fitted, chosen, columns)
+            shape = group_shapes.suggested(columns, fitted, chosen, partial(self._labels_by_spheres, chosen))
         else:
             pull = earlier.weight / chosen.n_clusters
             shape = group_shapes.of_earlier(earlier.model, columns, fitted.partition, fitted.objects, pull)
         return fitted if shape is None else self._shaped(fitted, shape, chosen, X, sample_weight)
 
-    def _suggested(self, fitted: Fitted, chosen: Settings, columns: Sequence[Floats]) -> GroupShape | None:
-        """The shape that the groups of a fit by equal spheres have, if it is another."""
+    def _labels_by_spheres(self, chosen: Settings, x: Floats, counts: Floats) -> NDArray[np.int64]:
+        """The clusters (n,) of a fit by equal spheres of columns as they are (n, p), each counted so often (n,)."""
         alone = replace(chosen, callback=None, plan=None, pairs=None, seeds=(), warm_start=False)
-
-        def labels_of(x: Floats, counts: Floats) -> NDArray[np.int64]:
-            return self._fitted(Choice("sqeuclidean", ""), alone, x, counts).partition.labels()
-
-        scaled, own = fitted.choice.reason == UNITS, chosen.own_shapes
-        return group_shapes.suggested(
-            columns, fitted.partition, fitted.objects, scaled=scaled, own=own, labels_of=labels_of
-        )
+        return self._fitted(Choice("sqeuclidean", ""), alone, x, counts).partition.labels()
 
     def _shaped(self, fitted: Fitted, shape: GroupShape, chosen: Settings, X: object, sample_weight: object) -> Fitted:
         """The fit with distances measured in a shape."""
@@ -230,14 +225,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         X = objects.space.decode(few.x)
         columns = numbers_of(X)
         fitted = self._fitted(choice, replace(chosen, callback=None, plan=None), X, None)
-        return None if columns is None else self._suggested(fitted, chosen, columns)
-
-    def _warn_of_metric(self, objects: InMemory[Encoded]) -> None:
-        """What the metric has to say about the clusters, from some of the objects."""
-        metric = self.model_.metric
-        few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT and not metric.discrete else objects
-        for doubt in metric.doubts(few.x.cpu(), self.model_.prototypes[: self.focal_sets_.n_clusters]):
-            warn(doubt, ViewWarning)
+        if columns is None:
+            return None
+        return group_shapes.suggested(columns, fitted, chosen, partial(self._labels_by_spheres, chosen))
 
     def _fit_blocks(self, chosen: Settings, X: object, sample_weight: Any) -> Self:
         from softecm.distributed import InBlocks, choose_for_blocks, opened, source_of
@@ -269,16 +259,17 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
                 outcome = _outcome(outcome, asked, model, group_shapes.objective(objects, model))
             partition = objects.partition(model)
             totals = partition.totals()
-        self._adopt(objects, model, outcome)
-        self._chose(choice)
+        self._adopt(objects, model, outcome, choice)
         self._store_scattered(partition)
         self._warn(outcome.chosen)
         if not self.collapsed_:
             self._warn_of_masses(totals.held, totals.objects[0] / totals.n_objects)
         return self
 
-    def _adopt(self, objects: Objects[object], model: PrototypeModel, outcome: Outcome) -> None:
-        """Take over what a fit found; until here the estimator is as it was."""
+    def _adopt(
+        self, objects: Objects[object], model: PrototypeModel, outcome: Outcome, choice: Choice | None = None
+    ) -> None:
+        """Take over what a fit found and, where it chose a metric, why; until here the estimator is as it was."""
         run, solution = outcome.best, outcome.solution
         self._ids = None
         self.n_features_in_ = objects.columns.n_features
@@ -297,12 +288,10 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         self._runs = outcome.runs or runs_table(solution, run, outcome.apart)
         if solution.residual is not None:
             self.constraint_residual_ = float(solution.residual[run])
-
-    def _chose(self, choice: Choice) -> None:
-        """Keep why the metric was taken, and which columns it does not see."""
-        self.left_out_ = dict(choice.left_out)
-        if "metric" in self.get_params(deep=False):
-            self.metric_reason_ = with_finding(choice.reason, self.model_.metric)
+        if choice is not None:
+            self.left_out_ = dict(choice.left_out)
+        if choice is not None and "metric" in self.get_params(deep=False):
+            self.metric_reason_ = with_finding(choice.reason, model.metric)
 
     def _store_scattered(self, partition: Any) -> None:
         """A partition that stays where its objects are; labels and scores only where they can stay there, too."""
@@ -319,14 +308,6 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         self._warn_if_unconverged()
         if self.collapsed_:
             self._warn_if_merged(remedy(chosen, len(self.partition_), different))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        metric = getattr(self, "metric", None)
-        tags.input_tags.allow_nan = isinstance(metric, str) and metric in ("auto", "mixed")
-        learns = isinstance(metric, str) and metric == "adaptive"  # matrices, which are not sparse
-        tags.input_tags.sparse = self.takes_sparse and not learns
-        return tags
 
 
 def remedy(chosen: Settings, n: int, different: int | None = None) -> str:

@@ -15,7 +15,8 @@ from torch import Tensor
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, parameters
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.base import SemiMetric
+from softecm.distances.auto import Choice
+from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.estimator_metrics import AffineDistance
 from softecm.distances.precomputed import Precomputed
 from softecm.files import expected
@@ -139,6 +140,20 @@ def additive_constant(squared: Tensor) -> float:
 
 
 @dataclass(frozen=True)
+class AffineLearner(Learner):
+    """The distance to weighted means, with its shift and its floor."""
+
+    metric: AffineDistance
+    shift: bool
+
+    def fitted(self, x: Tensor, weights: Tensor | None) -> AffineDistance:
+        """From all dissimilarities."""
+        squared = self.metric.squares(x)
+        shift = additive_constant(squared) if self.shift else 0.0
+        return AffineDistance(self.metric.squared, shift, FLOOR * (float(squared.max()) + shift))
+
+
+@dataclass(frozen=True)
 class RelationalECM(Algorithm[Tensor]):
     """RECM; ``shift`` adds to squared dissimilarities what makes them Euclidean."""
 
@@ -148,11 +163,9 @@ class RelationalECM(Algorithm[Tensor]):
     compares: ClassVar[bool] = True
     starts_at_masses: ClassVar[bool] = True
 
-    def fitted_metric(self, metric: SemiMetric, x: Tensor, weights: Tensor | None) -> AffineDistance:
-        """The distance to weighted means, with its shift and its floor."""
-        squared = _affine(metric).squares(x)
-        shift = additive_constant(squared) if self.shift else 0.0
-        return AffineDistance(_affine(metric).squared, shift, FLOOR * (float(squared.max()) + shift))
+    def learner(self, metric: SemiMetric) -> AffineLearner:
+        """The shift and the floor of squared distances."""
+        return AffineLearner(_affine(metric), self.shift)
 
     def from_center(
         self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
@@ -323,6 +336,8 @@ class RECM(PrototypeFamily):
     def _algorithm(self, metric: SemiMetric) -> RelationalECM:
         return RelationalECM(shift=self.non_euclidean == "shift")
 
-    def _adopt(self, objects: Objects[object], model: PrototypeModel, outcome: Outcome) -> None:
-        super()._adopt(objects, model, outcome)
+    def _adopt(
+        self, objects: Objects[object], model: PrototypeModel, outcome: Outcome, choice: Choice | None = None
+    ) -> None:
+        super()._adopt(objects, model, outcome, choice)
         self.shift_: float = _affine(model.metric).shift

@@ -14,7 +14,7 @@ from softecm.algorithms.parameters import Metric, choice, number, parameters, ru
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric, distances_of
 from softecm.distances.weighted_parts import Weighed
-from softecm.fit.algorithm import FEW_NUMBERS, Algorithm, Prices, is_approached, soft_ecm_problem
+from softecm.fit.algorithm import FEW_NUMBERS, Algorithm, Prices, soft_ecm_problem
 from softecm.fit.loop import Problem, Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, ROWS, Settings
@@ -34,6 +34,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     adds_sets: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
+    relaxes: ClassVar[bool] = True
 
     def with_sets(
         self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, singles: Solution
@@ -106,10 +107,6 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         metric, few = objects.metric, start.numel() <= FEW_NUMBERS
         apart = few and links is None and metric.weighing is None and not metric.is_quadratic
         return torch.device("cpu") if apart else objects.device
-
-    def approaches(self, objects: Objects[Encoded | Scattered], chosen: Settings, start: Tensor) -> bool:
-        """Where sets have no barycentres in closed form."""
-        return is_approached(chosen.relaxation or Penalty, objects.metric, chosen.focal, start[0, :1])
 
 
 #: What the paper fixes for all its experiments.

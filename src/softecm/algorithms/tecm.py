@@ -29,7 +29,7 @@ from softecm.fit.settings import Init, Settings, settings
 from softecm.objective import MassCost, share
 from softecm.objective.links import Links
 from softecm.optim import Evaluation
-from softecm.spaces.base import LARGEST
+from softecm.spaces.base import LARGEST, Space
 
 SETS, MATCHED, CLUSTERS = "sets", "matched", "clusters"
 FORMS = (SETS, MATCHED, CLUSTERS)
@@ -101,14 +101,16 @@ class TECMAlgorithm(VectorAlgorithm):
     eta: float = 2.0
     beside: float = 0.0
 
-    def fitted_metric(self, metric: SemiMetric, x: Tensor, weights: Tensor | None) -> SemiMetric:
-        """Nothing to learn; a source of other columns is refused."""
+    def from_center(
+        self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
+    ) -> NDArray[np.float64]:
+        """As for all vectors; a source of other columns is refused."""
         if self.source and len(self.source[0]) != x.shape[1]:
             raise ValueError(
                 f"source must have the columns of X, {x.shape[1]}; got {len(self.source[0])}. Give the centres of an "
                 "earlier clustering of the same columns."
             )
-        return metric
+        return super().from_center(metric, space, x, weights, device)
 
     def problem(
         self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None

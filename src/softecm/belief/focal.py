@@ -68,8 +68,20 @@ class FocalSets:
 
     def __post_init__(self) -> None:
         n_clusters = _positive("n_clusters", self.n_clusters, GROUPS)
+        if isinstance(self.sets, str) or not isinstance(self.sets, Iterable):
+            raise TypeError(
+                f"focal_sets must be a list of tuples of cluster numbers; got {self.sets!r}. An example for two "
+                f"clusters: [(0,), (1,), (0, 1)]."
+            )
+        distinct = set(map(_cluster_set, self.sets, repeat(n_clusters))) - {()}
+        missing = next(filterfalse(distinct.__contains__, zip(range(n_clusters), strict=False)), None)
+        if missing is not None:
+            raise ValueError(
+                f"focal_sets must contain every single cluster; {missing} is missing among the "
+                f"{len(distinct)} sets received. Add {missing}."
+            )
         object.__setattr__(self, "n_clusters", n_clusters)
-        object.__setattr__(self, "sets", _canonical(n_clusters, self.sets))
+        object.__setattr__(self, "sets", tuple(sorted(sorted(distinct), key=len)))
         object.__setattr__(self, "names", _checked_names(self.names, n_clusters) if self.names else ())
 
     # ------------------------------------------------------------------ constructors
@@ -420,23 +432,6 @@ def _checked_names(names: Iterable[str], n_clusters: int) -> tuple[str, ...]:
     return called
 
 
-def _canonical(n_clusters: int, sets: Iterable[Iterable[int]]) -> tuple[ClusterSet, ...]:
-    """Sets without repeats and without ∅, by cardinality and then lexicographic."""
-    if isinstance(sets, str) or not isinstance(sets, Iterable):
-        raise TypeError(
-            f"focal_sets must be a list of tuples of cluster numbers; got {sets!r}. An example for two "
-            f"clusters: [(0,), (1,), (0, 1)]."
-        )
-    distinct = set(map(_cluster_set, sets, repeat(n_clusters))) - {()}
-    missing = next(filterfalse(distinct.__contains__, zip(range(n_clusters), strict=False)), None)
-    if missing is not None:
-        raise ValueError(
-            f"focal_sets must contain every single cluster; {missing} is missing among the "
-            f"{len(distinct)} sets received. Add {missing}."
-        )
-    return tuple(sorted(sorted(distinct), key=len))
-
-
 def _cluster_set(members: Iterable[int], n_clusters: int) -> ClusterSet:
     """One set as a sorted tuple of plain ints, each a cluster."""
     try:
@@ -465,4 +460,3 @@ def _positive(name: str, value: int, remedy: str) -> int:
     if number < 1:
         raise ValueError(f"{name} must be at least 1; got {number}. {remedy}")
     return number
-

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Generic, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from softecm.distances.base import SemiMetric, tables_between
 from softecm.distances.views import Combined
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
-from softecm.fit.prepare import Draw, Objects, P, device_of_fewer, distances_to, start_rows
+from softecm.fit.prepare import Draw, Objects, P, Preparation, device_of_fewer, distances_to, start_rows
 from softecm.fit.settings import Init, PrototypeModel, Settings
 from softecm.objective import POWER_MASSES, MassCost, MassRule, evaluate, mass_cost
 from softecm.objective.linked import LinkedProblem
@@ -246,7 +246,7 @@ class Prices:
         return mass_cost(focal, *given, like=like, runs=len(self.beta), weights=weights, rule=self.rule)
 
 
-class Algorithm(ABC, Generic[P]):
+class Algorithm(Preparation[P]):
     """What one algorithm adds to the common way: its problem, its model, and what it can do.
 
     A frozen dataclass whose fields are the algorithm's own parameters. Only ``problem`` is owed; the rest has the answers
@@ -259,31 +259,16 @@ class Algorithm(ABC, Generic[P]):
     adds_sets: ClassVar[bool] = False
     #: Whether given starts are masses, which say nothing about single clusters.
     starts_at_masses: ClassVar[bool] = False
-    #: Whether the first stage may look at a sample of the objects.
-    samples: ClassVar[bool] = True
-    #: Whether it needs the dissimilarities of all objects to all others.
-    compares: ClassVar[bool] = False
-    #: Whether objects may be sparse rows, where the metric takes them.
-    takes_sparse: ClassVar[bool] = False
-    #: Whether weights of several views can be found with the clusters.
-    weighs: ClassVar[bool] = False
-    #: What can't run on a GPU, for the message; empty where all of it can.
-    cpu_only: ClassVar[str] = ""
-
-    @property
-    def masses(self) -> MassRule:
-        """How masses follow from distances, in the fit and in its model: eq. 7."""
-        return POWER_MASSES
+    #: Whether ``Settings.relaxation`` says how the constraint on the sets' prototypes is kept.
+    relaxes: ClassVar[bool] = False
+    #: How masses follow from distances, in the fit and in its model: eq. 7. A rule with parameters is given by a property.
+    masses: MassRule = POWER_MASSES
 
     @abstractmethod
     def problem(
         self, objects: Objects[P], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
     ) -> Problem[Any]:
         """The problem of a batch of runs; ``like`` (runs, ...) is where they start."""
-
-    def fitted_metric(self, metric: SemiMetric, x: P, weights: Tensor | None) -> SemiMetric:
-        """The metric with everything it learns from the objects (CPU) filled in."""
-        return metric.fitted(cast(Encoded, x), weights)
 
     def from_center(
         self, metric: SemiMetric, space: Space, x: P, weights: Tensor | None, device: torch.device
@@ -315,10 +300,6 @@ class Algorithm(ABC, Generic[P]):
         return self.prototypes_of(objects, solution, run)[: chosen.n_clusters][None].to(objects.device)
 
     # ---------------------------------------------------------------- how they are solved and judged
-
-    def approaches(self, objects: Objects[P], chosen: Settings, start: Tensor) -> bool:
-        """Whether the hard constraint must be approached by a chain of problems with a growing lambda."""
-        return False
 
     def between(self, objects: Objects[P], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """The distances (c, c) between the clusters of each run."""
@@ -407,7 +388,8 @@ class Fit:
             "checkpointer": checkpoints,
             "gain": settings.gain,
         }
-        if algorithm.approaches(objects, settings, start):
+        hard = settings.relaxation is Exact and algorithm.relaxes
+        if hard and is_approached(Exact, objects.metric, settings.focal, start[0, :1]):
             solution = self._approached(settings, prices, start, links, how)
         else:
             problem = algorithm.problem(objects, settings, prices, start, links)

@@ -247,26 +247,22 @@ def may_be_shaped(chosen: Settings, choice: Choice) -> bool:
 
 def suggested(
     columns: Sequence[Floats],
-    partition: CredalPartition,
-    objects: InMemory[Encoded],
-    *,
-    scaled: bool,
-    own: bool,
+    fitted: Fitted,
+    chosen: Settings,
     labels_of: Callable[[Floats, Floats], NDArray[np.int64]],
 ) -> GroupShape | None:
-    """The shape of the groups, where it is another than that of the fit which gave this partition.
+    """The shape of the groups, where it is another than that of the fit which found them.
 
     Parameters
     ----------
     columns : (n,) each, as they are
-    partition, objects : by equal spheres, of columns in units of their spread (``scaled``) or as they are
-    own : whether each group may have a shape of its own
+    fitted : by equal spheres, of columns in units of their spread or as they are
     labels_of : clusters some objects by equal spheres, given columns and counts
     """
-    c = partition.focal_sets.n_clusters
-    if c < 2 or len(objects) < ROWS_A_CLUSTER * c or not 1 < len(columns) <= MOST_COLUMNS:
+    c, scaled = chosen.n_clusters, fitted.choice.reason == UNITS
+    if c < 2 or len(fitted.objects) < ROWS_A_CLUSTER * c or not 1 < len(columns) <= MOST_COLUMNS:
         return None
-    every = _evidence(columns, partition, objects)
+    every = _evidence(columns, fitted.partition, fitted.objects)
     x, counts, labels = every.x[every.sure], every.counts[every.sure], every.labels[every.sure]
     spread = x.std(0)
     if len(x) < ROWS_A_CLUSTER * c or not (spread > 0).all():
@@ -274,7 +270,7 @@ def suggested(
     if equal_spheres_suffice(x, labels, c, counts, scaled=scaled):
         return None
     others = renumbered(labels_of(x / (1.0 if scaled else spread), counts), labels, c)
-    shape = find_shape(x, [labels, others], c, scaled=scaled, own=own, counts=counts)
+    shape = find_shape(x, [labels, others], c, scaled=scaled, own=chosen.own_shapes, counts=counts)
     if shape.shape in OWN:
         shape = refined(shape, every.x, every.counts)
     return None if shape.shape == ("scaled" if scaled else "raw") else shape

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from torch import Tensor
 from softecm._engine import LARGE_WORK, choose_device
 from softecm._text import place
 from softecm.distances.auto import try_metric
-from softecm.distances.base import SemiMetric, blocks, distances_of, nearest_of
+from softecm.distances.base import Learner, SemiMetric, blocks, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.settings import PrototypeModel, Settings, check_size
 from softecm.objective.problem import has_barycenters
@@ -157,32 +156,25 @@ E = TypeVar("E", bound=Encoded, covariant=True)
 P = TypeVar("P", contravariant=True)
 
 
-class Preparation(Protocol[P]):
+class Preparation(ABC, Generic[P]):
     """What an algorithm has a say in before its problem is stated."""
 
-    @property
-    def takes_sparse(self) -> bool:
-        """Whether objects may be sparse rows, where the metric takes them."""
+    #: Whether objects may be sparse rows, where the metric takes them.
+    takes_sparse: ClassVar[bool] = False
+    #: Whether the first stage may look at a sample of the objects.
+    samples: ClassVar[bool] = True
+    #: Whether weights of several views can be found with the clusters.
+    weighs: ClassVar[bool] = False
+    #: Whether it needs the dissimilarities of all objects to all others.
+    compares: ClassVar[bool] = False
+    #: What can't run on a GPU, for the message; empty where all of it can.
+    cpu_only: ClassVar[str] = ""
 
-    @property
-    def samples(self) -> bool:
-        """Whether the first stage may look at a sample of the objects."""
+    def learner(self, metric: SemiMetric) -> Learner | None:
+        """How the metric learns from the objects; None: it has nothing to learn."""
+        return metric.learner
 
-    @property
-    def weighs(self) -> bool:
-        """Whether weights of several views can be found with the clusters."""
-
-    @property
-    def cpu_only(self) -> str:
-        """What can't run on a GPU, for the message; empty where all of it can."""
-
-    @property
-    def compares(self) -> bool:
-        """Whether it needs the dissimilarities of all objects to all others."""
-
-    def fitted_metric(self, metric: SemiMetric, x: P, weights: Tensor | None) -> SemiMetric:
-        """The metric with everything it learns from the objects (CPU) filled in."""
-
+    @abstractmethod
     def from_center(
         self, metric: SemiMetric, space: Space, x: P, weights: Tensor | None, device: torch.device
     ) -> NDArray[np.float64]:
@@ -390,7 +382,8 @@ class InMemory(Objects[E]):
     def _encoded_as(self, algorithm: Preparation[object], space: Space, x: Encoded) -> InMemory[Encoded]:
         """The same objects encoded in another way, with what the metric knows of them."""
         weights, near = None if self.weights is None else self.weights.cpu(), x.cpu()
-        metric = algorithm.fitted_metric(self.metric, near, weights)
+        learner = algorithm.learner(self.metric)
+        metric = self.metric if learner is None else learner.fitted(near, weights)
         return replace(self, metric=metric, space=space, x=near.to(self.device))  # type: ignore[arg-type]
 
 
@@ -410,7 +403,8 @@ def in_memory(
     ``known`` is the space of an earlier batch, whose columns these objects must have; they may then be few.
     """
     space = space_for(algorithm, metric, X) if known is None else known
-    checked = copy.copy(owner)
+    checked = object.__new__(type(owner))
+    vars(checked).update(vars(owner))
     raw = space.check(checked, X, reset=known is None)
     if not isinstance(space, Dissimilarities):
         refuse_dissimilarities(raw)
@@ -427,10 +421,11 @@ def in_memory(
     device = _device(algorithm, chosen, metric, space, x, runs)
     counts = np.ones(n) if given is None else given
     weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
-    metric = algorithm.fitted_metric(
-        metric.for_clusters(chosen.n_clusters), x, None if weights is None else weights.cpu()
-    )
-    space, x = metric.open_space(space), x.to(device)
+    learner = algorithm.learner(metric.for_clusters(chosen.n_clusters))
+    if learner is not None:
+        metric = learner.fitted(x, None if weights is None else weights.cpu())
+        space = metric.open_space(space)
+    x = x.to(device)
     distances = algorithm.from_center(metric, space, x, weights, device)
     usual = weighted_quantile(distances, 0.5, counts)
     kept = counts * (distances <= ABSURD * usual)
