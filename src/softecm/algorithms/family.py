@@ -406,7 +406,8 @@ class LinkableFamily(PrototypeFamily):
         -------
         self
         """
-        known, plan = Prior.of(prior, prior_weight), Plan.of(checkpoint, checkpoint_every, resume)
+        known = None if prior is None else Prior.of(prior, prior_weight)
+        plan = Plan.of(checkpoint, checkpoint_every, resume)
         if known is not None and plan is not None:
             raise ValueError(
                 "checkpoint must be left out with prior, near whose clusters a fit ends soon; got both. Leave one out."

@@ -87,13 +87,10 @@ def soft_ecm_problem(
     by = solver or (Closed() if metric.is_quadratic else Descent())
     alone = len(focal) == focal.n_clusters and links is None and pull is None
     alone = alone and metric.is_quadratic and not by.descends
-    problem = SoftECMProblem(metric, x, cost, relaxed, by, tol, None if pull is None else pull.to(beta), alone)
+    pull = None if pull is None else pull.to(beta)
+    races = not metric.is_quadratic  # rounds with an exact step cost next to nothing
+    problem = SoftECMProblem(metric, x, cost, relaxed, by, tol, by.patience, races, pull, alone)
     return problem if links is None else LinkedProblem.of(problem, links)
-
-
-def is_approached(relaxation: type[Relaxation], metric: SemiMetric, focal: FocalSets, like: Tensor) -> bool:
-    """Whether the hard constraint is asked for and has no closed form: then it is approached, with a growing lambda."""
-    return relaxation is Exact and len(focal) > focal.n_clusters and not has_barycenters(metric, like)
 
 
 def soft_ecm(
@@ -141,7 +138,8 @@ def soft_ecm(
             x, metric, focal, cost, lam=lam, relaxation=kind, solver=by, links=links, pull=pull, tol=tol
         )
 
-    if not is_approached(kind, metric, focal, init[0, :1]):
+    hard = kind is Exact and len(focal) > focal.n_clusters
+    if not hard or has_barycenters(metric, init[0, :1]):
         return iterate(problem(kind, lam), init, max_iter, **how)
     prices = np.broadcast_to(np.asarray(lam, dtype=np.float64), len(init))
     return approach(metric, focal, init, prices, lambda price: problem(Gap, price), max_iter, how)
@@ -388,8 +386,8 @@ class Fit:
             "checkpointer": checkpoints,
             "gain": settings.gain,
         }
-        hard = settings.relaxation is Exact and algorithm.relaxes
-        if hard and is_approached(Exact, objects.metric, settings.focal, start[0, :1]):
+        hard = algorithm.relaxes and settings.relaxation is Exact and len(settings.focal) > settings.n_clusters
+        if hard and not has_barycenters(objects.metric, start[0, :1]):
             solution = self._approached(settings, prices, start, links, how)
         else:
             problem = algorithm.problem(objects, settings, prices, start, links)

@@ -268,8 +268,11 @@ class Rounds:
             still = torch.where(rests, problem.patience, still)
         return replace(self, iteration=self.iteration + 1, state=state, still=still, change=change, trace=trace)
 
-    def settled(self, patience: int, *, best: bool = False) -> Rounds:
-        """The same with what the active runs have reached written down; ``best``: only where it is their best so far."""
+    def recorded(self, patience: int, done: Tensor, *, best: bool = False) -> Rounds:
+        """The same with what the active runs have reached written down, and without those that are ``done`` (a mask).
+
+        ``best``: only where it is their best so far.
+        """
         state, old, index = self.state, self.ended, self.active.numpy()
         now, price = state.objective.double().cpu().numpy(), state.constraint.double().cpu().numpy()
         better = now < old.objective[index] if best else np.ones(len(index), dtype=bool)
@@ -283,14 +286,13 @@ class Rounds:
         if found:
             found = {name: found[name].index_copy(0, rows, part[take]) for name, part in state.found.items()}
         ended = Solution(prototypes, objective, constraint, (), n_iter, converged, old.residual, found)
-        return replace(self, ended=ended)
-
-    def without(self, done: Tensor) -> Rounds:
-        """The same with fewer active runs; ``done`` is a mask."""
+        if not bool(done.any()):
+            return replace(self, ended=ended)
         going = (~done).nonzero()[:, 0]
         there = going.to(self.state.objective.device)
         return replace(
             self,
+            ended=ended,
             state=self.state.select(there),
             active=self.active[going],
             still=self.still[going],
@@ -298,7 +300,7 @@ class Rounds:
         )
 
     def solution(self) -> Solution:
-        """Where the runs are, once they are settled."""
+        """Where the runs are, once that is recorded."""
         history = []
         for objective, n in zip(np.stack(self.trace, 1), self.ended.n_iter, strict=True):
             history.append(objective[: n + 1].copy())
@@ -371,11 +373,9 @@ def iterate(
             if groups is not None and problem.races:
                 done = done | torch.from_numpy((halved if gain > 0.0 else outrun)(new, groups))
             over = bool(done.any())
-            rounds = new.settled(problem.patience, best=best) if over or best else new
-            if over:
-                rounds = rounds.without(done)
-                if len(rounds.active):
-                    problem = problem.select((~done).nonzero()[:, 0].to(start.device))
+            rounds = new.recorded(problem.patience, done, best=best) if over or best else new
+            if over and len(rounds.active):
+                problem = problem.select((~done).nonzero()[:, 0].to(start.device))
             if checkpointer is not None:
                 checkpointer.keep(rounds)
             if callback is not None and callback(_progress(new, max_iter, problem.patience)):
@@ -386,7 +386,8 @@ def iterate(
         if checkpointer is not None:
             checkpointer.save(rounds)
         raise
-    return rounds.settled(problem.patience, best=best).solution()
+    none = torch.zeros(len(rounds.active), dtype=torch.bool)
+    return rounds.recorded(problem.patience, none, best=best).solution()
 
 
 @dataclass

@@ -207,12 +207,10 @@ class Prior:
     weight: float
 
     @staticmethod
-    def of(prior: object, weight: object) -> Prior | None:
-        """From the arguments of ``fit``; None where there is none."""
+    def of(prior: object, weight: object) -> Prior:
+        """From the arguments of ``fit``."""
         hint = "1 counts an old prototype as much as all objects of an average cluster; 0 ignores it."
         price = check_number("prior_weight", weight, least=0, hint=hint)
-        if prior is None:
-            return None
         model = getattr(prior, "model_", None)
         if not isinstance(model, PrototypeModel) or model.prototypes.ndim < 2:
             raise ValueError(

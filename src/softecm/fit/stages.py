@@ -381,7 +381,8 @@ def neighbouring(apart: NDArray[np.float64], degree: float, held: NDArray[np.flo
         logger.info(
             "%d of %d pairs of neighbouring clusters are considered, those of most objects", len(most), len(pairs)
         )
-    return FocalSets.of(c, [*np.arange(c)[:, None].tolist(), *pairs[most].tolist()]), cut
+    sets = [*np.arange(c)[:, None].tolist(), *pairs[most].tolist()]
+    return FocalSets(c, tuple(map(tuple, sets))), cut
 
 
 def gabriel(squares: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -419,10 +420,10 @@ def moved_clusters(compared: ComparedStarts) -> ComparedStarts:
             break
         now = float(best.solution.objective[best.best])
         (tried,) = fit.solve((replace(fit.settings, max_iter=TRIAL), trials))
-        if not pays(float(tried.solution.objective[tried.best]), now, WORTH):
+        if not float(tried.solution.objective[tried.best]) < now - WORTH * abs(now):  # with views it may be negative
             break
         (followed,) = fit.solve((fit.settings, fit.clusters_of(tried)))
-        if not pays(float(followed.solution.objective[0]), now, BETTER) or followed.apart[0] < MERGED:
+        if not float(followed.solution.objective[0]) < now - BETTER * abs(now) or followed.apart[0] < MERGED:
             break
         best = followed
     return replace(compared, best=best)
@@ -434,35 +435,18 @@ def _moves(fit: Fit, best: Outcome) -> Tensor | None:
     clusters = fit.clusters_of(best)[0]
     distances = fit.model_of(best).distances(objects.x.cpu()).astype(np.float64)
     cap = np.inf if delta is None else delta * delta
-    spare, wanted = _least_missed(distances, objects.counts, cap), _most_wanted(objects, distances.min(1), cap)
+    wanted = _most_wanted(objects, distances.min(1), cap)
     if not wanted:
         return None
+    # The clusters to spare: those without which their objects would have least further to go.
+    two = np.minimum(np.sort(np.partition(distances, 1, axis=1)[:, :2], axis=1), cap)
+    loss = np.bincount(distances.argmin(1), objects.counts * (two[:, 1] - two[:, 0]), distances.shape[1])
+    spare = np.argsort(loss, kind="stable")[:FEW].tolist()
     trials = clusters.expand(len(spare) * len(wanted), *clusters.shape).clone()
     places = objects.space.starts(objects.x, torch.as_tensor(wanted, device=objects.device))
     for number, (k, place) in enumerate(product(spare, places)):
         trials[number, k] = place
     return trials
-
-
-def pays(objective: float, now: float, part: float) -> bool:
-    """Whether an objective is lower than now by more than this part; with weights of views it may be negative.
-
-    Examples
-    --------
-    >>> pays(0.9, 1.0, 1e-3), pays(-1.0, -1.0, 1e-3), pays(-1.1, -1.0, 1e-3)
-    (True, False, True)
-    """
-    return objective < now - part * abs(now)
-
-
-def _least_missed(distances: NDArray[np.float64], counts: NDArray[np.float64], cap: float) -> list[int]:
-    """The clusters without which their objects would have least further to go."""
-    nearest = np.argpartition(distances, 1, axis=1)[:, :2]
-    rows = np.arange(len(distances))
-    two = np.minimum(np.sort(distances[rows[:, None], nearest], axis=1), cap)
-    loss = np.bincount(distances.argmin(1), counts * (two[:, 1] - two[:, 0]), distances.shape[1])
-    least: list[int] = np.argsort(loss, kind="stable")[:FEW].tolist()
-    return least
 
 
 def _most_wanted(objects: Objects[Encoded], nearest: NDArray[np.float64], cap: float) -> list[int]:

@@ -91,10 +91,6 @@ class Relaxation(ABC):
     def arms(focal: FocalSets) -> tuple[Tensor, Tensor]:
         """For those metrics, the differences (rows over all prototypes) whose squares are paid, and their prices."""
 
-    def select(self, runs: Tensor) -> Relaxation:
-        """The same for some of the runs."""
-        return type(self)(self.metric, self.focal, self.lam[runs])
-
     def means(self) -> Tensor:
         """Row A averages the clusters of A: (f, c)."""
         return torch.tensor(self.focal.shares, dtype=self.lam.dtype, device=self.lam.device)
@@ -300,19 +296,11 @@ class SoftECMProblem:
     relaxation: Relaxation
     solver: Solver
     tol: float
+    patience: int  # the solver's
+    races: bool
     pull: PrototypePull | None = None
     alone: bool = False  # single clusters by exact steps: sums are all that is needed, no derivative
     rises: ClassVar[str] = "refused"
-
-    @property
-    def patience(self) -> int:
-        """The solver's."""
-        return self.solver.patience
-
-    @property
-    def races(self) -> bool:
-        """Rounds with an exact step cost next to nothing."""
-        return not self.metric.is_quadratic
 
     def begin(self, start: Tensor) -> State:
         """The clusters' starts (runs, c, *shape) completed with the sets', or all of them (runs, f, *shape)."""
@@ -458,7 +446,8 @@ class SoftECMProblem:
 
     def select(self, runs: Tensor) -> SoftECMProblem:
         """The same for some of the runs."""
-        return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs))
+        relaxation = replace(self.relaxation, lam=self.relaxation.lam[runs])
+        return replace(self, cost=self.cost.select(runs), relaxation=relaxation)
 
 
 def solved(curvature: Tensor, moment: Tensor, old: Tensor, means: Tensor | None, tie: Tensor | None) -> Tensor:

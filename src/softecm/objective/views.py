@@ -206,7 +206,8 @@ class ViewsProblem:
 
     def select(self, runs: Tensor) -> ViewsProblem:
         """The same for some of the runs."""
-        return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs))
+        relaxation = replace(self.relaxation, lam=self.relaxation.lam[runs])
+        return replace(self, cost=self.cost.select(runs), relaxation=relaxation)
 
     # ---------------------------------------------------------------- masses
 
