@@ -365,7 +365,7 @@ class InMemory(Objects[E]):
         """Where so little is left to compute that a GPU would take longer: the objects to be encoded in main memory."""
         device = device_of_fewer(self.metric, space, x, self.device)
         weights = None if self.weights is None else self.weights.to(device)
-        return replace(self, device=device, on_device=weights)
+        return replace(self, device=device, weights=weights)
 
     def rounded(self, algorithm: Preparation[object]) -> Version | None:
         """The objects in single precision, where that will do for the metric and for them."""
