@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -18,8 +19,7 @@ from numpy.typing import NDArray
 from softecm._text import column_label, is_writable, place
 from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed, maybe, number, plain, rules, text
 from softecm.files.values import Savable
-from softecm.spaces.base import LARGEST, ColumnKind, refuse_range
-from softecm.spaces.category_levels import Positions
+from softecm.spaces.base import LARGEST, ColumnKind
 
 MISSING, UNSEEN = -1, -2  # codes of cells that are empty, or hold a category the fit never saw
 ROWS = 1 << 16  # cells held as Python values at once
@@ -28,6 +28,10 @@ DAY = 86_400e6  # in microseconds
 TEMPORAL = ("date", "datetime", "duration")
 NORMAL_IQR = 1.3489795003921634  # interquartile range of a standard normal variable
 
+TRUTHS = {"true": True, "yes": True, "y": True, "t": True, "1": True}
+TRUTHS |= {"false": False, "no": False, "n": False, "f": False, "0": False}
+
+Key = TypeVar("Key", bound=Hashable)
 Name: TypeAlias = str | int  # of a column; its position in an array
 Cell: TypeAlias = Any  # whatever a column holds
 Array: TypeAlias = NDArray[Any]
@@ -253,6 +257,65 @@ def to_float(value: Cell) -> float:
         return math.inf
 
 
+class Positions(dict[Any, int]):
+    """Where a value stands among levels; one that is written otherwise (1, 1.0, "01"; True, "yes") where the level does.
+
+    A value means a level if it is the same text, else the same number, else (where the levels are one truth and its
+    opposite) the same truth, and no other level is. What means none is ``unseen``.
+
+    Examples
+    --------
+    >>> place = Positions(["1", "2"], unseen=-2)
+    >>> place["2"], place[2.0], place["02"], place["two"]
+    (1, 1, 1, -2)
+    >>> Positions(["no", "yes"], unseen=-2)[True]
+    1
+    """
+
+    def __init__(self, levels: Sequence[object], unseen: int) -> None:
+        super().__init__({level: k for k, level in enumerate(levels)})
+        self.unseen = unseen
+        self.by_text = _once(map(_text, levels))
+        self.by_number = _once(map(_number, levels))
+        truths = [_truth(level) for level in levels]
+        self.by_truth = _once(truths) if set(truths) == {True, False} and len(truths) == 2 else {}
+
+    def __missing__(self, value: object) -> int:
+        place = self.by_text.get(_text(value))
+        if place is None:
+            place = self.by_number.get(_number(value))
+        if place is None:
+            place = self.by_truth.get(_truth(value))
+        self[value] = self.unseen if place is None else place
+        return self[value]
+
+
+def _once(keys: Iterable[Key | None]) -> dict[Key | None, int]:
+    """Positions of the keys that come once."""
+    listed = list(keys)
+    counts = Counter(listed)
+    return {key: k for k, key in enumerate(listed) if key is not None and counts[key] == 1}
+
+
+def _text(value: object) -> str:
+    return str(value).strip()
+
+
+def _number(value: object) -> float | None:
+    """A value as a number, a decimal comma allowed; None for a truth value and for what is no number."""
+    text = _text(value)
+    try:
+        number = float(text.replace(",", ".") if text.count(",") == 1 and "." not in text else text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def _truth(value: object) -> bool | None:
+    number = _number(value)
+    return number == 1 if number in (0, 1) else TRUTHS.get(_text(value).lower())
+
+
 #: What a file may hold of a column of either kind.
 ANY_COLUMN = rules(
     name=either(text(), count(least=0)), weight=number(POSITIVE), style=text("plain", "categorical", "ordered")
@@ -310,6 +373,12 @@ class NumberColumn(Savable):
         """The inverse of ``coordinates``."""
         numbers: NDArray[np.float64] = np.asarray(coordinates, dtype=np.float64) * (self.scale / np.sqrt(self.weight))
         return numbers + self.center
+
+    def converted(self, other: NumberColumn, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coordinates in another table's column as those of this one."""
+        if self.kind == "ordinal" and self.levels != other.levels:
+            return self.encode(Cells.of(self.name, np.array(other.decode(coordinates), dtype=object)))
+        return self.coordinates(other.numbers(coordinates))
 
     def _check_kind(self, cells: Cells, kind: str) -> None:
         alike = kind == self.kind or {kind, self.kind} == {"date", "datetime"} or not any_observed(cells)
@@ -374,6 +443,19 @@ class CategoryColumn(Savable):
                 f"{cells.label} must hold what it held in fit ({self.kind}); got {kind}. Convert it to the same type."
             )
         return found
+
+    def converted(self, other: CategoryColumn, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Shares (k, levels) of another table's column as those of this one.
+
+        A category that the other has not seen has no share; one that is not there any more leaves its share to the others.
+        """
+        place = Positions(self.levels, UNSEEN)
+        own = np.zeros((len(shares), len(self.levels)))
+        for level, share in zip(other.levels, shares.T, strict=True):
+            if place[level] != UNSEEN:
+                own[:, place[level]] += share
+        total = own.sum(1, keepdims=True)
+        return np.where(total > 0, own / np.where(total > 0, total, 1.0), np.asarray(self.frequencies))
 
     def decode(self, probabilities: NDArray[np.floating]) -> list[Cell]:
         """The mode of each distribution (k, levels)."""
@@ -458,79 +540,3 @@ def refuse_unwritable(values: Iterable[Cell], where: str) -> None:
                 f"{where} must hold text that can be written down; got {value!r}, with half a character (a lone surrogate). "
                 "Read the file anew with its right encoding, or replace it: text.encode(errors='replace').decode()."
             )
-
-
-def learn_category(cells: Cells, weight: float, most: int, sample_weight: NDArray[np.float64] | None) -> CategoryColumn:
-    """Levels and their frequencies."""
-    kind = category_kind(cells)
-    levels = distinct(cells, most)
-    if not levels:
-        raise_empty(cells)
-    found = codes(cells, levels)
-    counts = np.bincount(
-        found[found >= 0],
-        weights=None if sample_weight is None else sample_weight[found >= 0],
-        minlength=len(levels),
-    )
-    total = counts.sum()
-    shares = counts / total if total > 0 else np.full(len(levels), 1 / len(levels))
-    return CategoryColumn(cells.name, kind, weight, tuple(levels), tuple(map(float, shares)), cells.style)
-
-
-def learn_number(
-    cells: Cells,
-    weight: float,
-    scaling: str,
-    sample_weight: NDArray[np.float64] | None,
-    levels: Sequence[Cell] | None = None,
-) -> NumberColumn:
-    """Centre and scale; ``levels`` makes it ordinal."""
-    kind = cells.kind
-    numbers = cells.numbers(kind) if levels is None else ranks(cells, levels)
-    observed = ~np.isnan(numbers)
-    if sample_weight is not None:
-        observed &= sample_weight > 0
-    if not observed.any():
-        raise_empty(cells)
-    values = numbers[observed]
-    refuse_range(float(values.min()), float(values.max()), what=cells.label)
-    weights = np.ones(len(values)) if sample_weight is None else sample_weight[observed]
-    center = float(np.average(values, weights=weights))
-    return NumberColumn(
-        cells.name,
-        kind if levels is None else "ordinal",
-        weight,
-        center,
-        spread(values - center, weights, scaling, kind),
-        () if levels is None else tuple(levels),
-        cells.zone() if kind == "datetime" else None,
-        cells.style,
-    )
-
-
-def plain_unit(kind: str) -> float:
-    """What a column that is not scaled is counted in: numbers in themselves, dates and durations in days."""
-    return DAY if kind in TEMPORAL else 1.0
-
-
-def spread(values: NDArray[np.float64], weights: NDArray[np.float64], scaling: str, kind: str = "number") -> float:
-    """Standard deviation, range or interquartile range (as that of a normal variable); 1 for a constant column."""
-    if scaling == "none":
-        return plain_unit(kind)
-    if scaling == "range":
-        scale = float(values.max() - values.min())
-    else:
-        scale = float(np.sqrt(np.average(values**2, weights=weights)))
-        if scaling == "robust":
-            order = np.argsort(values, kind="stable")
-            steps = np.cumsum(weights[order])
-            low, high = (values[order[np.searchsorted(steps, q * steps[-1])]] for q in (0.25, 0.75))
-            # More than half of the cells equal: nothing robust is left to measure by.
-            scale = float(high - low) / NORMAL_IQR if high > low else scale
-    largest = float(np.abs(values).max(initial=0.0))
-    return scale if scale > 1e-12 * largest else 1.0
-
-
-def raise_empty(cells: Cells) -> None:
-    """Refuse a column without a value."""
-    raise ValueError(f"{cells.label} must hold at least one value; got {len(cells)} missing cells. Leave it out.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._checks import is_whole, make_frame
 from softecm._text import column_label, place
 from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.files.expected import (
@@ -30,8 +31,8 @@ from softecm.files.expected import (
     text,
 )
 from softecm.files.values import Savable, own
-from softecm.spaces import table_prototypes
 from softecm.spaces.base import ColumnKind, Space
+from softecm.spaces.column_learning import LevelSummary, NumberSummary, TableSummary, learn_number
 from softecm.spaces.columns import (
     MISSING,
     UNSEEN,
@@ -40,19 +41,22 @@ from softecm.spaces.columns import (
     Cells,
     Name,
     NumberColumn,
+    distinct,
     first_of,
-    learn_category,
-    learn_number,
+    kind_of,
+    plain_value,
 )
 from softecm.spaces.encoded import EncodedTable, Layout
 from softecm.spaces.raw import RawTable, read_table
-from softecm.spaces.summaries import LevelSummary, NumberSummary, TableSummary
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 SHOWN_COLUMNS, SHOWN_VALUES = 5, 3  # of those with a category that the fit never saw
 
+T = TypeVar("T")
+Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+AnyColumn: TypeAlias = NumberColumn | CategoryColumn
 ColumnChoice: TypeAlias = str | Iterable[Name] | None  # by name, by position, or a mark a column
 
 
@@ -82,7 +86,7 @@ class Table(Space):
     """Rows of a data frame or of a NumPy array with columns of different kinds, gaps allowed."""
 
     options: TableOptions = field(default_factory=TableOptions)
-    columns: tuple[NumberColumn | CategoryColumn, ...] = ()
+    columns: tuple[AnyColumn, ...] = ()
     backend: str | None = None
     dtype: torch.dtype = field(default=torch.float64)
     sample_weight: NDArray[np.float64] | None = None  # only while fitting
@@ -155,10 +159,11 @@ class Table(Space):
         sample_weight = self.sample_weight
         kinds = column_kinds(X, self.options)
         weights = column_weights(X, self.options, kinds)
-        columns: list[NumberColumn | CategoryColumn] = []
+        columns: list[AnyColumn] = []
         for cells, kind, weight in zip(X.columns, kinds, weights, strict=True):
             if kind is None:
-                columns.append(learn_category(cells, weight, self.options.max_levels, sample_weight))
+                levels = LevelSummary.of(cells, sample_weight, self.options.max_levels)
+                columns.append(levels.column(weight, self.options.scaling, len(X)))
             else:
                 columns.append(learn_number(cells, weight, self.options.scaling, sample_weight, kind or None))
         return replace(self, columns=tuple(columns), backend=X.backend, dtype=dtype, sample_weight=None)
@@ -167,24 +172,17 @@ class Table(Space):
         """What each column's scale, levels and stand-in for a gap follow from."""
         kinds = column_kinds(X, self.options)
         weights = column_weights(X, self.options, kinds)
+        ordinal = chosen_columns(self.options.ordinal_features, X.names, "ordinal_features")
         columns: list[NumberSummary | LevelSummary] = []
         for j, (cells, kind) in enumerate(zip(X.columns, kinds, strict=True)):
             if kind is None:
                 columns.append(LevelSummary.of(cells, self.sample_weight, self.options.max_levels))
-            elif kind == () and not self._is_ordinal(j, X):
+            elif kind == () and j not in ordinal:
                 columns.append(NumberSummary.of(cells, self.sample_weight))
             else:
-                given = kind if self._order_is_given(j, X) or cells.kind == "ordered" else ()
-                columns.append(LevelSummary.of(cells, self.sample_weight, len(cells) * 1_000_000, given))
+                order = kind if ordinal.get(j) is not None or cells.kind == "ordered" else ()
+                columns.append(LevelSummary.of(cells, self.sample_weight, len(cells) * 1_000_000, order))
         return TableSummary(tuple(columns), tuple(weights), X.backend, len(X))
-
-    def _is_ordinal(self, j: int, X: RawTable) -> bool:
-        return j in positions(self.options.ordinal_features, X.names, "ordinal_features")
-
-    def _order_is_given(self, j: int, X: RawTable) -> bool:
-        given = self.options.ordinal_features
-        orders = given.items() if isinstance(given, Mapping) else ()
-        return any(v is not None and positions([k], X.names, "ordinal_features") == [j] for k, v in orders)
 
     def fit_described(self, description: TableSummary, *, dtype: torch.dtype) -> Table:
         """Scales, levels and frequencies of all blocks together."""
@@ -216,7 +214,7 @@ class Table(Space):
     def layout(self) -> Layout:
         """Where each column lies in a prototype."""
         numbers, categories = self.numbers, self.categories
-        both: list[NumberColumn | CategoryColumn] = [*numbers, *categories]
+        both: list[AnyColumn] = [*numbers, *categories]
         place = {c.name: i for i, c in enumerate(both)}
         weights = tuple(c.weight for c in categories)
         return Layout(
@@ -257,14 +255,14 @@ class Table(Space):
                 gaps[j] = empty
                 numbers[empty, j] = 0.0
         for j, category in enumerate(self.categories):
-            found = category.encode(cells[category.name]) if category.name in cells else np.full(n, MISSING)
-            empty = found == MISSING
-            if (found == UNSEEN).any():
-                unseen[category.name] = found == UNSEEN
+            places = category.encode(cells[category.name]) if category.name in cells else np.full(n, MISSING)
+            empty = places == MISSING
+            if (places == UNSEEN).any():
+                unseen[category.name] = places == UNSEEN
             if empty.any():
                 gaps[len(self.numbers) + j] = empty
             size = layout.levels[j]
-            codes[:, j] = np.where(found >= 0, found, np.where(empty, size + 1, size))
+            codes[:, j] = np.where(places >= 0, places, np.where(empty, size + 1, size))
         observed, scale = self._gaps(gaps, n, force=bool(unseen))
         table = EncodedTable(
             torch.from_numpy(numbers),
@@ -345,12 +343,29 @@ class Table(Space):
 
     def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
         """Tables of the same columns do, whatever their categories."""
-        return isinstance(other, Table) and table_prototypes.pairs(self, other) is not None
+        return isinstance(other, Table) and self._partners(other) is not None
+
+    def _partners(self, other: Table) -> dict[Name, Name] | None:
+        """The other table's name for each column, by place from arrays; None where it has other columns."""
+        own, theirs = [c.name for c in self.columns], [c.name for c in other.columns]
+        named = self.backend is not None and other.backend is not None
+        if len(own) != len(theirs) or (named and set(own) != set(theirs)):
+            return None
+        partners = dict(zip(own, own if named else theirs, strict=True))
+        return partners if {partners[c.name] for c in self.numbers} == {c.name for c in other.numbers} else None
 
     def carried(self, other: Space, prototypes: Tensor) -> Tensor:
         """Column by column, in this table's scales and categories."""
         assert isinstance(other, Table)
-        return table_prototypes.carried(self, other, prototypes)
+        partners = self._partners(other)
+        assert partners is not None
+        rows = prototypes.detach().double().cpu().numpy()
+        numbers = {c.name: (c, values) for c, values in zip(other.numbers, rows.T, strict=False)}
+        shares = {c.name: (c, values) for c, values in zip(other.categories, other.shares(rows), strict=True)}
+        parts = [c.converted(*numbers[partners[c.name]])[:, None] for c in self.numbers]
+        for c, height in zip(self.categories, self.layout.heights, strict=True):
+            parts.append(c.converted(*shares[partners[c.name]]) * height)
+        return torch.from_numpy(np.concatenate(parts, 1)).to(self.dtype)
 
     def starts(self, x: EncodedTable, rows: Tensor) -> Tensor:
         """The chosen objects; a gap is filled with the column's mean or frequencies."""
@@ -415,14 +430,12 @@ def warn_unseen(cells: Mapping[Name, Cells], unseen: Mapping[Name, NDArray[np.bo
     )
 
 
-def positions(given: ColumnChoice, names: Sequence[Name], parameter: str) -> list[int]:
+def positions(choice: ColumnChoice, names: Sequence[Name], parameter: str) -> list[int]:
     """Positions of columns given by name, by position, or as a mask."""
-    if given is None:
+    if choice is None:
         return []
-    if isinstance(given, str):
-        given = [given]
-    values = list(given)
-    if values and all(isinstance(v, bool | np.bool_) for v in values):
+    values = [choice] if isinstance(choice, str) else list(choice)
+    if values and all(kind_of(v) == "boolean" for v in values):
         if len(values) != len(names):
             raise ValueError(
                 f"{parameter} must have one mark a column, {len(names)}; got {len(values)}. Or list names."
@@ -430,10 +443,10 @@ def positions(given: ColumnChoice, names: Sequence[Name], parameter: str) -> lis
         return [j for j, v in enumerate(values) if v]
     out = []
     for value in values:
-        value = value.item() if isinstance(value, np.generic) else value
+        value = plain_value(value)
         if value in names:
             out.append(list(names).index(value))
-        elif isinstance(value, int) and 0 <= value < len(names):
+        elif is_whole(value) and 0 <= value < len(names):
             out.append(value)
         else:
             raise ValueError(
@@ -443,15 +456,20 @@ def positions(given: ColumnChoice, names: Sequence[Name], parameter: str) -> lis
     return out
 
 
+def chosen_columns(
+    choice: ColumnChoice | Mapping[Name, T | None], names: Sequence[Name], parameter: str
+) -> dict[int, T | None]:
+    """What is said of columns, by their positions; None where they are only listed."""
+    if isinstance(choice, Mapping):
+        return {positions([name], names, parameter)[0]: value for name, value in choice.items()}
+    return dict.fromkeys(positions(choice, names, parameter))
+
+
 def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Cell, ...] | None]:
     """For each column: None if categorical, () if a number, its levels in order if ordinal."""
     names = table.names
     nominal = set(positions(options.categorical_features, names, "categorical_features"))
-    given = options.ordinal_features
-    ordinal = dict.fromkeys(positions(given, names, "ordinal_features"))
-    if isinstance(given, Mapping):
-        orders = {positions([k], names, "ordinal_features")[0]: v for k, v in given.items()}
-        ordinal = {j: None if v is None else tuple(v) for j, v in orders.items()}  # type: ignore[misc]
+    ordinal = chosen_columns(options.ordinal_features, names, "ordinal_features")
     both = nominal & set(ordinal)
     if both:
         raise ValueError(
@@ -462,7 +480,7 @@ def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Cell, ...
     for j, cells in enumerate(table.columns):
         kind = cells.kind
         if j in ordinal:
-            kinds.append(ordinal[j] or _natural_order(cells, kind))
+            kinds.append(tuple(ordinal[j] or ()) or _natural_order(cells, kind))
         elif options.nominal or j in nominal or kind in ("text", "boolean"):
             kinds.append(None)
         else:
@@ -472,8 +490,6 @@ def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Cell, ...
 
 def _natural_order(cells: Cells, kind: str) -> tuple[Cell, ...]:
     """Levels of an ordinal column for which no order was given: its type's, or that of numbers."""
-    from softecm.spaces.columns import distinct
-
     if kind == "ordered":
         return cells.declared()
     if kind in ("number", "boolean"):
@@ -488,18 +504,18 @@ def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple
     """The weight of each column: given, or 1 for a number and ``category_weight`` for a category."""
     names = table.names
     weights = [options.category_weight if kind is None else 1.0 for kind in kinds]
-    given = options.weights
-    if isinstance(given, Mapping):
-        for name, value in given.items():
+    custom = options.weights
+    if isinstance(custom, Mapping):
+        for name, value in custom.items():
             weights[positions([name], names, "weights")[0]] = value
-    elif given is not None:
-        if len(given) != len(names):
+    elif custom is not None:
+        if len(custom) != len(names):
             raise ValueError(
-                f"weights must have one number a column, {len(names)}; got {len(given)}. Or give a dict of column names."
+                f"weights must have one number a column, {len(names)}; got {len(custom)}. Or give a dict of column names."
             )
-        weights = list(given)
+        weights = list(custom)
     for name, value in zip(names, weights, strict=True):
-        if isinstance(value, str) or not np.isfinite(value) or not value > 0:
+        if kind_of(value) not in ("number", "boolean") or not np.isfinite(value) or not value > 0:
             raise ValueError(
                 f"weights must be positive numbers; got {value!r} for {column_label(name)}. Leave a column out of "
                 "the table to give it no weight."
@@ -507,18 +523,14 @@ def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple
     return [float(w) for w in weights]
 
 
-def frame_of(columns: Sequence[NumberColumn | CategoryColumn], values: Sequence[list[Cell]], backend: str) -> Any:
+def frame_of(columns: Sequence[AnyColumn], values: Sequence[list[Cell]], backend: str) -> Any:
     """A frame of prototypes of the kind the data came in."""
-    from softecm._checks import BACKENDS, make_frame
-
-    backend = backend if backend in BACKENDS else "pandas"
-    cells = {}
-    for column, cell in zip(columns, values, strict=True):
-        cells[column.name] = _series(column, cell, backend)
-    return make_frame(cells, backend)  # type: ignore[arg-type]
+    kind: Backend = "polars" if backend == "polars" else "pyarrow" if backend == "pyarrow" else "pandas"
+    cells: dict[Any, object] = {c.name: _series(c, cells, kind) for c, cells in zip(columns, values, strict=True)}
+    return make_frame(cells, kind)
 
 
-def _series(column: NumberColumn | CategoryColumn, values: list[Cell], backend: str) -> Any:
+def _series(column: AnyColumn, values: list[Cell], backend: Backend) -> object:
     if column.style != "plain":
         return _categorical(column, values, backend)
     if column.kind == "number" and isinstance(column, NumberColumn):
@@ -526,10 +538,10 @@ def _series(column: NumberColumn | CategoryColumn, values: list[Cell], backend: 
     kinds: dict[str, nw.dtypes.DType] = {"date": nw.Date(), "duration": nw.Duration("us"), "boolean": nw.Boolean()}
     kinds["datetime"] = nw.Datetime("us", getattr(column, "zone", None))
     dtype = kinds.get(column.kind)
-    return nw.to_native(nw.new_series(str(column.name), values, dtype=dtype, backend=backend))  # type: ignore[arg-type]
+    return nw.to_native(nw.new_series(str(column.name), values, dtype=dtype, backend=backend))
 
 
-def _categorical(column: NumberColumn | CategoryColumn, values: list[Cell], backend: str) -> Any:
+def _categorical(column: AnyColumn, values: list[Cell], backend: Backend) -> object:
     """A categorical series with all of the column's levels."""
     if backend == "pandas":
         import pandas as pd

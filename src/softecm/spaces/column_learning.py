@@ -1,4 +1,4 @@
-"""Columns of a table learned block by block: what each block adds, and the column that follows from all of it."""
+"""What is learned of a table's columns: all at once, or block by block and then merged."""
 
 from __future__ import annotations
 
@@ -9,19 +9,80 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._text import column_label
+from softecm.spaces.base import refuse_range
 from softecm.spaces.columns import (
+    DAY,
+    NORMAL_IQR,
+    TEMPORAL,
     CategoryColumn,
     Cell,
     Cells,
+    Name,
     NumberColumn,
     category_kind,
     codes,
     distinct,
-    plain_unit,
-    raise_empty,
     ranks,
-    spread,
 )
+
+
+def learn_number(
+    cells: Cells,
+    weight: float,
+    scaling: str,
+    sample_weight: NDArray[np.float64] | None,
+    levels: Sequence[Cell] | None = None,
+) -> NumberColumn:
+    """Centre and scale; ``levels`` makes it ordinal."""
+    kind = cells.kind
+    numbers = cells.numbers(kind) if levels is None else ranks(cells, levels)
+    observed = ~np.isnan(numbers)
+    if sample_weight is not None:
+        observed &= sample_weight > 0
+    if not observed.any():
+        raise_empty(cells.name, len(cells))
+    values = numbers[observed]
+    refuse_range(float(values.min()), float(values.max()), what=cells.label)
+    weights = np.ones(len(values)) if sample_weight is None else sample_weight[observed]
+    center = float(np.average(values, weights=weights))
+    return NumberColumn(
+        cells.name,
+        kind if levels is None else "ordinal",
+        weight,
+        center,
+        spread(values - center, weights, scaling, kind),
+        () if levels is None else tuple(levels),
+        cells.zone() if kind == "datetime" else None,
+        cells.style,
+    )
+
+
+def plain_unit(kind: str) -> float:
+    """What a column that is not scaled is counted in: numbers in themselves, dates and durations in days."""
+    return DAY if kind in TEMPORAL else 1.0
+
+
+def spread(values: NDArray[np.float64], weights: NDArray[np.float64], scaling: str, kind: str = "number") -> float:
+    """Standard deviation, range or interquartile range (as that of a normal variable); 1 for a constant column."""
+    if scaling == "none":
+        return plain_unit(kind)
+    if scaling == "range":
+        scale = float(values.max() - values.min())
+    else:
+        scale = float(np.sqrt(np.average(values**2, weights=weights)))
+        if scaling == "robust":
+            order = np.argsort(values, kind="stable")
+            steps = np.cumsum(weights[order])
+            low, high = (values[order[np.searchsorted(steps, q * steps[-1])]] for q in (0.25, 0.75))
+            # More than half of the cells equal: nothing robust is left to measure by.
+            scale = float(high - low) / NORMAL_IQR if high > low else scale
+    largest = float(np.abs(values).max(initial=0.0))
+    return scale if scale > 1e-12 * largest else 1.0
+
+
+def raise_empty(name: Name, rows: int) -> None:
+    """Refuse a column without a value."""
+    raise ValueError(f"{column_label(name)} must hold at least one value; got {rows} missing cells. Leave it out.")
 
 
 @dataclass(frozen=True)
@@ -78,12 +139,12 @@ class NumberSummary:
         weight = self.weight + other.weight
         if weight == 0:
             return replace(self, traits=traits)
-        apart, share = other.mean - self.mean, other.weight / weight
+        difference, share = other.mean - self.mean, other.weight / weight
         return NumberSummary(
             traits,
             weight,
-            self.mean + apart * share,
-            self.scatter + other.scatter + apart**2 * self.weight * share,
+            self.mean + difference * share,
+            self.scatter + other.scatter + difference**2 * self.weight * share,
             min(self.low, other.low),
             max(self.high, other.high),
         )
@@ -91,7 +152,7 @@ class NumberSummary:
     def column(self, weight: float, scaling: str, cells: int) -> NumberColumn:
         """The column as ``learn_number`` gives it for all rows at once."""
         if self.weight == 0:
-            raise_empty(Cells.of(self.traits.name, np.empty(cells)))
+            raise_empty(self.traits.name, cells)
         if scaling == "robust":
             raise ValueError(
                 "scaling must be 'std' or 'range' for data in blocks; got 'robust', whose quartiles need all values at once."
@@ -121,15 +182,15 @@ class LevelSummary:
         cells: Cells, weights: NDArray[np.float64] | None, most: int, levels: Sequence[Cell] | None = None
     ) -> LevelSummary:
         """One block's column; ``levels`` where they are given."""
-        found = list(levels) if levels else distinct(cells, most)
-        places = codes(cells, found)
-        seen = places >= 0
-        sums = np.bincount(places[seen], weights=None if weights is None else weights[seen], minlength=len(found))
         kind = "ordinal" if levels is not None else category_kind(cells)
+        names = list(levels) if levels else distinct(cells, most)
+        places = codes(cells, names)
+        seen = places >= 0
+        sums = np.bincount(places[seen], weights=None if weights is None else weights[seen], minlength=len(names))
         if levels:
             ranks(cells, levels)  # refuses a level without a place
         traits = Traits(cells.name, kind, cells.style, None, bool(seen.any()))
-        counts = dict(zip(found, map(float, sums), strict=True))
+        counts = dict(zip(names, map(float, sums), strict=True))
         return LevelSummary(traits, counts, tuple(levels or cells.declared()), most)
 
     def merge(self, other: LevelSummary) -> LevelSummary:
@@ -156,12 +217,12 @@ class LevelSummary:
         return tuple(v for v in self.declared if v in self.counts) if self.declared else tuple(sorted(self.counts))
 
     def column(self, weight: float, scaling: str, cells: int) -> NumberColumn | CategoryColumn:
-        """The column as ``learn_category``, or ``learn_number`` with levels, gives it for all rows at once."""
+        """The column as ``learn_number`` with levels gives it, or of categories, for all rows at once."""
         levels = self.levels()
         weights = np.array([self.counts[v] for v in levels])
         t = self.traits
         if not len(levels) or not t.observed:
-            raise_empty(Cells.of(t.name, np.empty(cells)))
+            raise_empty(t.name, cells)
         if t.kind != "ordinal":
             total = weights.sum()
             shares = weights / total if total > 0 else np.full(len(levels), 1 / len(levels))
