@@ -15,8 +15,6 @@ from torch import Tensor
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, RoundCost, RunCost, Sums
 from softecm.distances.squared_euclidean import (
     VectorPasses,
-    fused_vector_masses,
-    fused_vectors,
     weighted_means,
     weighted_sums,
 )
@@ -233,12 +231,16 @@ class TableMeans(ClosedForm):
 
     def points(self, x: EncodedTable | Tensor, shape: Sequence[int]) -> Tensor | None:
         """A table of numbers without gaps."""
-        rows = plain(x)
-        return rows if isinstance(rows, Tensor) else None
+        return rows_of(x)
 
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Weighted means."""
-        return weighted_means(x, weights)
+    barycenters = staticmethod(weighted_means)
+
+
+class _CodedPasses(CompiledPasses):
+    """The compiled passes over tables with categories or gaps."""
+
+    round = staticmethod(fused_table)
+    masses = staticmethod(fused_table_masses)
 
 
 @dataclass(frozen=True)
@@ -249,25 +251,30 @@ class TablePasses(CompiledPasses):
         self, x: EncodedTable | Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]
     ) -> FusedRound | None:
         """The table's or the vectors' pass."""
-        x = plain(x)
-        return fused_vectors(x, v, previous, **cost) if isinstance(x, Tensor) else fused_table(x, v, previous, **cost)
+        objects, passes = _with_passes(x)
+        return passes.round(objects, v, previous, **cost)
 
     def masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """The table's or the vectors' pass."""
-        x = plain(x)
-        return fused_vector_masses(x, v, **cost) if isinstance(x, Tensor) else fused_table_masses(x, v, **cost)
+        objects, passes = _with_passes(x)
+        return passes.masses(objects, v, **cost)
 
     def nearest(self, x: EncodedTable | Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
         """The vectors' pass; None for other tables."""
-        x = plain(x)
-        return VectorPasses().nearest(x, v) if isinstance(x, Tensor) else None
+        objects, passes = _with_passes(x)
+        return passes.nearest(objects, v)
 
 
-def plain(x: EncodedTable | Tensor) -> EncodedTable | Tensor:
-    """A table of numbers without gaps as the rows it is, for which there are faster passes, on GPUs, too."""
-    if isinstance(x, EncodedTable) and not x.layout.levels and x.observed is None:
-        return x.numbers
+def rows_of(x: EncodedTable | Tensor) -> Tensor | None:
+    """Rows of numbers alone, for which there are faster passes, on GPUs, too; None for other tables."""
+    if isinstance(x, EncodedTable):
+        return None if x.layout.levels or x.observed is not None else x.numbers
     return x
+
+
+def _with_passes(x: EncodedTable | Tensor) -> tuple[EncodedTable | Tensor, CompiledPasses]:
+    rows = rows_of(x)
+    return (x, _CodedPasses()) if rows is None else (rows, VectorPasses())
 
 
 def weighed_table(x: EncodedTable, factors: Sequence[float], shares: Sequence[float], least: float) -> EncodedTable:
@@ -286,9 +293,8 @@ def weighed_table(x: EncodedTable, factors: Sequence[float], shares: Sequence[fl
         heights=tuple(h * r for h, r in zip(x.layout.heights, roots[p:], strict=True)),
     )
     numbers = x.numbers * x.numbers.new_tensor(roots[:p])
-    found = replace(x, numbers=numbers, scale=gap_scale(x, shares, least), layout=layout, known={})
-    x.known[key] = found
-    return found
+    x.known[key] = replace(x, numbers=numbers, scale=gap_scale(x, shares, least), layout=layout, known={})
+    return x.known[key]
 
 
 def gap_scale(x: EncodedTable, shares: Sequence[float], least: float) -> Tensor | None:
@@ -317,9 +323,7 @@ class WeighedMeans(ClosedForm):
         """Each coordinate times its column's factor."""
         return u * self.metric.roots(u).square()
 
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Weighted means."""
-        return weighted_means(x, weights)
+    barycenters = staticmethod(weighted_means)
 
 
 @dataclass(frozen=True)
@@ -333,8 +337,8 @@ class WeighedPasses(CompiledPasses):
     ) -> FusedRound | None:
         """The table's or the vectors' pass."""
         by = self.metric.roots(v)
-        found = TablePasses().round(self._rows(x), v * by, None if previous is None else previous * by, **cost)
-        return None if found is None else found._replace(moment=found.moment / by)
+        fused = TablePasses().round(self._rows(x), v * by, None if previous is None else previous * by, **cost)
+        return None if fused is None else fused._replace(moment=fused.moment / by)
 
     def masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """The table's or the vectors' pass."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from softecm._text import place
 from softecm.distances.base import ClosedForm, SemiMetric
-from softecm.spaces.sparse import SparseRows
+from softecm.spaces.sparse import SparseRows, in_full
 
 TINY = 1e-12  # length below which a vector has no direction
 ROUNDING = 1e-15  # what is less than this is 0
@@ -62,12 +62,13 @@ class Cosine(SemiMetric):
 
     def pairwise(self, x: Tensor | SparseRows, v: Tensor) -> Tensor:
         """From differences of directions: exact where two directions meet."""
-        self._check(x)
         if isinstance(x, SparseRows):
+            self._check_lengths(x.squares.sqrt())
             towards = unit(v)
             length = 1.0 + towards.square().sum(-1)  # 2, or 1 where there is no direction
-            apart = 0.5 * length - x.products(towards) / x.squares.to(v.dtype).sqrt()[:, None]
-            return torch.where(apart > ROUNDING, apart, 0.0)
+            d = 0.5 * length - x.products(towards) / x.squares.to(v.dtype).sqrt()[:, None]
+            return torch.where(d > ROUNDING, d, 0.0)
+        self._check_lengths(x.detach().norm(dim=-1))
         return 0.5 * (unit(x)[:, None] - unit(v)).square().sum(-1)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
@@ -76,12 +77,11 @@ class Cosine(SemiMetric):
 
     def terms(self, x: Tensor | SparseRows, v: Tensor) -> Tensor:
         """What each column adds."""
-        x = x.in_full("explain", len(v)) if isinstance(x, SparseRows) else x
-        return 0.5 * (unit(x)[:, None] - unit(v)).square()
+        return 0.5 * (unit(in_full(x, len(v)))[:, None] - unit(v)).square()
 
     @staticmethod
-    def _check(x: Tensor | SparseRows) -> None:
-        empty = (x.squares.sqrt() if isinstance(x, SparseRows) else x.detach().norm(dim=-1)) < TINY
+    def _check_lengths(lengths: Tensor) -> None:
+        empty = lengths < TINY
         if bool(empty.any()):
             raise ValueError(
                 "metric 'cosine' needs rows that are not zero; got zeros in "

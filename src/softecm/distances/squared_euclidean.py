@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, RoundCost, SemiMetric, Sums
-from softecm.spaces.sparse import Combinations, SparseRows, WholeRows
+from softecm.spaces.sparse import Combinations, SparseRows, WholeRows, in_full
 
 Rows = Tensor | SparseRows
 WIDE = 1 << 19  # numbers of all points together, from which differences are not taken all at once
@@ -25,8 +25,8 @@ def squared_differences(x: Rows, v: Tensor) -> Tensor:
             return torch.stack([(x - point).square().sum(-1) for point in v], 1)
         return (x[:, None] - v).square().sum(-1)
     lengths = x.squares.to(v.dtype)[:, None] + v.square().sum(-1)
-    apart = lengths - 2.0 * x.products(v)
-    return torch.where(apart > ROUNDING * lengths, apart, 0.0)
+    squares = lengths - 2.0 * x.products(v)
+    return torch.where(squares > ROUNDING * lengths, squares, 0.0)
 
 
 def weighted_sums(x: Rows, weights: Tensor) -> Sums:
@@ -39,17 +39,23 @@ def weighted_means(x: Tensor, weights: Tensor) -> Tensor:
     return weights @ x / weights.sum(1, keepdim=True)
 
 
+def matrix_of(x: Rows) -> Tensor | None:
+    """Rows that compiled passes take; None for sparse ones, and for objects that are no vectors."""
+    return None if isinstance(x, SparseRows) or x.ndim != 2 else x
+
+
 def fused_vectors(x: Rows, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
     """The compiled pass: x (n, p), v (runs, f, p)."""
-    if isinstance(x, SparseRows) or x.ndim != 2:
+    rows = matrix_of(x)
+    if rows is None:
         return None
-    if x.is_cuda:
-        return _fused_on_gpu(x, v, previous, **cost)
+    if rows.is_cuda:
+        return _fused_on_gpu(rows, v, previous, **cost)
     from softecm.kernels.rounds import sum_over_objects, vectors
 
     weights = cost["weights"]
     total, mass, moment, _, change = sum_over_objects(
-        vectors(x.numpy(), v.shape[-1]),
+        vectors(rows.numpy(), v.shape[-1]),
         None if weights is None else weights.double().numpy(),
         v.double().numpy(),
         None,
@@ -76,11 +82,12 @@ def _fused_on_gpu(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[
 
 def fused_vector_masses(x: Rows, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
     """Masses of CPU tensors x (n, p) for prototypes v (f, p), compiled."""
-    if isinstance(x, SparseRows) or x.is_cuda or x.ndim != 2:
+    rows = matrix_of(x)
+    if rows is None or rows.is_cuda:
         return None
     from softecm.kernels.rounds import masses_of_objects, vectors
 
-    objects = vectors(x.numpy(), v.shape[-1])
+    objects = vectors(rows.numpy(), v.shape[-1])
     values = masses_of_objects(objects, v.double().numpy(), None, factors.double().numpy(), beta, delta2)
     return torch.from_numpy(values)
 
@@ -112,9 +119,7 @@ class VectorMeans(ClosedForm):
         shares = weights / weights.sum(1, keepdim=True)
         return (distances @ shares.T - 0.5 * ((shares @ between) * shares).sum(1)).clamp_min(0.0)
 
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Weighted means."""
-        return weights @ x / weights.sum(1, keepdim=True)
+    barycenters = staticmethod(weighted_means)
 
 
 @dataclass(frozen=True)
@@ -126,11 +131,12 @@ class VectorPasses(CompiledPasses):
 
     def nearest(self, x: Rows, v: Tensor) -> tuple[Tensor, Tensor] | None:
         """On the CPU."""
-        if isinstance(x, SparseRows) or x.is_cuda or x.ndim != 2:
+        rows = matrix_of(x)
+        if rows is None or rows.is_cuda:
             return None
         from softecm.kernels.rounds import nearest
 
-        distances, which = nearest(x.numpy(), v.double().numpy())
+        distances, which = nearest(rows.numpy(), v.double().numpy())
         return torch.from_numpy(distances), torch.from_numpy(which)
 
 
@@ -161,8 +167,7 @@ class SquaredEuclidean(SemiMetric):
 
     def terms(self, x: Rows, v: Tensor) -> Tensor:
         """Squared differences, one a column."""
-        x = x.in_full("explain", len(v)) if isinstance(x, SparseRows) else x
-        return (x[:, None] - v).square()
+        return (in_full(x, len(v))[:, None] - v).square()
 
 
 TOGETHER = 16  # combinations that are written out at once
@@ -183,9 +188,7 @@ class CombinedMeans(ClosedForm):
         """Weights are the sums."""
         return Sums(weights.sum(0)[:, None], weights.T)
 
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Weighted means."""
-        return weights @ x / weights.sum(1, keepdim=True)
+    barycenters = staticmethod(weighted_means)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +219,6 @@ class CombinedSquares(SemiMetric, savable=False):
             part = slice(first, first + TOGETHER)
             points = self.rows.sums(v[part].T)
             lengths = x.rows.squares.to(v.dtype)[:, None] + torch.einsum("kp,kp->k", points, points)
-            apart = lengths - 2.0 * x.rows.products(points)
-            out[:, part] = torch.where(apart > ROUNDING * lengths, apart, 0.0)
+            squares = lengths - 2.0 * x.rows.products(points)
+            out[:, part] = torch.where(squares > ROUNDING * lengths, squares, 0.0)
         return out

@@ -321,8 +321,12 @@ class Space(Savable, ABC):
 
     def check_kind(self, expected: Space) -> None:
         """Refuse a space out of a file that its metric does not measure in; ``expected`` is the metric's own, not fitted."""
-        if type(expected) is not type(self):
+        if not isinstance(expected, type(self)) or type(expected) is not type(self):
             raise Misfit(f"a metric on {type(expected).__name__} does not measure in {type(self).__name__}")
+        self.check_options(expected)
+
+    def check_options(self, expected: Self) -> None:
+        """Refuse a space out of a file with other options than its metric has, or parts that don't fit each other."""
 
     def check_prototypes(self, prototypes: Tensor) -> None:
         """Refuse prototypes out of a file that are none of this space."""

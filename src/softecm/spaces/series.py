@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -284,7 +284,7 @@ class TimeSeries(Space):
             "metric='auto' makes."
         )
 
-    def fit(self, X: list[NDArray[np.float64]], *, dtype: torch.dtype) -> TimeSeries:
+    def fit(self, X: list[NDArray[np.float64]], *, dtype: torch.dtype) -> Self:
         """Choose the prototypes' length."""
         refuse_range(min(float(np.nanmin(row)) for row in X), max(float(np.nanmax(row)) for row in X), dtype)
         lengths = [len(row) for row in X]
@@ -303,7 +303,7 @@ class TimeSeries(Space):
         lengths, counts = np.unique([len(row) for row in X], return_counts=True)
         return Lengths(dict(zip(lengths.tolist(), counts.tolist(), strict=True)), X[0].shape[1])
 
-    def fit_described(self, description: Lengths, *, dtype: torch.dtype) -> TimeSeries:
+    def fit_described(self, description: Lengths, *, dtype: torch.dtype) -> Self:
         """Choose the prototypes' length."""
         length = self.length
         if isinstance(length, str):

@@ -181,15 +181,18 @@ class SparseRows:
         kind = torch.float32 if self.values.dtype == np.float32 else torch.float64
         return self.sums(torch.full((len(self), 1), 1.0 / max(1, len(self)), dtype=kind))[0]
 
-    def in_full(self, what: str, k: int) -> Tensor:
-        """Written out, where what follows for k points fits in memory."""
-        if len(self) * k * self.width > EXPLAINED:
-            most = max(1, EXPLAINED // max(1, k * self.width))
-            raise ValueError(
-                f"X must have few rows for {what}, which writes down every column of sparse rows for every set; got "
-                f"{len(self)} of {self.width} columns. Give at most {most} rows at a time."
-            )
-        return self.dense()
+
+def in_full(x: Tensor | SparseRows, k: int) -> Tensor:
+    """Rows written out to be explained, where that fits in memory for k points."""
+    if not isinstance(x, SparseRows):
+        return x
+    if len(x) * k * x.width > EXPLAINED:
+        most = max(1, EXPLAINED // max(1, k * x.width))
+        raise ValueError(
+            "X must have few rows for explain, which writes down every column of sparse rows for every set; got "
+            f"{len(x)} of {x.width} columns. Give at most {most} rows at a time."
+        )
+    return x.dense()
 
 
 class _Products(torch.autograd.Function):

@@ -7,20 +7,19 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeGuard
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._checks import check_count, frame_of
+from softecm._checks import check_count
 from softecm._text import place
 from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.files.expected import NOT_NEGATIVE, Misfit, count, either, listed, number, numeric_type, plain, rules, text
-from softecm.spaces.base import Space
-from softecm.spaces.columns import refuse_unwritable
-from softecm.spaces.raw import as_plain
+from softecm.spaces.columns import is_missing, kind_of, plain_value, refuse_unwritable
+from softecm.spaces.raw import raw_data
 from softecm.spaces.series import SeriesBatch, TimeSeries
 
 if TYPE_CHECKING:
@@ -62,15 +61,19 @@ class States(TimeSeries):
         dtype=numeric_type,
     )
 
-    def check_kind(self, expected: Space) -> None:
+    def check_options(self, expected: Self) -> None:
         """With the costs that the metric knows."""
-        super().check_kind(expected)
         if len(self.costs) != len(self.states) ** 2:
             raise Misfit("model_.space.costs should have a cost for every two states")
-        if not (isinstance(expected, States) and expected.substitution == self.substitution):
+        if expected.substitution != self.substitution:
             raise Misfit("the metric and model_.space have different substitution costs")
-        if not isinstance(self.substitution, str) and any(len(triple) != 3 for triple in self.substitution):
+        if any(len(triple) != 3 for triple in self._triples or ()):
             raise Misfit("model_.space.substitution should hold two states and a cost each")
+
+    @property
+    def _triples(self) -> Costs | None:
+        """Costs given for pairs of states; None where a rule makes them."""
+        return None if isinstance(self.substitution, str) else self.substitution
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[Steps]:  # type: ignore[override]
         """Sequences as lists of states."""
@@ -79,48 +82,48 @@ class States(TimeSeries):
             estimator.n_features_in_ = 1
         return rows
 
-    def fit(self, X: list[Steps], *, dtype: torch.dtype) -> States:  # type: ignore[override]
+    def fit(self, X: list[Steps], *, dtype: torch.dtype) -> Self:  # type: ignore[override]
         """Which states there are, what they cost for each other, and the prototypes' length."""
         states = _known_states(X)
-        costs = _costs(X, states, self.substitution)
+        costs = _costs(X, states, self.substitution == TRANSITIONS, self._triples)
         length = check_count("length", self._length_of([len(row) for row in X]), hint="Or say 'median' or 'max'.")
         flat = tuple(costs.ravel().tolist())
-        found = replace(self, length=max(length, 2), n_channels=len(states), dtype=dtype, states=states, costs=flat)
-        found._tell_what_differs()
-        return found
+        fitted = replace(self, length=max(length, 2), n_channels=len(states), dtype=dtype, states=states, costs=flat)
+        fitted._warn_of_other_costs()
+        return fitted
 
     def describe(self, X: object) -> Any:
         """What states cost for each other is learned from all sequences at once."""
         raise self._needs_all()
 
-    def fit_described(self, description: object, *, dtype: torch.dtype) -> States:
+    def fit_described(self, description: object, *, dtype: torch.dtype) -> Self:
         """As ``describe``."""
         raise self._needs_all()
 
     @cached_property
     def places(self) -> NDArray[np.float64]:
         """The points (S, S): the square root of the states' inner products, in which their middle is 0."""
-        squares = self._given**2
+        squares = self._cost_matrix**2
         centred = np.eye(len(squares)) - 1.0 / len(squares)
         values, vectors = np.linalg.eigh(-0.5 * centred @ squares @ centred)
         root: NDArray[np.float64] = (vectors * np.sqrt(values.clip(min=0.0))) @ vectors.T
         return root
 
     @property
-    def _given(self) -> NDArray[np.float64]:
+    def _cost_matrix(self) -> NDArray[np.float64]:
         return np.array(self.costs).reshape(len(self.states), len(self.states))
 
-    def _tell_what_differs(self) -> None:
+    def _warn_of_other_costs(self) -> None:
         """Where no points lie as far from each other as the costs say."""
         used = np.linalg.norm(self.places[:, None] - self.places, axis=-1)
-        off = np.abs(used - self._given)
-        if off.max(initial=0.0) <= OFF * self._given.max(initial=0.0):
+        off = np.abs(used - self._cost_matrix)
+        if off.max(initial=0.0) <= OFF * self._cost_matrix.max(initial=0.0):
             return
         a, b = np.unravel_index(int(off.argmax()), off.shape)
         warn(
             f"no points in space are as far from each other as the substitution costs say; the nearest that are differ by "
             f"up to {off.max():.2g}: {self.states[a]!r} for {self.states[b]!r} costs {used[a, b]:.3g} instead of "
-            f"{self._given[a, b]:.3g}. Use metric='precomputed' for the costs as they are.",
+            f"{self._cost_matrix[a, b]:.3g}. Use metric='precomputed' for the costs as they are.",
             UserWarning,
         )
 
@@ -134,11 +137,11 @@ class States(TimeSeries):
         number = {state: k for k, state in enumerate(self.states)}
         rows = np.vstack([np.eye(len(self.states)), np.full(len(self.states), 1.0 / len(self.states))])
         unseen: Counter[State] = Counter()
-        found = []
+        drawn = []
         for steps in X:
             codes = [number.get(state, -1) if state is not None else -1 for state in steps]
             unseen.update(state for state, code in zip(steps, codes, strict=True) if code < 0 and state is not None)
-            found.append(rows[codes])
+            drawn.append(rows[codes])
         if unseen:
             shown = ", ".join(repr(state)[:40] for state, _ in unseen.most_common(3))
             warn(
@@ -146,7 +149,7 @@ class States(TimeSeries):
                 "that it saw.",
                 UnseenCategoryWarning,
             )
-        return found
+        return drawn
 
     def curves(self, prototypes: Tensor) -> list[NDArray[np.float64]]:
         """The shares of the states (L, S) at each step of a prototype."""
@@ -169,21 +172,22 @@ class States(TimeSeries):
         best = np.stack(self.curves(prototypes)).argmax(-1)
         names = np.empty(len(self.states), dtype=object)
         names[:] = self.states
-        found: NDArray[np.object_] = names[best]
-        return found
+        likeliest: NDArray[np.object_] = names[best]
+        return likeliest
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as sequences of states, or as shares (k, L, S); shorter ones are drawn over the longest."""
-        if isinstance(prototypes, np.ndarray) and prototypes.ndim == 3:
-            if prototypes.shape[2] != len(self.states):
+        if getattr(prototypes, "ndim", 0) == 3:
+            shares = np.asarray(prototypes, dtype=np.float64)
+            if shares.shape[2] != len(self.states):
                 raise ValueError(
-                    f"init must have a share for each of the {len(self.states)} states; got shape {prototypes.shape}. "
+                    f"init must have a share for each of the {len(self.states)} states; got shape {shares.shape}. "
                     "Give (c, L, states), or sequences of states."
                 )
-            rows = list(np.asarray(prototypes, dtype=np.float64))
+            rows = list(shares)
         else:
             rows = self.drawn(to_sequences(prototypes))
-        return super().encode_prototypes([shares @ self.places for shares in rows])
+        return super().encode_prototypes([row @ self.places for row in rows])
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
@@ -199,10 +203,8 @@ def to_sequences(X: object) -> list[Steps]:
     ----------
     X : list of sequences, array (n, steps) or data frame, a row a sequence
     """
-    X = as_plain(X)
-    frame = frame_of(X)
-    if frame is not None:
-        X = list(frame.iter_rows())
+    raw = raw_data(X)
+    X = raw.value if raw.frame is None else list(raw.frame.iter_rows())
     if isinstance(X, np.ndarray):
         if X.ndim != 2 and X.dtype != object:
             raise ValueError(
@@ -210,7 +212,7 @@ def to_sequences(X: object) -> list[Steps]:
                 "of sequences."
             )
         X = X.tolist()
-    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
+    if not _is_sequence(X):
         raise TypeError(
             f"X must be a list of sequences, an array or a data frame, a row a sequence; got {type(X).__name__}."
         )
@@ -220,14 +222,15 @@ def to_sequences(X: object) -> list[Steps]:
     return rows
 
 
+def _is_sequence(value: object) -> TypeGuard[Iterable[object]]:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
 def _sequence(one: object, i: int) -> Steps:
-    if isinstance(one, str | bytes):
-        raise TypeError(
-            f"X must hold sequences of states; got text in {place('sequence', i)}. Write list(word) if letters are the "
-            "states, word.split() if words are."
-        )
-    if isinstance(one, Mapping) or not isinstance(one, Iterable):
-        raise TypeError(f"X must hold sequences of states; got {type(one).__name__} in {place('sequence', i)}.")
+    if not _is_sequence(one):
+        text = "Write list(word) if letters are the states, word.split() if words are."
+        what, remedy = ("text", f" {text}") if kind_of(one) == "text" else (type(one).__name__, "")
+        raise TypeError(f"X must hold sequences of states; got {what} in {place('sequence', i)}.{remedy}")
     steps = [_state(value, i) for value in one]
     while steps and steps[-1] is None:
         steps.pop()
@@ -238,13 +241,12 @@ def _sequence(one: object, i: int) -> Steps:
 
 def _state(value: object, i: int) -> State | None:
     """A plain value; None where it is missing."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+    value = plain_value(value)
+    if is_missing(value):
         return None
     if isinstance(value, float) and value.is_integer():
         return int(value)  # as pandas has whole numbers in a column with gaps
-    if not isinstance(value, str | int | bool):
+    if not isinstance(value, str | int):
         raise TypeError(
             f"X must hold states as text or whole numbers; got {value!r} in {place('sequence', i)}. For numbers that are "
             "measured use a metric of series."
@@ -254,23 +256,25 @@ def _state(value: object, i: int) -> State | None:
 
 def _known_states(X: Sequence[Steps]) -> tuple[State, ...]:
     """All states that occur, numbers before text, each in order."""
-    found = {state for steps in X for state in steps if state is not None}
-    refuse_unwritable(found, "X")
-    if len(found) < 2:
-        raise ValueError(f"X must hold at least two different states; got only {next(iter(found))!r}.")
-    if len(found) > MOST_STATES:
+    states: set[Any] = {state for steps in X for state in steps if state is not None}
+    refuse_unwritable(states, "X")
+    if len(states) < 2:
+        raise ValueError(f"X must hold at least two different states; got only {next(iter(states))!r}.")
+    if len(states) > MOST_STATES:
         raise ValueError(
-            f"X must hold at most {MOST_STATES} different states; got {len(found)}. Join rare ones, or use "
+            f"X must hold at most {MOST_STATES} different states; got {len(states)}. Join rare ones, or use "
             "metric='precomputed'."
         )
-    return tuple(sorted(found, key=lambda state: (isinstance(state, str), state)))  # type: ignore[arg-type, return-value]
+    return tuple(sorted(states, key=lambda state: (kind_of(state) == "text", state)))
 
 
-def _costs(X: Sequence[Steps], states: tuple[State, ...], substitution: str | Costs) -> NDArray[np.float64]:
-    """What each state costs for each other (S, S)."""
+def _costs(
+    X: Sequence[Steps], states: tuple[State, ...], transitions: bool, triples: Costs | None
+) -> NDArray[np.float64]:
+    """What each state costs for each other (S, S): by how often one follows the other, as given, or all alike."""
     number = {state: k for k, state in enumerate(states)}
     costs = DIFFERENT * (1.0 - np.eye(len(states)))
-    if substitution == TRANSITIONS:
+    if transitions:
         counts = np.zeros((len(states), len(states)))
         for steps in X:
             for a, b in pairwise(steps):
@@ -278,10 +282,10 @@ def _costs(X: Sequence[Steps], states: tuple[State, ...], substitution: str | Co
                     counts[number[a], number[b]] += 1.0
         rates = counts / counts.sum(1, keepdims=True).clip(min=1.0)
         costs = (DIFFERENT - rates - rates.T) * (1.0 - np.eye(len(states)))
-    elif not isinstance(substitution, str):
+    elif triples is not None:
         costs[:] = np.nan
         np.fill_diagonal(costs, 0.0)
-        for a, b, cost in substitution:
+        for a, b, cost in triples:
             if a in number and b in number:
                 costs[number[a], number[b]] = costs[number[b], number[a]] = cost
         lacking = np.argwhere(np.isnan(costs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -100,9 +100,8 @@ class Table(Space):
         optional=listed(text()),
     )
 
-    def check_kind(self, expected: Space) -> None:
+    def check_options(self, expected: Self) -> None:
         """With columns that are sound together, read as the metric reads them."""
-        super().check_kind(expected)
         if len({c.name for c in self.columns}) < len(self.columns):
             raise Misfit("model_.space.columns holds a name twice")
         for c in self.categories:
@@ -110,7 +109,7 @@ class Table(Space):
                 raise Misfit(f"model_.space.columns has {len(c.frequencies)} frequencies for {len(c.levels)} levels")
         if any(c.kind == "ordinal" and not c.levels for c in self.numbers):
             raise Misfit("model_.space.columns holds an ordinal column without levels")
-        if isinstance(expected, Table) and expected.options.simplex != self.options.simplex:
+        if expected.options.simplex != self.options.simplex:
             raise Misfit("the metric reads categories in another way than model_.space")
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -94,7 +94,7 @@ class Texture(TimeSeries):
         """Points among the components."""
         Space.check_prototypes(self, prototypes)
 
-    def fit(self, X: list[Series], *, dtype: torch.dtype) -> Texture:
+    def fit(self, X: list[Series], *, dtype: torch.dtype) -> Self:
         """Learn thresholds, units and components from some of the series."""
         super().fit(X, dtype=dtype)  # refuses values that are too large
         return self.fit_described(self.describe(X), dtype=dtype)
@@ -103,10 +103,9 @@ class Texture(TimeSeries):
         """Some of the series, and the lengths of all."""
         return SeriesSample.of(X, super().describe(X))
 
-    def fit_described(self, description: SeriesSample, *, dtype: torch.dtype) -> Texture:  # type: ignore[override]
+    def fit_described(self, description: SeriesSample, *, dtype: torch.dtype) -> Self:  # type: ignore[override]
         """The same from the series that all blocks have kept."""
         sized = super().fit_described(description.lengths, dtype=torch.float64)
-        assert isinstance(sized, Texture)
         assert isinstance(sized.length, int)
         rows = list(description.rows.values())
         dilations = dilations_for(sized.length)

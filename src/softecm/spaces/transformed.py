@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -42,10 +42,8 @@ class TransformedSeries(TimeSeries):
     znormalise: bool = False
     SAVED = rules(TimeSeries.SAVED, of=text(*FACES), znormalise=flag)
 
-    def check_kind(self, expected: Space) -> None:
-        """With the metric's own transformation."""
-        super().check_kind(expected)
-        assert isinstance(expected, TransformedSeries)
+    def check_options(self, expected: Self) -> None:
+        """The metric's own transformation."""
         if (expected.of, expected.znormalise) != (self.of, self.znormalise):
             raise Misfit("the metric compares something else of series than model_.space")
 
@@ -65,11 +63,9 @@ class TransformedSeries(TimeSeries):
         slopes = [np.diff(row, axis=0) for row in rows]
         return normalized_each(slopes) if self.znormalise else slopes
 
-    def fit(self, X: list[Series], *, dtype: torch.dtype) -> TransformedSeries:
+    def fit(self, X: list[Series], *, dtype: torch.dtype) -> Self:
         """Choose the prototypes' length."""
-        fitted = super().fit(self.transformed(X), dtype=dtype)
-        assert isinstance(fitted, TransformedSeries)
-        return fitted
+        return super().fit(self.transformed(X), dtype=dtype)
 
     def describe(self, X: list[Series]) -> Lengths:
         """How often each length comes."""
