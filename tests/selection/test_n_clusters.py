@@ -68,8 +68,8 @@ def test_heaps_without_groups_are_one_group_and_blobs_never():
             choice = choose_n_clusters(X, random_state=0)
         assert (choice.n_clusters, choice.no_groups, choice.edge) == (1, True, "")
         assert choice.model.partition_.n_clusters == 1
-    with pytest.warns(NoGroupsWarning, match="2 are the best of those tried"):
-        assert choose_n_clusters(rng.normal(size=(150, 2)), candidates=[2, 3], random_state=0).n_clusters == 2
+    with pytest.warns(NoGroupsWarning, match="3 are the best of those tried"):
+        assert choose_n_clusters(rng.normal(size=(150, 2)), candidates=[3], random_state=0).n_clusters == 3
 
 
 def test_a_table_is_asked_for_the_groups_that_its_columns_support():
@@ -103,7 +103,8 @@ def test_of_many_objects_a_sample_is_searched_and_all_are_fitted():
         seen.append(len(X))
         return model.fit(X)
 
-    choice = choose_n_clusters(X, estimator=SoftECM(n_init=2), candidates=[2, 3, 4], random_state=0, fit=fit)
+    base = SoftECM(metric="sqeuclidean", n_init=2)
+    choice = choose_n_clusters(X, estimator=base, candidates=[2, 3, 4], random_state=0, fit=fit)
     assert (choice.n_clusters, len(choice.model.labels_), seen) == (3, 6000, [1000] * 3 + [6000])
 
 

@@ -10,7 +10,7 @@ from softecm.datasets import make_blobs
 from softecm.selection import choose_n_clusters
 
 X = make_blobs(90, n_clusters=3, distance=9, random_state=0).data
-BASE = SoftECM(n_init=2, random_state=0)
+BASE = SoftECM(metric="sqeuclidean", n_init=2, random_state=0)
 
 
 def test_the_callback_sees_every_candidate_and_its_value() -> None:

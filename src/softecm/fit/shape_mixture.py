@@ -52,6 +52,7 @@ class ShapeMixture:
     centers: Floats  # (c, p), in the columns of ``x``
     covariances: Floats  # (c, p) or (c, p, p)
     squares: Floats  # (n, c), squared distances in units of the covariance
+    densities: Floats  # (n, c), their logarithms
     fit: float  # log-likelihood
     bic: float
 
@@ -110,11 +111,11 @@ def possible_shapes(n: int, p: int, c: int) -> list[Shape]:
 def from_labels(
     sample: NumberSample, shape: Shape, tail: float | None, labels: NDArray[np.int64], c: int
 ) -> ShapeMixture:
-    """Labels as responsibilities, with a little doubt."""
+    """Labels as responsibilities, with a little doubt; those below 0 stand for the background."""
     n, p = sample.x.shape
-    shares = 0.96 * np.eye(c)[labels] + 0.01 / c
+    shares = 0.96 * (labels[:, None] == np.arange(c)) + 0.01 / c
     none = np.empty((0, p))
-    return ShapeMixture(shape, tail, shares, none, none, np.full((n, c), float(p)), -np.inf, -np.inf)
+    return ShapeMixture(shape, tail, shares, none, none, np.full((n, c), float(p)), none, -np.inf, -np.inf)
 
 
 def iterated(sample: NumberSample, groups: ShapeMixture, iterations: int) -> ShapeMixture:
@@ -161,6 +162,7 @@ def _iteration(sample: NumberSample, groups: ShapeMixture) -> ShapeMixture:
         centers=centers,
         covariances=covariances,
         squares=squares,
+        densities=density,
         fit=fit,
         bic=bic,
     )

@@ -2,8 +2,8 @@
 
 A rule that can be fooled is worse than none: the nonspecificity of the paper falls when all prototypes merge, when
 everything is called an outlier, and as beta falls to 1. Here merged partitions never win, mass on the empty set counts as
-ignorance. By default tables are asked for the groups that a mixture supports, other objects for valleys between
-groups; both can answer that there are none.
+ignorance. By default mixtures count the groups of tables and numbers, valleys between groups those of other objects; both
+can answer that there are none.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from softecm._checks import check_count, make_frame
 from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
 from softecm.distances.auto import choose_for, is_auto, is_series_auto, kind_of
 from softecm.selection.batch import Data, geometry_of, takes_dissimilarities
+from softecm.selection.evidence import mixture_evidence
 from softecm.selection.grid import digest, make_cells
 from softecm.selection.measures import measures
-from softecm.selection.mixtures import AS_FAR, MixtureEvidence, mixture_evidence, sample_of
+from softecm.selection.mixtures import AS_FAR, MixtureEvidence
 from softecm.selection.rules import RULES, SelectionRule, pick_rule
 from softecm.selection.stability import part_of, run_stability
 from softecm.selection.twins import twins, twins_remark
@@ -138,8 +139,8 @@ def choose_n_clusters(
 ) -> Choice:
     """The number of clusters that a rule prefers, or 1 where no groups stand apart.
 
-    Of more than 5000 objects a sample of 1000 is searched (each number with at most 3 restarts), and all are fitted with the
-    number that was chosen.
+    Mixtures are fitted to a sample, and one fit of all objects has the number that was chosen. Other rules compare a fit for
+    each number; of more than 5000 objects they search a sample of 1000, each number with at most 3 restarts.
 
     Warns (``NoGroupsWarning``) where no groups stand apart, (``SearchEdgeWarning``) where the number chosen is the last that
     was tried, and (``TwinsWarning``) where one column alone makes several clusters of each group. Of the fits' own warnings
@@ -154,13 +155,14 @@ def choose_n_clusters(
         Numbers to try; without 1 among them, "no groups" is a warning alone. By default 1 to 8, and on to twice the best so
         far, at most to 30 or the root of the number of objects.
     rule : {"auto", "mixture", "valleys", "nonspecificity", "xie_beni", "silhouette", "stability"}
-        Groups that a mixture of distributions over a table's columns supports (ICL, on the columns that say something about
-        groups; "mixture"); few objects between each two groups, and objects nearer to their own cluster than to the next
-        ("valleys"); least left open (mass on the empty set counts as such); clusters compact and far apart; objects
-        nearer to their own cluster than to the next; the same groups again when a fifth of the objects is left out (ten
-        refits each). "auto" is "mixture" for tables whose columns are weighed (metric "mixed"), else "valleys", and
-        "nonspecificity" for an estimator without prototypes. Only "mixture" and "valleys" can find that there are no
-        groups. Groups that are not convex (moons, rings) may be taken for none.
+        Groups that a mixture supports, by ICL ("mixture"): of distributions over the columns of a table that say something
+        about groups, of groups of any shape in numbers; few objects between each two groups, and objects nearer to their
+        own cluster than to the next ("valleys"); least left open (mass on the empty set counts as such); clusters compact
+        and far apart; objects nearer to their own cluster than to the next; the same groups again when a fifth of the
+        objects is left out (ten refits each). "auto" is "mixture" for tables whose columns are weighed (metric "mixed") and
+        for at least 50 objects in at most 50 columns of numbers under metric "auto", else "valleys", and "nonspecificity"
+        for an estimator without prototypes. Only "mixture" and "valleys" can find that there are no groups. Groups that
+        are not convex (moons, rings) may be taken for none.
     random_state : int, optional
         Seed of the fits, in place of the estimator's, and of the sample.
     fit : callable, optional
@@ -193,8 +195,8 @@ def choose_n_clusters(
     evidence = task.mixture() if rule in ("auto", "mixture") else None
     if rule == "mixture" and evidence is None:
         raise ValueError(
-            "rule 'mixture' needs a table of at least two columns that metric='mixed' weighs, and ten rows for each; got "
-            "other objects. Use rule='valleys'."
+            "rule 'mixture' needs a table of at least two columns that metric='mixed' weighs and ten rows for each, or 50 "
+            "rows of numbers under metric='auto'; got other objects. Use rule='valleys'."
         )
     if evidence is None:
         choice, said = _by_fits(task, None if rule == "auto" else rule, 0 if random_state is None else random_state)
@@ -246,12 +248,9 @@ class _Task:
 
     def mixture(self) -> MixtureEvidence | None:
         """What a mixture says about the numbers that are asked for."""
-        sample = sample_of(self.base, self.X)
-        if sample is None:
-            return None
         n = n_objects(self.X)
         most = most_clusters(n) if self.numbers is None else max(self.numbers)
-        return mixture_evidence(sample, self.numbers or default_candidates(n), most)
+        return mixture_evidence(self.base, self.X, self.numbers or default_candidates(n), most)
 
     def fitted(self, c: int, X: Any) -> tuple[Any, list[warnings.WarningMessage]]:
         """The model with so many clusters, None for one that was cut short, and what its fit warned of."""
@@ -279,7 +278,7 @@ def _by_mixture(task: _Task, evidence: MixtureEvidence) -> tuple[Choice, list[wa
     if task.callback is not None:
         task.callback(number, model, values[number])
     over = evidence.values[1] - evidence.values[number]
-    columns = "all columns" if evidence.is_of_all else ", ".join(evidence.columns)
+    columns = ", ".join(evidence.columns) or "all columns"
     text = f"a mixture of {number} groups over {columns} is better than one group by {over:.0f}"
     if evidence.no_groups:
         several = [c for c in evidence.values if c > 1 and evidence.values[c] < evidence.values[1]]

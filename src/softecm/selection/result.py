@@ -95,7 +95,7 @@ class Sweep:
         rule : {"auto", "valleys", "mixture", "nonspecificity", "xie_beni", "silhouette", "stability", "paper"}
             "auto" is the rule of :func:`softecm.choose_n_clusters`. All but "paper" are guarded: runs whose clusters have
             merged or stand empty, or that have not converged, never win, and a combination counts only where more than
-            half of its runs are sound. "stability" needs a sweep with ``resamples``, "mixture" one of tables over
+            half of its runs are sound. "stability" needs a sweep with ``resamples``, "mixture" one of tables or numbers over
             ``n_clusters``.
 
         Returns
@@ -109,7 +109,7 @@ class Sweep:
         if chosen.column not in self.columns:
             missing = "refits on resamples; got a sweep without. Call sweep(resamples=10)"
             if rule == "mixture":
-                missing = "a table whose columns are weighed and a grid of n_clusters; got another sweep. Use 'valleys'"
+                missing = "tables or numbers, metric='auto' and a grid of n_clusters; got another sweep. Use 'valleys'"
             raise ValueError(f"rule {rule!r} needs {missing}.")
         combination, cost = cheapest(self.columns, chosen, self._combination)
         if math.isinf(cost):

@@ -39,7 +39,7 @@ RULES: dict[str, SelectionRule] = {
     "xie_beni": SelectionRule("xie_beni", True, True, "compact clusters far apart"),
     "silhouette": SelectionRule("silhouette", False, True, "objects nearer to their own cluster than to the next"),
     "valleys": SelectionRule("valleys", False, True, "few objects between each two groups, near to their own"),
-    "mixture": SelectionRule("mixture", True, True, "a mixture over a table's columns, ICL less that of one group"),
+    "mixture": SelectionRule("mixture", True, True, "a mixture of groups, ICL less that of one group"),
     "stability": SelectionRule(
         "stability", False, True, "the same groups again when a fifth of the objects is left out"
     ),

@@ -22,8 +22,8 @@ from softecm.files.folders import elsewhere
 from softecm.files.journal import Journal
 from softecm.fit.loop import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
+from softecm.selection.evidence import mixture_column
 from softecm.selection.grid import Cell, Task, describe, digest, make_cells, make_tasks
-from softecm.selection.mixtures import mixture_column
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
 from softecm.spaces.views import n_objects

@@ -1,0 +1,100 @@
+"""The mixture that suits the objects, if one does, and what it says about the number of groups."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import clone
+
+from softecm.distances.auto import ALIKE, UNITS, Choice, choose_for, is_auto, resolve_metric, rows_of_codes
+from softecm.distances.mixed import Mixed
+from softecm.distances.table_sample import Floats, TableSample
+from softecm.distances.weighted_parts import AUTO
+from softecm.fit.group_shapes import may_be_shaped
+from softecm.selection.mixtures import MixtureEvidence
+from softecm.selection.number_mixtures import number_evidence, sample_of_numbers
+from softecm.selection.table_mixtures import table_evidence
+from softecm.spaces.column_roles import without
+from softecm.spaces.raw import numbers_of
+from softecm.spaces.views import n_objects
+
+
+def mixture_evidence(estimator: Any, X: Any, numbers: Iterable[int], most: int) -> MixtureEvidence | None:
+    """What a mixture says about these numbers of groups, and on to twice the best; None for objects without a mixture.
+
+    Parameters
+    ----------
+    estimator : whose metric tells what the objects are
+    X : the objects
+    numbers : of groups
+    most : the largest number that is tried
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fits say it
+        choice = choose_for(estimator.get_params(deep=False).get("metric"), X, None)
+        columns = _measurements(estimator, choice, X)
+        rows = _weighed_rows(estimator, choice, X) if columns is None else None
+    if columns is not None:
+        sample = sample_of_numbers(columns)
+        return None if sample is None else number_evidence(sample, numbers, most)
+    return None if rows is None else table_evidence(rows, numbers, most)
+
+
+def _measurements(estimator: Any, choice: Choice, X: Any) -> list[Floats] | None:
+    """Columns (n,) of numbers whose groups may have any shape, rows with codes for missing cells left out; else None."""
+    if not is_auto(choice.asked) or choice.reason not in (ALIKE, UNITS):
+        return None
+    settings = clone(estimator).set_params(n_clusters=2)._settings()
+    X = without(X, choice.left_out)
+    columns = numbers_of(X) if may_be_shaped(settings, choice) else None
+    if columns is None:
+        return None
+    sound = np.ones(n_objects(X), dtype=bool)
+    for _, rows in rows_of_codes(choice.metric, X):
+        sound &= ~rows
+    return [np.asarray(column, dtype=np.float64)[sound] for column in columns]
+
+
+def _weighed_rows(estimator: Any, choice: Choice, X: Any) -> TableSample | None:
+    """Rows of a table whose columns are weighed by what they say about groups; None for other objects."""
+    if choice.metric is None or (isinstance(choice.metric, str) and choice.metric == "precomputed"):
+        return None
+    metric = resolve_metric(choice.metric, None)
+    if not isinstance(metric, Mixed) or metric.weights != AUTO:
+        return None
+    space = metric.make_space()
+    raw = space.check(clone(estimator), _without_codes(metric, without(X, choice.left_out)), reset=True)
+    return TableSample.of(space.fit(raw, dtype=torch.float64).encode(raw), None).ordered()
+
+
+def _without_codes(metric: Mixed, X: Any) -> Any:
+    """A pandas table with gaps for what looks like codes for missing cells: a code is asked about, and makes no group."""
+    if not hasattr(X, "assign"):
+        return X
+    for code, _ in rows_of_codes(metric, X):
+        X = X.assign(**{str(name): X[name].mask(X[name] == code.value) for name in code.columns})
+    return X
+
+
+def mixture_column(fits: Sequence[tuple[Any, Any]]) -> Floats | None:
+    """For each pair of data and an estimator: ICL of its number of clusters less that of one group; None without.
+
+    Where no groups stand apart, less that of the best mixture, so that none is below 0.
+    """
+    found = np.full(len(fits), np.nan)
+    seen: dict[tuple[int, str], MixtureEvidence | None] = {}
+    for i, (X, model) in enumerate(fits):
+        key = id(X), repr(model.get_params(deep=False).get("metric"))
+        if key not in seen:
+            numbers = {other.n_clusters for data, other in fits if data is X}
+            seen[key] = mixture_evidence(model, X, numbers, max(numbers))
+        evidence = seen[key]
+        if evidence is None or model.n_clusters not in evidence.values:
+            return None
+        best = min(evidence.values.values())
+        found[i] = evidence.values[model.n_clusters] - (best if evidence.no_groups else evidence.values[1])
+    return found

@@ -1,0 +1,145 @@
+r"""How many groups numbers speak of, by robust mixtures of every shape that groups may have.
+
+For each number of groups and each shape (:mod:`softecm.fit.shape_mixture`) a mixture is fitted to a sample, from two Ward
+trees that leave small branches to the background. The criterion is ICL, BIC with the entropy of the groups; one group is a
+candidate like any other. A mixture counts only if each of its groups has valleys around it (:mod:`softecm.scores.valleys`)
+and none is tiny: several components that describe one skewed or uniform heap are no groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.special import xlogy
+
+from softecm.fit.shape_mixture import (
+    HEAVY,
+    ITERATIONS,
+    OWN,
+    Floats,
+    NumberSample,
+    ShapeMixture,
+    from_labels,
+    iterated,
+    possible_shapes,
+    sample_of,
+)
+from softecm.scores.valleys import FEW, SMALL, Geometry, groups_apart
+from softecm.selection.mixtures import MixtureEvidence, searched
+
+ROWS = 1000  # objects that are looked at
+FEWEST_ROWS = 50
+MOST_COLUMNS = 50  # in more, distances within groups are all alike
+# Chosen on draws 100 to 107 of each kind of benchmarks/honest.py.
+FIRST = 5  # EM iterations of every shape; the best of them go on
+FINALISTS = 3
+SMALLER, MIDWAY = 0.25, 0.1  # than two groups, and that near to the middle of the way: objects between the two
+ROWS_A_COLUMN = 3  # objects for each column: with fewer there is no covariance
+MORE_BRANCHES = 3  # times the number of groups: so many branches of a tree are looked at for large ones
+
+
+def number_evidence(sample: NumberSample, numbers: Iterable[int], most: int) -> MixtureEvidence:
+    """ICL of mixtures with these numbers of groups, and on to twice the best."""
+    search = searched(NumberTrees.of(sample).criterion, numbers, most)
+    return MixtureEvidence(search.values, search.best == 1)
+
+
+def sample_of_numbers(columns: Sequence[Floats]) -> NumberSample | None:
+    """Some objects, given by columns (n,); None where they are few, the columns many, or a column no measurement."""
+    x = np.stack([column for column in columns if column.min() < column.max()] or [np.empty(0)], 1)
+    if len(x) < FEWEST_ROWS or x.shape[1] > MOST_COLUMNS:
+        return None
+    if len(x) > ROWS:
+        x = x[np.sort(np.random.RandomState(0).permutation(len(x))[:ROWS])]
+    sample = sample_of(x, None) if (x.std(0) > 0).all() else None
+    return sample if sample is not None and sample.continuous else None
+
+
+@dataclass(frozen=True)
+class NumberTrees:
+    """A sample of numbers, with Ward trees of its objects in units of spread and as they are."""
+
+    sample: NumberSample
+    trees: tuple[Floats, ...]
+
+    @staticmethod
+    def of(sample: NumberSample) -> NumberTrees:
+        """The trees of a sample."""
+        alike = np.allclose(sample.stretch, 1.0)
+        scales = [np.ones_like(sample.stretch)] if alike else [np.ones_like(sample.stretch), sample.stretch]
+        return NumberTrees(sample, tuple(linkage(sample.x * scale, "ward") for scale in scales))
+
+    def starts(self, c: int) -> list[NDArray[np.int64]]:
+        """Labels of c groups from each tree; -1 for objects in small branches."""
+        if c == 1:
+            return [np.zeros(len(self.sample.x), dtype=np.int64)]
+        return [_large_branches(tree, c) for tree in self.trees]
+
+    def criterion(self, c: int) -> tuple[float, bool]:
+        """The least ICL of mixtures with c groups, and whether it is that of groups that stand apart.
+
+        Where no mixture's groups do, that of any.
+        """
+        n, p = self.sample.x.shape
+        starts, tried = self.starts(c), list[ShapeMixture]()
+        shapes = possible_shapes(n, p, c)
+        if "ellipse" not in shapes and n >= ROWS_A_COLUMN * p:  # or correlated columns would look like groups
+            shapes.append("ellipse")
+        for shape in shapes:
+            if c == 1 and shape in OWN:
+                continue
+            for tail in (None, HEAVY):
+                begun = [from_labels(self.sample, shape, tail, labels, c) for labels in starts]
+                tried.append(min((iterated(self.sample, groups, FIRST) for groups in begun), key=_icl))
+        ended = [iterated(self.sample, groups, ITERATIONS) for groups in sorted(tried, key=_icl)[:FINALISTS]]
+        sound = [_icl(groups) for groups in ended if _are_groups(groups)]
+        return min(sound or map(_icl, ended)), bool(sound)
+
+
+def _icl(groups: ShapeMixture) -> float:
+    """BIC with the entropy of the groups, smaller is better; infinite where the shape is not possible."""
+    return float(-groups.bic - 2.0 * xlogy(groups.shares, groups.shares).sum())
+
+
+def _are_groups(groups: ShapeMixture) -> bool:
+    """Whether none of the groups is tiny, and each stands apart."""
+    n, c = len(groups.shares), len(groups.centers)
+    if c == 1 or not np.isfinite(groups.bic):
+        return c == 1
+    if groups.shares.sum(0).min() < max(FEW, SMALL * n / c):
+        return False
+    if any(_lie_between(groups, k) for k in range(c)):
+        return False
+    geometry, inside = Geometry(-2.0 * groups.densities, np.zeros((c, c))), groups.shares.sum(1)
+    return groups_apart(groups.shares.argmax(1), geometry, inside) == c
+
+
+def _lie_between(groups: ShapeMixture, k: int) -> bool:
+    """Whether a small group lies midway between two others: its objects are between these."""
+    sizes, centers = groups.shares.sum(0), groups.centers
+    large = np.flatnonzero(sizes * SMALLER > sizes[k])
+    for a, b in combinations(large, 2):
+        away = np.linalg.norm(centers[k] - (centers[a] + centers[b]) / 2)
+        if away < MIDWAY * np.linalg.norm(centers[a] - centers[b]):
+            return True
+    return False
+
+
+def _large_branches(tree: Floats, c: int) -> NDArray[np.int64]:
+    """The c largest of the fewest branches of which c are not tiny, numbered from 0; -1 for objects in others."""
+    n = len(tree) + 1
+    least = max(FEW, SMALL * n / c)
+    for branches in range(c, min(MORE_BRANCHES * c, n) + 1):
+        labels = fcluster(tree, branches, "maxclust") - 1
+        held = np.bincount(labels, minlength=branches)
+        if np.sort(held)[-c] >= least:
+            break
+    number = np.full(branches, -1)
+    number[np.argsort(-held, kind="stable")[:c]] = np.arange(c)
+    found: NDArray[np.int64] = number[labels]
+    return found
