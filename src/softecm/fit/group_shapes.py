@@ -200,7 +200,7 @@ def _covariances_suffice(x: Floats, labels: NDArray[np.int64], c: int, counts: F
 
     spheres = -np.inf
     for shape in possible_shapes(int(weight), p, c)[1:]:  # the first is that of equal spheres, too
-        covariances = covariances_of(shape, x, one, sizes, centers)
+        covariances = covariances_of(shape, x, one, sizes, centers, x.var(0))
         volume = np.log(covariances).sum(1) if covariances.ndim == 2 else np.linalg.slogdet(covariances)[1]
         criterion = float(-(sizes @ volume) - n_parameters(shape, c, p) * np.log(weight))
         if shape in SPHERES:

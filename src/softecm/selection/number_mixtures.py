@@ -23,6 +23,7 @@ from softecm.fit.shape_mixture import (
     OWN,
     Floats,
     NumberSample,
+    Shape,
     ShapeMixture,
     from_labels,
     iterated,
@@ -93,12 +94,15 @@ class NumberTrees:
         for shape in shapes:
             if c == 1 and shape in OWN:
                 continue
-            for tail in (None, HEAVY):
-                begun = [from_labels(self.sample, shape, tail, labels, c) for labels in starts]
-                tried.append(min((iterated(self.sample, groups, FIRST) for groups in begun), key=_icl))
+            normal = [self._first(shape, None, labels, c) for labels in starts]
+            best = min(range(len(starts)), key=lambda i: _icl(normal[i]))
+            tried += [normal[best], self._first(shape, HEAVY, starts[best], c)]
         ended = [iterated(self.sample, groups, ITERATIONS) for groups in sorted(tried, key=_icl)[:FINALISTS]]
         sound = [_icl(groups) for groups in ended if _are_groups(groups)]
         return min(sound or map(_icl, ended)), bool(sound)
+
+    def _first(self, shape: Shape, tail: float | None, labels: NDArray[np.int64], c: int) -> ShapeMixture:
+        return iterated(self.sample, from_labels(self.sample, shape, tail, labels, c), FIRST)
 
 
 def _icl(groups: ShapeMixture) -> float:
