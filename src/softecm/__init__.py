@@ -82,121 +82,115 @@ _MODULES = (
     "testing",
 )
 
-__all__ = [
-    "BCM",
-    "BPEC",
-    "CCM",
-    "CECM",
-    "CEVCLUS",
-    "ECM",
-    "EGMM",
-    "EVCLUS",
-    "FCM",
-    "NNEVCLUS",
-    "RECM",
-    "TECM",
-    "WMVEC",
-    "BetaWarning",
-    "CatECM",
-    "CollapseWarning",
-    "CredalPartition",
-    "DriftWarning",
-    "ECMPlus",
-    "ECMdd",
-    "EKNNClus",
-    "EmptyClusterWarning",
-    "FocalSets",
-    "GradientDescent",
-    "MECMdd",
-    "NoGroupsWarning",
-    "NowhereWarning",
-    "NumberOfGroupsWarning",
-    "ReadingWarning",
-    "SoftECM",
-    "UnseenCategoryWarning",
-    "ViewWarning",
-    "__version__",
-    "barycenters",
-    "baselines",
-    "belief",
-    "calibrate",
-    "calibration",
-    "choose_n_clusters",
-    "consensus",
-    "constraints",
-    "datasets",
-    "distances",
-    "distributed",
-    "explain",
-    "load_model",
-    "losses",
-    "plots",
-    "read_table",
-    "report",
-    "scores",
-    "selection",
-    "series",
-    "soft_dtw",
-    "testing",
-]
+__all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
     from softecm import (
-        barycenters,
-        baselines,
-        belief,
-        calibration,
-        constraints,
-        datasets,
-        distances,
-        distributed,
-        explain,
-        losses,
-        plots,
-        report,
-        scores,
-        selection,
-        series,
-        testing,
+        barycenters as barycenters,
+    )
+    from softecm import (
+        baselines as baselines,
+    )
+    from softecm import (
+        belief as belief,
+    )
+    from softecm import (
+        calibration as calibration,
+    )
+    from softecm import (
+        constraints as constraints,
+    )
+    from softecm import (
+        datasets as datasets,
+    )
+    from softecm import (
+        distances as distances,
+    )
+    from softecm import (
+        distributed as distributed,
+    )
+    from softecm import (
+        explain as explain,
+    )
+    from softecm import (
+        losses as losses,
+    )
+    from softecm import (
+        plots as plots,
+    )
+    from softecm import (
+        report as report,
+    )
+    from softecm import (
+        scores as scores,
+    )
+    from softecm import (
+        selection as selection,
+    )
+    from softecm import (
+        series as series,
+    )
+    from softecm import (
+        testing as testing,
     )
     from softecm._warnings import (
-        BetaWarning,
-        CollapseWarning,
-        DriftWarning,
-        EmptyClusterWarning,
-        NoGroupsWarning,
-        NowhereWarning,
-        NumberOfGroupsWarning,
-        ReadingWarning,
-        UnseenCategoryWarning,
-        ViewWarning,
+        BetaWarning as BetaWarning,
     )
-    from softecm.algorithms.bcm import BCM
-    from softecm.algorithms.bpec import BPEC
-    from softecm.algorithms.catecm import CatECM
-    from softecm.algorithms.ccm import CCM
-    from softecm.algorithms.cecm import CECM
-    from softecm.algorithms.cevclus import CEVCLUS
-    from softecm.algorithms.ecm import ECM
-    from softecm.algorithms.ecm_plus import ECMPlus
-    from softecm.algorithms.ecmdd import ECMdd
-    from softecm.algorithms.egmm import EGMM
-    from softecm.algorithms.eknnclus import EKNNClus
-    from softecm.algorithms.evclus import EVCLUS
-    from softecm.algorithms.fcm import FCM
-    from softecm.algorithms.mecmdd import MECMdd
-    from softecm.algorithms.nnevclus import NNEVCLUS
-    from softecm.algorithms.recm import RECM
-    from softecm.algorithms.soft_ecm import SoftECM
-    from softecm.algorithms.tecm import TECM
-    from softecm.algorithms.wmvec import WMVEC
-    from softecm.belief import CredalPartition, FocalSets, consensus
-    from softecm.calibration import calibrate
-    from softecm.distances.functions import soft_dtw
-    from softecm.models import load_model
-    from softecm.optim import GradientDescent
-    from softecm.readers.reading import read_table
-    from softecm.selection.n_clusters import choose_n_clusters
+    from softecm._warnings import (
+        CollapseWarning as CollapseWarning,
+    )
+    from softecm._warnings import (
+        DriftWarning as DriftWarning,
+    )
+    from softecm._warnings import (
+        EmptyClusterWarning as EmptyClusterWarning,
+    )
+    from softecm._warnings import (
+        NoGroupsWarning as NoGroupsWarning,
+    )
+    from softecm._warnings import (
+        NowhereWarning as NowhereWarning,
+    )
+    from softecm._warnings import (
+        NumberOfGroupsWarning as NumberOfGroupsWarning,
+    )
+    from softecm._warnings import (
+        ReadingWarning as ReadingWarning,
+    )
+    from softecm._warnings import (
+        UnseenCategoryWarning as UnseenCategoryWarning,
+    )
+    from softecm._warnings import (
+        ViewWarning as ViewWarning,
+    )
+    from softecm.algorithms.bcm import BCM as BCM
+    from softecm.algorithms.bpec import BPEC as BPEC
+    from softecm.algorithms.catecm import CatECM as CatECM
+    from softecm.algorithms.ccm import CCM as CCM
+    from softecm.algorithms.cecm import CECM as CECM
+    from softecm.algorithms.cevclus import CEVCLUS as CEVCLUS
+    from softecm.algorithms.ecm import ECM as ECM
+    from softecm.algorithms.ecm_plus import ECMPlus as ECMPlus
+    from softecm.algorithms.ecmdd import ECMdd as ECMdd
+    from softecm.algorithms.egmm import EGMM as EGMM
+    from softecm.algorithms.eknnclus import EKNNClus as EKNNClus
+    from softecm.algorithms.evclus import EVCLUS as EVCLUS
+    from softecm.algorithms.fcm import FCM as FCM
+    from softecm.algorithms.mecmdd import MECMdd as MECMdd
+    from softecm.algorithms.nnevclus import NNEVCLUS as NNEVCLUS
+    from softecm.algorithms.recm import RECM as RECM
+    from softecm.algorithms.soft_ecm import SoftECM as SoftECM
+    from softecm.algorithms.tecm import TECM as TECM
+    from softecm.algorithms.wmvec import WMVEC as WMVEC
+    from softecm.belief import CredalPartition as CredalPartition
+    from softecm.belief import FocalSets as FocalSets
+    from softecm.belief import consensus as consensus
+    from softecm.calibration import calibrate as calibrate
+    from softecm.distances.functions import soft_dtw as soft_dtw
+    from softecm.models import load_model as load_model
+    from softecm.optim import GradientDescent as GradientDescent
+    from softecm.readers.reading import read_table as read_table
+    from softecm.selection.n_clusters import choose_n_clusters as choose_n_clusters
 
 
 def __getattr__(name: str) -> Any:

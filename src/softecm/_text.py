@@ -25,7 +25,7 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 def escaped(json: str) -> str:
     """JSON of one line whose strings a terminal shows unharmed."""
-    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
+    return HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
 def is_writable(text: str) -> bool:
@@ -80,15 +80,15 @@ def meant(word: object, known: Iterable[str]) -> str:
     >>> meant("blue", ["softdtw", "dtw"])
     ''
     """
-    found = closest(word, known)
-    return f" Did you mean {found}?" if found else ""
+    candidate = closest(word, known)
+    return f" Did you mean {candidate}?" if candidate else ""
 
 
 def closest(word: object, known: Iterable[str]) -> str:
     """The known word that is spelled most like another; empty where none is."""
     plain = {_letters(name): name for name in known}
-    found = get_close_matches(_letters(str(word)), plain, n=1, cutoff=0.6)
-    return plain[found[0]] if found else ""
+    matches = get_close_matches(_letters(str(word)), plain, n=1, cutoff=0.6)
+    return plain[matches[0]] if matches else ""
 
 
 def _letters(word: str) -> str:

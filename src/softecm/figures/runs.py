@@ -97,14 +97,15 @@ def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Axes | None
     'round'
     """
     ax = axes(ax)
-    runs = [history] if np.ndim(history[0] if len(history) else 0.0) == 0 else history  # type: ignore[arg-type, index]
-    for number, run in enumerate(runs):  # type: ignore[arg-type]
+    parts: list[ArrayLike] = list(history)  # type: ignore[arg-type]
+    runs = parts if parts and np.ndim(parts[0]) else [parts]
+    for number, run in enumerate(runs):
         values = np.asarray(run, dtype=np.float64)
-        label = f"run {number + 1}" if len(runs) > 1 else None  # type: ignore[arg-type]
+        label = f"run {number + 1}" if len(runs) > 1 else None
         color = CLUSTER_COLORS[number % len(CLUSTER_COLORS)]
         ax.plot(np.arange(len(values)), values, color=color, marker=".", ms=4, lw=1.4, label=label)
     ax.set(xlabel="round", ylabel="objective")
-    return legend(ax) if len(runs) > 1 else ax  # type: ignore[arg-type]
+    return legend(ax) if len(runs) > 1 else ax
 
 
 def shepard(asked: ArrayLike, found: ArrayLike, *, ax: Axes | None = None) -> Axes:

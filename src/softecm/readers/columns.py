@@ -242,9 +242,14 @@ def is_text(column: pd.Series) -> bool:
     return bool(types.is_object_dtype(column.dtype) or types.is_string_dtype(column.dtype)) and not _binary(column)
 
 
+def is_plain(column: pd.Series, kinds: str) -> bool:
+    """Whether a column is a NumPy array of one of some kinds, by their letters."""
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind in kinds
+
+
 def missing_in(column: pd.Series) -> int:
     """How many cells are empty; quick for plain numbers, of which a table may have thousands of columns."""
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f":
+    if is_plain(column, "f"):
         return int(np.isnan(column.to_numpy()).sum())
     return int(column.isna().sum())
 
@@ -463,7 +468,7 @@ def _numbers(
 
 def check_finite(path: Path, name: str, column: pd.Series) -> None:
     """Refuse infinite numbers, with their place."""
-    if not (isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"):
+    if not is_plain(column, "f"):
         return
     infinite = np.isinf(column.to_numpy())
     if infinite.any():

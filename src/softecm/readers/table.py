@@ -31,6 +31,7 @@ from softecm.readers.columns import (
     FileContext,
     Understood,
     expected_column,
+    is_plain,
     missing_in,
     shown,
     understood_column,
@@ -174,8 +175,7 @@ def _text_left_out(columns: Sequence[Column]) -> str:
 
 def _plain(values: pd.Series) -> pd.Series | NDArray[np.generic]:
     """Numbers without their index, which pandas would compare for every column."""
-    plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf"
-    return values.to_numpy() if plain else values
+    return values.to_numpy() if is_plain(values, "iuf") else values
 
 
 def _names_objects(frame: pd.DataFrame, expected: Expected) -> bool:

@@ -148,8 +148,8 @@ def _consistency(p: Relational, q: Relational) -> float:
     agreed = outside.sum() ** 2 - outside @ outside
     conflict = 0.0
     for x, y in ((p, q), (q, p)):
-        conflict += np.sum((x.single.T @ y.apart) * (x.single.T @ y.sets))
-        conflict -= np.einsum("ij,ij->i", x.single, x.single) @ np.einsum("ij,ij->i", y.apart, y.sets)
+        conflict += np.sum((x.single.T @ y.disjoint) * (x.single.T @ y.sets))
+        conflict -= np.einsum("ij,ij->i", x.single, x.single) @ np.einsum("ij,ij->i", y.disjoint, y.sets)
     return float((agreed - conflict) / (n * (n - 1)))
 
 
@@ -163,7 +163,7 @@ def _similarity(p: CredalPartition, q: CredalPartition, kind: CredalKind) -> flo
     factors = [
         (np.column_stack([x.inside, y.inside]), np.column_stack([-x.inside, y.inside])),
         (np.hstack([x.single, y.single]), np.hstack([x.single, -y.single])),
-        (np.hstack([x.apart, y.apart]), np.hstack([x.sets, -y.sets])),
+        (np.hstack([x.disjoint, y.disjoint]), np.hstack([x.sets, -y.sets])),
     ]
     total = 0.0
     for i, j in _blocks(len(rows)):

@@ -124,10 +124,10 @@ class PairCounts:
 
 def pair_counts(first: IntArray, second: IntArray, alone: NDArray[np.bool_] | None = None) -> PairCounts:
     """Count pairs; objects `alone` are together with nobody in the second partition."""
-    kept = slice(None) if alone is None else ~alone
-    cell = (second * (first.max() + 1) + first)[kept]
+    rows = slice(None) if alone is None else ~alone
+    cell = (second * (first.max() + 1) + first)[rows]
     n = len(first)
-    return PairCounts(_pairs_in(first), _pairs_in(second[kept]), _pairs_in(cell), n * (n - 1) // 2)
+    return PairCounts(_pairs_in(first), _pairs_in(second[rows]), _pairs_in(cell), n * (n - 1) // 2)
 
 
 def _pairs_in(labels: IntArray) -> int:

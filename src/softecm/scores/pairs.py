@@ -90,7 +90,7 @@ def pairwise_masses(partition: CredalPartition) -> PairwiseMasses:
         span = slice(filled, filled + n - 1 - i)
         empty[span] = 1 - pairs.inside[i] * pairs.inside[i + 1 :]
         same[span] = pairs.single[i + 1 :] @ pairs.single[i]
-        different[span] = pairs.sets[i + 1 :] @ pairs.apart[i]
+        different[span] = pairs.sets[i + 1 :] @ pairs.disjoint[i]
         filled = span.stop
     unknown = np.maximum(1 - empty - same - different, 0.0)
     return PairwiseMasses(empty, same, different, unknown)
@@ -126,7 +126,7 @@ def relational_nonspecificity(partition: CredalPartition) -> float:
     """
     pairs = Relational.of(as_partition("partition", partition))
     known = 0.0
-    for left, right in ((pairs.single, pairs.single), (pairs.apart, pairs.sets)):
+    for left, right in ((pairs.single, pairs.single), (pairs.disjoint, pairs.sets)):
         known += left.sum(0) @ right.sum(0) - np.einsum("ij,ij->", left, right)  # all ordered pairs, i != j
     n = len(partition)
     return float(1 - known / (n * (n - 1)))
@@ -163,7 +163,7 @@ class Relational:
     inside: FloatArray  # (n,) mass outside ∅
     single: FloatArray  # (n, c) masses of single clusters
     sets: FloatArray  # (n, f) masses of non-empty sets
-    apart: FloatArray  # (n, f) mass of the sets disjoint with each set
+    disjoint: FloatArray  # (n, f) mass of the sets disjoint with each set
 
     @classmethod
     def of(cls, partition: CredalPartition) -> Relational:

@@ -120,8 +120,8 @@ def gains(to_clusters: FloatArray) -> FloatArray:
     others = np.where(to_clusters == nearest[:, None], second[:, None], nearest[:, None])
     larger = np.maximum(to_clusters, others)
     known = (larger > 0) & np.isfinite(larger)
-    found: FloatArray = np.divide(others - to_clusters, larger, out=np.zeros_like(larger), where=known)
-    return found
+    widths: FloatArray = np.divide(others - to_clusters, larger, out=np.zeros_like(larger), where=known)
+    return widths
 
 
 def _to_clusters(d: FloatArray, belongs: FloatArray) -> FloatArray:

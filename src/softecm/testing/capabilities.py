@@ -14,7 +14,7 @@ from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, Round
 from softecm.objective.equations import MassCost, Previous, evaluate_in_blocks, mass_cost, share
 from softecm.optim import differentiated, minimise_small
 from softecm.spaces.base import Described, Encoded
-from softecm.testing.trial import NotTriedError, Plain, Trial, apart, first
+from softecm.testing.trial import NotTriedError, Plain, Trial, difference, first
 
 A = TypeVar("A")
 D = TypeVar("D", bound=Described)
@@ -59,7 +59,7 @@ def _bound(trial: Trial) -> str:
     if sums is None:
         raise NotTriedError
     cost = _cost(trial, weights)
-    wrong = apart("the gradient of sums at v", _steepness(trial, sums, start), _slope(cost, start), 1e-4)
+    wrong = difference("the gradient of sums at v", _steepness(trial, sums, start), _slope(cost, start), 1e-4)
     if wrong or sums.gradient is not None:  # then it is near the cost, and need not touch it
         return wrong
 
@@ -79,13 +79,13 @@ def _in_one_pass(trial: Trial) -> str:
     if both is None:
         raise NotTriedError
     weights = trial.weights(len(at))
-    wrong = apart("with_sums' distances", both[0], trial.metric.pairwise(trial.x, at), trial.tol)
+    wrong = difference("with_sums' distances", both[0], trial.metric.pairwise(trial.x, at), trial.tol)
     later, once = both[1](weights), form.sums(trial.x, at, weights)
     if once is not None:
-        wrong = wrong or apart("with_sums' curvature", later.curvature, once.curvature, trial.tol)
-        wrong = wrong or apart("with_sums' moment", later.moment, once.moment, trial.tol)
+        wrong = wrong or difference("with_sums' curvature", later.curvature, once.curvature, trial.tol)
+        wrong = wrong or difference("with_sums' moment", later.moment, once.moment, trial.tol)
     slope = _slope(_cost(trial, weights), at)
-    return wrong or apart("with_sums' gradient", _steepness(trial, later, at), slope, 1e-4)
+    return wrong or difference("with_sums' gradient", _steepness(trial, later, at), slope, 1e-4)
 
 
 def _stiff(trial: Trial) -> str:
@@ -93,11 +93,11 @@ def _stiff(trial: Trial) -> str:
     form, at = _form(trial), trial.between(0.6, 3)
     weights = trial.weights(len(at))
     sums = form.sums(trial.x, at, weights)
-    found = None if sums is None else form.stiffness(at, sums.curvature, weights.sum(0))
-    if found is None:
+    stiffness = None if sums is None else form.stiffness(at, sums.curvature, weights.sum(0))
+    if stiffness is None:
         raise NotTriedError
-    least = float(torch.linalg.eigvalsh(found).min())
-    wrong = apart("stiffness", found, found.mT, trial.tol)
+    least = float(torch.linalg.eigvalsh(stiffness).min())
+    wrong = difference("stiffness", stiffness, stiffness.mT, trial.tol)
     return wrong or ("" if least > 0 else f"stiffness must be positive definite: it has an eigenvalue of {least:.3g}")
 
 
@@ -105,12 +105,12 @@ def _tensor(trial: Trial) -> str:
     """A symmetric matrix; where barycentres are means, the one that measures."""
     form, a, b = _form(trial), trial.v, trial.v.flip(0)
     turned = form.tensor(a), form.tensor(b)
-    wrong = apart("tensor(a + 2 b) - tensor(a) - 2 tensor(b) + a", form.tensor(a + 2 * b) - turned[0] - 2 * turned[1] + a, a, trial.tol)  # fmt: skip  # noqa: E501
-    wrong = wrong or apart("<tensor(a), b>", _dot(turned[0], b), _dot(a, turned[1]), trial.tol)
+    wrong = difference("tensor(a + 2 b) - tensor(a) - 2 tensor(b) + a", form.tensor(a + 2 * b) - turned[0] - 2 * turned[1] + a, a, trial.tol)  # fmt: skip  # noqa: E501
+    wrong = wrong or difference("<tensor(a), b>", _dot(turned[0], b), _dot(a, turned[1]), trial.tol)
     if wrong or not form.quadratic:
         return wrong
     d = Plain(trial.metric).paired(a, b)
-    return apart(
+    return difference(
         "<tensor(a - b), a - b>, d(a, b) where quadratic is True,", _dot(form.tensor(a - b), a - b), d, trial.tol
     )
 
@@ -139,7 +139,7 @@ def _barycenters(trial: Trial) -> str:
             return f"barycenters is no minimum: points nearby cost {gain:.2g} of it less"
     batch = form.barycenters(torch.stack([v, v.flip(0)]), weights)
     assert batch is not None
-    return apart("barycenters of the first of two problems", batch[0], u, trial.tol)
+    return difference("barycenters of the first of two problems", batch[0], u, trial.tol)
 
 
 def _nudged(u: Tensor, v: Tensor, cost: Callable[[Tensor], Tensor]) -> Tensor:
@@ -183,9 +183,9 @@ def _problem(trial: Trial) -> tuple[Tensor, Tensor, MassCost]:
 def _try_inputs(trial: Trial, ask: Callable[[Encoded], A | None]) -> tuple[Encoded, A]:
     """The objects, or where there is no pass for them the same as plain tensors; and the pass's answer."""
     for x in (trial.x, trial.points):
-        found = ask(x)
-        if found is not None:
-            return x, found
+        answer = ask(x)
+        if answer is not None:
+            return x, answer
     raise NotTriedError(NONE_HERE)
 
 
@@ -197,23 +197,23 @@ def _round(trial: Trial) -> str:
     prices: RoundCost = {
         "factors": cost.factors, "beta": cost.beta, "delta2": cost.delta2, "weights": cost.weights, "tol": float("inf"),
     }  # fmt: skip
-    x, found = _try_inputs(trial, lambda x: passes.round(x, v, before, **prices))
+    x, compiled = _try_inputs(trial, lambda x: passes.round(x, v, before, **prices))
     plain = evaluate_in_blocks(Plain(trial.metric), x, v, cost, Previous(before, None), float("inf"))
-    gradient = 2.0 * trial.metric.closed_form.tensor(found.curvature * v - found.moment)
-    wrong = apart("round's cost", found.cost, plain.cost, trial.tol)
-    wrong = wrong or apart("round's gradient", gradient, plain.gradient, trial.tol)
-    wrong = wrong or apart("round's change of masses", found.change, plain.change, 10 * trial.tol)
-    return wrong or _round_sums(trial, x, v, cost, found)
+    gradient = 2.0 * trial.metric.closed_form.tensor(compiled.curvature * v - compiled.moment)
+    wrong = difference("round's cost", compiled.cost, plain.cost, trial.tol)
+    wrong = wrong or difference("round's gradient", gradient, plain.gradient, trial.tol)
+    wrong = wrong or difference("round's change of masses", compiled.change, plain.change, 10 * trial.tol)
+    return wrong or _round_sums(trial, x, v, cost, compiled)
 
 
-def _round_sums(trial: Trial, x: Encoded, v: Tensor, cost: MassCost, found: FusedRound) -> str:
+def _round_sums(trial: Trial, x: Encoded, v: Tensor, cost: MassCost, compiled: FusedRound) -> str:
     """The quadratic itself, which a gradient alone does not pin down."""
     summed = evaluate_in_blocks(trial.metric, x, v, cost, None, 0.0)
     if summed.curvature is None or summed.moment is None:
         return "round has sums, but the metric's closed form has none"
     curvature = summed.curvature.expand(v.shape)
-    wrong = apart("round's curvature", found.curvature.expand(v.shape), curvature, trial.tol)
-    return wrong or apart("round's moment", found.moment, summed.moment, trial.tol)
+    wrong = difference("round's curvature", compiled.curvature.expand(v.shape), curvature, trial.tol)
+    return wrong or difference("round's moment", compiled.moment, summed.moment, trial.tol)
 
 
 def _masses(trial: Trial) -> str:
@@ -226,9 +226,9 @@ def _masses(trial: Trial) -> str:
 def _masses_of_run(trial: Trial, passes: CompiledPasses, v: Tensor, cost: MassCost, run: int) -> str:
     factors, beta, delta2 = cost.factors[run], cost.beta[run], cost.delta2[run]
     prices: RunCost = {"factors": factors, "beta": float(beta), "delta2": float(delta2)}
-    x, found = _try_inputs(trial, lambda x: passes.masses(x, v, **prices))
+    x, compiled = _try_inputs(trial, lambda x: passes.masses(x, v, **prices))
     d = trial.metric.pairwise(x, v).detach().clamp_min(0.0)
-    return apart("masses", found, share(d, factors, beta, delta2).masses, trial.tol)
+    return difference("masses", compiled, share(d, factors, beta, delta2).masses, trial.tol)
 
 
 def _nearest(trial: Trial) -> str:
@@ -236,30 +236,30 @@ def _nearest(trial: Trial) -> str:
     _has(passes, "nearest")
     x, (distances, which) = _try_inputs(trial, lambda x: passes.nearest(x, at))
     d = trial.metric.pairwise(x, at).detach().clamp_min(0.0)
-    wrong = apart("nearest's distance", distances, d.amin(1), trial.tol)
+    wrong = difference("nearest's distance", distances, d.amin(1), trial.tol)
     # Compared by distance: of two that are equally near either may be named.
-    return wrong or apart("nearest's choice", d.cpu().gather(1, which.cpu()[:, None])[:, 0], d.amin(1), trial.tol)
+    return wrong or difference("nearest's choice", d.cpu().gather(1, which.cpu()[:, None])[:, 0], d.amin(1), trial.tol)
 
 
 def _paired_gradients(trial: Trial) -> str:
     passes = _passes(trial)
     _has(passes, "paired_gradients")
     a, b = trial.between(0.9, len(trial.v)), trial.v.flip(0).detach()
-    found = passes.paired_gradients(a, b)
-    if found is None:
+    compiled = passes.paired_gradients(a, b)
+    if compiled is None:
         raise NotTriedError(NONE_HERE)
     ends = a.clone().requires_grad_(), b.clone().requires_grad_()
     with torch.enable_grad():
         d = Plain(trial.metric).paired(*ends).clamp_min(0.0)
     slopes = torch.autograd.grad(d.sum(), ends)
     names = "paired_gradients' distance", "paired_gradients' derivative in a", "paired_gradients' derivative in b"
-    pairs = zip(names, found, (d, *slopes), strict=True)
+    pairs = zip(names, compiled, (d, *slopes), strict=True)
     pulls = passes.pulls(torch.cat([a, a]), torch.arange(len(b)).repeat(2))
     if pulls is None:
         return "pulls must be there where paired_gradients are"
     twice = zip(("pulls' distance", "pulls' derivative"), pulls(b), (torch.cat([d, d]), 2.0 * slopes[1]), strict=True)
-    tried = (apart(name, ours, plain, trial.tol) for name, ours, plain in chain(pairs, twice))
-    return next(filter(None, tried), "")
+    differences = (difference(name, actual, expected, trial.tol) for name, actual, expected in chain(pairs, twice))
+    return next(filter(None, differences), "")
 
 
 # ------------------------------------------------------------------ learner
@@ -267,7 +267,7 @@ def _paired_gradients(trial: Trial) -> str:
 
 def same_in_blocks(trial: Trial) -> str:
     """What is learned from all objects at once, and from three blocks of them."""
-    learner = trial.given.learner
+    learner = trial.original.learner
     if learner is None:
         raise NotTriedError
     n = len(trial.x)
@@ -296,8 +296,8 @@ def _merged(parts: Sequence[D | None]) -> D | None:
     return total
 
 
-def _same_metric(what: str, ours: SemiMetric, plain: SemiMetric, trial: Trial, at: Tensor) -> str:
-    return apart(f"the metric {what}", ours.pairwise(trial.x, at), plain.pairwise(trial.x, at), trial.tol)
+def _same_metric(what: str, actual: SemiMetric, expected: SemiMetric, trial: Trial, at: Tensor) -> str:
+    return difference(f"the metric {what}", actual.pairwise(trial.x, at), expected.pairwise(trial.x, at), trial.tol)
 
 
 CAPABILITIES: dict[str, Callable[[Trial], str]] = {

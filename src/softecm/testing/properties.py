@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from softecm.testing.trial import NotTriedError, Trial, apart, first
+from softecm.testing.trial import NotTriedError, Trial, difference, first
 
 
 def _shape(trial: Trial) -> str:
@@ -99,7 +99,7 @@ def _terms(trial: Trial) -> str:
 def same_on_gpu(trial: Trial) -> str:
     """Distances on both devices."""
     moved = trial.to("cuda")
-    return apart(
+    return difference(
         "pairwise", moved.metric.pairwise(moved.x, moved.v), trial.metric.pairwise(trial.x, trial.v), trial.tol
     )
 

@@ -88,17 +88,17 @@ def _trial(metric: SemiMetric, x: Encoded | None, prototypes: Tensor | None, n: 
 
 def _checks(trial: Trial) -> Iterator[Check]:
     for title, check in PROPERTIES.items():
-        found = _tried(title, check, trial)
-        yield from found
-        if title in ("shape", "finite") and not all(c.holds for c in found):
+        checks = _run_check(title, check, trial)
+        yield from checks
+        if title in ("shape", "finite") and not all(c.holds for c in checks):
             return  # nothing further can be said
     for title, check in CAPABILITIES.items():
-        yield from _tried(title, check, trial)
-    yield from _tried("learned alike from blocks", same_in_blocks, trial)
+        yield from _run_check(title, check, trial)
+    yield from _run_check("learned alike from blocks", same_in_blocks, trial)
     yield from _on_gpu(trial)
 
 
-def _tried(title: str, check: Callable[[Trial], str], trial: Trial) -> list[Check]:
+def _run_check(title: str, check: Callable[[Trial], str], trial: Trial) -> list[Check]:
     try:
         detail = check(trial)
     except NotTriedError as reason:
@@ -114,6 +114,6 @@ def _on_gpu(trial: Trial) -> Iterator[Check]:
         reason = "there is no GPU here" if trial.metric.gpu else "the metric says it has code for the CPU only"
         yield Check("same on a GPU", True, reason, skipped=True)
         return
-    yield from _tried("same on a GPU", same_on_gpu, trial)
+    yield from _run_check("same on a GPU", same_on_gpu, trial)
     for title, check in CAPABILITIES.items():
-        yield from _tried(f"{title} (GPU)", check, trial.to("cuda"))
+        yield from _run_check(f"{title} (GPU)", check, trial.to("cuda"))

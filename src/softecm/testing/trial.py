@@ -20,7 +20,7 @@ class NotTriedError(Exception):
 class Trial:
     """A metric, a few objects, and the same objects as prototypes."""
 
-    given: SemiMetric  # as the user wrote it
+    original: SemiMetric  # as the user wrote it
     metric: SemiMetric  # with what it learns filled in
     x: Encoded  # (n)
     v: Tensor  # (n, *shape)
@@ -61,20 +61,20 @@ class Plain(SemiMetric, savable=False):
 
 def first(values: Tensor, bad: Callable[[Tensor], Tensor], text: str = "") -> str:
     """Where the first bad entry is, or nothing."""
-    found = bad(values).nonzero()
-    if not len(found):
+    bad_places = bad(values).nonzero()
+    if not len(bad_places):
         return ""
-    i, j = (int(v) for v in found[0])
-    where = f"object {i + 1} and prototype {j + 1} ({len(found)} of {values.numel()} pairs)"
+    i, j = (int(v) for v in bad_places[0])
+    where = f"object {i + 1} and prototype {j + 1} ({len(bad_places)} of {values.numel()} pairs)"
     return f"{text}{float(values[i, j]):.6g} for {where}"
 
 
-def apart(what: str, ours: Tensor, plain: Tensor, tol: float) -> str:
+def difference(what: str, actual: Tensor, expected: Tensor, tol: float) -> str:
     """By how much two tensors differ, or nothing."""
-    if ours.shape != plain.shape:
-        return f"{what} has shape {tuple(ours.shape)}, not {tuple(plain.shape)}"
-    off = (ours.detach().double().cpu() - plain.detach().double().cpu()).abs()
-    scale = max(float(plain.detach().abs().max()), 1e-300) if plain.numel() else 1.0
+    if actual.shape != expected.shape:
+        return f"{what} has shape {tuple(actual.shape)}, not {tuple(expected.shape)}"
+    off = (actual.detach().double().cpu() - expected.detach().double().cpu()).abs()
+    scale = max(float(expected.detach().abs().max()), 1e-300) if expected.numel() else 1.0
     if not off.numel() or float(off.max()) <= tol * scale:  # NaN fails
         return ""
     return f"{what} is off by {float(off.max()):.3g}, where numbers go up to {scale:.3g}"
