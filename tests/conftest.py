@@ -15,7 +15,7 @@ from softecm.native.library import set_threads
 HOSTILE = "hostile cases"
 
 hypothesis.settings.register_profile("quick", max_examples=12, deadline=None, derandomize=True)
-hypothesis.settings.register_profile("deep", max_examples=500, deadline=None)
+hypothesis.settings.register_profile("deep", max_examples=150, deadline=None)
 hypothesis.settings.load_profile("deep" if DEEP else "quick")
 torch.set_num_threads(1)  # the problems are small: waking a second thread costs more than it brings
 if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each process: more threads would fight for it
@@ -31,7 +31,7 @@ def rng() -> np.random.Generator:
 @pytest.fixture(scope="session")
 def many() -> int:
     """Random problems a combination: few in ``make test``, many in ``make test-deep``."""
-    return 500 if DEEP else 10
+    return 100 if DEEP else 10
 
 
 @pytest.fixture

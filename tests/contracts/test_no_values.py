@@ -1,4 +1,4 @@
-"""--no-values: nothing that is made to be passed on holds a cell of the file: report, summary, what --json prints."""
+"""--no-values: nothing that is made to be passed on holds a cell of the file: report, summary, what is printed."""
 
 import json
 import shutil
@@ -51,5 +51,11 @@ def test_no_mark_leaves_the_house(table, extra):
     assert any("size " in text for text in said)
     assert not any(sign.isdigit() for text in said if "too few" not in text for sign in text), said
     assert not any("nan" in text for text in said), said
-    if "--json" in extra:
-        assert not [mark for mark in MARKS if mark in ended.out], ended.out
+    printed = ended.out + ended.err
+    assert not [mark for mark in MARKS if mark in printed], printed
+
+
+def test_a_dry_run_shows_none_either(table):
+    quoted = [softecm("cluster", table, "--dry-run", *extra).out for extra in ([], ["--no-values"])]
+    assert [any(mark in out for mark in MARKS) for out in quoted] == [True, False], quoted[1]
+    assert "remarks are left out here" in " ".join(quoted[1].split())

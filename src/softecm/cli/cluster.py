@@ -23,7 +23,8 @@ from softecm.cli.source import ObjectSource, WholeFile, whole
 from softecm.constraints import Constraints
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.places import RESULTS
-from softecm.readers import Beside, ReadOptions
+from softecm.readers import Beside, Loaded, ReadOptions
+from softecm.report.no_values import remarks_left_out, without_details
 
 N_SETS = 40  # with a mass, where nobody has said how many groups there are
 
@@ -135,7 +136,7 @@ def run(file: Path, options: ClusterOptions) -> None:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
     measure = _measure(asked, source)
     _check_size(source, asked)
-    say_understood(out, source.file, source.loaded, measure, source.n_objects)
+    say_understood(out, source.file, _showable(asked, source.loaded), measure, source.n_objects)
     with links.said_once():
         fitted, chosen = _fit(asked, source, measure, err, pairs)
     if isinstance(source, WholeFile):
@@ -170,6 +171,14 @@ def _measure(asked: Request, source: ObjectSource) -> Measure:
     return metric_for(settings.metric, source.loaded, settings.scale, settings.weights, asked.count)
 
 
+def _showable(asked: Request, loaded: Loaded) -> Loaded:
+    """How a file was read, without anything that may quote a cell where --no-values was given."""
+    if not asked.options.no_values:
+        return loaded
+    columns = tuple(without_details(loaded.columns))
+    return replace(loaded, how={}, columns=columns, notes=tuple(remarks_left_out(len(loaded.notes))))
+
+
 def show_reading(asked: Request) -> None:
     """What would be clustered, and how it would be compared; nothing is fitted or written."""
     (out, err), file, settings = consoles(), asked.file, asked.options.settings
@@ -179,7 +188,7 @@ def show_reading(asked: Request) -> None:
         with err.status(f"reading {file}"):
             source = whole(file, asked.reading, parquet=False, beside=(), views=asked.views)
     measure = metric_for(settings.metric, source.loaded, settings.scale, settings.weights)
-    loaded = replace(source.loaded, notes=(*source.loaded.notes, *measure.mind))
+    loaded = _showable(asked, replace(source.loaded, notes=(*source.loaded.notes, *measure.mind)))
     say_understood(out, file, loaded, measure, source.n_objects)
     understood = {**loaded.how, "columns": [asdict(c) for c in loaded.columns], "notes": list(loaded.notes)}
     facts = {"file": str(file), "n_objects": source.n_objects, "understood": understood}

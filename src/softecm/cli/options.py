@@ -62,7 +62,7 @@ NamesOfClusters = Annotated[str | None, _out("Names for the groups, in their ord
 NoValues = Annotated[
     bool,
     _out(
-        "Report and summary.json to pass on: no cell, name or prototype in them (the model and the screen have some).",
+        "Output to pass on: no cell, name or prototype in report, summary.json or on the screen (the model has some).",
         "--no-values",
     ),
 ]

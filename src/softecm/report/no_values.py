@@ -65,9 +65,13 @@ def without_details(columns: Sequence[Column]) -> list[Column]:
 def own_warnings(model: FittedModel, told: Sequence[str]) -> list[str]:
     """What the model gives reason to mind; other remarks may quote cells, so they are counted alone."""
     own = warnings(model)
-    quoted = sum(text not in own for text in told)
-    some = "1 remark is" if quoted == 1 else f"{quoted} remarks are"
-    return [*own, *([f"{some} left out here: a remark may quote a cell."] if quoted else [])]
+    return [*own, *remarks_left_out(sum(text not in own for text in told))]
+
+
+def remarks_left_out(count: int) -> list[str]:
+    """One sentence that counts the remarks not shown, if there are any."""
+    some = "1 remark is" if count == 1 else f"{count} remarks are"
+    return [f"{some} left out here: a remark may quote a cell."] if count else []
 
 
 def _without_values(e: Explanation) -> Explanation:
