@@ -185,14 +185,14 @@ def _descended(
         value, gradient = value_and_gradient(torch.from_numpy(u.reshape(start.shape))[None])
         return float(value), gradient[0].numpy().ravel()
 
-    found = minimize(
+    minimum = minimize(
         flat,
         start.numpy().ravel(),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": max_iter, "ftol": tol, "maxcor": 30},  # a step costs far more than remembering it
     )
-    return Barycenter(found.x.reshape(start.shape), float(found.fun), int(found.nit))
+    return Barycenter(minimum.x.reshape(start.shape), float(minimum.fun), int(minimum.nit))
 
 
 def _averaged(
@@ -201,12 +201,12 @@ def _averaged(
     """By minimising bounds, each given by the value, curvature and moment at (1, steps, channels)."""
     u, best = start[None], np.inf
     for rounds in range(max_iter + 1):
-        found = bounded(u)
-        assert found is not None
-        objective = float(found[0])
+        bound = bounded(u)
+        assert bound is not None
+        objective = float(bound[0])
         if rounds == max_iter or (np.isfinite(best) and best - objective <= tol * abs(best)):
             break
-        best, u = objective, found[2] / found[1]
+        best, u = objective, bound[2] / bound[1]
     return Barycenter(u[0].numpy(), objective, min(rounds + 1, max_iter))
 
 

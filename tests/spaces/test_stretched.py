@@ -10,7 +10,7 @@ import pytest
 from softecm import SoftECM
 from softecm._warnings import ReadingWarning
 from softecm.distances import Mixed
-from softecm.spaces.column_roles import stretched, told
+from softecm.spaces.column_roles import stretched, stretched_message
 
 RNG = np.random.default_rng(0)
 GROUPS = np.concatenate([RNG.normal(0, 0.5, (30, 2)), RNG.normal([5, 0], 0.5, (30, 2))])
@@ -45,7 +45,7 @@ def test_gaps_text_and_dates_are_seen_through():
     found = {one.column: one for one in stretched(X)}
     assert set(found) == {"size", "day"}
     assert (found["day"].row, str(found["day"].value)) == (9, "1900-01-01")
-    assert "1 more such column)" in told(list(found.values()), str)
+    assert "1 more such column)" in stretched_message(list(found.values()), str)
 
 
 def test_a_column_whose_quartiles_are_equal_is_no_case_for_them():

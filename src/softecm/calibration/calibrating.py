@@ -117,8 +117,8 @@ class Calibration:
         together = np.einsum("bik,bik->bi", self.memberships[:, i], self.memberships[:, j])
         low, high = resolved(*bounds(self.memberships[::2], i, j, self.level), n)
         said = {"before": _said(self.before, i, j), "after": _said(self.partition, i, j)}
-        told = {name: _inside(together, *ends) for name, ends in said.items()}
-        return {**told, "intervals": _inside(together[1::2], low, high)}
+        counts = {name: _inside(together, *ends) for name, ends in said.items()}
+        return {**counts, "intervals": _inside(together[1::2], low, high)}
 
     @cached_property
     def object_stability(self) -> FloatArray:
@@ -137,8 +137,8 @@ class Calibration:
         own = np.eye(self.memberships.shape[2])[self.before.labels()] * inside
         both: FloatArray = np.zeros(own.shape[1])
         for one in self.memberships:  # one by one: there may be 100 of 100000 objects each
-            found = one * inside
-            both += np.minimum(found, own).sum(0) / np.maximum(np.maximum(found, own).sum(0), 1e-300)
+            members = one * inside
+            both += np.minimum(members, own).sum(0) / np.maximum(np.maximum(members, own).sum(0), 1e-300)
         return both / len(self.memberships)
 
     @cached_property
@@ -239,23 +239,23 @@ def calibrate(
     """
     level = _checked(model, X, n_boot, level, pairs, resample)
     seed = check_count("random_state", random_state, least=0, hint="0 is usual.")
-    asked = Refitting(model, X, resample, bool(warm), seed)
-    found, moved = refits(asked, n_boot, journal=journal, progress=progress, client=client)
-    before, (_, n, c) = model.partition_, found.shape
+    refitting = Refitting(model, X, resample, bool(warm), seed)
+    memberships, moved = refits(refitting, n_boot, journal=journal, progress=progress, client=client)
+    before, (_, n, c) = model.partition_, memberships.shape
     focal = _sets(c, before.focal_sets) if focal_sets is None else _asked(focal_sets, c)
-    lower, upper = _ends(found, level)
+    lower, upper = _ends(memberships, level)
     masses = object_masses(lower, upper, focal)
     compared = _compared(n, pairs, np.random.default_rng(seed))
     i, j = _owners(n, compared)
     if compared is None:
-        low, high = resolved(*bounds(found, i, j, level), n)
+        low, high = resolved(*bounds(memberships, i, j, level), n)
     else:
-        low, high = resolved(*compared_bounds(found, compared, level), n)
+        low, high = resolved(*compared_bounds(memberships, compared, level), n)
         masses = pair_masses(masses, focal, compared, low, high)
     off = float(np.sqrt(misfit(masses, focal, i, j, low, high) / max(2 * len(i), 1)))
-    sets = _set_ends(before, asked.concerned, moved, level)
+    sets = _set_ends(before, refitting.concerned, moved, level)
     partition = CredalPartition(_with_sets(masses, focal, sets.mean, before.focal_sets), focal)
-    return Calibration(partition, before, found, level, lower, upper, off, asked.form, sets.lower, sets.upper)
+    return Calibration(partition, before, memberships, level, lower, upper, off, refitting.form, sets.lower, sets.upper)
 
 
 def _checked(model: object, X: object, n_boot: object, level: object, pairs: object, resample: object) -> float:

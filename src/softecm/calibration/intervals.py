@@ -116,9 +116,9 @@ def misfit(masses: FloatArray, focal: FocalSets, i: IntArray, j: IntArray, low: 
 
 def believed(masses: FloatArray, focal: FocalSets, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
     """Belief and plausibility of "i and j belong together" by masses (n, f) without the empty set."""
-    same, apart = relations(focal)
+    same, disjoint = relations(focal)
     belief = np.einsum("ia,ia->i", masses[i] @ same, masses[j])
-    against = np.einsum("ia,ia->i", masses[i] @ apart, masses[j])
+    against = np.einsum("ia,ia->i", masses[i] @ disjoint, masses[j])
     return belief, 1.0 - against
 
 
@@ -137,10 +137,10 @@ def pair_masses(
     Rows in turn, each exactly, from ``start``, until no mass moves by more than ``still``; the misfit never rises.
     """
     masses = np.ascontiguousarray(start, dtype=np.float64).copy()
-    same, apart = relations(focal)
+    same, disjoint = relations(focal)
     stop = np.zeros(1, dtype=np.bool_)
     for _ in range(most):
-        if sweep_pairs(low, high, compared.others, compared.starts, same, apart, masses, stop) <= still:
+        if sweep_pairs(low, high, compared.others, compared.starts, same, disjoint, masses, stop) <= still:
             break
     masses /= masses.sum(1, keepdims=True)
     return masses

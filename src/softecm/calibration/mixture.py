@@ -158,8 +158,8 @@ class GaussianGroups:
             supposed = betainc(p / 2, tail / 2, squares / (squares + tail))
         held, order = ended.shares[0].max(0) * weights, np.argsort(supposed)
         total = float(held.sum())
-        apart = np.abs(np.cumsum(held[order]) / max(total, 1e-300) - supposed[order]).max()
-        return bool(apart * np.sqrt(total) <= DESCRIBED)
+        distance = np.abs(np.cumsum(held[order]) / max(total, 1e-300) - supposed[order]).max()
+        return bool(distance * np.sqrt(total) <= DESCRIBED)
 
     def _iterated(self, shares: FloatArray, weights: FloatArray) -> LastIteration:
         """Shares (runs, c, n) moved until each run's stand still."""

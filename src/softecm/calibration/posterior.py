@@ -32,16 +32,16 @@ def from_distances(distances: FloatArray, weights: FloatArray, shape: float | No
            [0.99, 0.01]])
     """
     d = np.ascontiguousarray(distances.T)  # clusters first: long rows are summed faster
-    return _settled(np.eye(len(d))[:, d.argmin(0)], lambda found: _probabilities(d, found * weights, shape))
+    return _settled(np.eye(len(d))[:, d.argmin(0)], lambda shares: _probabilities(d, shares * weights, shape))
 
 
-def _settled(found: FloatArray, moved: Callable[[FloatArray], FloatArray]) -> FloatArray:
+def _settled(shares: FloatArray, moved: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Probabilities (c, n) moved until they stand still, as (n, c)."""
     for _ in range(ROUNDS):
-        before, found = found, moved(found)
-        if np.abs(found - before).max() <= STILL:
+        before, shares = shares, moved(shares)
+        if np.abs(shares - before).max() <= STILL:
             break
-    return np.ascontiguousarray(found.T)
+    return np.ascontiguousarray(shares.T)
 
 
 def _probabilities(distances: FloatArray, held: FloatArray, shape: float | None) -> FloatArray:

@@ -41,7 +41,7 @@ class CalibrationInterrupted(KeyboardInterrupt):
 
 
 def refits(
-    asked: Refitting,
+    refitting: Refitting,
     n_boot: int,
     *,
     journal: str | os.PathLike[str] | None = None,
@@ -50,16 +50,18 @@ def refits(
 ) -> Refits:
     """Refits of all numbers."""
     if journal is None:
-        return _all(asked, n_boot, None, progress, client)
-    model = asked.model
+        return _all(refitting, n_boot, None, progress, client)
+    model = refitting.model
     warn_unseen(getattr(model, "metric", None), f"journal {journal}")
     work = {
-        "data": digest(asked.X),
-        "model": hashlib.sha256(repr((type(model).__name__, _described(model), asked.way)).encode()).hexdigest()[:16],
+        "data": digest(refitting.X),
+        "model": hashlib.sha256(repr((type(model).__name__, _described(model), refitting.way)).encode()).hexdigest()[
+            :16
+        ],
         "version of softecm": __version__,
     }
-    with Journal(journal, work, lambda _, row: _read(row, asked) is not None, "calibration") as book:
-        return _all(asked, n_boot, book, progress, client)
+    with Journal(journal, work, lambda _, row: _read(row, refitting) is not None, "calibration") as book:
+        return _all(refitting, n_boot, book, progress, client)
 
 
 def _described(model: Any) -> list[tuple[str, str]]:
@@ -69,18 +71,18 @@ def _described(model: Any) -> list[tuple[str, str]]:
     return [*own, ("masses", describe(np.asarray(model.partition_.masses)))]
 
 
-def _all(asked: Refitting, n_boot: int, book: Journal | None, progress: bool, client: object) -> Refits:
+def _all(refitting: Refitting, n_boot: int, book: Journal | None, progress: bool, client: object) -> Refits:
     """What the journal does not have yet is done, batch by batch."""
-    refits = Refits(np.empty((n_boot, *asked.shape)), np.empty((n_boot, *asked.set_shape)))
+    refits = Refits(np.empty((n_boot, *refitting.shape)), np.empty((n_boot, *refitting.set_shape)))
     done = np.zeros(n_boot, dtype=bool)
     for item, row in {} if book is None else book.done.items():
-        known = _read(row, asked)
+        known = _read(row, refitting)
         if known is not None and item.isdecimal() and int(item) < n_boot:
             _put(refits, [int(item)], Refits(*(part[None] for part in known)))
             done[int(item)] = True
     with _counted(progress, n_boot, int(done.sum())) as advance:
         try:
-            for numbers, batch in _run(asked, np.flatnonzero(~done).tolist(), client):
+            for numbers, batch in _run(refitting, np.flatnonzero(~done).tolist(), client):
                 _put(refits, numbers, batch)
                 done[list(numbers)] = True
                 if book is not None:
@@ -104,19 +106,19 @@ def _put(refits: Refits, numbers: Sequence[int], batch: Refits) -> None:
         whole[list(numbers)] = part
 
 
-def _run(asked: Refitting, todo: Sequence[int], client: Any) -> Iterator[Batch]:
+def _run(refitting: Refitting, todo: Sequence[int], client: Any) -> Iterator[Batch]:
     """Batches as they are finished: here, or on a cluster."""
-    step = asked.at_once
+    step = refitting.at_once
     batches = [todo[a : a + step] for a in range(0, len(todo), step)]
     if client is None:
         for numbers in batches:
             with interruptible():
-                done = run_batch(asked, numbers)
+                done = run_batch(refitting, numbers)
             yield done
         return
     from softecm.distributed.waiting import as_done
 
-    scattered = client.scatter(asked, broadcast=True)
+    scattered = client.scatter(refitting, broadcast=True)
     futures = [client.submit(run_batch, scattered, numbers, pure=False) for numbers in batches]
     try:
         yield from as_done(client, futures)
@@ -124,11 +126,11 @@ def _run(asked: Refitting, todo: Sequence[int], client: Any) -> Iterator[Batch]:
         client.cancel(futures)
 
 
-def run_batch(asked: Refitting, numbers: Sequence[int]) -> Batch:
+def run_batch(refitting: Refitting, numbers: Sequence[int]) -> Batch:
     """Some refits; a plain function, so that other processes can run it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a refit that has not quite converged says what it says
-        return numbers, Refits(*asked.refitted(numbers))
+        return numbers, Refits(*refitting.refitted(numbers))
 
 
 def _row(one: Refits) -> Mapping[str, str]:
@@ -138,9 +140,9 @@ def _row(one: Refits) -> Mapping[str, str]:
     }
 
 
-def _read(row: Mapping[str, Any], asked: Refitting) -> Refits | None:
+def _read(row: Mapping[str, Any], refitting: Refitting) -> Refits | None:
     """What a journal's row holds; None where it is something else."""
-    shapes = {"memberships": asked.shape, "masses": asked.set_shape}
+    shapes = {"memberships": refitting.shape, "masses": refitting.set_shape}
     try:
         parts = {
             name: np.frombuffer(base64.b64decode(row[name], validate=True), dtype=np.float64).reshape(shape)

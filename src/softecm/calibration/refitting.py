@@ -60,8 +60,8 @@ class Refitting:
         """The model with its objects, where refits can go on from it; None where each begins anew."""
         if not self.warm or not _weighable(self.model):
             return None
-        found = _ready(self.model, self.X)
-        return found if found.moves else None
+        encoded = _ready(self.model, self.X)
+        return encoded if encoded.moves else None
 
     @property
     def bootstrap(self) -> bool:
@@ -108,9 +108,9 @@ class Refitting:
         elif ready.smooth is None:
             both = [_moved(ready, one, self.concerned) for one in counts]
         else:
-            found = ready.memberships(counts, numbers)
-            sets = [ready.moved_masses(one, w, self.concerned) for one, w in zip(found, counts, strict=True)]
-            return found, np.stack(sets)
+            shares = ready.memberships(counts, numbers)
+            sets = [ready.moved_masses(one, w, self.concerned) for one, w in zip(shares, counts, strict=True)]
+            return shares, np.stack(sets)
         return np.stack([one for one, _ in both]), np.stack([masses for _, masses in both])
 
 
@@ -154,11 +154,11 @@ class EncodedModel:
     def memberships(self, counts: FloatArray, numbers: Sequence[int]) -> FloatArray:
         """Probabilities (runs, n, c) of the groups of resamples; every second with sharp borders where there may be some."""
         assert self.smooth is not None
-        found = self.smooth.fitted(self.start, counts * self.learned)
+        shares = self.smooth.fitted(self.start, counts * self.learned)
         odd = np.flatnonzero(np.asarray(numbers) % 2)
         if self.sharp is not None and len(odd):
-            found[odd] = self.sharp.fitted(found[odd], counts[odd] * self.inside)
-        return found
+            shares[odd] = self.sharp.fitted(shares[odd], counts[odd] * self.inside)
+        return shares
 
     def moved_masses(self, memberships: FloatArray, counts: FloatArray, rows: NDArray[np.int64]) -> FloatArray:
         """Masses of some objects where the model's prototypes are moved as far as a refit moves the groups' means."""
@@ -229,11 +229,11 @@ def _moved(ready: EncodedModel, counts: FloatArray, rows: NDArray[np.int64]) -> 
     chosen = ready.model._settings()
     with threads(chosen.n_jobs):
         fit = Fit(ready.algorithm, weighed, chosen)
-        found = fit.model_of(known_stage(fit, ready.fitted).single)
-        distances = np.asarray(found.distances(objects.x.cpu()), dtype=np.float64)[:, :c]
+        moved = fit.model_of(known_stage(fit, ready.fitted).single)
+        distances = np.asarray(moved.distances(objects.x.cpu()), dtype=np.float64)[:, :c]
     masses = ready.model.partition_.masses[rows]
-    if objects.metric.closed_form.barycenters(found.prototypes[:c], torch.ones(1, c).to(found.prototypes)) is not None:
-        masses = ready.masses_at(found.prototypes[:c].to(ready.fitted.prototypes), rows)
+    if objects.metric.closed_form.barycenters(moved.prototypes[:c], torch.ones(1, c).to(moved.prototypes)) is not None:
+        masses = ready.masses_at(moved.prototypes[:c].to(ready.fitted.prototypes), rows)
     return from_distances(distances, learned), masses
 
 
@@ -250,25 +250,25 @@ def _anew(
     everyone = part_of(X, np.arange(len(counts)), rows) if relational else X
     partition = again.predict_partition(everyone)
     assert isinstance(partition, CredalPartition)
-    found = partition.pignistic()
+    shares = partition.pignistic()
     if _has_prototypes(again):
         distances = np.asarray(again.transform(everyone), dtype=np.float64)[:, : partition.n_clusters]
-        found = from_distances(distances, counts * (1.0 - model.partition_.masses[:, 0]))
+        shares = from_distances(distances, counts * (1.0 - model.partition_.masses[:, 0]))
     own = model.partition_.pignistic()
-    into = _into(found, own)
-    return _numbered(found, own), _on_sets(partition.masses[concerned], partition.focal_sets, into, model.focal_sets_)
+    into = _into(shares, own)
+    return _numbered(shares, own), _on_sets(partition.masses[concerned], partition.focal_sets, into, model.focal_sets_)
 
 
-def _into(found: FloatArray, own: FloatArray) -> NDArray[np.int64]:
+def _into(shares: FloatArray, own: FloatArray) -> NDArray[np.int64]:
     """The model's cluster for each cluster of a refit; those it has not go to where most of their objects are."""
-    into = matching(found, own)
-    return np.where(into < own.shape[1], into, (found.T @ own).argmax(1)).astype(np.int64)
+    into = matching(shares, own)
+    return np.where(into < own.shape[1], into, (shares.T @ own).argmax(1)).astype(np.int64)
 
 
-def _numbered(found: FloatArray, own: FloatArray) -> FloatArray:
+def _numbered(shares: FloatArray, own: FloatArray) -> FloatArray:
     """Memberships with the clusters of a model, (n, c)."""
     matched = np.zeros_like(own)
-    np.add.at(matched.T, _into(found, own), found.T)
+    np.add.at(matched.T, _into(shares, own), shares.T)
     return matched
 
 

@@ -26,10 +26,10 @@ from softecm.spaces.column_roles import (
     Stretched,
     codes_in,
     emptied,
-    grounds,
     left_out,
+    reasons_against,
     stretched,
-    told,
+    stretched_message,
     without,
 )
 from softecm.spaces.raw import Kind, raw_data, read_table
@@ -157,14 +157,14 @@ def choose(X: object, n_clusters: int | None = None) -> Choice:
 
 def _columns_left_out(X: object) -> dict[str, str]:
     """Columns of a data frame that name objects instead of describing them; refuses what would leave nothing."""
-    found = grounds(X)
-    if found and all(found.values()) and any(reason.startswith((FREE, DIFFERENT)) for reason in found.values()):
-        listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(found.items())[:SHOWN])
+    reasons = reasons_against(X)
+    if reasons and all(reasons.values()) and any(reason.startswith((FREE, DIFFERENT)) for reason in reasons.values()):
+        listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(reasons.items())[:SHOWN])
         raise ValueError(
             f"X must have a column to cluster by; got {listed}. Give numbers made from the text (TF-IDF, embeddings), or "
             "say metric='mixed', which takes every column."
         )
-    away = left_out(X, found)
+    away = left_out(X, reasons)
     rows = emptied(X, away) if away else np.empty(0, dtype=np.int64)
     if len(rows):
         first = place("row", int(rows[0]))
@@ -181,13 +181,15 @@ def _warn_of_text(X: object, away: Mapping[str, str]) -> None:
     """Say which columns of text mean numbers or dates, and how to have them read."""
     from softecm.readers.reading import text_as_values  # every reader comes with it
 
-    found = text_as_values(X)
-    if not found:
+    examples = text_as_values(X)
+    if not examples:
         return
-    shown = [f"{name!r} (such as {example!r})" for name, example in list(found.items())[:SHOWN]]
-    more = [f"{len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    lost = sum(name in away for name in found)
-    taken = "left out" if lost == len(found) else "left out or taken as categories" if lost else "taken as categories"
+    shown = [f"{name!r} (such as {example!r})" for name, example in list(examples.items())[:SHOWN]]
+    more = [f"{len(examples) - SHOWN} more"] if len(examples) > SHOWN else []
+    lost = sum(name in away for name in examples)
+    taken = (
+        "left out" if lost == len(examples) else "left out or taken as categories" if lost else "taken as categories"
+    )
     warn(
         f"numbers or dates are text in {', '.join([*shown, *more])}: such columns are {taken}. "
         "softecm.read_table(X).data has them as numbers and dates; a column of type 'category' is taken as it is.",
@@ -204,10 +206,10 @@ def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, Choice] | None = Non
             f"X must have a name for each view; got {list(X)!r}. Write {{'vitals': series, 'patient': table}}."
         )
     known = chosen or {}
-    found = {name: known.get(name) or _one_view(filled(part, present_rows(part, name))) for name, part in X.items()}
-    told = "; ".join(f"{name!r} {choice.name}: {choice.reason}" for name, choice in found.items())
-    away = {column: reason for choice in found.values() for column, reason in choice.left_out.items()}
-    return Choice(Combined({name: choice.metric for name, choice in found.items()}), f"{VIEWS}: {told}", away)
+    choices = {name: known.get(name) or _one_view(filled(part, present_rows(part, name))) for name, part in X.items()}
+    listed = "; ".join(f"{name!r} {choice.name}: {choice.reason}" for name, choice in choices.items())
+    away = {column: reason for choice in choices.values() for column, reason in choice.left_out.items()}
+    return Choice(Combined({name: choice.metric for name, choice in choices.items()}), f"{VIEWS}: {listed}", away)
 
 
 def _one_view(part: Any) -> Choice:
@@ -251,8 +253,8 @@ def series_choice(X: Any, n_clusters: int | None) -> Choice:
             f"metric='{SERIES_AUTO}' must have series, (n, steps, channels) or a list; got a table. Say metric='{AUTO}', or "
             "give X.to_numpy() if each row is a series."
         )
-    found = choose_series(X, n_clusters)
-    return Choice(found.metric, found.reason, asked=SERIES_AUTO, tried=found.tried)
+    best = choose_series(X, n_clusters)
+    return Choice(best.metric, best.reason, asked=SERIES_AUTO, tried=best.tried)
 
 
 def kind_of(X: object) -> Kind:
@@ -263,14 +265,14 @@ def kind_of(X: object) -> Kind:
     return raw.kind
 
 
-def refuse_channels_first(shape: tuple[int, ...], asked: str = AUTO) -> None:
+def refuse_channels_first(shape: tuple[int, ...], metric: str = AUTO) -> None:
     """Ask about an array that has few rows and many columns a series: aeon's layout, or very short series."""
     n, first, second = shape
     if not (first <= MOST_CHANNELS and STEPS_A_CHANNEL * first < second):
         return
     as_it_is = f" If they really have {first} steps in {second} channels, say metric='softdtw'." if first > 1 else ""
     raise ValueError(
-        f"X must hold series as (n, steps, channels) under metric='{asked}'; got shape {tuple(shape)}, which looks like "
+        f"X must hold series as (n, steps, channels) under metric='{metric}'; got shape {tuple(shape)}, which looks like "
         f"aeon's (n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}. Give "
         f"X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
     )
@@ -305,7 +307,7 @@ def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, 
         return ()
     known = {(column, code.value) for code in codes for column in code.columns}
     far = sorted((one for one in far if (one.column, one.value) not in known), key=lambda one: -one.times)
-    return (*(code.told() for code in codes), *([told(far, who)] if far else ()))
+    return (*(code.message() for code in codes), *([stretched_message(far, who)] if far else ()))
 
 
 def rows_of_codes(metric: Any, X: object) -> list[tuple[Code, NDArray[np.bool_]]]:
@@ -405,10 +407,10 @@ def try_metric(metric: SemiMetric, space: Space, x: object) -> None:
     rows = torch.linspace(0, len(x) - 1, min(LOOKED_AT, len(x))).long()
     objects, prototypes = x[rows].cpu(), space.starts(x, rows).cpu()
     name = _name(metric)
-    given, placed = objects.clone(), prototypes.clone()
+    copies, placed = objects.clone(), prototypes.clone()
     with torch.no_grad():
-        d = metric.pairwise(given, placed)
-    if not (torch.equal(given, objects) and torch.equal(placed, prototypes)):
+        d = metric.pairwise(copies, placed)
+    if not (torch.equal(copies, objects) and torch.equal(placed, prototypes)):
         raise ValueError(
             f"metric {name} must not change its arguments, which are your data; it has. Write x = x - 1 for x -= 1."
         )

@@ -160,9 +160,9 @@ class CompiledPasses(ABC):  # noqa: B024 -- as above
             return None
 
         def at(b: Tensor) -> tuple[Tensor, Tensor]:
-            found = self.paired_gradients(a, b[which])
-            assert found is not None
-            return found[0], torch.zeros_like(b).index_add_(0, which, found[2])
+            gradients = self.paired_gradients(a, b[which])
+            assert gradients is not None
+            return gradients[0], torch.zeros_like(b).index_add_(0, which, gradients[2])
 
         return at
 

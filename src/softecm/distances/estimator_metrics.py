@@ -123,8 +123,8 @@ class Anchored(SemiMetric):
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """What each attribute adds."""
-        found: Tensor = (x[:, None] - v).square() + self.weight * (x[:, None] - self.anchors.to(v)).square()
-        return found
+        squares: Tensor = (x[:, None] - v).square() + self.weight * (x[:, None] - self.anchors.to(v)).square()
+        return squares
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ class WeightedSquares(SemiMetric):
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """What each column adds."""
-        found: Tensor = (x[:, None] - v).square() * (self.weights * self.units).to(v)
-        return found
+        squares: Tensor = (x[:, None] - v).square() * (self.weights * self.units).to(v)
+        return squares
 
 
 @dataclass(frozen=True)
@@ -277,9 +277,9 @@ class MedoidMiddles(SemiMetric):
     @staticmethod
     def of(d: Tensor, focal: FocalSets, clusters: Tensor) -> MedoidMiddles:
         """For dissimilarities (n, n) and the places of the clusters' medoids (c,)."""
-        apart = d[clusters][:, clusters].double().square()
+        squares = d[clusters][:, clusters].double().square()
         shares = torch.tensor(focal.shares[focal.n_clusters :])
-        return MedoidMiddles(focal, tuple((0.5 * ((shares @ apart) * shares).sum(1)).tolist()))
+        return MedoidMiddles(focal, tuple((0.5 * ((shares @ squares) * shares).sum(1)).tolist()))
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """From each object to each set, ``v`` being the medoids of the clusters, and of all sets or none: (n, f)."""

@@ -155,11 +155,11 @@ class WhitenedPasses(CompiledPasses):
     def round(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
         """Sums are turned back."""
         white = self.metric.white
-        found = fused_vectors(white(x), white(v), None if previous is None else white(previous), **cost)
-        if found is None:
+        fused = fused_vectors(white(x), white(v), None if previous is None else white(previous), **cost)
+        if fused is None:
             return None
         back = torch.linalg.inv(self.metric.whitening(x))
-        return found._replace(moment=(found.moment @ back).to(v.dtype), curvature=found.curvature.to(v.dtype))
+        return fused._replace(moment=(fused.moment @ back).to(v.dtype), curvature=fused.curvature.to(v.dtype))
 
     def masses(self, x: Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """Nothing to turn back."""

@@ -79,7 +79,7 @@ class Medians(ClosedForm):
             return weighted_means(x, weights)
         u = weighted_means(x, weights)
         for _ in range(STEPS):
-            apart = (u[..., :, None, :] - x[..., None, :, :]).square()  # (..., k, n, p)
-            w = weights[..., None] / (apart + self.metric.epsilon**2).sqrt()
+            distance = (u[..., :, None, :] - x[..., None, :, :]).square()  # (..., k, n, p)
+            w = weights[..., None] / (distance + self.metric.epsilon**2).sqrt()
             u = (w * x[..., None, :, :]).sum(-2) / w.sum(-2)
         return u

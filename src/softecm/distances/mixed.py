@@ -182,8 +182,8 @@ class Mixed(Weighed):
         """The weight of each column under a rule; they add up to 1. Where each set has its own, one a set."""
         if not self.shares:
             return None
-        found, aside = self.part_weights, set(self.set_aside)
-        return {name: 0.0 if name in aside else found[name] for name in self.columns}
+        weights, aside = self.part_weights, set(self.set_aside)
+        return {name: 0.0 if name in aside else weights[name] for name in self.columns}
 
     @property
     def least_held(self) -> float:
@@ -272,9 +272,9 @@ class Mixed(Weighed):
             return squares * factors.repeat_interleave(sizes, 1)
         if not self.shares:
             return table_terms(x, v)
-        found = super().terms(x, v)
-        assert found is not None
-        return found[..., list(self.order)]
+        terms = super().terms(x, v)
+        assert terms is not None
+        return terms[..., list(self.order)]
 
     def each(self, x: EncodedTable, v: Tensor) -> tuple[Tensor, Tensor | None]:
         """Column by column, numbers first."""
@@ -320,30 +320,32 @@ class RelevanceLearner(Learner):
         """From the rows that stand for all."""
         metric, layout = self.metric, description.layout
         assert metric.n_clusters is not None
-        found = relevance(description, metric.n_clusters, scales=metric.scaling == SCALINGS[0])
+        relevant = relevance(description, metric.n_clusters, scales=metric.scaling == SCALINGS[0])
         shapes = ((1,),) * len(layout.number_weights) + tuple((size,) for size in layout.levels)
-        known = replace(metric, shapes=shapes, columns=layout.names, order=layout.order, spreads=tuple(found.spreads))
-        parts = found.factors * np.array(known.units)
+        known = replace(
+            metric, shapes=shapes, columns=layout.names, order=layout.order, spreads=tuple(relevant.spreads)
+        )
+        parts = relevant.factors * np.array(known.units)
         shares, common = floored((parts / parts.sum()).tolist()), (0.0,) * len(shapes)
-        return replace(known, shares=shares, common=common, finding=sentence(known, found))
+        return replace(known, shares=shares, common=common, finding=sentence(known, relevant))
 
 
-def sentence(metric: Mixed, found: Relevance) -> str:
+def sentence(metric: Mixed, relevance: Relevance) -> str:
     """What was found about the columns; nothing where there was nothing to find."""
-    if metric.n_clusters == 1 or (found.trust == 0.0 and found.pays.sum() < 2):
+    if metric.n_clusters == 1 or (relevance.trust == 0.0 and relevance.pays.sum() < 2):
         return ""
-    if found.trust == 0.0:
+    if relevance.trust == 0.0:
         return "all columns count alike, for there are too few rows to tell which say something about the groups"
-    if not found.pays.any():
+    if not relevance.pays.any():
         return (
             f"all columns count alike, for none says anything about {metric.n_clusters} groups that another agrees with"
         )
-    aside = [name for name, pays in zip(metric.names, found.pays, strict=True) if not pays]
+    aside = [name for name, pays in zip(metric.names, relevance.pays, strict=True) if not pays]
     numbers = "; numbers count by their spread within groups" if metric.scaling == SCALINGS[0] else ""
     if not aside:
         return f"every column says something about the groups{numbers}"
     more = f" and {len(aside) - SHOWN} more" if len(aside) > SHOWN else ""
-    verb = "are set aside" if found.trust == 1.0 else "count for less"
+    verb = "are set aside" if relevance.trust == 1.0 else "count for less"
     return f"columns that say nothing about the groups {verb}: {', '.join(map(repr, aside[:SHOWN]))}{more}{numbers}"
 
 

@@ -21,14 +21,14 @@ class Moments(NamedTuple):
         w = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
         total = float(w.sum())
         mean = (w @ rows) / (total if total > 0 else 1.0)
-        apart = rows - mean
-        return Moments(total, mean, (apart * w[:, None]).T @ apart)
+        deviations = rows - mean
+        return Moments(total, mean, (deviations * w[:, None]).T @ deviations)
 
     def merge(self, other: Moments) -> Moments:
         """Two blocks together (Chan, Golub and LeVeque)."""
         weight = self.weight + other.weight
         if weight == 0:
             return self
-        apart, share = other.mean - self.mean, other.weight / weight
-        scatter = self.scatter + other.scatter + np.outer(apart, apart) * self.weight * share
-        return Moments(weight, self.mean + apart * share, scatter)
+        difference, share = other.mean - self.mean, other.weight / weight
+        scatter = self.scatter + other.scatter + np.outer(difference, difference) * self.weight * share
+        return Moments(weight, self.mean + difference * share, scatter)

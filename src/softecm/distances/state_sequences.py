@@ -106,10 +106,10 @@ class StateSequences(SoftElastic):
         return 1
 
 
-def _costs(given: Mapping[object, float]) -> Costs:
+def _costs(substitution: Mapping[object, float]) -> Costs:
     """A dict from pairs to costs, in order."""
-    found: dict[frozenset[Any], tuple[Any, Any, float]] = {}
-    for pair, cost in given.items():
+    costs: dict[frozenset[Any], tuple[Any, Any, float]] = {}
+    for pair, cost in substitution.items():
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ValueError(
                 f"substitution must have pairs of states as keys, such as ('home', 'work'); got {pair!r}. Write both."
@@ -121,10 +121,10 @@ def _costs(given: Mapping[object, float]) -> Costs:
             raise ValueError(
                 f"substitution must have costs above 0; got {cost!r} for {a!r} and {b!r}. Join states that are the same."
             )
-        if a == b or found.get(frozenset(pair), (a, b, cost))[2] != cost:
+        if a == b or costs.get(frozenset(pair), (a, b, cost))[2] != cost:
             raise ValueError(
                 "substitution must be the same both ways, and nothing from a state to itself; got "
                 f"{cost!r} for {a!r} and {b!r}."
             )
-        found[frozenset(pair)] = (a, b, float(cost))
-    return tuple(found.values())
+        costs[frozenset(pair)] = (a, b, float(cost))
+    return tuple(costs.values())

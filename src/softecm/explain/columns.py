@@ -205,10 +205,10 @@ def measured(X: object, names: Sequence[str] | None) -> list[Column]:
             "X must be a table or series; got a sparse matrix. Give the columns to look at, X[:, columns].toarray()."
         )
     table = raw.table()
-    given = [str(cells.name) for cells in table.columns] if names is None else [str(name) for name in names]
-    if len(given) != len(table.columns):
-        raise ValueError(f"columns must have one name a column, {len(table.columns)}; got {len(given)}.")
-    return [_column(name, cells) for name, cells in zip(given, table.columns, strict=True)]
+    labels = [str(cells.name) for cells in table.columns] if names is None else [str(name) for name in names]
+    if len(labels) != len(table.columns):
+        raise ValueError(f"columns must have one name a column, {len(table.columns)}; got {len(labels)}.")
+    return [_column(name, cells) for name, cells in zip(labels, table.columns, strict=True)]
 
 
 def _column(name: str, cells: Cells) -> Column:

@@ -124,8 +124,8 @@ class Profiles(Sequence[Trait]):
         counted = (
             f"{_digits(size)} {noun if size == 1 or noun == 'series' else noun + 's'} ({100 * size / total:.0f} %)"
         )
-        told = "; ".join(_typical(trait) for trait in traits) or self.untold(group)
-        return f"{group}{HAS}{counted}: {told}{self._unlike_nearest(group)}."
+        typical = "; ".join(_typical(trait) for trait in traits) or self.untold(group)
+        return f"{group}{HAS}{counted}: {typical}{self._unlike_nearest(group)}."
 
     def sentences(self, noun: str = "object") -> dict[str, str]:
         """One sentence for each group."""
@@ -136,16 +136,16 @@ class Profiles(Sequence[Trait]):
         here = {name: {t.column: t for t in self.of(name, all=True) if t.category is None} for name in self.sizes}
         shared = [c for c in here[group] if all(c in one for one in here.values() if one)]
         spread = {c: float(np.ptp([one[c].here for one in here.values() if one])) for c in shared}
-        apart = {
+        distances = {
             name: {c: abs(one[c].here - here[group][c].here) / spread[c] for c in shared if spread[c] > 0}
             for name, one in here.items()
             if one and name != group and name != "∅" and "∪" not in name
         }
-        if len(apart) < 2 or not any(apart.values()):
+        if len(distances) < 2 or not any(distances.values()):
             return ""
-        nearest = min(apart, key=lambda name: sum(apart[name].values()))
-        column = max(apart[nearest], key=lambda c: apart[nearest][c])
-        if apart[nearest][column] < UNLIKE:
+        nearest = min(distances, key=lambda name: sum(distances[name].values()))
+        column = max(distances[nearest], key=lambda c: distances[nearest][c])
+        if distances[nearest][column] < UNLIKE:
             return f"{LIKE}{nearest}"
         own, other = (_rounded(one[column].here, one[column]) for one in (here[group], here[nearest]))
         return f"{LIKE}{nearest}, but {_unit(column)[0]} {own}, not {other}"
@@ -160,8 +160,8 @@ class Profiles(Sequence[Trait]):
     def __str__(self) -> str:
         lines = []
         for group, size in self.sizes.items():
-            told = "; ".join(str(trait) for trait in self.of(group)[:5]) or self.untold(group)
-            lines.append(f"{group} ({size} object{'s' if size != 1 else ''}): {told}")
+            typical = "; ".join(str(trait) for trait in self.of(group)[:5]) or self.untold(group)
+            lines.append(f"{group} ({size} object{'s' if size != 1 else ''}): {typical}")
         return "\n".join(lines)
 
 
@@ -177,8 +177,8 @@ def renamed(sentence: str, names: Mapping[str, str]) -> str:
     if not own:
         return sentence
     said, like, nearest = sentence[len(own) :].rpartition(LIKE)
-    found = (name for name in names if like and nearest.startswith((f"{name}, but ", f"{name}.")))
-    other = max(found, key=len, default="")
+    others = (name for name in names if like and nearest.startswith((f"{name}, but ", f"{name}.")))
+    other = max(others, key=len, default="")
     return names[own] + said + like + names.get(other, "") + nearest[len(other) :]
 
 
@@ -286,8 +286,8 @@ def _traits(
 ) -> list[Trait]:
     """Of one group, the strongest first."""
     errors = quantile(level, sum(_tests(column) for column in measured))
-    found = [trait for column in measured if (trait := _trait(column, group, inside, errors)) is not None]
-    judged = [replace(trait, distinguishes=trait.low > 0 and trait.effect >= least) for trait in found]
+    traits = [trait for column in measured if (trait := _trait(column, group, inside, errors)) is not None]
+    judged = [replace(trait, distinguishes=trait.low > 0 and trait.effect >= least) for trait in traits]
     return sorted(judged, key=lambda trait: (not trait.distinguishes, -trait.effect))
 
 
@@ -324,12 +324,12 @@ def _of_words(column: Words, group: str, inside: NDArray[np.bool_], errors: floa
     here, others = column.codes[inside & known], column.codes[~inside & known]
     if min(len(here), len(others)) < FEWEST:
         return None
-    found: list[tuple[Effect, int]] = []
+    effects: list[tuple[Effect, int]] = []
     for code in range(len(column.categories)):
         effect = cliffs_delta((here == code).astype(float), (others == code).astype(float), errors)
-        found.append((effect if effect.size >= 0 else effect.turned(), code))
+        effects.append((effect if effect.size >= 0 else effect.turned(), code))
     best, code = max(
-        found, key=lambda pair: (round(pair[0].size, 9), float((here == pair[1]).mean()))
+        effects, key=lambda pair: (round(pair[0].size, 9), float((here == pair[1]).mean()))
     )  # rather yes than no
     shares = float((here == code).mean()), float((others == code).mean())
     how = "more often" if shares[0] >= shares[1] else "seldom"

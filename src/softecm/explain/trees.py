@@ -127,20 +127,20 @@ class ExplanationTree(BaseEstimator):
             raise TypeError(
                 f"partition must be a CredalPartition; got {type(partition).__name__}. Give model.partition_."
             )
-        found = _columns_of(table, columns, len(partition))
+        cells = _columns_of(table, columns, len(partition))
         weights = _weights(sample_weight, len(partition))
         self.focal_sets_ = partition.focal_sets
-        self._columns = tuple(column.of_rows(np.empty(0, dtype=np.intp)) for column in found)
-        self.n_features_in_ = len(found)
-        self.feature_names_in_ = np.array([column.name for column in found], dtype=object)
-        grower = _Grower(found, partition, weights, lam, best, float(self.min_gain))
+        self._columns = tuple(column.of_rows(np.empty(0, dtype=np.intp)) for column in cells)
+        self.n_features_in_ = len(cells)
+        self.feature_names_in_ = np.array([column.name for column in cells], dtype=object)
+        grower = _Grower(cells, partition, weights, lam, best, float(self.min_gain))
         self.tree_ = grower.tree(np.flatnonzero(weights > 0))
-        said = said_of(self.tree_, found)
+        said = said_of(self.tree_, cells)
         own = grower.masses[:, 1:]
         judged = sorted({*LAMBDAS, lam})
         self.representativeness_ = {at: _score(own, partition.focal_sets, said, at) for at in judged}
         self.ceiling_ = {at: _score(own, partition.focal_sets, None, at) for at in judged}
-        self.honest_ = self._honest(grower, found, own) if self.cv else {}
+        self.honest_ = self._honest(grower, cells, own) if self.cv else {}
         right = utilities(partition.focal_sets, lam)[said - 1, partition.masses[:, 1:].argmax(1)]
         self.mistakes_ = np.flatnonzero((right == 0) & (partition.masses.argmax(1) > 0))
         self.nowhere_ = int((partition.masses.argmax(1) == 0).sum())
@@ -310,13 +310,13 @@ class _Growing:
 
     def node(self, rows: IntArray, sets: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Node:
         leaf = self._leaf(rows, sets, path)
-        found = self.material.best(rows, sets) if len(sets) > 1 and len(rows) > 1 else None
-        if found is None:
+        best = self.material.best(rows, sets) if len(sets) > 1 and len(rows) > 1 else None
+        if best is None:
             return leaf
-        cut, kept = found
+        cut, left_sets = best
         goes = cut.left(self.material.columns[cut.column].of_rows(rows))
-        others = np.delete(np.arange(len(sets)), kept)
-        left = self.node(rows[goes], sets[kept], (*path, (cut, True)))
+        others = np.delete(np.arange(len(sets)), left_sets)
+        left = self.node(rows[goes], sets[left_sets], (*path, (cut, True)))
         right = self.node(rows[~goes], sets[others], (*path, (cut, False)))
         if self.best and left.depth == right.depth == 0:
             a, b = *left.leaves(), *right.leaves()
@@ -328,8 +328,8 @@ class _Growing:
     def _union(self, sets: IntArray) -> IntArray:
         """All of a leaf's sets in one, where that is a focal set; else the sets themselves."""
         whole = self.focal.membership[sets].any(0)
-        found = np.flatnonzero((self.focal.membership == whole).all(1))
-        return found if len(found) else sets
+        union = np.flatnonzero((self.focal.membership == whole).all(1))
+        return union if len(union) else sets
 
     def _worth(self, leaf: Leaf, rows: IntArray) -> float:
         return float(self.material.gains[rows, leaf.said - 1].sum())
@@ -354,19 +354,19 @@ def _columns_of(table: object, names: Sequence[str] | None, count: int | None) -
             "table must hold the columns to explain the groups by, a row an object; got None. Give what was clustered, or "
             "any other table of the same objects."
         )
-    found = measured(table, names)
-    if not found:
+    columns = measured(table, names)
+    if not columns:
         raise ValueError("table must have at least one column to explain the groups by; got none.")
-    if count is not None and len(found[0]) != count:
+    if count is not None and len(columns[0]) != count:
         raise ValueError(
-            f"table must hold the partition's {count} objects, in their order; got {len(found[0])} rows. Give the rows that "
-            "were clustered, or those that the partition was predicted for."
+            f"table must hold the partition's {count} objects, in their order; got {len(columns[0])} rows. Give the rows "
+            "that were clustered, or those that the partition was predicted for."
         )
-    return found
+    return columns
 
 
-def _weights(given: ArrayLike | None, count: int) -> FloatArray:
-    weights = np.ones(count) if given is None else np.asarray(given, dtype=np.float64)
+def _weights(sample_weight: ArrayLike | None, count: int) -> FloatArray:
+    weights = np.ones(count) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (count,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         raise ValueError(
             f"sample_weight must be a number of at least 0 for each of the {count} objects, not all 0; got shape "
@@ -375,17 +375,18 @@ def _weights(given: ArrayLike | None, count: int) -> FloatArray:
     return weights
 
 
-def _alike(found: Sequence[Column], fitted: Sequence[Column]) -> list[Column]:
+def _alike(columns: Sequence[Column], fitted: Sequence[Column]) -> list[Column]:
     """The columns of another table in the order of the fit, by name, else by place."""
-    by_name = {column.name: column for column in found}
+    by_name = {column.name: column for column in columns}
     if all(column.name in by_name for column in fitted):
         chosen = [by_name[column.name] for column in fitted]
-    elif len(found) == len(fitted):
-        chosen = list(found)
+    elif len(columns) == len(fitted):
+        chosen = list(columns)
     else:
         missing = [column.name for column in fitted if column.name not in by_name]
         raise ValueError(
-            f"table must have the columns of the fit, {len(fitted)} of them; got {len(found)}. Add {', '.join(missing[:5])}."
+            f"table must have the columns of the fit, {len(fitted)} of them; got {len(columns)}. "
+            f"Add {', '.join(missing[:5])}."
         )
     return [like.recode(column) for column, like in zip(chosen, fitted, strict=True)]
 

@@ -156,15 +156,15 @@ def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
     return even
 
 
-def check_indices(name: str, given: ArrayLike, n: int, count: int | None = None) -> NDArray[np.int64]:
+def check_indices(name: str, indices: ArrayLike, n: int, count: int | None = None) -> NDArray[np.int64]:
     """Different numbers of training objects, ``count`` of them where given."""
-    rows = np.asarray(given)
+    rows = np.asarray(indices)
     whole = rows.ndim == 1 and len(rows) > 0 and rows.dtype.kind in "iuf" and bool((rows == np.round(rows)).all())
     right = whole and len(np.unique(rows)) == len(rows) and 0 <= rows.min() <= rows.max() < n
     if not right or (count is not None and len(rows) != count):
         many = "one a cluster" if count is None else f"{count} of them, one a cluster"
         raise ValueError(
-            f"{name} must hold different numbers of objects, from 0 to {n - 1}, {many}; got {given!r}. "
+            f"{name} must hold different numbers of objects, from 0 to {n - 1}, {many}; got {indices!r}. "
             "'k-means++' chooses objects far from each other."
         )
     return rows.astype(np.int64)

@@ -92,8 +92,8 @@ def is_free_text(distinct: int, n: int) -> bool:
     return distinct > max(FEW_LEVELS, FREE_TEXT * n)
 
 
-def left_out(X: object, found: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The columns of a data frame that can't group its rows, each with the reason; ``found`` are its grounds, if known.
+def left_out(X: object, reasons: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The columns of a data frame that can't group its rows, each with the reason; ``reasons`` of all, where known.
 
     An id counts the rows, is called or looks like one, or is text that is different in every row; the first such column
     is taken for it. Free text and empty columns go, too; one that is always the same goes where there are gaps, since it
@@ -106,23 +106,23 @@ def left_out(X: object, found: Mapping[str, str] | None = None) -> dict[str, str
     >>> left_out(pd.DataFrame({"number": range(1, 11), "size": [1.0, 5.0] * 5}))
     {'number': 'an id: it counts the rows'}
     """
-    found = grounds(X) if found is None else found
-    away = {name: reason for name, reason in found.items() if reason}
-    return away if len(away) < len(found) else {}
+    reasons = reasons_against(X) if reasons is None else reasons
+    useless = {name: reason for name, reason in reasons.items() if reason}
+    return useless if len(useless) < len(reasons) else {}
 
 
-def grounds(X: object) -> dict[str, str]:
+def reasons_against(X: object) -> dict[str, str]:
     """Why each column of a data frame can't group its rows, empty where it can; nothing for arrays."""
     frame = frame_of(X)
     if frame is None or not len(frame):
         return {}
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     gaps = any(_gaps(column) for column in frame.iter_columns())
     for j, column in enumerate(frame.iter_columns()):
-        may_be_id = not any(reason.startswith("an id") for reason in found.values())
+        may_be_id = not any(reason.startswith("an id") for reason in reasons.values())
         reason = _reason(column, may_be_id=may_be_id, gaps=gaps, first=j == 0)
-        found[column.name] = reason
-    return found
+        reasons[column.name] = reason
+    return reasons
 
 
 def ids_of(X: object, left_out: Any = None) -> NDArray[np.object_] | None:
@@ -254,8 +254,8 @@ def _row(parameter: str, name: str, rows: Mapping[str, list[int]]) -> int:
 def names_of(X: object) -> NDArray[np.object_] | None:
     """What objects are called; of several views, as the first says that does."""
     parts = list(X.values()) if isinstance(X, Mapping) else [X]
-    found = (ids_of(part, left_out(part)) for part in parts)
-    return next((names for names in found if names is not None), None)
+    names_by_view = (ids_of(part, left_out(part)) for part in parts)
+    return next((names for names in names_by_view if names is not None), None)
 
 
 LEAST = 10  # cells of a column that are no code, and of which one can stretch it
@@ -272,7 +272,7 @@ class Code:
     cells: int
     columns: tuple[str | int, ...]
 
-    def told(self) -> str:
+    def message(self) -> str:
         """What to ask, and what to do."""
         where = column_label(self.columns[0]) if len(self.columns) == 1 else f"{len(self.columns)} columns"
         return (
@@ -345,15 +345,16 @@ def stretched(X: object) -> list[Stretched]:
     >>> [(one.column, one.row, one.value) for one in found]
     [(0, 40, 700.0)]
     """
-    found = [one for cells in read_table(X).columns if (one := _furthest(cells)) is not None]
-    return sorted(found, key=lambda one: -one.times)
+    columns = [one for cells in read_table(X).columns if (one := _furthest(cells)) is not None]
+    return sorted(columns, key=lambda one: -one.times)
 
 
-def told(found: list[Stretched], who: Callable[[int], str]) -> str:
+def stretched_message(columns: list[Stretched], who: Callable[[int], str]) -> str:
     """What to mind about such columns, and what to do; ``who`` says what a row is called."""
-    first = found[0]
+    first = columns[0]
     value = f"{first.value:g}" if isinstance(first.value, float) else str(first.value)
-    more = f" (and {len(found) - 1} more such column{'s' if len(found) > 2 else ''})" if len(found) > 1 else ""
+    others = len(columns) - 1
+    more = f" (and {others} more such column{'s' if others > 1 else ''})" if others else ""
     where = column_label(first.column) + (f" of {first.view!r}" if first.view else "")
     remedy = f"{ROBUST} for that view" if first.view else f"metric={ROBUST}"
     return (

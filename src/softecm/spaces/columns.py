@@ -437,12 +437,12 @@ class CategoryColumn(Savable):
         Values of another kind will do if some of them mean a level.
         """
         kind = cells.kind  # refuses what is no cell of a table
-        found = codes(cells, self.levels)
-        if (found == UNSEEN).any() and not (found >= 0).any() and category_kind(cells) != self.kind:
+        places = codes(cells, self.levels)
+        if (places == UNSEEN).any() and not (places >= 0).any() and category_kind(cells) != self.kind:
             raise ValueError(
                 f"{cells.label} must hold what it held in fit ({self.kind}); got {kind}. Convert it to the same type."
             )
-        return found
+        return places
 
     def converted(self, other: CategoryColumn, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Shares (k, levels) of another table's column as those of this one.
@@ -493,26 +493,26 @@ def codes(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.int64]:
 
 def first_of(cells: Cells, wanted: NDArray[np.bool_], most: int) -> list[Cell]:
     """The first different values among the wanted cells."""
-    found: dict[Cell, None] = {}
+    values: dict[Cell, None] = {}
     for start, part in cells.chunks():
         for row in np.flatnonzero(wanted[start : start + len(part)]):
-            found[part[row]] = None
-            if len(found) == most:
-                return list(found)
-    return list(found)
+            values[part[row]] = None
+            if len(values) == most:
+                return list(values)
+    return list(values)
 
 
 def ranks(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.float64]:
     """Ranks of cells among ordered ``levels``, NaN where missing; a level without a place is refused."""
-    found = codes(cells, levels)
-    if (found == UNSEEN).any():
-        row = int((found == UNSEEN).argmax())
+    places = codes(cells, levels)
+    if (places == UNSEEN).any():
+        row = int((places == UNSEEN).argmax())
         value = next(cells.chunks())[1][row] if row < ROWS else "..."
         raise ValueError(
             f"{cells.label} must hold one of its ordered levels {list(levels)!r}; got {value!r} in {place('row', row)}. "
             "Where it belongs among them is unknown: name every level in ordinal_features, or mark it as missing."
         )
-    return np.where(found == MISSING, np.nan, found.astype(np.float64))
+    return np.where(places == MISSING, np.nan, places.astype(np.float64))
 
 
 def distinct(cells: Cells, most: int) -> list[Cell]:

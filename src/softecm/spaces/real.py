@@ -112,11 +112,11 @@ class RealVectors(Space):
     def describe(self, X: Any) -> Extent:
         """The number of columns, and the range of the numbers."""
         if self.sparse:
-            found = Extent.of_sparse(X)
+            extent = Extent.of_sparse(X)
         else:
-            found = Extent(X.shape[1], float(X.min()), float(X.max())) if X.size else Extent(X.shape[1], 0.0, 0.0)
-        refuse_large(max(-found.low, found.high))
-        return found
+            extent = Extent(X.shape[1], float(X.min()), float(X.max())) if X.size else Extent(X.shape[1], 0.0, 0.0)
+        refuse_large(max(-extent.low, extent.high))
+        return extent
 
     def fit_described(self, description: Extent, *, dtype: torch.dtype) -> RealVectors:
         """Remember the number of columns."""

@@ -18,5 +18,5 @@ def systematic(
     steps = np.cumsum(weights[order])
     places = (np.arange(size) + 0.5) / size * steps[-1]
     hit = np.minimum(np.searchsorted(steps, places, side="right"), len(order) - 1)
-    found, counts = np.unique(hit, return_counts=True)
-    return order[found], counts.astype(np.float64) * (float(steps[-1]) / size)
+    rows, counts = np.unique(hit, return_counts=True)
+    return order[rows], counts.astype(np.float64) * (float(steps[-1]) / size)

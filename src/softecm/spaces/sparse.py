@@ -165,16 +165,16 @@ class SparseRows:
 
     def products(self, points: Tensor) -> Tensor:
         """Inner products (n, k) with dense points (k, p); differentiable in these."""
-        found: Tensor = _Products.apply(points, self)  # type: ignore[no-untyped-call]
-        return found
+        products: Tensor = _Products.apply(points, self)  # type: ignore[no-untyped-call]
+        return products
 
     def sums(self, weights: Tensor) -> Tensor:
         """Sums (k, p) of the rows, weighted by the columns of ``weights`` (n, k)."""
         from softecm.kernels.sparse import sums
 
-        given = np.ascontiguousarray(weights.detach().double().numpy())
-        found = sums(self.starts, self.columns, self.values, given, self.width)
-        return torch.from_numpy(found).to(weights.dtype)
+        factors = np.ascontiguousarray(weights.detach().double().numpy())
+        totals = sums(self.starts, self.columns, self.values, factors, self.width)
+        return torch.from_numpy(totals).to(weights.dtype)
 
     def mean(self) -> Tensor:
         """The mean of all rows (p,)."""
@@ -203,8 +203,8 @@ class _Products(torch.autograd.Function):
         from softecm.kernels.sparse import products
 
         ctx.rows = rows
-        given = points.detach().double().numpy()
-        return torch.from_numpy(products(rows.starts, rows.columns, rows.values, given)).to(points.dtype)
+        dense = points.detach().double().numpy()
+        return torch.from_numpy(products(rows.starts, rows.columns, rows.values, dense)).to(points.dtype)
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
