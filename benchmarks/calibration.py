@@ -34,8 +34,7 @@ from scipy.spatial.distance import pdist
 from softecm import ECM, SoftECM, calibrate
 from softecm.calibration.calibrating import _said
 from softecm.calibration.intervals import bounds, resolved
-from softecm.calibration.refits import refits
-from softecm.calibration.refitting import Refitting
+from softecm.calibration.refitting import Refitting, refits
 from softecm.datasets import make_blobs
 
 Floats = NDArray[np.float64]

@@ -28,8 +28,7 @@ from softecm.calibration.intervals import (
     pair_masses,
     resolved,
 )
-from softecm.calibration.refits import refits
-from softecm.calibration.refitting import Refitting, Resample
+from softecm.calibration.refitting import Refitting, Resample, refits
 from softecm.selection.stability import COMPARED, ring
 from softecm.spaces.raw import in_blocks
 from softecm.spaces.views import n_objects
@@ -242,7 +241,7 @@ def calibrate(
     refitting = Refitting(model, X, resample, bool(warm), seed)
     memberships, moved = refits(refitting, n_boot, journal=journal, progress=progress, client=client)
     before, (_, n, c) = model.partition_, memberships.shape
-    focal = _sets(c, before.focal_sets) if focal_sets is None else _asked(focal_sets, c)
+    focal = _sets(c, before.focal_sets) if focal_sets is None else _checked_sets(focal_sets, c)
     lower, upper = _ends(memberships, level)
     masses = object_masses(lower, upper, focal)
     compared = _compared(n, pairs, np.random.default_rng(seed))
@@ -322,7 +321,7 @@ def _with_sets(masses: FloatArray, focal: FocalSets, mean: FloatArray, own: Foca
     return np.maximum(whole, 0.0)
 
 
-def _asked(focal: FocalSets, c: int) -> FocalSets:
+def _checked_sets(focal: FocalSets, c: int) -> FocalSets:
     if not isinstance(focal, FocalSets) or focal.n_clusters != c:
         raise ValueError(f"focal_sets must be FocalSets of the model's {c} clusters; got {focal!r}.")
     return focal

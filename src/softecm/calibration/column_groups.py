@@ -44,6 +44,7 @@ class ColumnGroups:
     """The columns that groups are told apart by."""
 
     columns: tuple[GridColumn, ...]
+    form = "groups as they are in each column"
 
     @classmethod
     def of(cls, x: object, start: FloatArray, weights: FloatArray, *, smooth: bool = False) -> ColumnGroups | None:

@@ -32,7 +32,7 @@ from softecm.spaces.column_roles import (
     stretched_message,
     without,
 )
-from softecm.spaces.raw import Kind, raw_data, read_table
+from softecm.spaces.raw import Kind, raw_data, read_table, refuse_columns
 from softecm.spaces.views import filled, present_rows
 
 logger = logging.getLogger("softecm")
@@ -72,6 +72,8 @@ class Choice:
 
     def tell(self) -> Choice:
         """Say it in the log."""
+        if not logger.isEnabledFor(logging.INFO):
+            return self
         logger.info('metric="%s": %s (%s)', self.asked, self.name, self.reason)
         for name, reason in self.left_out.items():
             logger.info("column %r is left out (%s)", name, reason)
@@ -145,6 +147,7 @@ def choose(X: object, n_clusters: int | None = None) -> Choice:
     """
     raw = raw_data(X)
     if raw.views is not None:
+        refuse_columns(raw.views)
         return choose_views(raw.views)
     if raw.is_sparse:
         return Choice("sqeuclidean", SPARSE)
@@ -366,13 +369,12 @@ def resolve_metric(metric: object, X: object) -> SemiMetric:
 
     if isinstance(metric, SemiMetric):
         return metric
+    if is_auto(metric):
+        return resolve_metric(choose(X).metric, X)
     if isinstance(metric, str):
-        name = choose(X).metric if metric == AUTO else metric
-        if isinstance(name, SemiMetric):
-            return name
-        if name in SEMI_METRICS:
-            return SEMI_METRICS[name]()
-        if name == SERIES_AUTO:
+        if metric in SEMI_METRICS:
+            return SEMI_METRICS[metric]()
+        if metric == SERIES_AUTO:
             raise ValueError(
                 f"metric='{SERIES_AUTO}' is found by an estimator's fit: name one of those it tries here, such as 'softdtw' "
                 "or 'softmsm'."

@@ -12,7 +12,7 @@ from softecm.distances.auto import resolve_metric
 from softecm.distances.base import SemiMetric, blocks
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.kernels import soft_dtw as kernels
-from softecm.spaces.series import TimeSeries, to_list
+from softecm.spaces.series import TimeSeries, as_batch, to_list
 
 
 def soft_dtw(
@@ -153,8 +153,7 @@ def series_distances(
     with torch.no_grad():
         for length in np.unique(steps):
             columns = np.flatnonzero(steps == length)
-            encoded = space.encode([others[j] for j in columns])
-            v = encoded if isinstance(encoded, torch.Tensor) else encoded.values
+            v = as_batch(space.encode([others[j] for j in columns])).values
             for part in blocks(x, v[:1]):
                 out[part, columns] = fitted.pairwise(x[part], v).numpy()
     return out

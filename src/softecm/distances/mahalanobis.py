@@ -141,9 +141,7 @@ class OneMatrix(ClosedForm):
         half = self.metric.whitening(u)
         return (u.double() @ half @ half.T).to(u.dtype)
 
-    def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Weighted means."""
-        return weighted_means(x, weights)
+    barycenters = staticmethod(weighted_means)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softecm._warnings import ViewWarning, warn
 from softecm.distances.base import SemiMetric, distances_of
-from softecm.spaces.sampling import systematic
+from softecm.spaces.base import systematic
 from softecm.spaces.views import EncodedViews, Views
 
 Floats = NDArray[np.float64]

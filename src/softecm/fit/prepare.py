@@ -21,11 +21,10 @@ from softecm.distances.base import Learner, SemiMetric, blocks, distances_of, ne
 from softecm.fit.checkpoints import content_number
 from softecm.fit.settings import PrototypeModel, Settings, check_size
 from softecm.objective.problem import has_barycenters
-from softecm.spaces.base import LARGEST, Encoded, Space, check_enough, refuse_dissimilarities
+from softecm.spaces.base import LARGEST, Encoded, Space, check_enough, refuse_dissimilarities, systematic
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.raw import as_plain
 from softecm.spaces.real import RealVectors
-from softecm.spaces.sampling import systematic
 from softecm.spaces.sparse import WholeRows
 
 GROUP_CELLS = 1 << 22  # distances to the nearest start held at once

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from softecm._checks import frame_of
 from softecm._text import column_label, meant
 from softecm.spaces.columns import TEMPORAL, Cell, Cells
-from softecm.spaces.raw import read_table
+from softecm.spaces.raw import raw_data, read_table
 
 FREE, DIFFERENT = "free text", "an id: it is different in every row"
 COUNTS, BY_NAME = "counts the rows", "an id by its name, different in every row"
@@ -253,7 +253,8 @@ def _row(parameter: str, name: str, rows: Mapping[str, list[int]]) -> int:
 
 def names_of(X: object) -> NDArray[np.object_] | None:
     """What objects are called; of several views, as the first says that does."""
-    parts = list(X.values()) if isinstance(X, Mapping) else [X]
+    views = raw_data(X).views
+    parts = [X] if views is None else list(views.values())
     names_by_view = (ids_of(part, left_out(part)) for part in parts)
     return next((names for names in names_by_view if names is not None), None)
 

@@ -34,17 +34,9 @@ class RawData:
     """Data of one known kind, a class each; this one is for what is of none, such as a path, a column, or a lazy array."""
 
     value: Any  # arrays, frames, lists and sound sparse rows
+    frame: Frame | None = None  # a data frame, as narwhals has it
+    views: Views | None = None  # several descriptions of the same objects, by name
     is_sparse: ClassVar[bool] = False
-
-    @property
-    def frame(self) -> Frame | None:
-        """The data frame; None where it is none."""
-        return None
-
-    @property
-    def views(self) -> Views | None:
-        """Several descriptions of the same objects, by name; None where there is one."""
-        return None
 
     @property
     def kind(self) -> Kind:
@@ -55,8 +47,11 @@ class RawData:
         """Series (steps, channels), where the data are an array or a list of such; None for anything else."""
         return None
 
-    def refuse_no_table(self, name: str = "X") -> None:
-        """Refuse what holds no rows, with what makes a table of it; anything that may be one passes."""
+    def refuse_no_table(self, name: str = "X", *, of_numbers: bool = False) -> None:
+        """Refuse what holds no rows, with what makes a table of it; ``of_numbers``: and columns whose type is no number.
+
+        Anything that may be a table passes.
+        """
         what = self._instead_of_table(name)
         if what:
             raise TypeError(f"{name} must be an array, a data frame or a list of rows; got {what}.")
@@ -87,9 +82,6 @@ class RawData:
         except (TypeError, ValueError, OverflowError):
             return None
         return dict(zip(count(), rows.T, strict=False)) if rows.ndim == 2 and rows.dtype.kind == "f" else None
-
-    def refuse_dates(self, name: str = "X") -> None:
-        """Refuse a column of dates or durations where numbers are needed, as far as types tell."""
 
     def refuse_words(self, name: str = "X") -> None:
         """Refuse a column of text or dates where numbers are needed, by its name."""
@@ -122,20 +114,24 @@ class RawArray(RawData):
     @property
     def kind(self) -> Kind:
         """An array of text alone would have made text of its numbers, too: refused elsewhere."""
+        if self.value.ndim == 3:
+            return "series"
         words = self.value.ndim == 2 and self.value.dtype.kind == "O" and _holds_words(self.value.ravel())
-        return "categories" if words else super().kind
+        return "categories" if words else "numbers"
 
     def series(self) -> list[Array] | None:
         """An array of three dimensions."""
         return list(self.value) if self.value.ndim == 3 else None
 
-    def _instead_of_table(self, name: str) -> str:
-        return _single_values(self.value, name) if self.value.ndim == 1 else ""
-
-    def refuse_dates(self, name: str = "X") -> None:
-        """All columns have one type."""
-        if self.value.dtype.kind in "mM":
+    def refuse_no_table(self, name: str = "X", *, of_numbers: bool = False) -> None:
+        """An array of one dimension, or of dates."""
+        if self.value.ndim == 1:
+            super().refuse_no_table(name)
+        elif of_numbers and self.value.dtype.kind in "mM":
             self.refuse_words(name)
+
+    def _instead_of_table(self, name: str) -> str:
+        return _single_values(self.value, name)
 
 
 @dataclass(frozen=True)
@@ -155,38 +151,30 @@ class RawSparse(RawData):
 class RawFrame(RawData):
     """A data frame of any library."""
 
-    _frame: Frame
-
-    @property
-    def frame(self) -> Frame:
-        """As narwhals has it."""
-        return self._frame
+    frame: Frame
 
     @property
     def kind(self) -> Kind:
         """By the columns' types."""
-        return "categories" if len(self._frame.select(~cs.numeric()).columns) else "numbers"
+        return "categories" if len(self.frame.select(~cs.numeric()).columns) else "numbers"
 
-    def refuse_no_table(self, name: str = "X") -> None:
-        """A frame has columns."""
-        if not self._frame.columns:
+    def refuse_no_table(self, name: str = "X", *, of_numbers: bool = False) -> None:
+        """A frame without columns, or with some of dates."""
+        if not self.frame.columns:
             raise ValueError(
                 f"{name} must have at least one column; got a data frame of {len(self.value)} rows without any."
             )
+        for cells in self.columns() if of_numbers else ():
+            refuse_other_type(cells, OTHER_TYPES.get(cells.kind_by_type, ""), name)
 
     def columns(self) -> tuple[Cells, ...]:
         """The frame's."""
-        return tuple(Cells.of(column.name, column) for column in self._frame.iter_columns())
+        return tuple(Cells.of(column.name, column) for column in self.frame.iter_columns())
 
     def numbers(self) -> dict[Name, Array]:
         """By the names of columns."""
-        columns = self._frame.iter_columns()
+        columns = self.frame.iter_columns()
         return {c.name: np.asarray(c.cast(nw.Float64).to_numpy(), dtype=np.float64) for c in columns}
-
-    def refuse_dates(self, name: str = "X") -> None:
-        """Each column has a type."""
-        for cells in self.columns():
-            refuse_other_type(cells, OTHER_TYPES.get(cells.kind_by_type, ""), name)
 
 
 @dataclass(frozen=True)
@@ -237,18 +225,6 @@ class RawList(RawData):
 class RawViews(RawData):
     """A dict, whose values are views of the same objects."""
 
-    value: Views
-
-    @property
-    def views(self) -> Views:
-        """All of it; a dict of columns is refused."""
-        if self.value and all(map(_is_column, self.value.values())):
-            raise TypeError(
-                "X must be an array, a data frame or a list of rows; got a dict of columns. pandas.DataFrame(X) makes a "
-                "table of them; in a dict of views each is a table of its own."
-            )
-        return self.value
-
     def _instead_of_table(self, name: str) -> str:
         return "a dict. pandas.DataFrame(X) makes a table of its columns"
 
@@ -289,7 +265,8 @@ def raw_data(X: Any, name: str = "X") -> RawData:
     if isinstance(X, np.ndarray):
         return RawArray(X)
     if isinstance(X, Mapping):
-        return RawViews({key: as_plain(part, name) for key, part in X.items()})
+        views = {key: as_plain(part, name) for key, part in X.items()}
+        return RawViews(views, views=views)
     if isinstance(X, list | tuple):
         special = any(isinstance(row, np.ma.MaskedArray | torch.Tensor) for row in X)
         return RawList([as_plain(row, name) for row in X] if special else X)
@@ -367,6 +344,15 @@ def _is_column(part: object) -> bool:
     if kind_of(part) == "text" or not isinstance(part, Sized):
         return True
     return not hasattr(part, "columns") and len(part) > 0 and np.isscalar(next(iter(part)))  # type: ignore[call-overload]
+
+
+def refuse_columns(views: Views) -> None:
+    """Refuse a dict of columns: the values of a dict are views, tables of their own."""
+    if views and all(map(_is_column, views.values())):
+        raise TypeError(
+            "X must be an array, a data frame or a list of rows; got a dict of columns. pandas.DataFrame(X) makes a table "
+            "of them; in a dict of views each is a table of its own."
+        )
 
 
 def refuse_other_type(cells: Cells, kind: str, name: str) -> None:

@@ -64,8 +64,7 @@ class RealVectors(Space):
         from sklearn.utils.validation import validate_data
 
         raw = raw_data(X)
-        raw.refuse_no_table()
-        raw.refuse_dates()
+        raw.refuse_no_table(of_numbers=True)
         form = ("csr",) if self.sparse else False
         try:
             rows = validate_data(estimator, raw.value, reset=reset, dtype=[np.float64, np.float32], accept_sparse=form)

@@ -307,11 +307,9 @@ class Table(Space):
 
     def _values(self, prototypes: Tensor) -> list[list[Cell]]:
         rows = prototypes.detach().double().cpu().numpy()
-        shares = iter(self.shares(rows))
-        numbers = iter(rows.T)
-        return [
-            c.decode(next(numbers)) if isinstance(c, NumberColumn) else c.decode(next(shares)) for c in self.columns
-        ]
+        values = {c.name: c.decode(coordinates) for c, coordinates in zip(self.numbers, rows.T, strict=False)}
+        values |= {c.name: c.decode(shares) for c, shares in zip(self.categories, self.shares(rows), strict=True)}
+        return [values[c.name] for c in self.columns]
 
     def shares(self, rows: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
         """Distributions (k, levels) of each categorical column."""
@@ -532,7 +530,7 @@ def frame_of(columns: Sequence[AnyColumn], values: Sequence[list[Cell]], backend
 def _series(column: AnyColumn, values: list[Cell], backend: Backend) -> object:
     if column.style != "plain":
         return _categorical(column, values, backend)
-    if column.kind == "number" and isinstance(column, NumberColumn):
+    if column.kind == column.holds == "number":
         return np.array(values, dtype=np.float64)  # quick: tables of genes have thousands of columns
     kinds: dict[str, nw.dtypes.DType] = {"date": nw.Date(), "duration": nw.Duration("us"), "boolean": nw.Boolean()}
     kinds["datetime"] = nw.Datetime("us", getattr(column, "zone", None))
