@@ -3,11 +3,31 @@
 import os
 
 import numpy as np
+import pytest
 import torch
+from sklearn.utils import estimator_checks
 
 from softecm.belief import FocalSets
 
 DEEP = bool(os.environ.get("SOFTECM_DEEP"))  # set by make test-deep
+
+#: Those of scikit-learn's checks that depend on how data are handled, for variants of an estimator that passes all of them.
+DATA_CHECKS = pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_clustering,
+        estimator_checks.check_dtype_object,
+        estimator_checks.check_estimators_dtypes,
+        estimator_checks.check_estimators_nan_inf,
+        estimator_checks.check_estimators_pickle,
+        estimator_checks.check_fit2d_1feature,
+        estimator_checks.check_fit2d_1sample,
+        estimator_checks.check_fit_idempotent,
+        estimator_checks.check_methods_sample_order_invariance,
+        estimator_checks.check_methods_subset_invariance,
+    ],
+    ids=lambda check: check.__name__,
+)
 
 
 def random_problem(seed: int) -> dict:

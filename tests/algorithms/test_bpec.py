@@ -5,10 +5,9 @@ import pytest
 import torch
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from golden import load, partition
-from problems import largest_rise
+from problems import DATA_CHECKS, largest_rise
 from softecm import BPEC, FocalSets, load_model
 from softecm.algorithms import eknnclus as neighbours_module
 from softecm.algorithms.adaptive import adaptive_metric
@@ -95,9 +94,9 @@ def test_a_saved_model_answers_the_same(metric, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks feed nonsense on purpose
-@parametrize_with_checks([BPEC(metric="adaptive", max_iter=20)])
-def test_manners_of_scikit_learn(estimator, check):
-    assert check(estimator) is None
+@DATA_CHECKS
+def test_manners_of_scikit_learn_with_learned_matrices(check):
+    check("BPEC", BPEC(metric="adaptive", max_iter=20))
 
 
 @pytest.mark.parametrize(
