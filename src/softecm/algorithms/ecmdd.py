@@ -16,7 +16,7 @@ from torch import Tensor
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import Metric, number, parameters
 from softecm.belief import FocalSets
-from softecm.distances.auto import Choice
+from softecm.distances.auto import MetricChoice
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import MedoidMixture, mixed_with_clusters
 from softecm.distances.precomputed import Precomputed, all_pairs
@@ -385,7 +385,7 @@ class ECMdd(PrototypeFamily):
         return EvidentialMedoids(float(self.gamma), float(self.eta))
 
     def _adopt(
-        self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome, choice: Choice | None = None
+        self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome, choice: MetricChoice | None = None
     ) -> None:
         super()._adopt(objects, model, outcome, choice)
         medoids = outcome.solution.prototypes[outcome.best].long()

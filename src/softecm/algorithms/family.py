@@ -20,7 +20,7 @@ from softecm.algorithms.base import PrototypeClusterer
 from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.belief import CredalPartition
 from softecm.constraints import groups_of_labels, links_of_labels, partial_labels
-from softecm.distances.auto import UNITS, Choice, choose_for, resolve_metric, with_finding
+from softecm.distances.auto import UNITS, MetricChoice, choose_for, resolve_metric, with_finding
 from softecm.distances.base import SemiMetric
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.mixed import Mixed
@@ -45,7 +45,7 @@ from softecm.spaces.views import IN_BLOCKS
 LOOKED_AT = 2000  # objects by which a metric judges the clusters
 
 
-def _as_earlier(choice: Choice, earlier: PrototypeModel) -> Choice:
+def _as_earlier(choice: MetricChoice, earlier: PrototypeModel) -> MetricChoice:
     """Numbers measured as in an earlier model; where its groups have shapes of their own, it begins with equal spheres."""
     named = {"sqeuclidean": "sqeuclidean", "set-quadratic": "sqeuclidean", "mixed": Mixed(weights=None)}
     metric = {**named, "mahalanobis": earlier.metric}.get(earlier.metric.name)
@@ -59,7 +59,7 @@ def _metric_of(shape: GroupShape) -> Any:
     return Mahalanobis(shape.covariances[0]) if shape.shape in ("columns", "ellipse") else "sqeuclidean"
 
 
-def _in_shape(choice: Choice, shape: GroupShape) -> Choice:
+def _in_shape(choice: MetricChoice, shape: GroupShape) -> MetricChoice:
     """The choice of a metric that measures in a shape."""
     return replace(choice, metric=_metric_of(shape), reason=group_shapes.REASONS[shape.shape])
 
@@ -150,7 +150,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             warn(doubt, ViewWarning)
         return self
 
-    def _fitted(self, choice: Choice, chosen: Settings, X: object, sample_weight: object) -> Fitted:
+    def _fitted(self, choice: MetricChoice, chosen: Settings, X: object, sample_weight: object) -> Fitted:
         """One fit with a metric."""
         metric = resolve_metric(choice.metric, None)
         algorithm = self._algorithm(metric)
@@ -171,7 +171,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
         return Fitted(choice, objects, outcome, model, partition)
 
-    def _continuing(self, chosen: Settings, choice: Choice) -> tuple[Settings, Choice]:
+    def _continuing(self, chosen: Settings, choice: MetricChoice) -> tuple[Settings, MetricChoice]:
         """The same, where the fit goes on from an earlier model of numbers: with what that measures."""
         last = getattr(self, "model_", None) if chosen.warm_start and chosen.prior is None else None
         earlier = last if chosen.prior is None else chosen.prior.model
@@ -202,7 +202,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     def _labels_by_spheres(self, chosen: Settings, x: Floats, counts: Floats) -> NDArray[np.int64]:
         """The clusters (n,) of a fit by equal spheres of columns as they are (n, p), each counted so often (n,)."""
         alone = replace(chosen, callback=None, plan=None, pairs=None, seeds=(), warm_start=False)
-        return self._fitted(Choice("sqeuclidean", ""), alone, x, counts).partition.labels()
+        return self._fitted(MetricChoice("sqeuclidean", ""), alone, x, counts).partition.labels()
 
     def _shaped(self, fitted: Fitted, shape: GroupShape, chosen: Settings, X: object, sample_weight: object) -> Fitted:
         """The fit with distances measured in a shape."""
@@ -219,7 +219,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         outcome = replace(outcome, links=links)
         return Fitted(choice, fitted.objects, outcome, model, partition)
 
-    def _shape_of_sample(self, objects: Objects[object], chosen: Settings, choice: Choice) -> GroupShape | None:
+    def _shape_of_sample(self, objects: Objects[object], chosen: Settings, choice: MetricChoice) -> GroupShape | None:
         """The shape that the groups of objects in blocks have, from a sample of them in memory."""
         few = objects.sample(2 * sample_size(chosen.n_clusters))
         X = objects.space.decode(few.x)
@@ -267,7 +267,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return self
 
     def _adopt(
-        self, objects: Objects[object], model: PrototypeModel, outcome: Outcome, choice: Choice | None = None
+        self, objects: Objects[object], model: PrototypeModel, outcome: Outcome, choice: MetricChoice | None = None
     ) -> None:
         """Take over what a fit found and, where it chose a metric, why; until here the estimator is as it was."""
         run, solution = outcome.best, outcome.solution

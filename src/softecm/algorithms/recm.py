@@ -15,7 +15,7 @@ from torch import Tensor
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, parameters
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.auto import Choice
+from softecm.distances.auto import MetricChoice
 from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.estimator_metrics import AffineDistance
 from softecm.distances.precomputed import Precomputed
@@ -337,7 +337,7 @@ class RECM(PrototypeFamily):
         return RelationalECM(shift=self.non_euclidean == "shift")
 
     def _adopt(
-        self, objects: Objects[object], model: PrototypeModel, outcome: Outcome, choice: Choice | None = None
+        self, objects: Objects[object], model: PrototypeModel, outcome: Outcome, choice: MetricChoice | None = None
     ) -> None:
         super()._adopt(objects, model, outcome, choice)
         self.shift_: float = _affine(model.metric).shift

@@ -149,7 +149,7 @@ def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None)
 
 def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
     """What suits each view, all counting alike; the table's numbers are scaled as asked."""
-    from softecm.distances.auto import Choice, choose_views
+    from softecm.distances.auto import MetricChoice, choose_views
 
     if all(getattr(part, "ndim", 0) == 2 and part.shape[0] == part.shape[1] for part in loaded.data.values()):
         raise Problem(
@@ -160,7 +160,7 @@ def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
     name, table = next(iter(loaded.data.items()))
     own = _measure_for("auto", replace(loaded, data=table), scale, None)
     with mendable(ValueError):
-        choice = choose_views(loaded.data, {name: Choice(own.metric, own.why)})
+        choice = choose_views(loaded.data, {name: MetricChoice(own.metric, own.why)})
     return Measure(choice.name, choice.reason, choice.metric)
 
 

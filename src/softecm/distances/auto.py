@@ -56,7 +56,7 @@ AUTO, SERIES_AUTO = "auto", "series-auto"
 
 
 @dataclass(frozen=True)
-class Choice:
+class MetricChoice:
     """A metric, why it was taken, and which columns of a data frame are left out, each with its reason."""
 
     metric: Any  # a name, or whatever the user gave
@@ -70,7 +70,7 @@ class Choice:
         """The metric in a word."""
         return self.metric if isinstance(self.metric, str) else str(self.metric.name)
 
-    def tell(self) -> Choice:
+    def tell(self) -> MetricChoice:
         """Say it in the log."""
         if not logger.isEnabledFor(logging.INFO):
             return self
@@ -116,22 +116,22 @@ class Look:
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return Look(self.kind, self.gaps or other.gaps, low, high)
 
-    def choice(self) -> Choice:
+    def choice(self) -> MetricChoice:
         """The metric and the reason."""
         if self.kind == "series":
-            return Choice("softdtw", SERIES)
+            return MetricChoice("softdtw", SERIES)
         if self.kind == "categories":
-            return Choice("mixed", CATEGORIES)
+            return MetricChoice("mixed", CATEGORIES)
         if self.gaps:
-            return Choice("mixed", GAPS)
+            return MetricChoice("mixed", GAPS)
         with np.errstate(over="ignore", invalid="ignore"):
             span = self.high - self.low
         span = span[span > 0] if np.isfinite(span).all() else span[:0]  # infinite: refused with its own message
         units_differ = len(span) > 1 and bool(span.max() > DIFFERENT_UNITS * span.min())  # constant columns don't count
-        return Choice(Mixed(weights=None), UNITS) if units_differ else Choice("sqeuclidean", ALIKE)
+        return MetricChoice(Mixed(weights=None), UNITS) if units_differ else MetricChoice("sqeuclidean", ALIKE)
 
 
-def choose(X: object, n_clusters: int | None = None) -> Choice:
+def choose(X: object, n_clusters: int | None = None) -> MetricChoice:
     """The metric that suits objects in memory, why, and the columns that name objects instead of describing them.
 
     Series get a combination of shape, slope and texture (:mod:`softecm.distances.series_auto`); tables with text,
@@ -150,7 +150,7 @@ def choose(X: object, n_clusters: int | None = None) -> Choice:
         refuse_columns(raw.views)
         return choose_views(raw.views)
     if raw.is_sparse:
-        return Choice("sqeuclidean", SPARSE)
+        return MetricChoice("sqeuclidean", SPARSE)
     away = {} if raw.frame is None else _columns_left_out(raw.frame)
     look = Look.of(without(raw.value, away) if away else raw.value)
     if look.kind == "series":
@@ -200,7 +200,7 @@ def _warn_of_text(X: object, away: Mapping[str, str]) -> None:
     )
 
 
-def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, Choice] | None = None) -> Choice:
+def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, MetricChoice] | None = None) -> MetricChoice:
     """Of several views, the metric that suits each, all counting alike; for some it may be chosen already."""
     from softecm.distances.views import Combined
 
@@ -212,22 +212,22 @@ def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, Choice] | None = Non
     choices = {name: known.get(name) or _one_view(filled(part, present_rows(part, name))) for name, part in X.items()}
     listed = "; ".join(f"{name!r} {choice.name}: {choice.reason}" for name, choice in choices.items())
     away = {column: reason for choice in choices.values() for column, reason in choice.left_out.items()}
-    return Choice(Combined({name: choice.metric for name, choice in choices.items()}), f"{VIEWS}: {listed}", away)
+    return MetricChoice(Combined({name: choice.metric for name, choice in choices.items()}), f"{VIEWS}: {listed}", away)
 
 
-def _one_view(part: Any) -> Choice:
+def _one_view(part: Any) -> MetricChoice:
     """What suits one view of several; series are compared in one way there."""
     return Look("series").choice() if kind_of(part) == "series" else choose(part)
 
 
-def choose_for(metric: object, X: object, n_clusters: int | None) -> Choice:
+def choose_for(metric: object, X: object, n_clusters: int | None) -> MetricChoice:
     """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
     if is_auto(metric):
         choice = choose(X, n_clusters).tell()
         for mind in far_values(choice.metric, without(X, choice.left_out), lambda row: place("row", row)):
             warn(mind, ReadingWarning)
         return choice
-    return series_choice(X, n_clusters).tell() if is_series_auto(metric) else Choice(metric, ASKED)
+    return series_choice(X, n_clusters).tell() if is_series_auto(metric) else MetricChoice(metric, ASKED)
 
 
 def is_auto(metric: object) -> bool:
@@ -246,7 +246,7 @@ def is_series_auto(metric: object) -> bool:
     return isinstance(metric, str) and metric == SERIES_AUTO
 
 
-def series_choice(X: Any, n_clusters: int | None) -> Choice:
+def series_choice(X: Any, n_clusters: int | None) -> MetricChoice:
     """The combination of views of series with the clearest groups; tables are refused."""
     raw = raw_data(X)
     if getattr(raw.value, "ndim", 0) == 3:
@@ -257,7 +257,7 @@ def series_choice(X: Any, n_clusters: int | None) -> Choice:
             "give X.to_numpy() if each row is a series."
         )
     best = choose_series(X, n_clusters)
-    return Choice(best.metric, best.reason, asked=SERIES_AUTO, tried=best.tried)
+    return MetricChoice(best.metric, best.reason, asked=SERIES_AUTO, tried=best.tried)
 
 
 def kind_of(X: object) -> Kind:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from softecm.distances.auto import ASKED, Choice, Look, is_auto, is_series_auto, kind_of
+from softecm.distances.auto import ASKED, Look, MetricChoice, is_auto, is_series_auto, kind_of
 from softecm.distances.series_auto import choose_series
 from softecm.distributed.partition import engine_for
 from softecm.distributed.sources import Raw, Source
 
 
-def choose_for_blocks(metric: object, source: Source, n_clusters: int | None) -> Choice:
+def choose_for_blocks(metric: object, source: Source, n_clusters: int | None) -> MetricChoice:
     """The choice where ``metric`` is "auto", told in the log; else what was asked for.
 
     Types alone tell series and categories; gaps and units of numbers take a pass, which naming the metric saves. Columns
@@ -16,11 +16,11 @@ def choose_for_blocks(metric: object, source: Source, n_clusters: int | None) ->
     by the first block.
     """
     if not (is_auto(metric) or is_series_auto(metric)):
-        return Choice(metric, ASKED)
+        return MetricChoice(metric, ASKED)
     kind = kind_of(source.look)
     if (kind == "series" or is_series_auto(metric)) and len(source):
         found = choose_series(next(source.read()), n_clusters, " of the first block")
-        return Choice(found.metric, found.reason, asked=str(metric), tried=found.tried).tell()
+        return MetricChoice(found.metric, found.reason, asked=str(metric), tried=found.tried).tell()
     if kind != "numbers" or not len(source):
         return Look(kind).choice().tell()
     engine = engine_for(source)

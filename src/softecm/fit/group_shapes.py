@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.auto import ALIKE, UNITS, Choice, is_auto
+from softecm.distances.auto import ALIKE, UNITS, MetricChoice, is_auto
 from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.fit.algorithm import Outcome, Prices
 from softecm.fit.prepare import InMemory, Objects
@@ -230,14 +230,14 @@ REASONS = {
 class Fitted:
     """A fit in memory, before the estimator takes it over."""
 
-    choice: Choice
+    choice: MetricChoice
     objects: InMemory[Any]
     outcome: Outcome
     model: PrototypeModel
     partition: CredalPartition
 
 
-def may_be_shaped(chosen: Settings, choice: Choice) -> bool:
+def may_be_shaped(chosen: Settings, choice: MetricChoice) -> bool:
     """Whether these are numbers, measured by default in every respect that has to do with distances."""
     numbers = is_auto(chosen.metric) and choice.reason in (ALIKE, UNITS)
     by_default = chosen.init.staged and chosen.relaxation is None and chosen.lam is None

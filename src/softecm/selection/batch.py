@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 
 from softecm._engine import threads
 from softecm.belief import CredalPartition
-from softecm.distances.auto import Choice, choose_for, resolve_metric
+from softecm.distances.auto import MetricChoice, choose_for, resolve_metric
 from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import fit_cells
 from softecm.fit.group_shapes import Fitted
@@ -46,7 +46,7 @@ class Data:
 class PreparedRuns:
     """One data set prepared for the cells of one batch."""
 
-    choice: Choice
+    choice: MetricChoice
     algorithm: Algorithm[Any]
     objects: InMemory[Encoded]
 

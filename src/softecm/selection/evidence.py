@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from softecm.distances.auto import ALIKE, UNITS, Choice, choose_for, is_auto, resolve_metric, rows_of_codes
+from softecm.distances.auto import ALIKE, UNITS, MetricChoice, choose_for, is_auto, resolve_metric, rows_of_codes
 from softecm.distances.mixed import Mixed
 from softecm.distances.table_sample import Floats, TableSample
 from softecm.distances.weighted_parts import AUTO
@@ -44,7 +44,7 @@ def mixture_evidence(estimator: Any, X: Any, numbers: Iterable[int], most: int) 
     return None if rows is None else table_evidence(rows, numbers, most)
 
 
-def _measurements(estimator: Any, choice: Choice, X: Any) -> list[Floats] | None:
+def _measurements(estimator: Any, choice: MetricChoice, X: Any) -> list[Floats] | None:
     """Columns (n,) of numbers whose groups may have any shape, rows with codes for missing cells left out; else None."""
     if not is_auto(choice.asked) or choice.reason not in (ALIKE, UNITS):
         return None
@@ -59,7 +59,7 @@ def _measurements(estimator: Any, choice: Choice, X: Any) -> list[Floats] | None
     return [np.asarray(column, dtype=np.float64)[sound] for column in columns]
 
 
-def _weighed_rows(estimator: Any, choice: Choice, X: Any) -> TableSample | None:
+def _weighed_rows(estimator: Any, choice: MetricChoice, X: Any) -> TableSample | None:
     """Rows of a table whose columns are weighed by what they say about groups; None for other objects."""
     if choice.metric is None or (isinstance(choice.metric, str) and choice.metric == "precomputed"):
         return None
