@@ -10,7 +10,7 @@ import torch
 
 from softecm import ECM, EVCLUS, FCM, RECM, CredalPartition, FocalSets, MECMdd, SoftECM, calibrate
 from softecm.calibration import Calibration, CalibrationInterrupted
-from softecm.calibration import refits as module
+from softecm.calibration import refitting as module
 from softecm.calibration.column_groups import ColumnGroups
 from softecm.calibration.intervals import bounds, resolved
 from softecm.calibration.mixture import Form, GaussianGroups

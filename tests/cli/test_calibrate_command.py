@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from softecm.calibration import refits as module
+from softecm.calibration import refitting as module
 from softecm.calibration.refitting import Refitting
 
 Run = Callable[..., tuple[int, str, str]]
