@@ -30,7 +30,7 @@ def test_two_folders_are_compared(run: Run, two_groups: Path) -> None:
     assert facts["sentences"][0].startswith("Of 38 objects in both, ")
     assert facts["sentences"][1] == "0 are in c alone and 4 are new in a: they are not compared."
     for arguments, message in (
-        (("a", "b"), "compare.html is there already"),
+        (("a", "b"), "compare.html already exists"),
         (("a", "nothing", "-o", "new.html"), "nothing is not a folder"),
     ):
         code, _, err = run("compare", *arguments)

@@ -15,7 +15,7 @@ def texts(folder: str) -> dict[str, str]:
 
 
 def test_groups_are_named_afterwards_and_everywhere(run: Run, two_groups: Path) -> None:
-    """As if they had been named in the fit: by ``rename``, and by ``report``, which calls it."""
+    """As if they had been named in the fit."""
     pd = pytest.importorskip("pandas")
     found = ("cluster", two_groups, "-c", 2, "--n-init", 1, "-q", "--with-columns", "all", "--parquet")
     names = '=calm, the "busy" one'
@@ -23,7 +23,7 @@ def test_groups_are_named_afterwards_and_everywhere(run: Run, two_groups: Path) 
     assert run(*found, "-o", "named", "--names-of-clusters", names)[0] == 0
     assert run("rename", "found", "first, another", "-q")[0] == 0
     assert "bel(another)" in texts("found")["partition.csv"]
-    code, out, err = run("report", "found", "--names-of-clusters", names)
+    code, out, err = run("rename", "found", names)
     assert code == 0, err
     assert "=calm" in out
     after, wanted = texts("found"), texts("named")

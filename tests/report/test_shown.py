@@ -15,7 +15,7 @@ from softecm.readers import Column, Written
 from softecm.report import Attribute, ReportData
 from softecm.report.payload import _column
 from softecm.report.run import candidates_figure
-from softecm.report.terms import TERMS, term
+from softecm.report.templating import TERMS, term
 
 RNG = np.random.default_rng(1)
 GROUP = np.repeat([0, 1], 20)

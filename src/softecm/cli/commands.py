@@ -19,7 +19,6 @@ from softecm.cli.options import (
     Command,
     Force,
     InputFile,
-    NamesOfClusters,
     NoValues,
     OtherFiles,
     Reading,
@@ -28,7 +27,6 @@ from softecm.cli.options import (
     WithColumns,
     command_function,
     several,
-    several_or,
 )
 
 app = typer.Typer(
@@ -151,20 +149,12 @@ def report(
         Path | None,
         typer.Option("--output", "-o", help="Where to write; DIR/report.html by default. As .json: the facts alone."),
     ] = None,
-    names_of_clusters: NamesOfClusters = None,
     no_values: NoValues = False,
 ) -> None:
-    """Draw the report of a result folder again, without fitting.
+    """Draw the report of a result folder again, without fitting."""
+    from softecm.cli.redraw import redraw
 
-    With --names-of-clusters and without --output the groups are named in all files of the folder: softecm rename.
-    """
-    from softecm.cli import redraw, rename
-
-    names = several_or(names_of_clusters)
-    if names is not None and output is None:
-        rename.run(folder, names, values=not no_values)
-        return
-    redraw.run(folder, output, names, values=not no_values)
+    redraw(folder, output, values=not no_values)
 
 
 @command()
@@ -179,9 +169,9 @@ def rename(
 
     predict, explain, report, compare and calibrate use the names from then on.
     """
-    from softecm.cli.rename import run
+    from softecm.cli import redraw
 
-    run(folder, several([names]))
+    redraw.rename(folder, several([names]))
 
 
 @command()

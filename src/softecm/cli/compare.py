@@ -11,9 +11,9 @@ from rich.text import Text
 from softecm.belief import CredalPartition
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import ResultFolder
-from softecm.cli.screen import consoles, print_json
+from softecm.cli.screen import consoles, lines, print_json
 from softecm.files import check_file, to_file
-from softecm.report.comparison import compare
+from softecm.report import Comparison, GroupChanges, compare
 
 FEW = 5  # objects in common for each group: with fewer nobody can say which groups are the same
 
@@ -22,57 +22,41 @@ def run(first: Path, second: Path, output: Path, *, groups: bool, force: bool) -
     """Read both, say what differs, write the page."""
     out, err = consoles()
     if output.exists() and not force:
-        raise Problem(f"{output} is there already: replace it with --force, or give another name with -o.")
+        raise Problem(f"{output} already exists: replace it with --force, or give another name with -o.")
     check_file(output)
     one, other = (_read(folder) for folder in (first, second))
-    ids = None if groups else _common(one, other)
-    if ids is None:
-        _by_groups(one, other, output)
-        return
-    alone = (len(one.partition) - len(ids), len(other.partition) - len(ids))
+    common = None if groups else _common_ids(one, other)
     names = (first.name or str(first), second.name or str(second))
-    with err.status("comparing"), mendable(ValueError):
-        found = compare(one.part(ids), other.part(ids), ids=ids, names=names, alone=alone)
-        page = found.html
-    to_file(output, lambda path: path.write_text(page, encoding="utf-8", newline=""))
-    for sentence in found.sentences():
-        out.print(Text(sentence))
-    for name, (value, low, high) in found.scores.items():
-        out.print(Text(f"{name} {value:.3f} ({low:.3f} to {high:.3f})", style="dim"))
-    out.print(Text.assemble("Open ", (str(output), "bold")))
-    print_json({**found.facts, "output": str(output)})
-
-
-def _by_groups(one: _Folder, other: _Folder, output: Path) -> None:
-    """Results of different objects: their groups matched by prototypes."""
-    out, err = consoles()
     with err.status("comparing"), mendable(ValueError, TypeError):
-        loaded = [
-            each.result.objects("groups of different objects are matched by their spread") for each in (one, other)
-        ]
-        names = tuple(each.folder.name or str(each.folder) for each in (one, other))
-        found = compare(
-            one.result.model,
-            other.result.model,
-            data=(loaded[0].data, loaded[1].data),
-            ids=(list(one.place), list(other.place)),
-            names=(names[0], names[1]),
-        )
+        found = _compare_groups(one, other, names) if common is None else _compare_objects(one, other, common, names)
         page = found.html
     to_file(output, lambda path: path.write_text(page, encoding="utf-8", newline=""))
-    for sentence in found.sentences():
-        out.print(Text(sentence))
-    if found.moved:
+    lines(out, found.sentences())
+    if isinstance(found, Comparison):
+        for name, (value, low, high) in found.scores.items():
+            out.print(Text(f"{name} {value:.3f} ({low:.3f} to {high:.3f})", style="dim"))
+    elif found.moved:
         named = ", ".join(f"{name} ({here} → {there})" for name, here, there in found.moved[:FEW])
         out.print(Text(f"{len(found.moved)} objects of both are in another group: {named}", style="dim"))
     out.print(Text.assemble("Open ", (str(output), "bold")))
     print_json({**found.facts, "output": str(output)})
 
 
+def _compare_objects(one: _Folder, other: _Folder, ids: Sequence[str], names: tuple[str, str]) -> Comparison:
+    alone = (len(one.partition) - len(ids), len(other.partition) - len(ids))
+    return compare(one.part(ids), other.part(ids), ids=ids, names=names, alone=alone)
+
+
+def _compare_groups(one: _Folder, other: _Folder, names: tuple[str, str]) -> GroupChanges:
+    """Results of different objects: their groups matched by prototypes."""
+    why = "groups of different objects are matched by their spread"
+    data, ids = (one.result.objects(why).data, other.result.objects(why).data), (list(one.place), list(other.place))
+    return compare(one.result.model, other.result.model, data=data, ids=ids, names=names)
+
+
 class _Folder(NamedTuple):
     """A partition, and what its objects are called."""
 
-    folder: Path
     result: ResultFolder
     partition: CredalPartition
     place: dict[str, int]
@@ -89,15 +73,15 @@ def _read(folder: Path) -> _Folder:
     columns = result.summary.get("understood", {}).get("columns", [])
     named = any(column.get("kind") == "id" for column in columns) or "series_id" in result.summary.get("reading", {})
     place = {name: i for i, name in enumerate(ids)}
-    return _Folder(folder, result, result.partition, place, named or not all(map(str.isdecimal, ids)))
+    return _Folder(result, result.partition, place, named or not all(map(str.isdecimal, ids)))
 
 
-def _common(one: _Folder, other: _Folder) -> list[str] | None:
+def _common_ids(one: _Folder, other: _Folder) -> list[str] | None:
     """The objects of both, in the order of the first; None where they are too few to know the groups by."""
     if one.place.keys() == other.place.keys():
         return list(one.place)
     if not one.named or not other.named:  # rows say nothing about another file
         return None
-    found = [name for name in one.place if name in other.place]
+    common = [name for name in one.place if name in other.place]
     least = FEW * max(one.partition.n_clusters, other.partition.n_clusters)
-    return found if len(found) >= least else None
+    return common if len(common) >= least else None

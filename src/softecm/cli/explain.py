@@ -19,7 +19,7 @@ from softecm.cli.screen import consoles, print_json
 from softecm.explain import ExplanationTree
 from softecm.files import check_file, to_file
 from softecm.readers import Loaded, ReadOptions, read
-from softecm.report.model_interface import in_views, of_series
+from softecm.report.inputs import in_views, of_series
 from softecm.report.object_explanation import explain_object
 from softecm.report.reasons import columns_set_aside
 

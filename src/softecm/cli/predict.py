@@ -18,15 +18,16 @@ from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import told_users
 from softecm.cli.options import INVOCATION
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.result_folder import load
+from softecm.cli.result_folder import ResultFolder, load
 from softecm.cli.results import partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines, print_json, remarks
 from softecm.cli.source import columns_beside
 from softecm.files import check_file, check_replaced, to_file
-from softecm.readers import Beside, Expected, Loaded, ReadOptions, Written, read
+from softecm.readers import Beside, Expected, Loaded, ReadOptions, read
 from softecm.report import three_sentences
 from softecm.report.words import five_counts
 from softecm.spaces import States, Table, TimeSeries
+from softecm.spaces.base import Space
 from softecm.spaces.views import Views
 
 
@@ -113,36 +114,52 @@ def _check_place(target: Path, inputs: list[Path], *, force: bool) -> None:
     check_replaced([target], kind="partition", inputs=inputs)
 
 
-def _as_trained(estimator: object, model: Path, options: ReadOptions) -> ReadOptions:
-    """What the reader must know of the columns the model was fitted with, and what was said of the first file."""
-    space = getattr(getattr(estimator, "model_", None), "space", None)
-    names = getattr(estimator, "feature_names_in_", None)
-    if isinstance(space, Views) and space.shown is None:  # the first of the files is the table
-        names, space = space.feature_names[0] or None, space.spaces[0]
+def _space(estimator: Any) -> Space | None:
+    """The space of the file's objects; None for a model without prototypes."""
+    space: Space | None = estimator.model_.space if hasattr(estimator, "model_") else None
+    if isinstance(space, Views) and space.shown is None:
+        return space.spaces[0]  # the first of several files is the table
+    return space
+
+
+def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOptions:
+    """Options that read a file the way the training file was read."""
+    space, names = _space(estimator), getattr(estimator, "feature_names_in_", None)
     if isinstance(space, States):
         return replace(options, states=True)
+    if hasattr(estimator, "model_") and space is not estimator.model_.space:
+        names = estimator.model_.space.feature_names[0] or None
     kinds = () if space is None else tuple(space.kinds)
     named = None if names is None else tuple(str(name) for name in names)
     if not kinds or (named is not None and len(named) != len(kinds)):
         return options
-    said, before = _said_before(model)
-    names_given = options.names or said.names
-    options = replace(options, missing=options.missing or said.missing, names=names_given)
-    return replace(options, expected=replace(before, kinds=kinds, names=named, gaps=isinstance(space, Table)))
+    expected = Expected(kinds, names=named, gaps=isinstance(space, Table))
+    if not (model / "summary.json").is_file():
+        return replace(options, expected=expected)
+    folder = ResultFolder.open(model)
+    known, first = folder.columns or [], folder.read_options or ReadOptions()
+    ids = [column.name for column in known if column.kind == "id"]
+    written = {column.name: column.written for column in known if column.written}
+    expected = replace(
+        expected, id_column=ids[0] if ids else None, written=written, known=tuple(column.name for column in known)
+    )
+    return replace(
+        options, missing=options.missing or first.missing, names=options.names or first.names, expected=expected
+    )
 
 
-def _check_views(estimator: object, model: Path, views: Beside) -> None:
+def _check_views(estimator: Any, model: Path, views: Beside) -> None:
     """Refuse files that the model was not fitted with, and too few of them."""
-    space = getattr(getattr(estimator, "model_", None), "space", None)
     several = getattr(estimator, "view_names_", ())
-    if isinstance(space, Views):
-        several = space.views if space.shown is None else ()
+    if _space(estimator) is not None:
+        space = estimator.model_.space
+        several = () if space is _space(estimator) else space.views
     if len(several) < 2 and views:
-        raise Problem(f"{model} was fitted with one file: leave --series, --embedding and --matrix out.")
+        raise Problem(f"{model} was fitted with one file: leave out --series, --embedding and --matrix.")
     if len(several) > 1 and not views:
         raise Problem(
-            f"{model} has several views, {', '.join(several)}: give their files, too, with --series, --embedding or "
-            "--matrix, and --id as in the fit."
+            f"{model} was fitted with several views ({', '.join(several)}): give their files with --series, --embedding "
+            "or --matrix, and --id as in the fit."
         )
 
 
@@ -173,28 +190,3 @@ def as_views(estimator: Any, loaded: Loaded) -> Loaded:
     for name in (*wanted[True], *wanted[False]):
         notes.append(f"no file was given for {name}: objects are compared in their other views.")
     return replace(loaded, data=data, notes=tuple(notes))
-
-
-def _said_before(model: Path) -> tuple[ReadOptions, Expected]:
-    """Of the training file, where the model lies in its folder: what was said, and its columns, how they are written."""
-    try:
-        summary = json.loads((model / "summary.json").read_text(encoding="utf-8"))
-        columns = summary["understood"]["columns"]
-        ids = [str(c["name"]) for c in columns if c["kind"] == "id"]
-        missing = tuple(str(mark) for mark in summary["reading"].get("missing", ()))
-        names = tuple(str(name) for name in summary["reading"].get("names", ()))
-        written = {str(c["name"]): _written(c["written"]) for c in columns if c.get("written")}
-        known = tuple(str(c["name"]) for c in columns)
-    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return ReadOptions(), Expected(())
-    before = Expected((), id_column=ids[0] if ids else None, written=written, known=known)
-    return ReadOptions(missing=missing or None, names=names), before
-
-
-def _written(said: dict[str, object]) -> Written:
-    """How a column was written, from a summary; anything odd in it counts as unsaid."""
-    texts = {name: str(said.get(name) or "") for name in ("thousands", "unit", "dates")}
-    words, no_answer = (
-        tuple(map(str, value)) if isinstance(value := said.get(name), list) else () for name in ("words", "no_answer")
-    )
-    return Written("," if said.get("decimal") == "," else ".", words=words, no_answer=no_answer, **texts)

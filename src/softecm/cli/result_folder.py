@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from softecm._checks import is_number
+from softecm._checks import is_number, is_whole
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR
 from softecm.cli.problems import Problem, mendable
@@ -24,63 +25,81 @@ from softecm.report.fit import code
 
 if TYPE_CHECKING:
     from softecm import SoftECM
-    from softecm.report.calibration import Calibrated
+    from softecm.calibration import Calibration
 
 GONE = "The file these objects came from is not there any more, so places are guessed from masses and nothing is explained."
 BY_BLOCKS = "{} holds a file that was read block by block: "
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+class Summary(TypedDict, total=False):
+    """The entries of summary.json that other commands read."""
+
+    n_clusters: int
+    focal_sets: Required[list[list[int]]]
+    cluster_names: list[str]
+    file: str
+    clear: float
+    values: bool
+    reading: dict[str, Any]
+    beside: dict[str, Any]
+    understood: dict[str, Any]
+    parameters: dict[str, str]
+    scores: dict[str, float]
+    warnings: list[str]
+    sentences: list[str]
+    group_sentences: dict[str, str]
+    objects_by_set: dict[str, int]
+    profiles: dict[str, Any]
+    candidates: dict[str, float | None]
+    clusters_chosen: str | None
+    command: str
+    collapsed: bool
+    streamed: bool
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
+def matches(value: object, kind: Any) -> bool:
+    """Whether a value from a JSON file has this type.
+
+    Examples
+    --------
+    >>> matches({"a": [1, 2]}, dict[str, list[int]]), matches([1, "2"], list[int]), matches(1, float | None)
+    (True, False, True)
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return any(matches(value, part) for part in parts)
+    if origin is Literal:
+        return value in parts
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return isinstance(value, dict) and all(matches(one, hints.get(name)) for name, one in value.items())
+    if origin in (list, tuple):
+        return isinstance(value, list) and all(matches(one, parts[0]) for one in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(matches(one, parts[1]) for one in value.values())
+    if kind in (int, float):
+        return is_whole(value) if kind is int else is_number(value)
+    return kind is Any or (isinstance(kind, type) and isinstance(value, kind))
 
 
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_numbers(value: object) -> bool:
-    return isinstance(value, dict) and all(map(is_number, value.values()))
-
-
-def _is_candidates(value: object) -> bool:
-    return isinstance(value, dict) and all(
-        key.isdecimal() and (one is None or is_number(one)) for key, one in value.items()
-    )
-
-
-def _is_columns(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_is_mapping, _list(value.get("columns", []))))
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else [None]
-
-
-#: What entries of a summary are, where they are there; whoever edits one is told which.
-ENTRIES: dict[str, tuple[Callable[[object], bool], str]] = {
-    "n_clusters": (lambda value: is_number(value) and not isinstance(value, float), "a whole number"),
-    "focal_sets": (lambda value: isinstance(value, list), "a list of sets"),
-    "cluster_names": (_is_texts, "a list of texts"),
-    "file": (_is_text, "a text"),
-    "clear": (lambda value: is_number(value) and 0.5 < value <= 1, "a number from 0.5 to 1"),  # type: ignore[operator]
-    "values": (lambda value: isinstance(value, bool), "true or false"),
-    "reading": (_is_mapping, "an object"),
-    "beside": (_is_mapping, "an object"),
-    "understood": (_is_columns, "an object with a list of columns"),
-    "parameters": (lambda value: isinstance(value, dict) and all(map(_is_text, value.values())), "an object of texts"),
-    "scores": (_is_numbers, "an object of numbers"),
-    "warnings": (_is_texts, "a list of texts"),
-    "group_sentences": (
-        lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
-        "an object of texts",
-    ),
-    "candidates": (_is_candidates, "an object of numbers of groups"),
-    "clusters_chosen": (lambda value: value is None or _is_text(value), "a text"),
+#: What entries must be beyond their types.
+RULES: dict[str, Callable[[Any], bool]] = {
+    "clear": lambda value: 0.5 < value <= 1,
+    "candidates": lambda value: all(map(str.isdecimal, value)),
+    "understood": lambda value: matches(value.get("columns", []), list[dict[str, Any]]),
 }
+
+
+def check_summary(summary: object, file: Path) -> Summary:
+    """A summary whose entries are what they must be; whoever edited one is told which."""
+    if not isinstance(summary, dict) or "focal_sets" not in summary:
+        raise Problem(f"{file} is damaged: run softecm cluster again.")
+    for name, kind in get_type_hints(Summary).items():
+        if name not in summary:
+            continue
+        if not matches(summary[name], kind) or not (name not in RULES or RULES[name](summary[name])):
+            raise Problem(f"{file} is damaged: its entry {name!r} has an unexpected value. Run softecm cluster again.")
+    return cast(Summary, summary)
 
 
 @dataclass(frozen=True)
@@ -88,7 +107,7 @@ class ResultFolder:
     """What a result folder holds; everything but the summary is read when it is wanted."""
 
     path: Path
-    summary: dict[str, Any]
+    summary: Summary
 
     @staticmethod
     def open(path: Path) -> ResultFolder:
@@ -98,17 +117,11 @@ class ResultFolder:
             raise Problem(f"{path} is not a folder: give the one softecm cluster wrote.")
         completed(path)
         try:
-            summary = json.loads(file.read_text(encoding="utf-8"))
-            if not isinstance(summary, dict) or "focal_sets" not in summary:
-                raise ValueError
+            return ResultFolder(path, check_summary(json.loads(file.read_text(encoding="utf-8")), file))
         except OSError:
-            raise Problem(f"{path} holds no readable summary.json: give a folder that softecm cluster wrote.") from None
+            raise Problem(f"{path} has no readable summary.json: give a folder that softecm cluster wrote.") from None
         except (ValueError, RecursionError):
             raise Problem(f"{file} is damaged: run softecm cluster again.") from None
-        for name, (check, kind) in ENTRIES.items():
-            if name in summary and not check(summary[name]):
-                raise Problem(f"{file} is damaged: its entry {name!r} is not {kind}. Run softecm cluster again.")
-        return ResultFolder(path, summary)
 
     @property
     def clear(self) -> float:
@@ -167,13 +180,12 @@ class ResultFolder:
     @cached_property
     def source(self) -> Loaded | None:
         """The objects, read as they were, if their file is still there and still has as many."""
-        summary = self.summary
-        given: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in summary.get("reading", {}).items()
-        }
+        options, views = self.read_options, self.summary.get("beside", {})
+        if options is None or "file" not in self.summary or not matches(views, dict[str, list[str]]):
+            return None
         try:
-            loaded = read(Path(summary["file"]), ReadOptions(**given), Beside.of(summary.get("beside", {})))
-        except (Problem, KeyError, TypeError, AttributeError):
+            loaded = read(Path(self.summary["file"]), options, Beside.of(views))
+        except Problem:
             return None
         return loaded if len(loaded) == len(self.partition) else None
 
@@ -186,7 +198,7 @@ class ResultFolder:
             )
         return self.source
 
-    def renamed(self, names: Sequence[str], summary: dict[str, object]) -> ResultFolder:
+    def renamed(self, names: Sequence[str], summary: Summary) -> ResultFolder:
         """The same with other names for its groups, in the partition and the summary; the model is renamed already."""
         other = replace(self, summary=summary)
         other.__dict__.update(
@@ -194,7 +206,7 @@ class ResultFolder:
         )
         return other
 
-    def page(self, *, values: bool = True, calibration: Calibrated | None = None) -> ReportData:
+    def page(self, *, values: bool = True, calibration: Calibration | None = None) -> ReportData:
         """The report of it; without ``values``, or where the folder has none, no cell is shown."""
         summary, loaded, model, values = self.summary, self.source, self.model, values and self.has_values
         with mendable(ValueError, TypeError):
@@ -220,15 +232,27 @@ class ResultFolder:
         return page if loaded is not None or not values else replace(page, map_note=GONE)
 
     @property
+    def read_options(self) -> ReadOptions | None:
+        """How the file was read; None where another version wrote the summary."""
+        reading = self.summary.get("reading", {})
+        return ReadOptions(**_with_tuples(reading)) if matches(reading, ReadOptions) else None
+
+    @property
     def columns(self) -> list[Column] | None:
-        """The columns as they were understood then; None where the summary has none, or those of another version."""
-        understood = self.summary.get("understood", {}).get("columns", [])
-        try:
-            return [
-                Column(**{**one, "written": one["written"] and Written(**one["written"])}) for one in understood
-            ] or None
-        except (TypeError, KeyError):
+        """The columns of the file; None where the summary has none, or another version wrote it."""
+        columns = self.summary.get("understood", {}).get("columns", [])
+        if not matches(columns, list[Column]) or not all("detail" in one for one in columns):
             return None
+        written = (one.get("written") for one in columns)
+        return [
+            Column(**{**one, "written": how and Written(**_with_tuples(how))})
+            for one, how in zip(columns, written, strict=True)
+        ] or None
+
+
+def _with_tuples(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries of a JSON object with tuples for its lists."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in entries.items()}
 
 
 def load(model: Path) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,18 +13,30 @@ from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, checked_clear
 from softecm.readers.base import Column
 from softecm.report import fit
-from softecm.report.calibration import Calibrated
 from softecm.report.column_summary import taken
 from softecm.report.data import ReportData
+from softecm.report.groups import profiled, ruled
+from softecm.report.inputs import (
+    Data,
+    FittedModel,
+    comparing,
+    every,
+    history,
+    merged,
+    names_of,
+    pairwise,
+    restarts,
+    take,
+)
 from softecm.report.live import live_of
-from softecm.report.model_interface import Data, FittedModel, comparing, history, merged, pairwise, restarts
 from softecm.report.no_values import hidden
-from softecm.report.objects import every, names_of, take
-from softecm.report.profiles import profiled, ruled
 from softecm.report.reasons import columns_set_aside
 from softecm.report.view import is_square, look, to_nearest
 from softecm.spaces.column_roles import ids_of, without
 from softecm.spaces.views import n_objects
+
+if TYPE_CHECKING:
+    from softecm.calibration import Calibration
 
 COMPARED = 200  # objects by which those of the fit are told from others
 SAME = 1e-3
@@ -50,7 +63,7 @@ def build(
     candidates_note: str = "",
     columns: Sequence[Column] | None = None,
     values: bool = True,
-    calibration: Calibrated | None = None,
+    calibration: Calibration | None = None,
 ) -> ReportData:
     """A report on a fitted estimator: a value with ``html`` and ``write(path)``; a notebook shows it.
 
@@ -199,7 +212,7 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
     return fitted
 
 
-def _calibrated(found: Calibrated | None, count: int) -> Calibrated | None:
+def _calibrated(found: Calibration | None, count: int) -> Calibration | None:
     """What refits say, if it is about these objects."""
     if found is not None and len(found.before) != count:
         raise ValueError(

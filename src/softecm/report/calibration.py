@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from softecm.belief import CredalPartition
-from softecm.belief.assignments import CLEAR, WORDS, Decisions
+from softecm.belief.assignments import WORDS
 from softecm.figures.colours import set_colors
-from softecm.report.model_interface import FloatArray
+from softecm.report.inputs import FloatArray
 from softecm.report.words import grouped, number_of, plural
+
+if TYPE_CHECKING:
+    from softecm.calibration import Calibration
 
 WIDE, HIGH = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 92, 16, 16, 46
@@ -23,57 +25,7 @@ NAMED, FEW = 3, 10  # such objects that are named in a sentence, and in a table
 STABLE, LOOSE = 0.75, 0.5  # Jaccard indices: from there on a group is found again; below, it comes apart
 
 
-class Calibrated(Protocol):
-    """What :func:`softecm.calibrate` finds."""
-
-    @property
-    def partition(self) -> CredalPartition:
-        """Masses that state the intervals."""
-
-    @property
-    def before(self) -> CredalPartition:
-        """What the model said."""
-
-    @property
-    def memberships(self) -> FloatArray:
-        """Probabilities (refits, n, c)."""
-
-    @property
-    def level(self) -> float:
-        """Part of the refits inside an interval."""
-
-    @property
-    def lower(self) -> FloatArray:
-        """Of intervals for "this object belongs to this cluster", (n, c)."""
-
-    @property
-    def upper(self) -> FloatArray:
-        """Of the same."""
-
-    @property
-    def form(self) -> str:
-        """What refits took the groups for."""
-
-    @property
-    def cluster_stability(self) -> FloatArray:
-        """How far each cluster is found again, (c,)."""
-
-    @property
-    def stability(self) -> float:
-        """One number for all."""
-
-    @property
-    def said(self) -> tuple[FloatArray, FloatArray]:
-        """The interval of what the model says of each object, (n,) each."""
-
-    def decisions(self, clear: float = CLEAR) -> Decisions:
-        """What is said of each object by the calibrated masses."""
-
-    def coverage(self) -> dict[str, dict[str, float]]:
-        """How often refits lie where masses say."""
-
-
-def sentences(found: Calibrated, noun: str = "object", ids: Sequence[str] | None = None) -> tuple[str, ...]:
+def sentences(found: Calibration, noun: str = "object", ids: Sequence[str] | None = None) -> tuple[str, ...]:
     """What the refits say, in plain words; ``ids`` are what the objects are called, their numbers from 1 by default."""
     names, many = found.before.focal_sets.cluster_names, plural(noun)
     kept = [name for name, value in zip(names, found.cluster_stability, strict=True) if value >= STABLE]
@@ -101,7 +53,7 @@ def sentences(found: Calibrated, noun: str = "object", ids: Sequence[str] | None
     return tuple(parts)
 
 
-def _covered(found: Calibrated, many: str) -> str:
+def _covered(found: Calibration, many: str) -> str:
     """How wide the intervals of the calibrated masses are, and how much they hold."""
     after = found.coverage()["after"]
     return (
@@ -110,7 +62,7 @@ def _covered(found: Calibrated, many: str) -> str:
     )
 
 
-def _between(found: Calibrated, between: NDArray[np.bool_], noun: str) -> str:
+def _between(found: Calibration, between: NDArray[np.bool_], noun: str) -> str:
     """How many of the objects between groups stay there."""
     many, sure = int(between.sum()), int((found.said[0][between] > 0).sum())
     lies = f"{number_of(many, noun).capitalize()} {'lies' if many == 1 else 'lie'} between groups"
@@ -129,7 +81,7 @@ class Wide(NamedTuple):
     high: float
 
 
-def widest(found: Calibrated, ids: Sequence[str] | None = None) -> list[Wide]:
+def widest(found: Calibration, ids: Sequence[str] | None = None) -> list[Wide]:
     """The objects of which resamples say the most different things, at most a few; none where all agree about."""
     low, mean, high = _own(found)
     labels, names = found.before.labels(), found.before.focal_sets.cluster_names
@@ -138,7 +90,7 @@ def widest(found: Calibrated, ids: Sequence[str] | None = None) -> list[Wide]:
     return [Wide(name, names[labels[i]], float(low[i]), float(high[i])) for name, i in zip(called, rows, strict=True)]
 
 
-def facts_of(found: Calibrated, ids: Sequence[str] | None = None) -> dict[str, object]:
+def facts_of(found: Calibration, ids: Sequence[str] | None = None) -> dict[str, object]:
     """The same for machines."""
     names = found.before.focal_sets.cluster_names
     return {
@@ -153,7 +105,7 @@ def facts_of(found: Calibrated, ids: Sequence[str] | None = None) -> dict[str, o
     }
 
 
-def words_table(found: Calibrated) -> list[tuple[str, list[int]]]:
+def words_table(found: Calibration) -> list[tuple[str, list[int]]]:
     """For each word that the model says, of how many objects the calibrated masses say each of the five words."""
     before, after = found.before.decisions().codes, found.decisions().codes
     counts = np.zeros((len(WORDS), len(WORDS)), dtype=np.int64)
@@ -161,7 +113,7 @@ def words_table(found: Calibrated) -> list[tuple[str, list[int]]]:
     return [(word, row.tolist()) for word, row in zip(WORDS, counts, strict=True) if row.any()]
 
 
-def calibration_values(found: Calibrated, noun: str, ids: Sequence[str]) -> dict[str, object]:
+def calibration_values(found: Calibration, noun: str, ids: Sequence[str]) -> dict[str, object]:
     """What the section's template shows."""
     focal, labels = found.before.focal_sets, found.before.labels()
     groups = zip(focal.cluster_names, found.cluster_stability.tolist(), strict=True)
@@ -177,7 +129,7 @@ def calibration_values(found: Calibrated, noun: str, ids: Sequence[str]) -> dict
     }
 
 
-def lines_figure(found: Calibrated, noun: str = "object") -> Markup:
+def lines_figure(found: Calibration, noun: str = "object") -> Markup:
     """Objects from the surest to the least sure, each with its interval."""
     low, mean, high = _own(found)
     order = np.lexsort((low, -mean))
@@ -205,7 +157,7 @@ def lines_figure(found: Calibrated, noun: str = "object") -> Markup:
     return Markup(svg)  # numbers and the noun alone
 
 
-def _own(found: Calibrated) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _own(found: Calibration) -> tuple[FloatArray, FloatArray, FloatArray]:
     """For each object's own cluster: lower end, mean, upper end."""
     labels = found.before.labels()
     rows = np.arange(len(labels))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softecm.readers.base import Column, short
-from softecm.report.model_interface import FittedModel, comparing
+from softecm.report.inputs import FittedModel, comparing
 from softecm.report.templating import as_number
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from softecm._checks import frame_of
 from softecm._precision import Precision, moment
 from softecm.belief import CredalPartition
-from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
+from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
 from softecm.spaces.raw import read_table
 from softecm.spaces.views import Views
 

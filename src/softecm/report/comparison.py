@@ -18,7 +18,7 @@ from softecm.belief import CredalPartition
 from softecm.belief.combination import renumbered
 from softecm.figures.colours import set_colors
 from softecm.report.group_changes import GroupChanges, group_changes
-from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray
+from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
 from softecm.report.templating import render_page
 from softecm.report.words import grouped, listed, share_of
 from softecm.scores import adjusted_rand_index, credal_rand_index, jousselme_distance

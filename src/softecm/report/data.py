@@ -6,18 +6,20 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from typing import TYPE_CHECKING
 
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR
 from softecm.explain import ExplanationTree, Profiles
 from softecm.readers.base import Column
-from softecm.report.calibration import Calibrated
 from softecm.report.columns import Attribute
-from softecm.report.facts import facts
+from softecm.report.inputs import FloatArray, IntArray
 from softecm.report.live import Live
-from softecm.report.model_interface import FloatArray, IntArray
-from softecm.report.page import render, write
+from softecm.report.page import facts, render, write
 from softecm.report.reasons import Explanation
+
+if TYPE_CHECKING:
+    from softecm.calibration import Calibration
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class ReportData:
     columns: Sequence[Column] = ()  # what each was taken as
     profiles: Profiles | None = None  # what distinguishes the groups
     rules: ExplanationTree | None = None  # which columns lead to which set
-    calibration: Calibrated | None = None  # what refits to other samples say
+    calibration: Calibration | None = None  # what refits to other samples say
     live: Live | None = None  # what sliders recompute masses from; None: no sliders
     values: bool = True  # whether cells, names and prototypes are shown
     scores: Mapping[str, float] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from softecm.belief import CredalPartition
 from softecm.distances import SEMI_METRICS
 from softecm.distances.auto import AUTO, SERIES_AUTO
 from softecm.report.columns import missing
-from softecm.report.model_interface import FittedModel, comparing, merged, pairwise
+from softecm.report.inputs import FittedModel, comparing, merged, pairwise
 
 UNTOLD = ("callback", "verbose", "warm_start")
 LONGEST = 120  # signs of a parameter; what is longer is data rather than a setting

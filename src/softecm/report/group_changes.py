@@ -15,8 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from softecm._atomic import write_text
 from softecm._checks import make_frame
 from softecm._version import __version__
-from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray, pairwise
-from softecm.report.objects import names_of
+from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, names_of, pairwise
 from softecm.report.templating import render_page
 from softecm.report.words import grouped, share_of
 from softecm.spaces.views import n_objects

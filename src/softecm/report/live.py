@@ -11,7 +11,7 @@ import torch
 from softecm.belief import CredalPartition
 from softecm.objective import update_masses
 from softecm.report.fit import arguments
-from softecm.report.model_interface import FittedModel, FloatArray, comparing
+from softecm.report.inputs import FittedModel, FloatArray, comparing
 
 SAME = 1e-4  # masses out of a table have six decimals, and a fit may compute in float32
 PRICES = ("alpha", "beta", "delta")

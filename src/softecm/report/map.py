@@ -14,8 +14,7 @@ from torch import Tensor
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import distances_of
 from softecm.report.columns import Attribute, TableColumns
-from softecm.report.model_interface import Comparing, Data, FittedModel, FloatArray, IntArray, comparing
-from softecm.report.objects import every
+from softecm.report.inputs import Comparing, Data, FittedModel, FloatArray, IntArray, comparing, every
 from softecm.report.projection import DIMENSIONS, groups_apart, landmark_mds, spread
 
 if TYPE_CHECKING:

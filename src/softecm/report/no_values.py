@@ -11,8 +11,8 @@ from softecm.explain.profiles import in_time
 from softecm.readers.base import Column
 from softecm.report.data import ReportData
 from softecm.report.fit import warnings
+from softecm.report.inputs import FittedModel
 from softecm.report.map import guessed_map
-from softecm.report.model_interface import FittedModel
 from softecm.report.reasons import Explanation, Part
 
 HIDDEN = (

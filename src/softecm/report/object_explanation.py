@@ -15,8 +15,7 @@ from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, Decision
 from softecm.report.columns import TableColumns, columns_of, thin_columns
-from softecm.report.model_interface import Comparing, Data, FloatArray, in_views, of_series, pairwise
-from softecm.report.objects import every, names_of, take
+from softecm.report.inputs import Comparing, Data, FloatArray, every, in_views, names_of, of_series, pairwise, take
 from softecm.report.reasons import (
     Attributes,
     Explanation,

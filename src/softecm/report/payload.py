@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 
 from softecm.belief.assignments import Decisions
 from softecm.figures.colours import set_colors
+from softecm.report.inputs import FloatArray, noteworthy
 from softecm.report.map import window
-from softecm.report.model_interface import FloatArray
-from softecm.report.objects import noteworthy
-from softecm.report.terms import TERMS
+from softecm.report.templating import TERMS
 from softecm.report.words import named_nearest, plain, sentence
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.report.model_interface import FloatArray, IntArray
+from softecm.report.inputs import FloatArray, IntArray
 
 DIMENSIONS = 20  # of the space that is turned
 ENOUGH = 0.95  # of the objects nearest to the middle of their own group: no need to turn the map

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from softecm.belief import CredalPartition
 from softecm.distances import Combined
 from softecm.report.columns import TableColumns, keys_of_views
-from softecm.report.model_interface import Comparing, Data, FloatArray, IntArray, in_views
-from softecm.report.objects import every, take
+from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, every, in_views, take
 from softecm.spaces.states import States
 from softecm.spaces.views import EncodedViews, Views, n_objects
 

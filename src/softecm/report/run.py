@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from softecm.report.templating import as_float, as_number
-from softecm.report.terms import term
+from softecm.report.templating import as_float, as_number, term
 
 MOST_RUNS = 20
 WIDE, HIGH = 640, 220

@@ -10,26 +10,24 @@ from scipy.sparse import issparse
 
 from softecm.belief import CredalPartition
 from softecm.report.columns import TableColumns, columns_of, thin_columns, unknown_columns
-from softecm.report.map import Map, dissimilarity_map, guessed_map, metric_map, plane_map, thin_map
-from softecm.report.model_interface import (
+from softecm.report.inputs import (
+    MOST_DRAWN,
     Comparing,
     Data,
     FittedModel,
     FloatArray,
     IntArray,
-    comparing,
-    of_series,
-    pairwise,
-)
-from softecm.report.objects import (
-    MOST_DRAWN,
     channels_of,
     choose_rows,
+    comparing,
     noteworthy,
+    of_series,
+    pairwise,
     prototype_series,
     series_of,
     take,
 )
+from softecm.report.map import Map, dissimilarity_map, guessed_map, metric_map, plane_map, thin_map
 from softecm.report.reasons import (
     Attributes,
     Explanation,
