@@ -14,12 +14,12 @@ from softecm.belief.assignments import checked_clear
 from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
 from softecm.cli.fitting import FittedFile, Measure, fit, fit_kept, groups_of_codes, metric_for
-from softecm.cli.memory import limit, must_stream
 from softecm.cli.options import INVOCATION, ClusterOptions, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
 from softecm.cli.search import Search, fit_auto, whole_range
 from softecm.cli.source import ObjectSource, WholeFile, whole
+from softecm.cli.stream import in_blocks, limit, must_stream
 from softecm.constraints import Constraints
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.places import RESULTS
@@ -246,8 +246,6 @@ def _check_settings(asked: Request) -> None:
 
 def _blocks(asked: Request, err: Console) -> ObjectSource:
     """A file that does not fit in memory."""
-    from softecm.cli.stream import in_blocks
-
     allowed = limit(asked.options.memory)
     err.print(Text(f"{asked.file} is read block by block: it would not fit in {shown_size(allowed)}.", style="dim"))
     with err.status("looking through the file"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from softecm._checks import make_frame
 from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.cli.demo_files import EXAMPLES
@@ -47,7 +47,7 @@ def run(folder: Path, *, force: bool) -> None:
     from softecm.datasets import load_diamond
 
     data = load_diamond().data
-    table = _table(data)
+    table = make_frame({"x": data[:, 0], "y": data[:, 1]})
     ecm, soft = _fit(table)
     sentences = three_sentences(soft.partition_, [f"object {i}" for i in IDS])
     _show(out, data, ecm.partition_, soft.partition_, sentences)
@@ -58,8 +58,7 @@ def run(folder: Path, *, force: bool) -> None:
 
     to_folder(folder, fill, force=force)
     out.print()
-    page = folder / "report.html" if (folder / "report.html").exists() else folder
-    out.print(Text.assemble("Open ", (str(page), "bold"), f"  (all in {folder}: {', '.join(_names(folder))})"))
+    out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold"), f"  (also in {folder}: diamond.png)"))
     out.print(Text("Your own file:  softecm cluster FILE -c 3"))
     for name, one in EXAMPLES.items():
         out.print(Text(f"softecm demo {name:<10} {one.about}", style="dim"))
@@ -87,14 +86,6 @@ def write_example(name: str, folder: Path, *, force: bool) -> list[str]:
     out.print(Text(f"  {shlex.join(['softecm', *words])}", style="bold"))
     out.print()
     return words
-
-
-def _table(data: NDArray[np.float64]) -> Any:
-    from softecm._checks import make_frame
-
-    with suppress(ImportError):  # named columns read better; without a frame library numbers will do
-        return make_frame({"x": data[:, 0], "y": data[:, 1]})
-    return data
 
 
 def _fit(table: object) -> tuple[Any, Any]:
@@ -136,10 +127,6 @@ def _said(partition: CredalPartition, i: int) -> tuple[Text, Text]:
     )
 
 
-def _names(folder: Path) -> list[str]:
-    return sorted(p.name for p in folder.iterdir())
-
-
 def _is_ours(folder: Path) -> bool:
     """Whether the folder holds nothing but an earlier demo."""
     return folder.is_dir() and (folder / "demo.json").is_file() and {p.name for p in folder.iterdir()} <= set(NAMES)
@@ -149,21 +136,16 @@ def _write(work: Path, data: NDArray[np.float64], ecm: Any, soft: Any, sentences
     (work / "demo.json").write_text(
         json.dumps({"softecm": __version__, "command": "demo", "sentences": sentences}, ensure_ascii=False, indent=1)
     )
-    try:
-        import matplotlib
-    except ImportError:
-        return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
     from softecm import plots
 
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    axes = figure.subplots(1, 3)
     plots.hulls(soft.partition_, data, ax=axes[0], axis_names=("x", "y")).set_title("the objects (Soft-ECM)")
     plots.mass_profile(ecm.partition_, ax=axes[1]).set_title("ECM")
     plots.mass_profile(soft.partition_, ax=axes[2]).set_title("Soft-ECM, λ = 1.5")
     figure.savefig(work / "diamond.png", dpi=120, metadata=SIGNED)
-    plt.close(figure)
 
 
 def _report(work: Path, table: object, soft: Any) -> None:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 from rich.text import Text
@@ -15,13 +15,14 @@ from softecm._version import __version__
 from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import FittedFile
 from softecm.cli.options import INVOCATION
+from softecm.cli.result_folder import ResultFolder, Summary
 from softecm.cli.results import fit_facts, write_json
 from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import Search, candidates_table
 from softecm.cli.source import ObjectSource
 from softecm.readers import Loaded, ReadOptions
-from softecm.report import ReportData, build
-from softecm.report.fit import code, parameters, scores
+from softecm.report import ReportData
+from softecm.report.fit import parameters, scores
 from softecm.report.no_values import own_warnings, plain_parameters, without_details
 from softecm.report.words import five_counts
 
@@ -85,27 +86,10 @@ def write(
     work: Path, folder: Path, source: ObjectSource, fitted: FittedFile, summary: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The summary and the report; ``folder`` is where they and the model will lie in the end. Gives the whole summary."""
-    model = fitted.model
-    write_json(summary, work / "summary.json")
-    saved = str(folder / "model.safetensors")
-    page = build(
-        model,
-        model.as_shown(source.loaded.data),
-        names=source.loaded.names,
-        title=source.title,
-        partition=source.shown(model),
-        parameters=summary["parameters"],
-        scores=summary["scores"],
-        warnings=summary["warnings"],
-        reading=reading(source.loaded),
-        columns=source.loaded.columns or None,
-        values=summary["values"],
-        clear=summary["clear"],
-        candidates={int(c): value for c, value in summary["candidates"].items()},
-        candidates_note=summary["clusters_chosen"] or "",
-        code=code(model, source.reading(), saved, streamed="streamed" in summary),
-        command=summary["command"],
-    )
+    model, loaded = fitted.model, replace(source.loaded, code=tuple(source.reading()))
+    write_json(summary, work / "summary.json")  # before the report, which could fail
+    result = ResultFolder(folder, cast(Summary, summary))
+    page = result.holding(model, loaded, source.shown(model), loaded.names).page()
     page.write(work / "report.html")
     whole = {
         **summary,

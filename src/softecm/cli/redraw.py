@@ -51,7 +51,9 @@ def rename(path: Path, names: Sequence[str]) -> None:
     with mendable(ValueError):
         model.rename(_new_names(names, old.cluster_names))
         new = old.renamed(list(model.focal_sets_.names))
-        after = before.renamed(new.names, _renamed_summary(before.summary, old, new))
+        partition = before.partition.rename(list(new.names))
+    after = ResultFolder(path, _renamed_summary(before.summary, old, new))
+    after = after.holding(model, before.source, partition, before.ids)
     noun, merged = "series" if of_series(model) else "object", after.summary.get("collapsed", False)
     sentences = three_sentences(after.partition, after.ids, merged=merged, noun=noun, clear=after.clear)
     after.summary["sentences"] = list(sentences)

@@ -198,23 +198,24 @@ class ResultFolder:
             )
         return self.source
 
-    def renamed(self, names: Sequence[str], summary: Summary) -> ResultFolder:
-        """The same with other names for its groups, in the partition and the summary; the model is renamed already."""
-        other = replace(self, summary=summary)
-        other.__dict__.update(
-            model=self.model, source=self.source, _table=(self.partition.rename(list(names)), self.ids)
-        )
+    def holding(
+        self, model: SoftECM, source: Loaded | None, partition: CredalPartition, ids: Sequence[str]
+    ) -> ResultFolder:
+        """The same folder with contents that are in memory already, and not read again."""
+        other = replace(self)
+        other.__dict__.update(model=model, source=source, _table=(partition, list(ids)))
         return other
 
     def page(self, *, values: bool = True, calibration: Calibration | None = None) -> ReportData:
         """The report of it; without ``values``, or where the folder has none, no cell is shown."""
         summary, loaded, model, values = self.summary, self.source, self.model, values and self.has_values
+        streamed, saved = summary.get("streamed", False), str(self.path / "model.safetensors")
         with mendable(ValueError, TypeError):
             page = build(
                 model,
                 None if loaded is None else model.as_shown(loaded.data),
                 names=self.ids if loaded is None else loaded.names,
-                title=Path(summary.get("file", self.path.name)).name,
+                title=Path(summary.get("file", self.path.name)).name + (" (sample)" if streamed else ""),
                 partition=self.partition,
                 parameters=summary.get("parameters", {}),
                 scores=summary.get("scores", {}),
@@ -226,8 +227,8 @@ class ResultFolder:
                 clear=self.clear,
                 candidates={int(c): v for c, v in summary.get("candidates", {}).items()},
                 candidates_note=summary.get("clusters_chosen") or "",
-                command=str(summary.get("command", "")),
-                code="" if loaded is None else code(model, loaded.code, str(self.path / "model.safetensors")),
+                command=summary.get("command", ""),
+                code="" if loaded is None else code(model, loaded.code, saved, streamed=streamed),
             )
         return page if loaded is not None or not values else replace(page, map_note=GONE)
 

@@ -53,11 +53,6 @@ class ObjectSource(ABC):
         """Python that makes ``X`` from the file."""
         return self.loaded.code
 
-    @property
-    def title(self) -> str:
-        """What the report is called."""
-        return self.file.name
-
     def remarks(self) -> list[str]:
         """What to mind whatever the fit said."""
         return []

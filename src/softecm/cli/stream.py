@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from softecm._text import shown_size
 from softecm.belief import CredalPartition
 from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.source import ObjectSource
-from softecm.readers import Column, Loaded, ReadOptions, check_file, understood_sample, words_of
+from softecm.readers import PARQUET, Column, Loaded, ReadOptions, check_file, understood_sample, words_of
 from softecm.readers.base import brief, check_names
+from softecm.readers.frames import parquet_shape
 from softecm.report.words import counted_sentences
 
 if TYPE_CHECKING:
@@ -26,6 +29,19 @@ if TYPE_CHECKING:
 
 SAMPLE = 20_000  # rows that are looked at one by one, and drawn in the report
 BATCH = 1 << 16
+UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 1 << 10,
+    "mi": 1 << 20,
+    "gi": 1 << 30,
+    "ti": 1 << 40,
+}
+GOOD_PART = 0.6  # of what is free, by default
+TEXT = 8.0  # times the size of a text file: the table it becomes, and what is computed from it
 
 
 class Scan(NamedTuple):
@@ -87,11 +103,6 @@ class Blocks(ObjectSource):
         """The blocks again."""
         blocks = f"X = ParquetBlocks({str(self.file)!r}, {self._kept!r})"
         return ("from softecm.distributed import ParquetBlocks", blocks)
-
-    @property
-    def title(self) -> str:
-        """The file, and that it is not all of it."""
-        return f"{self.file.name} (sample)"
 
     def remarks(self) -> list[str]:
         """How much the report shows."""
@@ -226,3 +237,48 @@ def _frame(table: Any, *, words: list[str]) -> object:
     for name in words:
         frame[name] = words_of(frame[name])
     return frame
+
+
+# ------------------------------------------------------------------ how much memory a fit may use, and would need
+
+
+def parse(text: str) -> int:
+    """Bytes from "2GB", "500 MB" or "1.5GiB".
+
+    Examples
+    --------
+    >>> parse("2GB"), parse("1.5 GiB"), parse("500m")
+    (2000000000, 1610612736, 500000000)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
+    if match is None or match[2] == "i" or not float(match[1]) > 0:
+        raise Problem(f"--memory must be a size such as 2GB or 500MB; got {text}.")
+    return int(float(match[1]) * UNITS[match[2]])
+
+
+def limit(asked: str | None) -> int:
+    """Bytes that may be used: as asked, or a good part of what is free."""
+    if asked is not None:
+        return parse(asked)
+    from softecm._engine import free_memory
+
+    return int(GOOD_PART * free_memory())
+
+
+def must_stream(file: Path, asked: str | None, n_sets: int) -> bool:
+    """Whether the file is to be read block by block; a text file beyond the memory asked for is refused."""
+    if not PARQUET.takes(file) or not file.is_file():
+        need = TEXT * file.stat().st_size if file.is_file() else 0.0
+        if asked is not None and need > parse(asked):
+            raise Problem(
+                f"{file} would need about {shown_size(need)}, more than --memory {asked}: save it as Parquet, which is read "
+                "block by block."
+            )
+        return False
+    return needed(file, n_sets) > limit(asked)
+
+
+def needed(file: Path, n_sets: int) -> float:
+    """Bytes a fit of the whole Parquet file takes: the table, its encoding, and some copies of the masses."""
+    rows, columns = parquet_shape(file)
+    return 8.0 * rows * float(3 * columns + 4 * (n_sets + 1))

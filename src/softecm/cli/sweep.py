@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import warnings
 from collections.abc import Mapping
@@ -19,9 +17,10 @@ from softecm._version import __version__
 from softecm.cli.fitting import metric_for
 from softecm.cli.options import Params, SweepOptions
 from softecm.cli.problems import Problem, disk, mendable
+from softecm.cli.results import write_json
 from softecm.cli.screen import consoles, counted, print_json, remarks
 from softecm.cli.search import whole_range
-from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text, written_text
+from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
 from softecm.files.places import SIGNED
 from softecm.readers import Loaded, read
 
@@ -199,22 +198,13 @@ def _summary(
 
 
 def _write(folder: Path, found: Sweep, values: Grid, rule: str, summary: Mapping[str, Any]) -> None:
-    with written_text(folder / NAMES[0]) as file:
-        writer = csv.writer(file)
-        writer.writerow(found.columns)
-        writer.writerows(zip(*(column.tolist() for column in found.columns.values()), strict=True))
-    write_text(folder / NAMES[1], json.dumps(summary, ensure_ascii=False, indent=1) + "\n")
-    try:
-        import matplotlib
-    except ImportError:
-        return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    found.to_frame("pandas").to_csv(folder / NAMES[0], index=False)
+    write_json(summary, folder / NAMES[1])
+    from matplotlib.figure import Figure
 
-    figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
-    _draw(found, values, rule, summary["best"], ax)
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    _draw(found, values, rule, summary["best"], figure.add_subplot())
     figure.savefig(folder / NAMES[2], dpi=120, metadata=SIGNED)
-    plt.close(figure)
 
 
 def _draw(found: Sweep, values: Grid, rule: str, best: Mapping[str, Any] | None, ax: Any) -> None:
