@@ -51,22 +51,22 @@ def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["-c", 2, "--algorithm", "kmeans"], "--algorithm kmeans is unknown: use SoftECM, ECM"),
-        (["-c", 2, "--algorithm", "EVCLUS", "--beta", 2], "--beta is no setting of EVCLUS: leave it out"),
-        (["-c", 2, "--algorithm", "ECM", "--scale", "robust"], "--scale is no setting of ECM: leave it out. ECM has"),
+        (["-c", 2, "--algorithm", "kmeans"], "--algorithm must be one of SoftECM, ECM"),
+        (["-c", 2, "--algorithm", "EVCLUS", "--beta", 2], "--beta does not apply to EVCLUS: leave it out"),
+        (["-c", 2, "--algorithm", "ECM", "--scale", "robust"], "--scale does not apply to ECM: leave it out. ECM takes"),
         (["-c", 3, "--algorithm", "EKNNClus"], "EKNNClus finds the number of groups itself: leave -c 3 out"),
         (["-c", "2-5", "--algorithm", "ECM"], "--clusters must be a whole number of at least 1 for ECM; got 2-5"),
         (["-c", 2, "--algorithm", "RECM"], "X must be a square matrix of dissimilarities"),
         (
             ["-c", 2, "--algorithm", "EGMM", "--checkpoint", "c"],
-            "--checkpoint and --resume are not for --algorithm EGMM",
+            "--checkpoint and --resume don't work with --algorithm EGMM",
         ),
         (
             ["-c", 2, "--algorithm", "ECM", "--links", "l"],
             "--links and --link-weight are for SoftECM, CECM, CEVCLUS, NNEV",
         ),
         (["-c", "auto", "--links", "l"], "--links need a number of clusters: give -c a number"),
-        (["-c", 2, "--link-weight", 3], "--link-weight says how much --links count, and there are none"),
+        (["-c", 2, "--link-weight", 3], "--link-weight needs --links"),
         (["-c", 2, "--links", "nothing.csv"], "--links nothing.csv can't be read"),
     ],
 )
@@ -79,7 +79,7 @@ def test_what_does_not_go_together_is_refused(run, files, arguments, sentence):
 def test_words_are_refused_where_numbers_are_due(run, files):
     code, _, err = run("cluster", "words.csv", "-c", 2, "--algorithm", "ECM")
     assert code == 2
-    assert "--algorithm ECM takes numbers, and some columns hold words" in " ".join(err.split())
+    assert "--algorithm ECM only takes numbers, and some columns hold text" in " ".join(err.split())
 
 
 LINKS = "first,second,known\n1,2,apart\n1,3,together\n"  # objects take turns in two groups
@@ -104,7 +104,7 @@ def test_links_come_from_a_file(run, files, name):
     ]
     code, out, err = run("cluster", f"{kind}.csv", "-c", 2, *options)
     assert code == 0, err
-    assert "2 of 2 links of links.csv are kept." in json.loads(out)["warnings"]
+    assert "2 of 2 links in links.csv are satisfied." in json.loads(out)["warnings"]
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_links_come_from_a_file(run, files, name):
         ("1,2,near", "links.csv holds no links: write lines such as 3,17,together"),
         ("1,2,apart\n1,3,near", "links.csv, line 2: a link is two objects and together or apart"),
         ("1,2", "links.csv, line 1: a link is two objects and together or apart"),
-        ("4,4,apart", "links.csv, line 1: 4 is linked with itself"),
+        ("4,4,apart", "links.csv, line 1: 4 is linked to itself"),
         (
             "1,2,together\n2,3,together\n3,1,apart",
-            "links.csv, line 3: 1 and 3 are said to be apart, and other lines join",
+            "links.csv, line 3: 1 and 3 are linked as apart, and other lines link",
         ),
         ("", "links.csv holds no links"),
     ],
@@ -139,7 +139,7 @@ def test_ctrl_c_keeps_what_was_found(run, files, name, monkeypatch):
     code, out, err = run("cluster", f"{kind}.csv", *clusters, "--algorithm", name, "--json")
     assert code == 0, err
     assert json.loads(out)["interrupted"]
-    assert json.loads(out)["warnings"][0] == "The fit was stopped by Ctrl-C: this is the best found until then."
+    assert json.loads(out)["warnings"][0] == "Ctrl-C stopped the fit: this is the best result so far."
 
 
 def test_a_fit_of_another_algorithm_goes_on_from_a_checkpoint(run, files):

@@ -67,7 +67,7 @@ def test_what_can_be_mended_is_said(run: Run, found: Path, two_groups: Path) -> 
         ((found, "--refits", 5), "--refits must be a whole number of at least 19; got 5."),
         ((found, "--level", 1), "--level must be greater than 0 and at most 0.999"),
         ((found, "--resample", "twice"), "--resample must be one of auto, bootstrap, half; got twice."),
-        ((found, "-o", found), "found holds what is calibrated"),
+        ((found, "-o", found), "-o must not be found itself"),
         ((found, "-o", "other", "--force"), "journal.jsonl"),
         (("nothing",), "nothing is not a folder"),
     ):

@@ -138,9 +138,9 @@ def test_a_code_for_missing_cells_is_asked_about_before_the_result_with_the_grou
     code, out, err = run("cluster", path, "-c", "3", "-o", "found", "--metric", "sqeuclidean")
     assert code == 0, err
     text = " ".join(out.split())
-    assert "Mind: -99 stands in 15 cells of column 'a'" in text
-    tied = text.index("Mind: ω1: 10 of 10 are rows with -99, of 15 in all.")
-    assert text.index("Mind: -99 ") < tied < text.index("Of 90 objects")
+    assert "Warning: -99 stands in 15 cells of column 'a'" in text
+    tied = text.index("Warning: ω1: 10 of its 10 objects are among the 15 rows with -99.")
+    assert text.index("Warning: -99 ") < tied < text.index("Of 90 objects")
 
 
 def test_a_wrong_number_of_groups_is_doubted_and_the_right_one_is_not(run: Run, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_range_of_numbers_is_tried_and_every_value_shown(run: Run, two_groups:
     assert list(summary["candidates"]) == ["2", "3", "4"]
     for value in summary["candidates"].values():
         assert value is None or f"{value:.3f}" in out
-    assert "2 groups of 2 to 4" in out
+    assert "Tried 2 to 4 groups: 2" in out
     assert "Numbers of groups that were tried" in Path("found/report.html").read_text()
 
 
@@ -223,7 +223,7 @@ def test_the_report_is_drawn_again_with_and_without_the_file(run: Run, two_group
     two_groups.unlink()
     code, out, _ = run("report", "found", "--json")
     assert (code, json.loads(out)["source_read"]) == (0, False)
-    assert "not there any more" in Path("found/report.html").read_text()
+    assert "The original file is missing" in Path("found/report.html").read_text()
 
 
 def test_an_existing_folder_is_never_overwritten_unasked(run: Run, two_groups: Path) -> None:
@@ -391,7 +391,7 @@ def test_ctrl_c_ends_the_search_for_a_number_with_the_best_so_far(
     assert summary["n_clusters"] == 2  # a fit that was cut short does not win
     assert not summary["interrupted"]  # the fit with 2 was whole
     assert list(summary["candidates"]) == ["2"]
-    assert "Ctrl-C at 3 groups" in summary["warnings"][0]
+    assert "Ctrl-C stopped the search at 3 groups" in summary["warnings"][0]
 
 
 def test_a_second_ctrl_c_gives_up(run: Run, two_groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:

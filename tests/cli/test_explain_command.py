@@ -35,7 +35,7 @@ def test_what_can_be_mended_is_said(run: Run, two_groups: Path) -> None:
     for arguments, message in (
         (("found",), "rules quote cells"),
         (("found", "-o", "rules.doc"), "--output must end in .txt"),
-        (("found", "-o", "rules.txt"), "rules.txt is there already"),
+        (("found", "-o", "rules.txt"), "rules.txt already exists"),
         (("found", "short.csv"), "table must hold the partition's 42 objects"),
         (("found", two_groups, "--lam", "nan"), "lam must be a number"),
         (("nothing",), "nothing is not a folder"),
@@ -67,7 +67,7 @@ def test_one_object_is_explained(run: Run, two_groups: Path) -> None:
     code, _, err = run("explain", "found", "--object", "farr")
     assert code == 2
     said = " ".join(err.split())
-    assert "--object farr is none of the 42 objects of found: give its id, such as n0 or n1, or its row" in said
+    assert "--object farr matches none of the 42 objects of found: give its id, such as n0 or n1, or its row" in said
     assert said.endswith("Did you mean far?")
     for row in ("42", "row 42", "Row42"):  # an object with an id is found by its row, too
         assert json.loads(run("explain", "found", "--object", row, "--json")[1])["object"] == "far"
@@ -113,7 +113,7 @@ def test_stretches_of_a_series_have_no_empty_column(run: Run, rng: np.random.Gen
     assert code == 0, err
     assert "steps" in out
     assert "value" not in out
-    assert "how much nearer the stretch puts it" in " ".join(out.split())
+    assert "how much closer the stretch puts it" in " ".join(out.split())
 
 
 def test_neither_rules_nor_sentences_tell_groups_by_a_column_that_was_set_aside(run: Run, tmp_path: Path) -> None:

@@ -83,5 +83,5 @@ def test_names_do_not_bring_values_back(run: Run, two_groups: Path) -> None:
     two_groups.unlink()
     code, out, _ = run("rename", "found", "a,b")
     assert code == 0
-    assert "not there any more" in " ".join(out.split())
+    assert "The original file is missing" in " ".join(out.split())
     assert json.loads(texts("found")["summary.json"])["objects_by_set"].keys() >= {"a", "b"}

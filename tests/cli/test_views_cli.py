@@ -42,7 +42,7 @@ def test_a_table_series_and_an_embedding(files, run):
     assert "weight of view vitals" in (files / "out" / "report.html").read_text()
     code, _, err = run("predict", "out", "patients.csv")
     assert code == 2
-    assert "several views, patients, vitals, notes" in err
+    assert "several views (patients, vitals, notes)" in err
 
 
 def test_new_objects_of_several_files(files, run):
@@ -161,7 +161,7 @@ def test_series_need_ids_and_views_their_own_metrics(files, run):
     assert "name the column that both have with --id" in " ".join(err.split())
     code, _, err = run(*ASKED, "--metric", "mixed")
     assert code == 2
-    assert "each view gets what suits it" in " ".join(err.split())
+    assert "each view gets its own metric" in " ".join(err.split())
 
 
 def test_a_far_value_of_the_table_is_named_beside_series_and_scaled_as_asked(files, run):
@@ -175,7 +175,7 @@ def test_a_far_value_of_the_table_is_named_beside_series_and_scaled_as_asked(fil
     assert "--scale robust scales by quartiles" in said
     code, out, err = run(*ASKED, "--scale", "robust", "-o", "out", "--json")
     assert code == 0, err
-    assert "'patients' mixed: numbers are scaled by their quartiles, as asked; 'vitals' softdtw" in out
+    assert "'patients' mixed: numbers are scaled by their quartiles (--scale robust); 'vitals' softdtw" in out
     assert not json.loads(out)["warnings"]
     assert load_model("out").metric_.metrics["patients"].scaling == "robust"
     assert len(set(zip(pd.read_csv("out/partition.csv")["label"], GROUPS, strict=True))) == 2
@@ -185,7 +185,7 @@ def test_a_far_value_of_the_table_is_named_beside_series_and_scaled_as_asked(fil
     assert "at: what the group has there" in " ".join(out.split())
     assert "9000" in next(line for line in out.splitlines() if line.startswith("age"))
     code, out, err = run(*ASKED, "--scale", "none", "--dry-run", "--json")
-    assert "'patients' mixed: numbers are taken as they are, as asked" in json.loads(out)["metric_reason"]
+    assert "'patients' mixed: numbers are not scaled (--scale none)" in json.loads(out)["metric_reason"]
     assert not any("scaled to unit" in note for note in json.loads(out)["understood"]["notes"])
     assert "Did you mean robust?" in run(*ASKED, "--scale", "robusst")[2]
 

@@ -117,7 +117,7 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path: Path, name: str, ho
         ("--decimal", "", "must be . or ,"),
         ("--drop", "\x1b[31mred", "no column �[31mred"),
         ("--metric", "\x1b[31mred", "is unknown"),
-        ("--metric", "sqeuclidean", "--metric sqeuclidean needs every cell, and 1 cell is missing (column b)"),
+        ("--metric", "sqeuclidean", "--metric sqeuclidean takes no missing values, and 1 cell is missing (column b)"),
     ],
 )
 def test_options_that_do_not_fit_the_file(

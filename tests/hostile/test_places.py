@@ -17,7 +17,7 @@ import pytest
 from problems import DEEP
 from softecm import ECM, CredalPartition, SoftECM, _atomic, report
 from softecm._warnings import CheckpointWarning
-from softecm.cli import cluster, demo, main, outcome, predict
+from softecm.cli import cluster, demo, main, predict, result_folder
 from softecm.cli.result_folder import ResultFolder
 from softecm.datasets import load_diamond
 from softecm.files import WriteError, folders, journal, places, write_bytes
@@ -269,7 +269,7 @@ def test_a_fault_of_ours_while_writing_keeps_what_is_finished(
     def broken(*a: Any, **k: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(outcome, "build", broken)
+    monkeypatch.setattr(result_folder, "build", broken)
     code, told = run("cluster", "data.csv", "-c", 2, "--n-init", 1, "-q", "-o", "out")
     (folder,) = spare.iterdir()
     assert code == 1

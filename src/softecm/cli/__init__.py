@@ -12,7 +12,7 @@ __all__ = ["application", "main"]
 
 
 def main() -> None:
-    """Run the command line; exit 2 with one sentence for what the user can mend, 1 for a defect of ours."""
+    """Run the command line; exit with 2 and one sentence for what the user can fix, with 1 for a bug."""
     from softecm.cli.problems import Problem, Stopped, defect
 
     for stream in (sys.stdout, sys.stderr):
@@ -34,7 +34,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except MemoryError:
-        _end(2, "there is not enough memory for this: give fewer rows or columns, or ask for fewer clusters or sets.")
+        _end(2, "not enough memory: use fewer rows or columns, or fewer clusters or sets.")
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _end(2, f"{where}{(error.strerror or str(error)).lower()}.")

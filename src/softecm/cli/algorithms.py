@@ -24,21 +24,21 @@ DEFAULT = "SoftECM"
 #: Every estimator and what it is for.
 ALGORITHMS = {
     "SoftECM": "anything: numbers, tables with gaps and categories, series (the default)",
-    "ECM": "numbers; groups that are round",
+    "ECM": "numbers; round groups",
     "FCM": "numbers; degrees of membership, without sets and outliers",
-    "ECMPlus": "numbers; groups that are long, in different directions",
-    "CCM": "numbers; sets of distant groups are rare",
-    "BCM": "numbers; objects far from near groups go to their set",
+    "ECMPlus": "numbers; elongated groups, each in its own direction",
+    "CCM": "numbers; puts little mass on sets of distant groups",
+    "BCM": "numbers; puts objects far from neighbouring groups between them",
     "CECM": "numbers, and links between objects (--links)",
-    "WMVEC": "numbers; for several views, with their weights, use Python",
-    "TECM": "numbers; leans on the centres of an earlier clustering, given in Python",
-    "BPEC": "numbers; the number of groups by peaks of density",
-    "EKNNClus": "numbers or dissimilarities; finds the number of groups, of any shape",
-    "EGMM": "numbers; a Gaussian mixture, the number of groups by a criterion",
-    "NNEVCLUS": "numbers; a network whose conflicts mirror the distances",
-    "RECM": "dissimilarities of some geometry",
+    "WMVEC": "numbers; several weighted views (in Python)",
+    "TECM": "numbers; reuses the centres of an earlier clustering (in Python)",
+    "BPEC": "numbers; finds the number of groups by density peaks",
+    "EKNNClus": "numbers or dissimilarities; finds the number of groups, which may have any shape",
+    "EGMM": "numbers; a Gaussian mixture that selects the number of groups",
+    "NNEVCLUS": "numbers; a neural network trained on the distances",
+    "RECM": "dissimilarities that are close to Euclidean distances",
     "ECMdd": "dissimilarities of any kind; prototypes are objects",
-    "MECMdd": "dissimilarities, several of the same objects with --matrix; each is weighed",
+    "MECMdd": "several dissimilarity matrices of the same objects (--matrix), with weights",
     "EVCLUS": "dissimilarities; groups without centres",
     "CEVCLUS": "dissimilarities, and links between objects (--links); groups without centres",
     "CatECM": "categories",
@@ -54,7 +54,7 @@ def chosen(name: str) -> str:
         if known.lower() == name.lower():
             return known
     raise Problem(
-        f"--algorithm {name} is unknown: use {', '.join(ALGORITHMS)}. softecm algorithms says what each is for."
+        f"--algorithm must be one of {', '.join(ALGORITHMS)}; got {name}. softecm algorithms describes each of them."
         f"{meant(name, ALGORITHMS)}"
     )
 
@@ -80,10 +80,9 @@ def parameters(name: str, clusters: str | None, given: Params, said: Collection[
     known = getattr(softecm, name)().get_params()
     foreign = sorted(option for option in said if option not in known)
     if foreign:
-        own = ", ".join(sorted(option_of(option) for option in given if option in known))
-        raise Problem(
-            f"{', '.join(map(option_of, foreign))} is no setting of {name}: leave it out. {name} has {own or 'none'}."
-        )
+        own = ", ".join(sorted(option_of(option) for option in given if option in known)) or "no options"
+        wrong = ", ".join(map(option_of, foreign))
+        raise Problem(f"{wrong} does not apply to {name}: leave it out. {name} takes {own}.")
     told = {option: given[option] for option in said}
     if "random_state" in known:
         told["random_state"] = given["random_state"]
@@ -92,9 +91,7 @@ def parameters(name: str, clusters: str | None, given: Params, said: Collection[
     if "n_clusters" not in known:
         raise Problem(f"{name} finds the number of groups itself: leave -c {clusters} out.")
     if clusters is None or not clusters.isdecimal() or int(clusters) < 1:
-        raise Problem(
-            f"--clusters must be a whole number of at least 1 for {name}; got {clusters}. Say -c 3, for instance."
-        )
+        raise Problem(f"--clusters must be a whole number of at least 1 for {name}; got {clusters}. For example: -c 3.")
     return {**told, "n_clusters": int(clusters)}
 
 
@@ -120,7 +117,7 @@ def objects(name: str, data: object) -> object:
         rows = np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError):
         raise Problem(
-            f"--algorithm {name} takes numbers, and some columns hold words: --drop them, or use SoftECM."
+            f"--algorithm {name} only takes numbers, and some columns hold text: --drop them, or use SoftECM."
         ) from None
     return rows if of_dissimilarities(name) else data
 
@@ -149,4 +146,4 @@ def show() -> None:
     for name, line in ALGORITHMS.items():
         table.add_row(Text(name, style="bold"), line)
     out.print(table)
-    out.print(Text("Take one with: softecm cluster FILE -c 3 --algorithm NAME", style="dim"))
+    out.print(Text("Use one with: softecm cluster FILE -c 3 --algorithm NAME", style="dim"))

@@ -56,7 +56,7 @@ def run(path: Path, options: CalibrateOptions) -> None:
 def _check_places(target: Path, folder: Path, *, force: bool) -> None:
     """Refuse what would keep the refits from being written, before they are computed."""
     if target.resolve() == folder.resolve():
-        raise Problem(f"{folder} holds what is calibrated: give another folder with -o.")
+        raise Problem(f"-o must not be {folder} itself, which would be overwritten: give another folder.")
     check_folder(target)
     ours = (target / JOURNAL).is_file() and not (target / NAMES[0]).exists()  # stopped: it is gone on with
     check_free(target, force=force or ours)

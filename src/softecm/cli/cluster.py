@@ -24,7 +24,7 @@ from softecm.constraints import Constraints
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.places import RESULTS
 from softecm.readers import Beside, Loaded, ReadOptions
-from softecm.report.no_values import remarks_left_out, without_details
+from softecm.report.no_values import hidden_warnings, without_details
 
 N_SETS = 40  # with a mass, where nobody has said how many groups there are
 
@@ -123,13 +123,15 @@ def run(file: Path, options: ClusterOptions) -> None:
         show_reading(asked)
         return
     if options.clusters is None and asked.is_default:
-        raise Problem("say how many groups to look for: -c 3, -c 2-12 or -c auto (--dry-run shows the reading alone).")
+        raise Problem(
+            "give the number of groups: -c 3, -c 2-12 or -c auto (--dry-run only shows how the file is read)."
+        )
     with mendable(ValueError):
         checked_clear(options.clear)
     _check_names(asked)
     values = not options.no_values
     if asked.beside and not values:
-        raise Problem("--with-columns writes cells of the file and --no-values keeps them back: leave out one of them.")
+        raise Problem("--with-columns writes cells of the file and --no-values hides them: leave out one of them.")
     source = _source(asked, err)
     pairs = None if options.links is None else links.read_links(options.links, source.loaded.names)
     if not values:
@@ -176,7 +178,7 @@ def _showable(asked: Request, loaded: Loaded) -> Loaded:
     if not asked.options.no_values:
         return loaded
     columns = tuple(without_details(loaded.columns))
-    return replace(loaded, how={}, columns=columns, notes=tuple(remarks_left_out(len(loaded.notes))))
+    return replace(loaded, how={}, columns=columns, notes=tuple(hidden_warnings(len(loaded.notes))))
 
 
 def show_reading(asked: Request) -> None:
@@ -215,16 +217,13 @@ def _source(asked: Request, err: Console) -> ObjectSource:
     if streamed:
         _check_streamed(asked)
     elif asked.safety and not algorithms.takes(asked.algorithm, "checkpoint"):
-        raise Problem(
-            f"--checkpoint and --resume are not for --algorithm {asked.algorithm}, which can't go on from one: leave them "
-            "out."
-        )
+        raise Problem(f"--checkpoint and --resume don't work with --algorithm {asked.algorithm}: leave them out.")
     elif asked.safety and count is None:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
     if options.links is not None or options.link_weight is not None:
         links.check_taken(asked.algorithm, many=count is None)
     if options.links is None and options.link_weight is not None:
-        raise Problem("--link-weight says how much --links count, and there are none: give --links, or leave it out.")
+        raise Problem("--link-weight needs --links: add --links FILE, or leave it out.")
     _check_settings(asked)
     _check_places(asked)
     if streamed:
@@ -247,8 +246,8 @@ def _check_settings(asked: Request) -> None:
 def _blocks(asked: Request, err: Console) -> ObjectSource:
     """A file that does not fit in memory."""
     allowed = limit(asked.options.memory)
-    err.print(Text(f"{asked.file} is read block by block: it would not fit in {shown_size(allowed)}.", style="dim"))
-    with err.status("looking through the file"):
+    err.print(Text(f"Reading {asked.file} block by block: it would not fit in {shown_size(allowed)}.", style="dim"))
+    with err.status("scanning the file"):
         return in_blocks(asked.file, asked.reading, allowed)
 
 
@@ -263,11 +262,11 @@ def _check_places(asked: Request) -> None:
     check_file(kept)
     if kept.exists() and options.resume is None and not options.force:
         raise Problem(
-            f"{kept} is there already. Go on from it with --resume {kept}, replace it with --force, or give another name."
+            f"{kept} already exists: continue from it with --resume {kept}, replace it with --force, or give another name."
         )
     check_replaced([kept], kind="checkpoint", inputs=[asked.file])
     if kept.absolute().parent.resolve() == asked.folder.resolve():
-        raise Problem(f"{kept} lies in {asked.folder}, which is for the results alone: keep the checkpoint elsewhere.")
+        raise Problem(f"--checkpoint {kept} must not lie in the result folder {asked.folder}: put it elsewhere.")
 
 
 def _n_sets(count: int | None, given: Params) -> int:
@@ -290,8 +289,7 @@ def _check_streamed(asked: Request) -> None:
         )
     if asked.count is None:
         raise Problem(
-            f"{asked.file} does not fit in memory, so --clusters {asked.clusters} can't try one number after the other: "
-            "give -c a number."
+            f"{asked.file} does not fit in memory, so the number of clusters can't be chosen: give -c a number."
         )
     if asked.options.links is not None:
         raise Problem(f"{asked.file} does not fit in memory, and --links need all of it: allow more with --memory.")
@@ -321,7 +319,7 @@ def _say_metric(out: Console, fitted: FittedFile, measure: Measure) -> None:
     if model.metric != AUTO:
         model.metric_reason_ = with_finding(measure.why, model.model_.metric)
     elif model.metric_reason_ != measure.why:
-        out.print(Text(f"  metric: {model.metric_.name} ({model.metric_reason_})", style="dim"))
+        out.print(Text(f"  metric after the fit: {model.metric_.name} ({model.metric_reason_})", style="dim"))
 
 
 def _fit(

@@ -31,8 +31,8 @@ from softecm.cli.options import (
 
 app = typer.Typer(
     name="softecm",
-    help="Which groups are there, who clearly belongs to one, who lies between which, and who to none?",
-    epilog="Start with:  softecm demo   or   softecm cluster FILE -c 3 (softecm algorithms: what else there is)",
+    help="Find groups in data: see what clearly belongs to one, what lies between several, and what belongs to none.",
+    epilog="Start with:  softecm demo   or   softecm cluster FILE -c auto",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -52,7 +52,7 @@ def _version(asked: bool) -> None:
 def _root(
     version: Annotated[
         bool | None,
-        typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is."),
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit."),
     ] = None,
 ) -> None:
     pass
@@ -66,7 +66,7 @@ def command(**options: Any) -> Callable[[Command], Command]:
 @command()
 def demo(
     data: Annotated[
-        str, typer.Argument(metavar="[WHAT]", help="points (the paper's), customers, series, texts or states.")
+        str, typer.Argument(metavar="[WHAT]", help="points (from the paper), customers, series, texts or states.")
     ] = "points",
     output: Annotated[
         Path | None,
@@ -74,10 +74,10 @@ def demo(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Try it at once: twelve points of the paper, explained on one screen, or a made-up file, its command and its report.
+    """Try it out: twelve points explained on one screen, or an example file with its command and report.
 
-    With customers, series, texts or states the folder gets the file, which a file of your own can replace, the command
-    that clusters it, and its result.
+    With customers, series, texts or states the folder gets an example file, the command that clusters it, and the result.
+    Replace the file by your own and run the command again.
     """
     from softecm.cli.demo import run, write_example
 
@@ -94,14 +94,18 @@ def demo(
 def cluster(file: InputFile, options: ClusterOptions) -> None:
     """Find groups in a file; write the partition, a model and a report into a folder.
 
-    What is not said about the file is found out and shown: --dry-run shows only that. Rows are counted from 1, below the
-    names. The folder gets partition.csv (the id of each object; its label, the name of its likeliest group: ω1, ω2, … or
-    --names-of-clusters; its set, what is said of it (clearly, rather, between, undecided, nowhere) with confidence and
-    doubt, belief and plausibility of each group, mass of each set; text that a spreadsheet would run as a formula gets an
-    apostrophe in front), summary.json, model.safetensors and report.html. A Parquet file that does not fit in memory is
-    read block by block; then the masses are in partition.parquet and the report shows a sample.
+    Anything you don't specify about the file is inferred and reported; --dry-run shows only that. Rows are counted from 1,
+    below the header. The folder gets report.html, partition.csv, summary.json and model.safetensors.
 
-    With --series and --embedding the objects have several views, which count alike: patients.csv --id patient --series
+    partition.csv has one row per object: id; label, the most likely group (ω1, ω2, … or --names-of-clusters), also for
+    outliers; set, the group or groups it is assigned to, ∅ for outliers; decision (clearly, rather, between, undecided or
+    nowhere) with confidence and doubt; belief and plausibility of each group; mass of each set. Text that a spreadsheet
+    would run as a formula starts with an apostrophe.
+
+    A Parquet file that does not fit in memory is read block by block: the masses are then in partition.parquet, and the
+    report shows a sample.
+
+    With --series and --embedding the objects have several views with equal weights: patients.csv --id patient --series
     vitals.csv --embedding notes.npy. Objects that lack a view are compared in the others.
     """
     from softecm.cli.cluster import run
@@ -111,7 +115,7 @@ def cluster(file: InputFile, options: ClusterOptions) -> None:
 
 @command(quiet=False)
 def algorithms() -> None:
-    """Every algorithm in a line: names for cluster --algorithm."""
+    """List the algorithms for cluster --algorithm."""
     from softecm.cli.algorithms import show
 
     show()
@@ -119,8 +123,10 @@ def algorithms() -> None:
 
 @command(without=("drop", "categorical", "numeric", "ordinal"))
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, or a folder softecm cluster wrote.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="New objects, with the columns of the first ones.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model file, or a folder that softecm cluster wrote.")
+    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New objects, with the columns of the training file.")],
     *,
     output: Annotated[
         Path | None,
@@ -132,10 +138,10 @@ def predict(
     clear: Clear = 0.75,
     force: Force = False,
 ) -> None:
-    """Say where new objects belong, by a model that is already there.
+    """Assign new objects to the groups of a fitted model.
 
-    With -o - the table goes to the screen; with --json as well it is part of the one JSON object. A model of several files
-    is given several: the table, --series, then every --embedding or --matrix in the order of the fit.
+    With -o - the table goes to the screen; with --json it becomes part of the JSON object. A model fitted to several files
+    needs as many: the table, --series, then every --embedding or --matrix in the order of the fit.
     """
     from softecm.cli.predict import run
 
@@ -162,10 +168,10 @@ def rename(
     folder: ResultDir,
     names: Annotated[
         str,
-        typer.Argument(metavar="NAMES", help="For all groups, in their order, comma between; or for some: 'ω2=calm'."),
+        typer.Argument(metavar="NAMES", help="For all groups in their order, comma-separated; or for some: 'ω2=calm'."),
     ],
 ) -> None:
-    """Name the groups of a result folder, once one knows what they are: in its table, summary, model and report.
+    """Name the groups of a result folder, in its table, summary, model and report.
 
     predict, explain, report, compare and calibrate use the names from then on.
     """
@@ -176,20 +182,20 @@ def rename(
 
 @command()
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A folder softecm cluster wrote.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, about the same objects or others.")],
+    first: Annotated[Path, typer.Argument(metavar="A", help="A folder that softecm cluster wrote.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another such folder, of the same objects or of others.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Page to write; compare.html by default.", show_default=False)
     ] = Path("compare.html"),
     groups: Annotated[
-        bool, typer.Option("--groups", help="Match groups by their prototypes, also where objects are the same.")
+        bool, typer.Option("--groups", help="Match groups by their prototypes even if the objects are the same.")
     ] = False,
     force: Force = False,
 ) -> None:
-    """Say what differs between two results: who moved, which groups split or merged, how alike they are.
+    """Compare two results: which objects moved, which groups split or merged, how similar the results are.
 
-    Objects are matched by their ids; those that only one of the results has (gone, new) are counted. Where hardly any are in
-    both (two months, two shops), groups are matched by their prototypes: which grew, shrank, appeared or vanished.
+    Objects are matched by their ids; those in only one of the results are counted. If the results share hardly any objects
+    (two months, two shops), groups are matched by their prototypes: which grew, shrank, appeared or vanished.
     """
     from softecm.cli.compare import run
 
@@ -201,10 +207,10 @@ def explain(
     folder: ResultDir,
     table: Annotated[
         Path | None,
-        typer.Argument(metavar="[TABLE]", help="Another table of the same objects; by default what was clustered."),
+        typer.Argument(metavar="[TABLE]", help="Another table of the same objects; by default the clustered file."),
     ] = None,
     lam: Annotated[
-        float, typer.Option(help="From -inf (bold: names groups) over 0 to inf (cautious: names sets).")
+        float, typer.Option(help="From -inf (bold: names single groups) to inf (cautious: names sets).")
     ] = 1.0,
     output: Annotated[
         Path | None,
@@ -213,15 +219,15 @@ def explain(
     one: Annotated[
         str | None,
         typer.Option(
-            "--object", metavar="NAME", help="Say why this one is where it is: its id, or its row from 1 ('row 17')."
+            "--object", metavar="NAME", help="Explain one object instead: its id, or its row from 1 ('row 17')."
         ),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Say what the groups are in a few rules that a person can check, and how far to trust them.
+    """Describe the groups by a few rules, with how far to trust them, or explain one object.
 
-    Rules are a small decision tree on the columns of the file that was clustered, or on those of another table with a row
-    for each object, in their order: series can be explained by the patients' table.
+    The rules are a small decision tree on the columns of the clustered file, or of another table with one row per object in
+    the same order: series of patients can be explained by the patients' table.
     """
     from softecm.cli.explain import run, run_object
 
@@ -233,11 +239,11 @@ def explain(
 
 @command()
 def calibrate(folder: ResultDir, options: CalibrateOptions) -> None:
-    """Say how sure the groups are: what other samples of the same kind would have said.
+    """Estimate how certain the groups are, by refitting the model to resamples.
 
-    The folder gets partition.csv, whose beliefs and plausibilities state what refits to resamples say, with each object's
-    stability and interval for each group beside; calibration.json; report.html with a section on how sure the groups are;
-    and a journal: the same command goes on where it was stopped.
+    The folder gets partition.csv, with calibrated beliefs and plausibilities and the stability and intervals of each object;
+    calibration.json; report.html with a section on certainty; and a journal: run the same command again to continue after
+    an interruption.
     """
     from softecm.cli.calibrate import run
 
@@ -246,13 +252,13 @@ def calibrate(folder: ResultDir, options: CalibrateOptions) -> None:
 
 @command()
 def sweep(file: InputFile, options: SweepOptions) -> None:
-    """Try a grid of parameters on a file; say what each rule chooses without labels.
+    """Fit a grid of parameters and show what each selection rule chooses, without labels.
 
-    By default only the number of groups varies: nonspecificity falls with beta whatever the data, so a rule that compares it
-    over several values of beta walks to the smallest.
+    By default only the number of groups varies. Nonspecificity falls with beta whatever the data, so rules based on it
+    always prefer the smallest beta.
 
-    The folder gets sweep.csv (a row a run), best.json, heatmap.png and a journal: the same command goes on where it was
-    stopped.
+    The folder gets sweep.csv (one row per run), best.json, heatmap.png and a journal: run the same command again to continue
+    after an interruption.
     """
     from softecm.cli.sweep import run
 
@@ -274,7 +280,7 @@ def _unavailable(sentence: str) -> Command:
 @cache
 def application() -> typer.Typer:
     """All commands, those of other packages too: functions that are entry points of the group ``softecm.commands``."""
-    absent = {"reproduce": "the paper's tables and figures are a package of their own: pip install ./paper in a clone."}
+    absent = {"reproduce": "the paper's tables and figures are a separate package: pip install ./paper in a clone."}
     for entry in entry_points(group="softecm.commands"):
         absent.pop(entry.name, None)
         try:

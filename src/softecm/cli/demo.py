@@ -29,17 +29,21 @@ PAPER: dict[str, Any] = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0}
 NAMES = ("report.html", "diamond.png", "demo.json")
 EXAMPLE = "command.txt"  # beside the file of an example
 BARS = (
-    "A bar is all that is known of a point, divided among the groups, both and none; the longest part is what is said."
+    "A bar shows how the evidence about a point is divided among the groups, both and none; the longest part decides."
 )
-ECM_TOO = "ECM, the older method, also puts object 7 between, since it fixes that place halfway; Soft-ECM finds it."
-SETTINGS = "The settings are the paper's, which leave much open: your own files get more decided answers."
+ECM_TOO = (
+    "ECM, the older method, also puts object 7 between, because it fixes that prototype halfway; Soft-ECM learns it."
+)
+SETTINGS = "These are the paper's settings, which leave much undecided; the defaults give more definite answers."
 STARTS = ((-3.34, 0.0), (3.34, 0.0))  # the middles of the two diamonds
 
 
 def run(folder: Path, *, force: bool) -> None:
     """Fit, show, write."""
     out, _ = consoles()
-    out.print(Text.assemble(("softecm demo", "bold"), "  twelve points: two diamond shapes, 6 midway, 12 far off"))
+    out.print(
+        Text.assemble(("softecm demo", "bold"), "  twelve points: two diamonds, point 6 midway, point 12 far away")
+    )
     check_folder(folder)
     force = force or _is_ours(folder)
     check_free(folder, force=force)
@@ -81,7 +85,9 @@ def write_example(name: str, folder: Path, *, force: bool) -> list[str]:
     words = ["cluster", str(folder / example.file), *example.options, "-o", str(folder / "result")]
     to_folder(folder, fill, force=True)
     out.print(
-        Text.assemble(("softecm demo", "bold"), f"  {example.about}, in {folder}. Put your own file in its place, and:")
+        Text.assemble(
+            ("softecm demo", "bold"), f"  {example.about}, in {folder}. Replace the file by your own and run:"
+        )
     )
     out.print(Text(f"  {shlex.join(['softecm', *words])}", style="bold"))
     out.print()

@@ -112,9 +112,9 @@ def _table(path: Path, head: Sequence[str], rows: Iterable[Sequence[str]]) -> No
 
 
 EXAMPLES: Mapping[str, Example] = {
-    "customers": Example("customers with gaps, noise and odd ones", "customers.csv", ("-c", "4"), customers),
+    "customers": Example("customers, with missing values, noise and outliers", "customers.csv", ("-c", "4"), customers),
     "series": Example(
-        "series of sensors",
+        "sensor series",
         "sensors.csv",
         ("-c", "3", "--id", "sensor", "--time", "time", "--value", "temperature", "--n-init", "3"),
         series,

@@ -38,7 +38,7 @@ def run(path: Path, table: Path | None, output: Path | None, *, lam: float, forc
         raise Problem(
             f"{path} was written with --no-values, and rules quote cells: run softecm cluster without it, or give a TABLE."
         )
-    with err.status("looking for rules"), mendable(ValueError, TypeError):
+    with err.status("finding rules"), mendable(ValueError, TypeError):
         tree = ExplanationTree(lam).fit(folder.partition, _data(folder, table))
     for rule in tree.rules():
         out.print(Text(rule))
@@ -57,7 +57,9 @@ def run_object(path: Path, name: str) -> None:
         raise Problem(f"{path} was written with --no-values, and reasons quote cells: run softecm cluster without it.")
     model = folder.model
     if not hasattr(model, "explain_object"):
-        raise Problem(f"{type(model).__name__} has no prototypes to compare an object with: use another --algorithm.")
+        raise Problem(
+            f"{type(model).__name__} has no prototypes to compare objects with: cluster with another --algorithm."
+        )
     with err.status("reading"):
         loaded = folder.objects("reasons need its objects")
     number = _number(name, loaded, path)
@@ -72,10 +74,10 @@ def run_object(path: Path, name: str) -> None:
         for row in shown.head(SHOWN).itertuples(index=False):
             table.add_row(*(f"{cell:z.{places}f}" if isinstance(cell, float) else str(cell) for cell in row))
         out.print(table)
-        at = "; at: what the group has there" if any(name.startswith("at ") for name in rows.columns) else ""
+        at = "; at: the group's value" if any(name.startswith("at ") for name in rows.columns) else ""
         more = f"; {len(rows) - SHOWN} more: --json" if len(rows) > SHOWN else ""
         what = "view" if in_views(model) else "stretch" if of_series(model) else "column"
-        out.print(Text(f"to: how much nearer the {what} puts it to that group{at}{more}", style="dim"))
+        out.print(Text(f"to: how much closer the {what} puts it to that group{at}{more}", style="dim"))
     print_json({"object": told.name, "sentence": told.sentence, "columns": rows.to_dict("records")})
 
 
@@ -102,8 +104,8 @@ def _number(name: str, loaded: Loaded, folder: Path) -> int:
         return found[0]
     some = "" if loaded.ids is None else f"its id, such as {' or '.join(loaded.names[:2])}, or "
     raise Problem(
-        f"--object {name} is none of the {len(loaded)} objects of {folder}: give {some}its row, counted from 1 below the "
-        f"names, such as 'row 2'.{meant(name, loaded.names)}"
+        f"--object {name} matches none of the {len(loaded)} objects of {folder}: give {some}its row, counted from 1 below "
+        f"the header, such as 'row 2'.{meant(name, loaded.names)}"
     )
 
 
@@ -120,8 +122,8 @@ def _data(folder: ResultFolder, table: Path | None) -> Any:
     loaded = folder.source
     if loaded is None:
         raise Problem(
-            f"{folder.file}, from which {folder.path} was made, is not there any more or has changed: give a "
-            "table of the same objects, softecm explain DIR TABLE."
+            f"{folder.file}, the file of {folder.path}, is missing or has changed: give a table of the same objects, "
+            "softecm explain DIR TABLE."
         )
     data = next(iter(loaded.data.values())) if isinstance(loaded.data, Mapping) else loaded.data  # the table
     unused = [name for name in columns_set_aside(folder.model) if name in getattr(data, "columns", ())]
@@ -133,7 +135,7 @@ def _check_output(output: Path, *, force: bool) -> None:
         raise Problem(f"--output must end in .txt, .json, {', '.join(FIGURES)}; got {output}.")
     check_file(output)
     if output.exists() and not force:
-        raise Problem(f"{output} is there already: replace it with --force, or give another name.")
+        raise Problem(f"{output} already exists: replace it with --force, or give another name with -o.")
 
 
 def _write(tree: ExplanationTree, path: Path, kind: str) -> None:

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 ALL_OF_IT = 0.9  # of a group: the code makes it
 EVERY = 15.0  # seconds between two lines about a long fit
 
-STARTING = "looking for starts (a first fit of its kind also compiles kernels, once: up to a minute)"
+STARTING = "initializing"
 
 #: How ``--scale`` may have columns of numbers, and what is said of it.
 SCALES = {
     "auto": "",
-    "standard": "numbers are scaled to unit spread, as asked",
-    "robust": "numbers are scaled by their quartiles, as asked",
-    "none": "numbers are taken as they are, as asked",
+    "standard": "numbers are scaled to unit standard deviation (--scale standard)",
+    "robust": "numbers are scaled by their quartiles (--scale robust)",
+    "none": "numbers are not scaled (--scale none)",
 }
 
 
@@ -107,9 +107,9 @@ def groups_of_codes(metric: Any, data: object, model: Any) -> tuple[str, ...]:
             both = int((own & rows).sum())
             if both < ALL_OF_IT * int(own.sum()):
                 continue
-            what, held = "What belongs to no group" if column == 0 else names[column], int(rows.sum())
+            what, held = "The set of outliers" if column == 0 else names[column], int(rows.sum())
             exactly = f" is exactly the {held} rows with {code.value:.0f}."
-            most = f": {both} of {int(own.sum())} are rows with {code.value:.0f}, of {held} in all."
+            most = f": {both} of its {int(own.sum())} objects are among the {held} rows with {code.value:.0f}."
             told.append(f"{what}{exactly if (own == rows).all() else most}")
     return tuple(told)
 
@@ -152,11 +152,11 @@ def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
     from softecm.distances.auto import MetricChoice, choose_views
 
     if all(getattr(part, "ndim", 0) == 2 and part.shape[0] == part.shape[1] for part in loaded.data.values()):
-        raise Problem(
-            "--matrix goes with --algorithm MECMdd, which weighs several matrices of dissimilarities: add it."
-        )
+        raise Problem("--matrix needs --algorithm MECMdd, which combines several dissimilarity matrices: add it.")
     if asked != "auto":
-        raise Problem("--metric is for one file; with --series or --embedding each view gets what suits it.")
+        raise Problem(
+            "--metric is for one file: with --series or --embedding each view gets its own metric. Leave it out."
+        )
     name, table = next(iter(loaded.data.items()))
     own = _measure_for("auto", replace(loaded, data=table), scale, None)
     with mendable(ValueError):
@@ -193,17 +193,16 @@ def _check_kind(asked: str, loaded: Loaded) -> None:
     if SEMI_METRICS[asked].space is States:
         if loaded.shape != "series" or loaded.table is not None or not isinstance(loaded.data, list):
             raise Problem(
-                f"--metric {asked} compares sequences of states: give a table, a row a sequence, or a row a step with --id, "
-                "--time and --value."
+                f"--metric {asked} compares sequences of states: give a table with one sequence per row, or with one step "
+                "per row and --id, --time and --value."
             )
         return
     of_series = issubclass(SEMI_METRICS[asked].space, TimeSeries)
     if of_series and loaded.shape == "table":
         raise Problem(
-            f"--metric {asked} compares time series, and the file was read as a table, an object a row: use --metric "
-            "auto. If "
-            "it holds series, one row a series and time, say so with --id, --time and --value; series of one length may "
-            "come as .npy of shape (series, steps, channels)."
+            f"--metric {asked} compares time series, and the file was read as a table with one object per row: use --metric "
+            "auto. If it holds series with one time step per row, add --id, --time and --value; series of equal length "
+            "can be an .npy file of shape (series, steps, channels)."
         )
     if not of_series and loaded.shape == "series":
         raise Problem(
@@ -239,7 +238,7 @@ def _alike(measure: Measure, loaded: Loaded) -> Measure:
         return measure
     metric = measure.metric if isinstance(measure.metric, Mixed) else Mixed()
     return measure._replace(
-        metric=replace(metric, weights=None), why=f"{measure.why}; all columns count alike, as asked"
+        metric=replace(metric, weights=None), why=f"{measure.why}; all columns have equal weights (--weights equal)"
     )
 
 
@@ -247,8 +246,8 @@ def _no_gaps(asked: str, loaded: Loaded) -> str:
     cells = "1 cell is" if loaded.gaps == 1 else f"{loaded.gaps} cells are"
     first = next(c.name for c in loaded.columns if c.gaps and c.kind in ATTRIBUTES)
     return (
-        f"--metric {asked} needs every cell, and {cells} missing (column {first}): use --metric mixed, which leaves missing "
-        "cells out of the comparison, fill them in, or leave out columns with --drop."
+        f"--metric {asked} takes no missing values, and {cells} missing (column {first}): use --metric mixed, which skips "
+        "them, fill them in, or leave out columns with --drop."
     )
 
 
@@ -275,7 +274,7 @@ def watched(model: SoftECM, data: object, err: Console, title: str, **options: A
     )  # said with names: `Measure.mind`
     if interrupted:
         told = tuple(text for text in told if "has not converged" not in text)
-        told = ("The fit was stopped by Ctrl-C: this is the best found until then.", *told)
+        told = ("Ctrl-C stopped the fit: this is the best result so far.", *told)
     kept = not any(issubclass(w.category, CheckpointWarning) for w in caught)
     return FittedFile(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round(), kept)
 
@@ -288,9 +287,11 @@ def fit_kept(fit: Callable[..., FittedFile], safety: Mapping[str, Path]) -> Fitt
     except KeyboardInterrupt:
         if kept is None or not Path(kept).exists():
             raise
-        raise Stopped(f"stopped. The last whole round is in {kept}: go on with --resume {kept}.") from None
+        raise Stopped(f"stopped. The last complete iteration is in {kept}: continue with --resume {kept}.") from None
     if fitted.interrupted and fitted.kept and kept is not None:
-        raise Stopped(f"stopped after round {fitted.model.n_iter_}, which is in {kept}: go on with --resume {kept}.")
+        raise Stopped(
+            f"stopped after iteration {fitted.model.n_iter_}, saved in {kept}: continue with --resume {kept}."
+        )
     return fitted
 
 
@@ -317,7 +318,7 @@ class _Watch:
         rounds = self._rounds_left(progress.iteration, progress.max_iter)
         left = rounds * (time.perf_counter() - self.began) / max(len(self.changes) - 1, 1)
         part = progress.iteration / (progress.iteration + rounds)
-        text = f"round {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs"
+        text = f"iteration {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs"
         text += f", {_duration(left)}" if len(self.changes) > 2 else ""
         self.stands = text
         self.bar.update(self.task, completed=part, left=text)
@@ -384,7 +385,7 @@ def _interrupts(err: Console) -> Iterator[Callable[[], bool]]:
         if asked:
             raise KeyboardInterrupt
         asked = True
-        err.print("Stopping after this round; Ctrl-C again to give up.")
+        err.print("Stopping after this iteration; press Ctrl-C again to quit now.")
 
     try:
         before = signal.signal(signal.SIGINT, ask)

@@ -52,7 +52,7 @@ def read_links(file: Path, names: Sequence[str]) -> Constraints:
             )
         ends = tuple(sorted(_object(file, number, cell, place) for cell in cells[:2]))
         if ends[0] == ends[1]:
-            raise Problem(f"{file}, line {number}: {cells[0]} is linked with itself. Leave the line out.")
+            raise Problem(f"{file}, line {number}: {cells[0]} is linked to itself. Remove the line.")
         found[kind].append((ends[0], ends[1]))
         lines.setdefault((ends[0], ends[1]), number)
     if not any(found):
@@ -96,8 +96,8 @@ def _refuse_contradictions(
     for i, j in cannot:
         if group[i] == group[j]:
             raise Problem(
-                f"{file}, line {lines[i, j]}: {names[i]} and {names[j]} are said to be apart, and other lines join them "
-                "together. Leave one of these lines out."
+                f"{file}, line {lines[i, j]}: {names[i]} and {names[j]} are linked as apart, and other lines link them "
+                "together. Remove one of these lines."
             )
 
 
@@ -122,6 +122,6 @@ def with_kept(fitted: FittedFile, file: Path, links: Constraints) -> FittedFile:
     """The fit with a sentence on how many links it keeps."""
     count = sum(map(len, links))
     obeyed = round(kept(fitted.model.labels_, *links) * count)
-    more = "" if obeyed == count else " A larger --link-weight obeys more."
-    said = f"{obeyed} of {count} links of {file.name} are kept.{more}"
+    more = "" if obeyed == count else " A larger --link-weight satisfies more."
+    said = f"{obeyed} of {count} links in {file.name} are satisfied.{more}"
     return replace(fitted, warnings=(*fitted.warnings, said))

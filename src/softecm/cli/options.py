@@ -32,13 +32,13 @@ def _panel(name: str) -> Callable[..., Any]:
     return lambda help, *names, **more: typer.Option(*names, help=help, rich_help_panel=name, **more)
 
 
-_file, _fit, _out = map(_panel, ("How the file is read", "How groups are looked for", "What is written"))
+_file, _fit, _out = map(_panel, ("Reading the file", "Clustering", "Output"))
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, nothing else.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace results that are there already.")]
-ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A folder softecm cluster wrote.")]
-MetricName = Annotated[str, _fit("auto (series: shape, slope and texture at once), or a metric's name.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace existing results.")]
+ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that softecm cluster wrote.")]
+MetricName = Annotated[str, _fit("auto, or a metric's name (auto for series: shape, slope and texture combined).")]
 ScaleName = Annotated[
     str,
     _fit(
@@ -46,19 +46,19 @@ ScaleName = Annotated[
     ),
 ]
 WeightsRule = Annotated[
-    str, _fit("Columns of a table: auto (those that say nothing about the groups are set aside) or equal.", "--weights")
+    str, _fit("Column weights of a table: auto (uninformative columns get none) or equal.", "--weights")
 ]
-LabelColumn = Annotated[str | None, _file("Column with known classes: only to score.", "--label-column", "--labels")]
+LabelColumn = Annotated[str | None, _file("Column with known classes, for scoring only.", "--label-column", "--labels")]
 WithColumns = Annotated[
-    list[str] | None, _out("Columns of FILE to write beside, comma between, or all.", "--with-columns")
+    list[str] | None, _out("Columns of FILE to add to the table, comma-separated, or all.", "--with-columns")
 ]
-Delta = Annotated[str, _fit("Distance to no group: auto, a number, or none for no outliers.")]
+Delta = Annotated[str, _fit("Distance beyond which objects are outliers: auto, a number, or none for no outliers.")]
 RelaxationName = Annotated[str, _fit("auto, penalty, gap or exact.")]
-Tol = Annotated[float, _fit("Done when no mass moves by more.")]
+Tol = Annotated[float, _fit("Tolerance: the fit stops when no mass changes by more.")]
 Device = Annotated[str, _fit("auto, cpu or cuda.")]
 Dtype = Annotated[str, _fit("float64 or float32.")]
-Clear = Annotated[float, _out('Belief from which an object is said to belong "clearly".')]
-NamesOfClusters = Annotated[str | None, _out("Names for the groups, in their order, comma between.")]
+Clear = Annotated[float, _out('Belief from which an object belongs "clearly" to a group.')]
+NamesOfClusters = Annotated[str | None, _out("Names for the groups in their order, comma-separated.")]
 NoValues = Annotated[
     bool,
     _out(
@@ -86,41 +86,39 @@ class Reading:
 
     id_column: Annotated[
         str | None,
-        _file("Column that names the objects; in a long table, the series that a row is of.", "--id", "--id-column"),
+        _file("Column that names the objects; in a long table, the series of each row.", "--id", "--id-column"),
     ] = None
-    drop: Annotated[list[str] | None, _file("Columns to leave out, comma between.")] = None
+    drop: Annotated[list[str] | None, _file("Columns to leave out, comma-separated.")] = None
     drop_rows: Annotated[
-        list[str] | None, _file("Rows to leave out, by number: 352, 1-3, -1 for the last; comma between.")
+        list[str] | None, _file("Rows to leave out, by number: 352, 1-3, -1 for the last; comma-separated.")
     ] = None
-    categorical: Annotated[list[str] | None, _file("Columns to take as categories, or all.")] = None
+    categorical: Annotated[list[str] | None, _file("Columns to read as categories, or all.")] = None
     numeric: Annotated[list[str] | None, _file("Columns that must be numbers, or all.")] = None
     ordinal: Annotated[
         list[str] | None,
-        _file(
-            "Columns of answers in an order, as size=small<middle<large; all for those of a known scale; repeatable."
-        ),
+        _file("Columns of ordered answers, as size=small<middle<large; all for those on a known scale; repeatable."),
     ] = None
     dates: Annotated[
         list[str] | None,
         _file(
-            "Columns of dates, a format (dmy, mdy, ymd, %d.%m.%Y), or both as column=format; none to leave dates as text."
+            "Date columns, a format (dmy, mdy, ymd, %d.%m.%Y), or both as column=format; none to keep dates as text."
         ),
     ] = None
-    delimiter: Annotated[str | None, _file("Between cells: a character, tab, blanks, or none.")] = None
-    decimal: Annotated[str | None, _file("Decimal sign, . or ,")] = None
-    thousands: Annotated[str | None, _file("Between thousands: , or . or blank, apostrophe, none.")] = None
-    encoding: Annotated[str | None, _file("Such as utf-8 or cp1252.")] = None
+    delimiter: Annotated[str | None, _file("Delimiter: a character, tab, blanks, or none.")] = None
+    decimal: Annotated[str | None, _file("Decimal separator, . or ,")] = None
+    thousands: Annotated[str | None, _file("Thousands separator: , or . or blank, apostrophe, none.")] = None
+    encoding: Annotated[str | None, _file("Encoding, such as utf-8 or cp1252.")] = None
     header: Annotated[bool | None, _file("Whether the first line names the columns.", "--header/--no-header")] = None
     names: Annotated[
-        list[str] | None, _file("Names for all columns, comma between, where the file has none.", "--names")
+        list[str] | None, _file("Names for all columns, comma-separated, if the file has none.", "--names")
     ] = None
     missing: Annotated[
-        list[str] | None, _file("What else marks a missing cell, beside empty, ?, NA, unknown, k.A. …; repeatable.")
+        list[str] | None, _file("Additional marks of missing cells, besides empty, ?, NA, unknown, k.A. …; repeatable.")
     ] = None
     sheet: Annotated[str | None, _file("Sheet of an Excel file.")] = None
     array: Annotated[str | None, _file("Array of an .npz file.")] = None
     time: Annotated[str | None, _file("Long table of series: the column that orders a series.")] = None
-    value: Annotated[str | None, _file("Long table of series: the value columns, comma between.")] = None
+    value: Annotated[str | None, _file("Long table of series: the value columns, comma-separated.")] = None
 
     def options(self, **more: object) -> ReadOptions:
         """The same for the readers."""
@@ -163,24 +161,22 @@ class FitSettings:
     metric: MetricName = "auto"
     scale: ScaleName = "auto"
     weights: WeightsRule = "auto"
-    seed: Annotated[int, _fit("Same seed, same result.")] = 0
-    alpha: Annotated[float, _fit("Larger keeps mass off large sets.")] = 1.0
-    beta: Annotated[float, _fit("Above 1; larger spreads mass over more sets.")] = 1.2
+    seed: Annotated[int, _fit("Random seed.")] = 0
+    alpha: Annotated[float, _fit("Larger values put less mass on large sets.")] = 1.0
+    beta: Annotated[float, _fit("Above 1; larger values spread mass over more sets.")] = 1.2
     delta: Delta = "auto"
     lam: Annotated[str, _fit("How strongly sets are tied to their groups: auto, or a number.")] = "auto"
     relaxation: RelaxationName = "auto"
-    max_cardinality: Annotated[str, _fit("Largest set considered, none for all, or auto: as --focal-sets says.")] = (
-        "auto"
-    )
+    max_cardinality: Annotated[str, _fit("Largest set size, none for all, or auto (as --focal-sets says).")] = "auto"
     focal_sets: Annotated[str, _fit("auto (groups and neighbouring pairs), simple, full or pairs.")] = "auto"
     init: Annotated[str, _fit("auto (single groups first), k-means++ or random.")] = "auto"
-    n_init: Annotated[int, _fit("Number of starts.")] = 10
-    max_iter: Annotated[int, _fit("Most rounds.")] = 200
+    n_init: Annotated[int, _fit("Number of initializations.")] = 10
+    max_iter: Annotated[int, _fit("Maximum number of iterations.")] = 200
     tol: Tol = 1e-4
     solver: Annotated[str, _fit("auto, descent or gradient.")] = "auto"
     device: Device = "auto"
     dtype: Dtype = "float64"
-    n_jobs: Annotated[int | None, _fit("Threads.")] = None
+    n_jobs: Annotated[int | None, _fit("Number of threads.")] = None
 
     def params(self) -> Params:
         """Parameters of the estimator; ``scale`` is none of them."""
@@ -193,20 +189,22 @@ class FitSettings:
 class ClusterOptions:
     """All that ``softecm cluster`` is told about a file."""
 
-    clusters: Annotated[str | None, _fit("How many groups.", "--clusters", "-c", metavar="K|2-12|auto")] = None
+    clusters: Annotated[str | None, _fit("Number of groups.", "--clusters", "-c", metavar="K|2-12|auto")] = None
     output: Annotated[Path | None, _out("Folder to write; FILE-softecm by default.", "--output", "-o")] = None
     label_column: LabelColumn = None
     other_files: OtherFiles = field(default_factory=OtherFiles)
     reading: Reading = field(default_factory=Reading)
-    dry_run: Annotated[bool, _file("Show how the file is read, fit and write nothing.", "--dry-run")] = False
-    algorithm: Annotated[str, _fit("Another estimator than SoftECM: softecm algorithms lists them.")] = "SoftECM"
+    dry_run: Annotated[bool, _file("Only show how the file is read; fit and write nothing.", "--dry-run")] = False
+    algorithm: Annotated[str, _fit("Algorithm; softecm algorithms lists them.")] = "SoftECM"
     links: Annotated[Path | None, _fit("CSV of pairs: object,object,together or apart; ids, or rows from 1.")] = None
-    link_weight: Annotated[float | None, _fit("How much a link counts; larger obeys more.")] = None
+    link_weight: Annotated[float | None, _fit("Weight of links; larger values satisfy more of them.")] = None
     settings: FitSettings = field(default_factory=FitSettings)
-    memory: Annotated[str | None, _fit("Such as 2GB: a larger Parquet file is read block by block.")] = None
-    checkpoint: Annotated[Path | None, _fit("File that keeps where the fit stands.")] = None
-    resume: Annotated[Path | None, _fit("Checkpoint to go on from.")] = None
-    parquet: Annotated[bool, _out("Write partition.parquet, too.", "--parquet")] = False
+    memory: Annotated[str | None, _fit("Memory limit such as 2GB: larger Parquet files are read block by block.")] = (
+        None
+    )
+    checkpoint: Annotated[Path | None, _fit("File that stores the state of the fit.")] = None
+    resume: Annotated[Path | None, _fit("Checkpoint to continue from.")] = None
+    parquet: Annotated[bool, _out("Also write partition.parquet.", "--parquet")] = False
     with_columns: WithColumns = None
     names_of_clusters: NamesOfClusters = None
     no_values: NoValues = False
@@ -221,13 +219,13 @@ class CalibrateOptions:
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write; DIR-calibrated by default.")
     ] = None
-    refits: Annotated[int, typer.Option(help="How often the model is fitted again, to resamples.")] = 100
-    level: Annotated[float, typer.Option(help="How much of the refits an interval holds.")] = 0.9
+    refits: Annotated[int, typer.Option(help="Number of refits to resamples.")] = 100
+    level: Annotated[float, typer.Option(help="Share of the refits inside an interval.")] = 0.9
     resample: Annotated[str, typer.Option(help="auto, bootstrap or half.")] = "auto"
     anew: Annotated[
-        bool, typer.Option("--anew", help="Look for the groups anew in every resample: as long as that many fits.")
+        bool, typer.Option("--anew", help="Refit from scratch in every resample: as slow as that many fits.")
     ] = False
-    seed: Annotated[int, typer.Option(help="Same seed, same resamples.")] = 0
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0
     force: Force = False
 
 
@@ -235,29 +233,29 @@ class CalibrateOptions:
 class SweepOptions:
     """A grid of parameters, and what is the same in all of it."""
 
-    clusters: Annotated[str, _fit("How many groups: 3, 2,3,4 or 2-6 (2..6).", "--clusters", "-c", metavar="K")]
+    clusters: Annotated[str, _fit("Numbers of groups: 3, 2,3,4 or 2-6 (2..6).", "--clusters", "-c", metavar="K")]
     output: Annotated[Path | None, _out("Folder to write; FILE-sweep by default.", "--output", "-o")] = None
-    beta: Annotated[str, _fit("Values of beta, comma between.")] = "1.2"
-    lam: Annotated[str, _fit("Values of lambda, or auto, comma between.")] = "auto"
-    alpha: Annotated[str, _fit("Values of alpha, comma between.")] = "1"
-    seeds: Annotated[int, _fit("Runs of each combination.")] = 3
+    beta: Annotated[str, _fit("Values of beta, comma-separated.")] = "1.2"
+    lam: Annotated[str, _fit("Values of lambda, or auto, comma-separated.")] = "auto"
+    alpha: Annotated[str, _fit("Values of alpha, comma-separated.")] = "1"
+    seeds: Annotated[int, _fit("Runs per combination.")] = 3
     rule: Annotated[str, _fit("auto, mixture, valleys, silhouette, xie_beni, nonspecificity, stability or paper.")] = (
         "auto"
     )
-    resamples: Annotated[int, _fit("Refits on parts of the objects, for the rule stability.")] = 0
+    resamples: Annotated[int, _fit("Refits to parts of the objects, for the rule stability.")] = 0
     metric: MetricName = "auto"
     scale: ScaleName = "auto"
     weights: WeightsRule = "auto"
     delta: Delta = "auto"
     relaxation: RelaxationName = "auto"
-    n_init: Annotated[int, _fit("Starts of a run.")] = 10
-    max_iter: Annotated[int, _fit("Most rounds.")] = 500
+    n_init: Annotated[int, _fit("Initializations per run.")] = 10
+    max_iter: Annotated[int, _fit("Maximum number of iterations.")] = 500
     tol: Tol = 1e-4
     device: Device = "auto"
     dtype: Dtype = "float64"
     label_column: LabelColumn = None
     reading: Reading = field(default_factory=Reading)
-    journal: Annotated[Path | None, _out("File of finished runs; in the folder by default.")] = None
+    journal: Annotated[Path | None, _out("Journal of finished runs; inside the folder by default.")] = None
     force: Force = False
 
     def grid(self) -> dict[str, str]:

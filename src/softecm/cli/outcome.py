@@ -121,12 +121,13 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
         out.print(Text(f"{finding[0].upper()}{finding[1:]}.", style="dim"))
     out.print(counts_table(model.focal_sets_, totals.objects.tolist()))
     told = summary["group_sentences"]
-    lines(out, [told[name] for name in model.focal_sets_.cluster_names[:MOST_TOLD] if name in told])
+    if len(told) > 1:
+        lines(out, [told[name] for name in model.focal_sets_.cluster_names[:MOST_TOLD] if name in told])
     out.print(Text(five_counts(totals.decisions(), totals.clear)))
     if summary["scores"]:
-        out.print(Text("Against the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))
+        out.print(Text("Compared with the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))
     out.print()
     out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold")))
     if summary.get("streamed"):
         out.print(Text(f"All masses: {folder / 'partition.parquet'}", style="dim"))
-    out.print(Text(f"New objects: softecm predict {shlex.quote(str(folder))} FILE", style="dim"))
+    out.print(Text(f"Assign new objects: softecm predict {shlex.quote(str(folder))} FILE", style="dim"))

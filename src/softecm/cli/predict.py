@@ -110,7 +110,7 @@ def _check_place(target: Path, inputs: list[Path], *, force: bool) -> None:
     """Refuse what would keep the table from being written, before it is computed."""
     check_file(target)
     if target.exists() and not force:
-        raise Problem(f"{target} exists: give another file with -o, or --force to replace it.")
+        raise Problem(f"{target} already exists: replace it with --force, or give another name with -o.")
     check_replaced([target], kind="partition", inputs=inputs)
 
 

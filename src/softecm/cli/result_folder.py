@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from softecm import SoftECM
     from softecm.calibration import Calibration
 
-GONE = "The file these objects came from is not there any more, so places are guessed from masses and nothing is explained."
-BY_BLOCKS = "{} holds a file that was read block by block: "
+GONE = "The original file is missing, so positions are estimated from the masses and nothing is explained."
+BY_BLOCKS = "{} is the result of a file that was read block by block: "
 
 
 class Summary(TypedDict, total=False):
@@ -114,7 +114,7 @@ class ResultFolder:
         """The folder, refused where it is none."""
         file = path / "summary.json"
         if not path.is_dir():
-            raise Problem(f"{path} is not a folder: give the one softecm cluster wrote.")
+            raise Problem(f"{path} is not a folder: give one that softecm cluster wrote.")
         completed(path)
         try:
             return ResultFolder(path, check_summary(json.loads(file.read_text(encoding="utf-8")), file))
@@ -160,7 +160,7 @@ class ResultFolder:
 
         path, summary = self.path / "partition.csv", self.summary
         if not path.exists() and (self.path / "partition.parquet").exists():
-            raise Problem(BY_BLOCKS.format(self.path) + "its report is drawn by softecm cluster only.")
+            raise Problem(BY_BLOCKS.format(self.path) + "run softecm cluster again to draw its report.")
         try:
             frame = pd.read_csv(path, dtype={"id": str}, keep_default_na=False, na_values={})
         except (OSError, ValueError) as error:
@@ -175,7 +175,7 @@ class ResultFolder:
             masses /= masses.sum(1, keepdims=True)  # six decimals do not add up to 1 exactly
             return CredalPartition(masses, focal), [as_it_was(name) for name in frame["id"]]
         except (KeyError, ValueError, TypeError) as error:
-            raise Problem(f"{path} does not fit summary.json beside it: run softecm cluster again.") from error
+            raise Problem(f"{path} does not match the summary.json beside it: run softecm cluster again.") from error
 
     @cached_property
     def source(self) -> Loaded | None:
@@ -193,8 +193,8 @@ class ResultFolder:
         """The same, or a problem that says why they are needed."""
         if self.source is None:
             raise Problem(
-                f"{self.file}, from which {self.path} was made, is not there any more or has changed, and {why}: put it "
-                "back, or run softecm cluster again."
+                f"{self.file}, the file of {self.path}, is missing or has changed, and {why}: restore it, or run softecm "
+                "cluster again."
             )
         return self.source
 
@@ -264,7 +264,7 @@ def load(model: Path) -> Any:
         completed(model)
     path = model / "model.safetensors" if os.path.isdir(model) else model
     if not os.path.isfile(path):
-        wrong = "is no file" if os.path.exists(path) else "does not exist"
+        wrong = "is not a file" if os.path.exists(path) else "does not exist"
         raise Problem(f"{path} {wrong}: give a model file, or a folder that softecm cluster wrote.")
     with mendable(ValueError, OSError):
         return load_model(path)

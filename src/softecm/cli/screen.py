@@ -95,7 +95,7 @@ def counts_table(focal: FocalSets, counts: Sequence[int], most: int = 14) -> Tab
     table.add_column()
     for j in columns[:most]:
         bar = Text(("█" if j else "·") * round(30 * counts[j] / max(counts)), style="" if j == 0 else colors[j])
-        table.add_row(labels[j] if j else "∅ (none)", f"{counts[j]:,}".replace(",", " "), bar)
+        table.add_row(labels[j] if j else "∅ (no group)", f"{counts[j]:,}".replace(",", " "), bar)
     if len(columns) > most:
         table.add_row("other sets", f"{sum(counts[j] for j in columns[most:]):,}".replace(",", " "), "")
     return table
@@ -114,7 +114,7 @@ def lines(out: Console, sentences: Sequence[str]) -> None:
 def remarks(out: Console, sentences: Sequence[str]) -> None:
     """What to mind, one a line."""
     for sentence in sentences:
-        out.print(Text(f"Mind: {sentence}", style="yellow"))
+        out.print(Text(f"Warning: {sentence}", style="yellow"))
 
 
 def set_style(partition: CredalPartition, column: int) -> str:
@@ -163,7 +163,7 @@ def say_understood(out: Console, file: Path, loaded: Loaded, measure: Measure, n
 def _columns_table(rows: Sequence[Sequence[str]]) -> Table:
     """A line a column; what does not fit goes on below."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
-    for name in ("column", "taken as", "values", "why", "missing"):
+    for name in ("column", "read as", "values", "why", "missing"):
         table.add_column(name, style="" if name == "column" else "dim", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell, style="dim" if row[1] == "left out" else "") for cell in row))

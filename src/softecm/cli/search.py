@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from softecm.selection import Choice
 
 RANGE = re.compile(r"(\d+)(?:-|\.\.)(\d+)")
-WANTED = {
-    "mixture": "suit the columns best",
-    "valleys": "have the clearest valleys between them",
-    "nonspecificity": "leave the least unsaid",
+REASONS = {
+    "mixture": "fit the columns best",
+    "valleys": "are separated most clearly",
+    "nonspecificity": "leave the least ambiguity",
 }
 
 
@@ -90,7 +90,7 @@ def fit_auto(
         if "stand apart" not in str(error):
             raise Problem(str(error)) from error
         raise Problem(
-            f"no number of clusters from {min(tried)} to {max(tried)} gave groups that stand apart: try --relaxation gap "
+            f"no number of clusters from {min(tried)} to {max(tried)} gave separate groups: try --relaxation gap "
             "or -c with a number."
         ) from None
     fitted = replace(tried[choice.n_clusters], model=choice.model)
@@ -104,13 +104,11 @@ def fit_auto(
 def _search(choice: Choice) -> Search:
     values = {c: float(v) if math.isfinite(v) else None for c, v in choice.values.items()}
     if choice.n_clusters == 1:
-        return Search(f"No groups stand apart: {choice.evidence}", choice.rule, values)
-    wanted = WANTED.get(choice.rule, f"are best by {choice.rule}")
-    ends = f"{min(values)} to {max(values)}"
-    others = "".join(f"; {c} by {rule}" for rule, c in choice.others.items())
-    text = (
-        f"{choice.n_clusters} groups of {ends} {wanted} ({choice.rule} {choice.values[choice.n_clusters]:.3f}){others}"
-    )
+        return Search("No number of groups gave separate groups", choice.rule, values)
+    reason = REASONS.get(choice.rule, "are best")
+    rule = f"rule {choice.rule}: {choice.values[choice.n_clusters]:.3f}"
+    others = "".join(f"; the rule {name} prefers {c}" for name, c in choice.others.items())
+    text = f"Tried {min(values)} to {max(values)} groups: {choice.n_clusters} {reason} ({rule}){others}"
     return Search(text, choice.rule, values)
 
 
@@ -119,12 +117,13 @@ def _remarks(choice: Choice, cut_short: Sequence[int], asked: Sequence[int] | No
     from softecm.selection.n_clusters import MOST_CLUSTERS, edge_remark
 
     if cut_short:
-        return [f"The search was stopped by Ctrl-C at {cut_short[0]} groups, which do not count: more were not tried."]
+        return [f"Ctrl-C stopped the search at {cut_short[0]} groups: neither these nor more were compared."]
     if not choice.edge:
         return []
     stopped = ""
     if asked is None and choice.edge == "largest":
-        stopped = f" -c auto stops at {max(choice.values)} for so many objects (their root, at most {MOST_CLUSTERS})."
+        most = f"at most {max(choice.values)} for this many objects (their square root, up to {MOST_CLUSTERS})"
+        stopped = f" -c auto tries {most}."
     return [f"{edge_remark(choice)}{stopped} For example -c 2-{2 * choice.n_clusters}."]
 
 

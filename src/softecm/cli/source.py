@@ -116,7 +116,7 @@ def columns_beside(loaded: Loaded, names: Sequence[str]) -> object:
     if not names:
         return None
     if loaded.table is None:
-        raise Problem("--with-columns is for tables, an object a row, and the file holds series: leave it out.")
+        raise Problem("--with-columns is for tables with one object per row, and the file holds series: leave it out.")
     ids = {c.name for c in loaded.columns if c.kind == "id"}
     known = [str(name) for name in loaded.table.columns]
     if "all" in names:

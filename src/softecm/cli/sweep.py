@@ -130,7 +130,7 @@ def _sweep(
 
     if loaded.labels is not None and any(label is None for label in loaded.labels):
         raise Problem(
-            "--label-column must name a column without gaps: leave it out, or the rows whose class is unknown."
+            "--label-column must have no missing values in a sweep: leave it out, or the rows whose class is unknown."
         )
     labels = None if loaded.labels is None else [str(label) for label in loaded.labels]
     options: dict[str, Any] = {**refits, "progress": err.is_terminal and not err.quiet}
@@ -233,7 +233,7 @@ def _say(out: Console, folder: Path, found: Sweep, values: Grid, rule: str, choi
         table.add_column(name, justify="left" if name == "rule" else "right")
     for name, choice in choices.items():
         if isinstance(choice, str):
-            table.add_row(name, Text("nothing to trust", style="dim"))
+            table.add_row(name, Text("no sound run", style="dim"))
             continue
         cells = [_told(choice["params"][p]) for p in values]
         cells += [

@@ -81,16 +81,16 @@ def typo_hints(columns: Mapping[str, pd.Series]) -> list[str]:
     Examples
     --------
     >>> import pandas as pd
-    >>> typo_hints({"channel": pd.Series(["web"] * 60 + ["store"] * 40 + ["wbe", "stor"])})
-    ["channel: are 'wbe' (1 row; web 60), 'stor' (1 row; store 40) typos? They count as categories of their own."]
+    >>> print(*typo_hints({"channel": pd.Series(["web"] * 60 + ["wbe"])}))
+    channel: is 'wbe' (1 row; web 60) a typo? If so, fix it in the file; now it is a separate category.
     """
     hints = []
     for name, column in columns.items():
         typos = _typos(column) if column.dtype.kind not in "iufbcmM" else []
         if typos:
             listed = ", ".join(typos[:SHOWN]) + (f" and {len(typos) - SHOWN} more" if len(typos) > SHOWN else "")
-            one = f"is {listed} a typo? It counts as a category of its own."
-            several = f"are {listed} typos? They count as categories of their own."
+            one = f"is {listed} a typo? If so, fix it in the file; now it is a separate category."
+            several = f"are {listed} typos? If so, fix them in the file; now they are separate categories."
             hints.append(f"{short(name)}: {one if len(typos) == 1 else several}")
     return hints
 

@@ -122,7 +122,7 @@ def build(
     if X is not None and len(shown) != n_objects(X):
         raise ValueError(
             f"partition must have a mass function for each of the {n_objects(X)} objects of X; got {len(shown)}. Leave it "
-            "out: the model then says where these objects belong."
+            "out to have the model assign these objects."
         )
     scored = fit.scores(shown, labels) if scores is None else scores
     called = names_of(X, len(shown), next((given for given in (names, ids) if given is not None), known))
@@ -183,9 +183,7 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
     The fit's own may know more than a prediction: links between objects, and in EVCLUS all conflicts at once.
     """
     if X is None:
-        raise ValueError(
-            "partition must be given where X is None: there is nothing else to draw. Give model.partition_."
-        )
+        raise ValueError("partition must be given if X is None: there is nothing else to draw. Give model.partition_.")
     if not hasattr(X, "__len__"):
         raise ValueError(
             f"X must be in memory for a report; got {type(X).__name__}. Give a sample of the objects: the report would "
@@ -197,8 +195,8 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
     count = n_objects(X)
     if len(fitted) != count:
         raise ValueError(
-            f"X has {count} objects and the fit had {len(fitted)}. Give the objects of the fit, or say that others "
-            "are meant: partition=model.predict_partition(X)."
+            f"X has {count} objects and the fit had {len(fitted)}. Give the objects of the fit, or for other objects "
+            "partition=model.predict_partition(X)."
         )
     if pairwise(model):
         return fitted if is_square(np.asarray(X, dtype=np.float64)) else model.predict_partition(X)
@@ -206,8 +204,8 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
     apart = np.abs(model.predict_partition(take(X, rows)).masses - fitted.masses[rows]).max(1)
     if np.median(apart) > SAME:
         raise ValueError(
-            f"X has as many objects as the fit, {len(fitted)}, and other masses: either they are others, or links between "
-            "them moved theirs. Say what to show: partition=model.predict_partition(X) or partition=model.partition_."
+            f"X has as many objects as the fit ({len(fitted)}) but other masses: they are other objects, or links changed "
+            "their masses. Choose what to show: partition=model.predict_partition(X) or partition=model.partition_."
         )
     return fitted
 
@@ -227,9 +225,7 @@ def _others(model: FittedModel, shown: CredalPartition) -> list[str]:
     fitted = model.partition_
     if not isinstance(fitted, CredalPartition) or len(fitted) == len(shown):
         return []
-    return [
-        f"The fit had {len(fitted)} objects and these are {len(shown)}: where they belong is predicted by the model."
-    ]
+    return [f"The fit had {len(fitted)} objects and these are {len(shown)}: the model predicts where they belong."]
 
 
 def _medoids(model: FittedModel, names: Sequence[str]) -> list[str]:

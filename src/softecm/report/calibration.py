@@ -35,18 +35,18 @@ def sentences(found: Calibration, noun: str = "object", ids: Sequence[str] | Non
     again = f"{len(kept)} of {len(names)} groups {'is' if len(kept) == 1 else 'are'}"
     again = "All groups are" if len(kept) == len(names) else again
     parts = [
-        f"The model was fitted again to {len(found.memberships)} resamples of its {many}. {again} found again.",
+        f"The model was refitted to {len(found.memberships)} resamples of its {many}. {again} found again.",
         _covered(found, many),
     ]
     if apart:
         parts.append(
-            f"In other samples {', '.join(apart)} would come apart: don't build on {'it' if len(apart) == 1 else 'them'}."
+            f"In other samples {', '.join(apart)} would dissolve: don't rely on {'it' if len(apart) == 1 else 'them'}."
         )
     if wide:
         far = widest(found, ids)[:NAMED]
         first = [f"{one.name} ({one.group}: from {one.low:.2f} to {one.high:.2f})" for one in far]
-        told = f"Of {number_of(wide, noun)} the resamples say quite different things"
-        parts.append(f"{told}: {', '.join(first)}." if wide <= NAMED else f"{told}; most of {', '.join(first)}.")
+        told = f"The resamples disagree about {number_of(wide, noun)}"
+        parts.append(f"{told}: {', '.join(first)}." if wide <= NAMED else f"{told}, most about {', '.join(first)}.")
     between = found.before.decisions().words == "between"
     if between.any():
         parts.append(_between(found, between, noun))
@@ -57,8 +57,8 @@ def _covered(found: Calibration, many: str) -> str:
     """How wide the intervals of the calibrated masses are, and how much they hold."""
     after = found.coverage()["after"]
     return (
-        f"How likely two {many} belong together, the calibrated masses say to within {after['width']:.2f} on average; "
-        f"{after['inside']:.0%} of what refits say lies inside ({found.level:.0%} intended)."
+        f"The calibrated masses give the probability that two {many} belong together to within {after['width']:.2f} on "
+        f"average; {after['inside']:.0%} of the refits lie inside ({found.level:.0%} intended)."
     )
 
 
@@ -68,8 +68,8 @@ def _between(found: Calibration, between: NDArray[np.bool_], noun: str) -> str:
     lies = f"{number_of(many, noun).capitalize()} {'lies' if many == 1 else 'lie'} between groups"
     stays = int((found.decisions().words[between] == "between").sum())
     if stays == sure == many:
-        return f"{lies}: the resamples bear that out."
-    return f"{lies}: for {grouped(sure)} the interval excludes 0, and {grouped(stays)} stay there by the resamples."
+        return f"{lies}, and the resamples confirm it."
+    return f"{lies}: for {grouped(sure)} the interval excludes 0, and {grouped(stays)} stay there in the resamples."
 
 
 class Wide(NamedTuple):
@@ -149,10 +149,10 @@ def lines_figure(found: Calibration, noun: str = "object") -> Markup:
     if len(order) < len(labels):
         shown = f"{len(order)} of {shown}"
     middle = (LEFT + WIDE - RIGHT) / 2
-    parts.append(f'<text x="{middle:.0f}" y="{HIGH - 10}" text-anchor="middle">{shown}, the surest first</text>')
+    parts.append(f'<text x="{middle:.0f}" y="{HIGH - 10}" text-anchor="middle">{shown}, the most certain first</text>')
     across = f"translate(22 {(TOP + HIGH - BOTTOM) / 2:.0f}) rotate(-90)"
     parts.append(f'<text transform="{across}" text-anchor="middle">probability of its group</text>')
-    name = f"For each of {shown}, from where to where {found.level:.0%} of the refits put the probability of its group"
+    name = f"For each of {shown}, the interval that holds {found.level:.0%} of the refits' probabilities of its group"
     svg = f'<svg viewBox="0 0 {WIDE} {HIGH}" class="tried sure" role="img" aria-label="{name}">{"".join(parts)}</svg>'
     return Markup(svg)  # numbers and the noun alone
 
@@ -175,4 +175,4 @@ def _tick(value: float) -> str:
 
 
 def _word(value: float) -> str:
-    return "found again" if value >= STABLE else "comes apart" if value < LOOSE else "not always found again"
+    return "found again" if value >= STABLE else "dissolves" if value < LOOSE else "not always found again"

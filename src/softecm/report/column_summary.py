@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DAY = 86_400e6  # in microseconds
 MANY = 60  # columns, beyond which neighbours of one kind share a line
-HEADS = ("Column", "Taken as", "Values", "Why", "Missing")
+HEADS = ("Column", "Read as", "Values", "Why", "Missing")
 SHOWN = 4  # categories that are named
 HELD = {"number": "numbers", "date": "dates", "category": "categories"}
 

@@ -120,7 +120,7 @@ class Comparison:
         ]
         if any(self.alone):
             gone, new = (f"{grouped(k)} {'is' if k == 1 else 'are'}" for k in self.alone)
-            told.append(f"{gone} in {self.names[0]} alone and {new} new in {self.names[1]}: they are not compared.")
+            told.append(f"{gone} only in {self.names[0]} and {new} new in {self.names[1]}: they are not compared.")
         for name, parts in self.splits.items():
             told.append(f"{name} of {self.names[0]} is split into {listed(parts, 'and')}.")
         for name, groups in self.merges.items():

@@ -72,11 +72,11 @@ def warnings(model: FittedModel) -> list[str]:
     told = []
     if not getattr(model, "converged_", True):
         told.append(
-            f"{type(model).__name__} has not converged after {getattr(model, 'n_iter_', 0)} rounds. Raise max_iter, or tol "
-            "if a rougher answer will do."
+            f"{type(model).__name__} has not converged after {getattr(model, 'n_iter_', 0)} iterations. Raise max_iter, or "
+            "tol if a rougher answer will do."
         )
     if merged(model):
-        told.append("Prototypes of different clusters have merged: the partition does not tell them apart.")
+        told.append("Prototypes of different clusters have merged: the partition can't tell them apart.")
     return told
 
 

@@ -108,12 +108,12 @@ class GroupChanges:
         for one in self.groups:
             size = f"{grouped(one.before)} → {grouped(one.after)}"
             if one.word == "vanished":
-                told.append(f"{one.first} of {a} ({grouped(one.before)} objects) is gone in {b}.")
+                told.append(f"{one.first} of {a} ({grouped(one.before)} objects) disappeared in {b}.")
             elif one.word == "appeared":
                 told.append(f"{one.second} of {b} ({grouped(one.after)} objects) is new.")
             else:
                 called = str(one.first) if one.first == one.second else f"{one.first} of {a} is {one.second} of {b} and"
-                word = {"same": "is about as large", "grown": "grew", "shrunk": "shrank"}[one.word]
+                word = {"same": "stayed about the same size", "grown": "grew", "shrunk": "shrank"}[one.word]
                 told.append(f"{called} {word} ({size}; {one.distance:.1f} spreads apart).")
         return told
 

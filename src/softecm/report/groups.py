@@ -86,8 +86,8 @@ def group_values(data: ReportData, sets: Sequence[SetName]) -> dict[str, object]
     held = sorted(range(c + 1, len(sets)), key=lambda j: (-sets[j].count, -sets[j].mean))
     numbers = [*range(1, c + 1), *sorted(held[: max(MOST_SETS - c, 0)])]  # the page hides those that hold nobody
     return {
-        "first_groups": ", ".join(focal.cluster_names[:2]) + (" …" if c > 2 else ""),
-        "between": " or ".join((*focal.cluster_names[:2], "ω2")[:2]),
+        "first_groups": ", ".join(focal.cluster_names[:2]) + (" …" if c > 2 else "") + (" are" if c > 1 else " is"),
+        "between": sets[held[0]].words if held else "",
         "traits": _traits(data, sets),
         "rules": _rules(data),
         "shown": [sets[j] for j in numbers],
@@ -100,7 +100,7 @@ def group_values(data: ReportData, sets: Sequence[SetName]) -> dict[str, object]
 
 def _traits(data: ReportData, sets: Sequence[SetName]) -> list[tuple[SetName, str, Markup | str]]:
     """What tells the objects of each set from all others; of a group first a sentence."""
-    if data.profiles is None:
+    if data.profiles is None or len(data.profiles.sizes) == 1:
         return []
     columns = {attribute.name: attribute for attribute in data.attributes}
     lines: list[tuple[SetName, str, Markup | str]] = []
@@ -167,12 +167,12 @@ def _lead(data: ReportData) -> str:
     """What else to know of the prototypes."""
     lead = ""
     if data.profiles is not None and len(data.attributes) > 1:
-        lead += " The columns that distinguish the groups most come first."
+        lead += " Columns that distinguish the groups most come first."
     if any(a.kind != "category" and a.known for a in data.attributes):
         far = [data.attributes[j].name for j in ordered(data) if _ends(data, j) != _all(data.attributes[j])]
         named = listed(far, "and") if 0 < len(far) <= FEW else "some columns"
         beyond = f"; far values of {named} lie beyond its ends" if far else ""
-        lead += f" The mark shows where a value lies between the least and the most of all objects{beyond}."
+        lead += f" The mark shows where a value lies between the minimum and the maximum of all objects{beyond}."
     return lead
 
 

@@ -27,10 +27,10 @@ class Slider(NamedTuple):
 
 
 SLIDERS = (
-    Slider("alpha", "How much doubt between groups", "less doubt", "more doubt"),
-    Slider("beta", "How soft", "harder", "softer"),
-    Slider("delta", "Where outliers begin", "nearer: more outliers", "farther: fewer"),
-    Slider("clear", "How sure “clearly” must be", "less sure", "surer"),
+    Slider("alpha", "How much ambiguity between groups", "less ambiguity", "more ambiguity"),
+    Slider("beta", "How soft the groups are", "harder", "softer"),
+    Slider("delta", "Where outliers begin", "closer: more outliers", "farther: fewer"),
+    Slider("clear", "How certain “clearly” must be", "less certain", "more certain"),
 )
 
 

@@ -27,14 +27,14 @@ FEWEST_LANDMARKS = 12
 MAP_WORK = 2e9
 SLIM = 8.0  # times longer than the other, beyond which an axis has a scale of its own
 SELF = 0.01  # distances of objects to themselves, as a part of those to others, up to which they count as none
-PLANE = "The two axes keep distances as well as a plane can; they have no unit."
-TURNED = "The map is turned so that groups lie apart; its axes have no unit."
-SEEN = "On it, {:.0%} of the objects in a group lie nearest to the middle of their own."
-ONE_SCALE = "Equal lengths are equal distances, along both axes."
-OWN_SCALES = "Each axis has a scale of its own, or one would be too short to see."
-OWN_WAYS = "Every set measures in a way of its own, so the map shows plain Euclidean distances."
+PLANE = "The two axes preserve distances as well as a plane can; they have no units."
+TURNED = "The map is rotated to separate the groups; its axes have no units."
+SEEN = "{:.0%} of the objects in groups lie closest to the centre of their own group."
+ONE_SCALE = "Equal lengths are equal distances along both axes."
+OWN_SCALES = "Each axis has its own scale; otherwise one would be too short to see."
+OWN_WAYS = "Each set has its own distance, so the map shows plain Euclidean distances."
 GUESSED = (
-    "Places are guessed from the masses: each group has a corner, and an object lies between those it may belong to."
+    "Positions are estimated from the masses: groups lie in corners, and objects between those they may belong to."
 )
 MANY = 200  # objects, of which the outermost are always left beyond the edge
 FEWEST = 10  # objects, of which one is too many to leave there
@@ -90,7 +90,8 @@ def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPa
     best = drawn.masses.argmax(1)
     groups = np.where((best > 0) & (best <= drawn.n_clusters), best - 1, -1)
     axes, seen = groups_apart(places, stars[: drawn.n_clusters], groups)
-    note = f"{PLANE if axes is None else TURNED} {SEEN.format(seen)}"
+    note = PLANE if axes is None else TURNED
+    note += f" {SEEN.format(seen)}" if drawn.n_clusters > 1 else ""
     if axes is None:
         return Map(_two(places), _two(stars), note=note)
     return Map(places @ axes, stars @ axes, note=note)

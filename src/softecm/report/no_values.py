@@ -16,8 +16,8 @@ from softecm.report.map import guessed_map
 from softecm.report.reasons import Explanation, Part
 
 HIDDEN = (
-    "Cells, names and prototypes are left out of this report, as was asked for: places are guessed from the masses, and "
-    "objects go by their row."
+    "This report hides cells, names and prototypes: positions are estimated from the masses, and objects go by their row "
+    "number."
 )
 PLAIN = (bool, int, float, str)
 COARSE = 4  # steps in which a pull is told
@@ -65,13 +65,13 @@ def without_details(columns: Sequence[Column]) -> list[Column]:
 def own_warnings(model: FittedModel, told: Sequence[str]) -> list[str]:
     """What the model gives reason to mind; other remarks may quote cells, so they are counted alone."""
     own = warnings(model)
-    return [*own, *remarks_left_out(sum(text not in own for text in told))]
+    return [*own, *hidden_warnings(sum(text not in own for text in told))]
 
 
-def remarks_left_out(count: int) -> list[str]:
-    """One sentence that counts the remarks not shown, if there are any."""
-    some = "1 remark is" if count == 1 else f"{count} remarks are"
-    return [f"{some} left out here: a remark may quote a cell."] if count else []
+def hidden_warnings(count: int) -> list[str]:
+    """One sentence that counts the hidden warnings, if there are any."""
+    some = "1 warning is" if count == 1 else f"{count} warnings are"
+    return [f"{some} hidden here, because a warning may quote a cell."] if count else []
 
 
 def _without_values(e: Explanation) -> Explanation:

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 GLOSSARY = ("belief", "plausibility", "typical", "confidence", "doubt", "prototype", "distance", "metric")
 
 SECTIONS = {
-    "found": "Found",
+    "found": "Findings",
     "try": "What if",
     "map": "Map",
     "masses": "Masses",
     "sets": "Groups",
     "objects": "Objects",
-    "sure": "How sure",
+    "sure": "Certainty",
     "taken": "Columns",
-    "run": "The run",
+    "run": "The fit",
 }
 
 
@@ -110,23 +110,24 @@ def _map_notes(data: ReportData) -> list[str]:
     """What to know of the map."""
     many, article = plural(data.noun), "an" if data.noun[0] in "aeiou" else "a"
     note = [
-        f"Near each other means alike. Colour mixes the groups {article} {data.noun} may belong to; larger means surer."
+        f"Close together means similar. Colours mix the groups {article} {data.noun} may belong to; larger dots are more "
+        "certain."
     ]
     if len(data.rows) < len(data.partition):
         note.append(f"Drawn: a sample of {grouped(len(data.rows))} of {grouped(len(data.partition))} {many}.")
     outside = len(beyond(data))
     if outside:
         drawn = f"{data.noun} lies" if outside == 1 else f"{many} lie"
-        note.append(f"{grouped(outside)} {drawn} beyond the edge, where an arrow points.")
+        note.append(f"{grouped(outside)} {drawn} beyond the edge, marked by arrows.")
     if len(np.unique(data.points, axis=0)) < len(data.points):
-        note.append(f"Where {many} are alike, one lies on the other.")
+        note.append(f"Identical {many} overlap.")
     return [*note, *([data.map_note] if data.map_note else [])]
 
 
 def _glossary(data: ReportData) -> dict[str, str]:
     decided = (
         "Nowhere: the largest mass is on no group. Between: it is on a set of several groups. Otherwise the belief in the "
-        f"group decides: clearly from {data.clear:g} on, rather where it leads the next by 0.1, else undecided."
+        f"group decides: clearly from {data.clear:g}, rather if it exceeds the next by 0.1, else undecided."
     )
     return {
         "Mass": TERMS["mass"],

@@ -17,11 +17,11 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 16, 24, 46
 RUN_COLUMNS = {
     "run": "Run",
     "objective": "Objective",
-    "n_iter": "Rounds",
+    "n_iter": "Iterations",
     "converged": "Converged",
     "separation": "Separation",
     "collapsed": "Merged",
-    "best": "Kept",
+    "best": "Best",
 }
 
 
@@ -80,7 +80,7 @@ def candidates_figure(values: Mapping[int, float | None], chosen: int) -> Markup
     parts += [f'<polyline points="{line}" class="path"/>']
     parts += [_point(c, x[c], y[c], known[c], kept=c == chosen) for c in known]
     parts += [_cross(c, x[c], below - 8) for c in values if c not in known]
-    name = f"Value of each number of groups that was tried, {chosen} was taken"
+    name = f"Value for each number of groups that was tried; {chosen} was chosen"
     svg = f'<svg viewBox="0 0 {WIDE} {HIGH}" class="tried" role="img" aria-label="{name}">{"".join(parts)}</svg>'
     return Markup(svg)  # numbers alone
 
@@ -100,7 +100,7 @@ def _point(c: int, x: float, y: float, value: float, *, kept: bool) -> str:
     drawn = (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" class="{kind}"><title>{c} groups: {value:.4g}</title></circle>'
     )
-    return drawn + (_text(x, y - 12, f"{value:.3g}, taken") if kept else "")
+    return drawn + (_text(x, y - 12, f"{value:.3g}, chosen") if kept else "")
 
 
 def _cross(c: int, x: float, y: float) -> str:

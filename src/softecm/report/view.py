@@ -41,7 +41,7 @@ from softecm.spaces.views import Views
 
 MOST_SERIES = 3_000
 MOST_DISTANCES = 1_000_000  # of the drawn objects to all prototypes, which the page may hold
-GONE = "The objects are not at hand, so places are guessed from masses and nothing is explained."
+GONE = "The objects are not available, so positions are estimated from the masses and nothing is explained."
 
 
 @dataclass(frozen=True)

@@ -120,24 +120,24 @@ def sentence(name: str, said: Decision, told: Explanation, focal: FocalSets, nou
     who = f"{noun.capitalize()} {name}" if name.isdecimal() else name
     sure = f"{said.confidence:.2f}"
     if said.word == "nowhere":
-        place = f"{who} belongs to no group (mass {sure} on none); nearest is {a}"
+        place = f"{who} belongs to no group (mass {sure} on none); the closest is {a}"
     elif said.word == "between":
         clusters = [n for k, n in enumerate(focal.cluster_names) if k in focal.sets[focal.labels().index(said.set) - 1]]
         place = f"{who} lies between {listed(clusters, 'and')} (belief {sure})"
     elif said.word == "undecided":
-        place = f"{who} is undecided: {a} is likeliest (belief {sure})"
+        place = f"{who} is undecided: {a} is the most likely (belief {sure})"
     else:
         place = f"{who} {said.word} belongs to {a} (belief {sure})"
     kind = f"{told.kind} " if told.kind else ""
     far = listed([f"{kind}{part} ({share:.0%})" for part, share in told.far], "and") if told.far else ""
     if said.word == "nowhere":
-        return f"{place}: it is far from {a} mostly in {far}." if far else f"{place}."
+        return f"{place}: it is far from {a}, mostly in {far}." if far else f"{place}."
     why = _pulled(told, a, b, kind, one=said.word != "between")
     if told.distance_set is not None:
         clusters = [focal.cluster_names[k] for k in focal.sets[focal.labels().index(said.set) - 1]]
-        nearest = f"nearest to it is the prototype between {listed(clusters, 'and')}"
+        nearest = f"it is closest to the prototype between {listed(clusters, 'and')}"
         why = f"{nearest}; of {a} and {b}, {why}" if why else nearest
-    doubt = f" That is if it belongs to a group at all: most of its distance lies in {far}." if far else ""
+    doubt = f" It may belong to no group: most of its distance comes from {far}." if far else ""
     return f"{place}: {why}.{doubt}{_idle(told)}" if why else f"{place}.{doubt}{_idle(told)}"
 
 
@@ -146,7 +146,7 @@ def _idle(told: Explanation) -> str:
     some = list(told.idle)
     if len(some) > MOST_NAMED:
         some = [*some[: MOST_NAMED - 1], f"{len(some) - MOST_NAMED + 1} more"]
-    return f" What {listed(some, 'and')} {'says' if len(some) == 1 else 'say'} is no more than noise." if some else ""
+    return f" {listed(some, 'and')} {'has' if len(some) == 1 else 'have'} no more influence than noise." if some else ""
 
 
 def _pulled(told: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:
@@ -165,7 +165,7 @@ def _pulled(told: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:
             sides[cluster] = f"{kind}{names} {verb} it to {cluster}"
     if one and a not in sides and b in sides:
         nearer = told.distance_first <= told.distance_second
-        yet = f"all in all it is nearer to {a}" if nearer else f"sets that hold {a} have more of its mass"
+        yet = f"overall it is closer to {a}" if nearer else f"sets that contain {a} have more of its mass"
         return f"{sides[b]}, but {yet}"
     return ", ".join(sides.values())
 
@@ -199,17 +199,19 @@ def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:
     c, n = partition.n_clusters, len(partition)
     if merged:
         return (
-            f"Fewer than {c} separate groups were found among the {number_of(n, noun)}: prototypes of different clusters "
-            "have merged, so clusters that share a place are not told apart (see Warnings)."
+            f"Fewer than {c} separate groups were found among the {number_of(n, noun)}: prototypes of different groups "
+            "have merged, so these groups can't be told apart (see Warnings)."
         )
     counts = table[WORDS.index("clearly")]
     sure = int(counts.sum())
     sizes = [f"{grouped(counts[k + 1])} to {name}" for k, name in enumerate(partition.focal_sets.cluster_names)]
     shown = sizes if c <= 6 else [*sizes[:5], f"{grouped(int(counts[6 : c + 1].sum()))} to the other {c - 5}"]
-    one = "the one group" if c == 1 else f"one of {c} groups"
+    where = f"one of {c} groups: {listed(shown, 'and')}"
+    if c == 1:
+        where = f"the only group, {partition.focal_sets.cluster_names[0]}"
     verb = "belongs" if sure == 1 else "belong"
     of_all = f"Of {number_of(n, noun)}, {grouped(sure)} ({share_of(sure, n)})"
-    return f"{of_all} clearly {verb} to {one}: {listed(shown, 'and')}.{_less_clear(table)}"
+    return f"{of_all} clearly {verb} to {where}.{_less_clear(table)}"
 
 
 def _less_clear(table: Counts) -> str:
@@ -227,8 +229,10 @@ def _less_clear(table: Counts) -> str:
 def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp], counts: Counts) -> str:
     c, focal = partition.n_clusters, partition.focal_sets
     total = int(counts[c + 1 :].sum())
+    if c == 1:
+        return "With one group, none can lie between groups."
     if len(focal) == c:
-        return "Sets of several groups were not considered, so none can lie between."
+        return "Objects between groups were not looked for: the model has no sets of several groups."
     if total == 0:
         near = int((partition.masses[:, c + 1 :].max(1) >= NEARLY * partition.masses.max(1)).sum())
         return f"None lies between groups; {grouped(near)} nearly {'does' if near == 1 else 'do'}." if near else NOBODY
@@ -246,7 +250,7 @@ def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.in
 def _outliers(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp]) -> str:
     rows = np.flatnonzero(best == 0)
     if not len(rows):
-        return "None belongs to no group: there are no outliers."
+        return "There are no outliers."
     rows = rows[np.argsort(-partition.masses[rows, 0], kind="stable")]
     start = f"{grouped(len(rows))} {'belongs' if len(rows) == 1 else 'belong'} to no group"
     names = [str(ids[i]) for i in rows[:FEW]]

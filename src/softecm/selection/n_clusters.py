@@ -386,9 +386,8 @@ class _Search:
         if not self.is_sound:
             return "whatever their number, clusters merged or stand empty"
         if self.apart == 1:
-            return (
-                f"there is no valley between the best {self.best} of {min(self.values)} to {max(self.values)} clusters"
-            )
+            tried = f"{min(self.values)} to {max(self.values)} clusters were tried"
+            return f"{tried}, and even the best {self.best} have no valley between them"
         return f"{self.apart} of {self.best} clusters have a valley around them"
 
     def _others(self, number: int) -> dict[str, int]:

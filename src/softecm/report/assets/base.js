@@ -65,7 +65,7 @@ const shape = (j) => j === 0 ? "cross" : D.sets[j].length === 1 ? "dot" : "gem";
 const mark = (j) => { const m = el("span", shape(j)); m.setAttribute("aria-hidden", "true"); if (j) m.style.background = D.colors[j]; return m; };
 const badge = (j) => { const b = el("span"); b.style.cssText = "display:inline-flex;align-items:center;gap:.45em"; b.append(mark(j), el("span", "", D.labels[j])); return b; };
 // Numbers of a column with as many decimals as its own cells have.
-const inColumn = (v, decimals) => Math.abs(v) >= 1e15 || decimals > 9 ? String(+v.toPrecision(7)) : v.toFixed(decimals).replace(/^-(0(\.0*)?)$/, "$1").replace(/\d{5,}(?=\.|$)/, spaced);
+const inColumn = (v, decimals) => Math.abs(v) >= 1e15 || decimals > 9 ? String(+v.toPrecision(7)) : v.toFixed(decimals).replace(/^-(0(\.0*)?)$/, "$1").replace(/^-?\d{5,}/, spaced);
 const value = (c, i) => c.levels ? (c.codes[i] === 65535 ? "missing" : c.levels[c.codes[i]]) : isNaN(c.numbers[i]) ? "missing" : inColumn(c.numbers[i], c.decimals) + c.unit;
 
 // ------------------------------------------------------------------ theme

@@ -9,11 +9,12 @@
     const clear = sum(sure), sizes = names.map((name, k) => `${grouped(sure[k + 1])} to ${name}`), c = D.c;
     const parts = c <= 6 ? sizes : [...sizes.slice(0, 5), `${grouped(sum(sure.slice(6, c + 1)))} to the other ${c - 5}`];
     const less = [told.rather && verb(told.rather, "rather belongs", "rather belong") + " to one than to another", told.undecided && verb(told.undecided, "is", "are") + " undecided"].filter(Boolean);
-    return `Of ${grouped(n)} ${n === 1 ? D.noun : many}, ${grouped(clear)} (${percent(clear, n)}) clearly ${clear === 1 ? "belongs" : "belong"} to ${c === 1 ? "the one group" : `one of ${c} groups`}: ${listed(parts, "and")}.` + (less.length ? ` ${listed(less, "and")}.` : "");
+    return `Of ${grouped(n)} ${n === 1 ? D.noun : many}, ${grouped(clear)} (${percent(clear, n)}) clearly ${clear === 1 ? "belongs" : "belong"} to ${c === 1 ? `the only group, ${names[0]}` : `one of ${c} groups: ${listed(parts, "and")}`}.` + (less.length ? ` ${listed(less, "and")}.` : "");
   };
   const between = () => {
     const total = sum(counts.slice(D.c + 1)), all = [...Array(N).keys()], ends = (j) => listed(D.sets[j].map((k) => names[k]), "and");
-    if (F === D.c + 1) return "Sets of several groups were not considered, so none can lie between.";
+    if (D.c === 1) return "With one group, none can lie between groups.";
+    if (F === D.c + 1) return "Objects between groups were not looked for: the model has no sets of several groups.";
     if (!total) {
       const near = all.filter((i) => { for (let j = D.c + 1; j < F; j++) if (mass(i, j) >= 0.5 * top[i]) return true; return false; }).length;
       return "None lies between groups" + (near ? `; ${verb(near, "nearly does", "nearly do")}.` : ".");
@@ -25,7 +26,7 @@
   };
   const nowhere = () => {
     const rows = [...Array(N).keys()].filter((i) => best[i] === 0).sort((a, b) => mass(b, 0) - mass(a, 0));
-    if (!rows.length) return "None belongs to no group: there are no outliers.";
+    if (!rows.length) return "There are no outliers.";
     const start = verb(rows.length, "belongs", "belong") + " to no group", called = rows.slice(0, 4).map((i) => D.ids[i]);
     return rows.length <= 4 ? `${start}: ${listed(called, "and")}.` : `${start}; farthest out: ${listed(called.slice(0, 3), "and")}.`;
   };

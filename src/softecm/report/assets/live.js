@@ -31,6 +31,7 @@ if (D.live) (() => {
     $("line-refit").textContent = `model = ${L.estimator}(${L.arguments ? L.arguments + ", " : ""}${python}).fit(X)`;
     if (L.command) $("line-command").textContent = `${L.command} ${told.map(([name, value]) => `--${name} ${value}`).join(" ")} --clear ${v.clear}`;
     for (const b of document.querySelectorAll(".back")) b.disabled = !away;
+    document.body.classList.toggle("moved", away);
     $("away").hidden = !away; $("away-values").textContent = told.concat([["clearly from", v.clear]]).map(([name, value]) => `${name} ${typeof value === "number" ? digits(value) : value}`).join(", ");
   };
   let due = 0;

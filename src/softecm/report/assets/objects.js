@@ -1,7 +1,7 @@
 // ------------------------------------------------------------------ objects
 (() => {
   const table = $("object-table"), head = table.tHead, body = table.tBodies[0], search = $("search"), SIZE = 12;
-  const heads = [["Object", "id"], ["Group", "set", "", "set"], ["Said", "said", "", "said"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["No group", "empty", "opt", "no group"]];
+  const heads = [["Object", "id"], ["Group", "set", "", "set"], ["Decision", "said", "", "said"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["No group", "empty", "opt", "no group"]];
   if (distance) heads.push(["Distance", "distance", "opt", "distance"]);
   const key = { id: (i) => D.ids[i], set: (i) => best[i], said: (i) => said[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
   const natural = new Intl.Collator(undefined, { numeric: true });
@@ -30,7 +30,7 @@
     const who = /^\d+$/.test(D.ids[i]) ? D.noun[0].toUpperCase() + D.noun.slice(1) + " " + D.ids[i] : D.ids[i], sure = confidence[i].toFixed(2), a = D.labels[best[i]];
     if (said[i] === NOWHERE) return `${who} belongs to no group (mass ${sure} on none).`;
     if (said[i] === BETWEEN) return `${who} lies between ${listed(D.sets[best[i]].map((k) => D.labels[k + 1]), "and")} (belief ${sure}).`;
-    return said[i] === UNDECIDED ? `${who} is undecided: ${a} is likeliest (belief ${sure}).` : `${who} ${WORDS[said[i]]} belongs to ${a} (belief ${sure}).`;
+    return said[i] === UNDECIDED ? `${who} is undecided: ${a} is the most likely (belief ${sure}).` : `${who} ${WORDS[said[i]]} belongs to ${a} (belief ${sure}).`;
   };
   const largest = (i) => [...Array(F).keys()].filter((j) => mass(i, j) >= 0.001).sort((p, q) => mass(i, q) - mass(i, p)).slice(0, 8).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ");
   const detail = (i) => {
@@ -42,8 +42,8 @@
       const why = el("p", "", e.say); why.dir = "auto"; td.append(why);
       td.append(el("h4", "", e.a === e.b ? "Its group: " + a : "What pulls it to " + a + ", what to " + b));
       let say = e.da === null ? "" : e.a === e.b ? `Its distance to ${a} is ${number(e.da)}.` : `Its distance to ${a} is ${number(e.da)}, to ${b} ${number(e.db)}. `;
-      if (e.a !== e.b && e.parts.length) say += "A bar towards a group: in this the object is nearer to that group.";
-      if (!e.parts.length) say += " This metric does not add up over attributes, so there is no part for each.";
+      if (e.a !== e.b && e.parts.length) say += "A bar towards a group means that the object is closer to it there.";
+      if (e.a !== e.b && !e.parts.length) say += " This metric is not a sum over columns, so there are no parts to show.";
       td.append(el("p", "", say));
       if (e.parts.length) {
         const g = el("div", "pulls"), most = Math.max(...e.parts.map((p) => Math.abs(p[4])), 1e-300), ends = el("div", "hd ends");
@@ -58,10 +58,10 @@
         }
         td.append(g);
       }
-      if (e.ds !== null) { const p = el("p", "", `Nearest to it is the prototype of ${D.labels[fitted.best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? "; for that speak most " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
-      if (e.far.length) td.append(el("p", "", "Most of its distance from " + a + " lies in " + e.far.map(([n, part]) => `${e.kind ? e.kind + " " : ""}${n} (${Math.round(100 * part)} %)`).join(", ") + "."));
+      if (e.ds !== null) { const p = el("p", "", `It is closest to the prototype of ${D.labels[fitted.best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? ", mostly because of " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
+      if (e.far.length) td.append(el("p", "", "Most of its distance from " + a + " comes from " + e.far.map(([n, part]) => `${e.kind ? e.kind + " " : ""}${n} (${Math.round(100 * part)} %)`).join(", ") + "."));
       if (D.series && D.series.own[i]) { const s = curves([curve(D.series.prototypes[e.a - 1], channel, D.colors[e.a], 2.4, 0.9), curve(D.series.prototypes[e.b - 1], channel, D.colors[e.b], 2.4, 0.9, "6 4"), curve(D.series.own[i], channel, "currentColor", 1.8, 1)], 640, 190); s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(s); }
-    } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are computed for the objects of the first three lists." : "There is nothing to explain it by but its masses: " + largest(i) + "."));
+    } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are available for the objects of the first three lists." : "Only its masses are known: " + largest(i) + "."));
     const others = columns.filter((c) => !told.has(c.name));
     if (others.length) { const box = el("div", "values"); for (const c of others.slice(0, 40)) { const p = el("div"), n = el("span", "", c.name + " "), v = el("b", "", value(c, i)); n.dir = v.dir = "auto"; p.append(n, v); box.append(p); } td.append(box); }
     return tr;

@@ -2,8 +2,8 @@
 if ($("trace")) {
   const draw = () => {
     const s = curves([{ values: D.history, length: D.history.length, color: "var(--accent)", width: 2, opacity: 1 }], Math.max(280, $("trace").clientWidth - 32), 190);
-    s.querySelectorAll("text").forEach((t) => { if (t.textContent === "step 1") t.textContent = "start"; else if (t.getAttribute("text-anchor") === "end" && t.getAttribute("y") === "186") t.textContent = "round " + (D.history.length - 1); });
-    s.setAttribute("aria-label", `Objective from ${number(D.history[0])} to ${number(D.history[D.history.length - 1])} in ${D.history.length - 1} rounds`); $("trace").replaceChildren(s);
+    s.querySelectorAll("text").forEach((t) => { if (t.textContent === "step 1") t.textContent = "start"; else if (t.getAttribute("text-anchor") === "end" && t.getAttribute("y") === "186") t.textContent = "iteration " + (D.history.length - 1); });
+    s.setAttribute("aria-label", `Objective from ${number(D.history[0])} to ${number(D.history[D.history.length - 1])} in ${D.history.length - 1} iterations`); $("trace").replaceChildren(s);
   };
   redraws.push(draw); draw();
 }
