@@ -53,7 +53,10 @@ def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
     [
         (["-c", 2, "--algorithm", "kmeans"], "--algorithm must be one of SoftECM, ECM"),
         (["-c", 2, "--algorithm", "EVCLUS", "--beta", 2], "--beta does not apply to EVCLUS: leave it out"),
-        (["-c", 2, "--algorithm", "ECM", "--scale", "robust"], "--scale does not apply to ECM: leave it out. ECM takes"),
+        (
+            ["-c", 2, "--algorithm", "ECM", "--scale", "robust"],
+            "--scale does not apply to ECM: leave it out. ECM takes",
+        ),
         (["-c", 3, "--algorithm", "EKNNClus"], "EKNNClus finds the number of groups itself: leave -c 3 out"),
         (["-c", "2-5", "--algorithm", "ECM"], "--clusters must be a whole number of at least 1 for ECM; got 2-5"),
         (["-c", 2, "--algorithm", "RECM"], "X must be a square matrix of dissimilarities"),

@@ -482,10 +482,10 @@ def test_a_long_fit_says_where_it_stands_without_a_terminal(monkeypatch: pytest.
         asked.release()
         return "fitting: looking for starts"
 
-    with fitting.spoken(Console(file=out, force_terminal=False), line):
+    with fitting.heartbeat(Console(file=out, force_terminal=False), line):
         assert all(asked.acquire(timeout=60) for _ in range(4))
     assert out.getvalue() == "fitting: looking for starts\n"  # once, whatever a log keeps
-    with fitting.spoken(Console(file=StringIO(), quiet=True), lambda: pytest.fail("asked to be quiet")):
+    with fitting.heartbeat(Console(file=StringIO(), quiet=True), lambda: pytest.fail("asked to be quiet")):
         pass
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm._text import meant
-from softecm.cli.fitting import FittedFile, Measure, spoken, told_users, watched
+from softecm.cli.fitting import FittedFile, Measure, heartbeat, user_messages, watched
 from softecm.cli.options import Params
 from softecm.cli.problems import Problem, mendable, option_of
 from softecm.cli.screen import consoles, print_json
@@ -73,26 +73,26 @@ def takes(name: str, argument: str) -> bool:
     return argument in inspect.signature(getattr(softecm, name).fit).parameters
 
 
-def parameters(name: str, clusters: str | None, given: Params, said: Collection[str]) -> dict[str, object]:
+def parameters(name: str, clusters: str | None, values: Params, specified: Collection[str]) -> dict[str, object]:
     """What the estimator is told: the number of groups, the seed, and the options that were really given."""
     import softecm
 
     known = getattr(softecm, name)().get_params()
-    foreign = sorted(option for option in said if option not in known)
+    foreign = sorted(option for option in specified if option not in known)
     if foreign:
-        own = ", ".join(sorted(option_of(option) for option in given if option in known)) or "no options"
+        own = ", ".join(sorted(option_of(option) for option in values if option in known)) or "no options"
         wrong = ", ".join(map(option_of, foreign))
         raise Problem(f"{wrong} does not apply to {name}: leave it out. {name} takes {own}.")
-    told = {option: given[option] for option in said}
+    params = {option: values[option] for option in specified}
     if "random_state" in known:
-        told["random_state"] = given["random_state"]
+        params["random_state"] = values["random_state"]
     if name in FINDS and clusters in (None, "auto"):
-        return {**told, **FINDS[name]}
+        return {**params, **FINDS[name]}
     if "n_clusters" not in known:
         raise Problem(f"{name} finds the number of groups itself: leave -c {clusters} out.")
     if clusters is None or not clusters.isdecimal() or int(clusters) < 1:
         raise Problem(f"--clusters must be a whole number of at least 1 for {name}; got {clusters}. For example: -c 3.")
-    return {**told, "n_clusters": int(clusters)}
+    return {**params, "n_clusters": int(clusters)}
 
 
 def measure(name: str, loaded: Loaded) -> Measure:
@@ -133,9 +133,9 @@ def fit(name: str, data: object, params: Params, err: Console, **options: object
     began = time.perf_counter()
     with err.status(f"fitting {name}"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with spoken(err, lambda: f"fitting {name}"), mendable(ValueError, TypeError):
+        with heartbeat(err, lambda: f"fitting {name}"), mendable(ValueError, TypeError):
             model.fit(objects(name, data))
-    return FittedFile(model, told_users(caught), False, time.perf_counter() - began)
+    return FittedFile(model, user_messages(caught), False, time.perf_counter() - began)
 
 
 def show() -> None:

@@ -33,24 +33,24 @@ def run(path: Path, options: CalibrateOptions) -> None:
         loaded = folder.objects("refits need its objects")
     if options.force and (target / JOURNAL).exists():
         write_text(target / JOURNAL, "")  # afresh
-    found = _found(folder.model, loaded, options, target / JOURNAL, shown=err.is_terminal and not err.quiet)
+    calibration = _refit(folder.model, loaded, options, target / JOURNAL, shown=err.is_terminal and not err.quiet)
     noun = "series" if loaded.shape == "series" else "object"
-    page = folder.page(calibration=found)
-    told = sentences(found, noun, page.ids)
-    facts = {"softecm": page.made_by.removeprefix("softecm "), "folder": str(path), **facts_of(found, page.ids)}
+    page = folder.page(calibration=calibration)
+    messages = sentences(calibration, noun, page.ids)
+    facts = {"softecm": page.made_by.removeprefix("softecm "), "folder": str(path), **facts_of(calibration, page.ids)}
 
     def write(work: Path) -> None:
         names = loaded.names if folder.has_values else folder.ids
-        write_csv(_table(found, names, folder.clear), work / NAMES[0])
-        write_json({**facts, "sentences": told}, work / NAMES[1])
+        write_csv(_table(calibration, names, folder.clear), work / NAMES[0])
+        write_json({**facts, "sentences": messages}, work / NAMES[1])
         write_text(work / NAMES[2], page.html)
 
     to_folder(target, write, force=True)
-    lines(out, told)
-    counts = np.bincount(found.partition.masses.argmax(1), minlength=len(found.partition.focal_sets) + 1)
-    out.print(counts_table(found.partition.focal_sets, counts.tolist()))
+    lines(out, messages)
+    counts = np.bincount(calibration.partition.masses.argmax(1), minlength=len(calibration.partition.focal_sets) + 1)
+    out.print(counts_table(calibration.partition.focal_sets, counts.tolist()))
     out.print(Text.assemble("Calibrated: ", (str(target / NAMES[0]), "bold"), f", report: {target / NAMES[2]}#sure"))
-    print_json({**facts, "sentences": list(told), "output": str(target)})
+    print_json({**facts, "sentences": list(messages), "output": str(target)})
 
 
 def _check_places(target: Path, folder: Path, *, force: bool) -> None:
@@ -66,7 +66,7 @@ def _check_places(target: Path, folder: Path, *, force: bool) -> None:
     check_replaced([target / name for name in NAMES], inputs=[folder / "summary.json"])
 
 
-def _found(model: Any, loaded: Loaded, options: CalibrateOptions, journal: Path, *, shown: bool) -> Calibration:
+def _refit(model: Any, loaded: Loaded, options: CalibrateOptions, journal: Path, *, shown: bool) -> Calibration:
     with mendable(ValueError, TypeError), disk(f"writing {journal}"):
         return calibrate(
             model,
@@ -81,10 +81,10 @@ def _found(model: Any, loaded: Loaded, options: CalibrateOptions, journal: Path,
         )
 
 
-def _table(found: Calibration, ids: Any, clear: float) -> Any:
+def _table(calibration: Calibration, ids: Any, clear: float) -> Any:
     """The table of a partition, with each object's stability and intervals beside it."""
-    frame = partition_table(found.partition, ids, clear)
-    more = found.to_frame("pandas")
+    frame = partition_table(calibration.partition, ids, clear)
+    more = calibration.to_frame("pandas")
     for name in more.columns:
         if name in ("low", "high", "stability") or name.startswith(("low(", "high(")):
             frame[harmless(name)] = more[name].to_numpy().round(6)

@@ -13,7 +13,7 @@ from softecm._text import shown_size
 from softecm.belief.assignments import checked_clear
 from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
-from softecm.cli.fitting import FittedFile, Measure, fit, fit_kept, groups_of_codes, metric_for
+from softecm.cli.fitting import FittedFile, Measure, fit, fit_with_checkpoints, groups_of_codes, metric_for
 from softecm.cli.options import INVOCATION, ClusterOptions, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
@@ -31,7 +31,7 @@ N_SETS = 40  # with a mass, where nobody has said how many groups there are
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for: the options, as the steps below take them."""
+    """The options, as the steps below take them."""
 
     file: Path
     options: ClusterOptions
@@ -42,9 +42,9 @@ class Request:
         return self.options.settings.params()
 
     @cached_property
-    def given(self) -> frozenset[str]:
+    def specified(self) -> frozenset[str]:
         """Settings of the fit that were given on the command line."""
-        return INVOCATION.get().given & ({*self.params, "scale", "weights"} - {"random_state"})
+        return INVOCATION.get().specified & ({*self.params, "scale", "weights"} - {"random_state"})
 
     @cached_property
     def algorithm(self) -> str:
@@ -101,11 +101,11 @@ class Request:
 
     @property
     def candidates(self) -> range | None:
-        """The range that was asked for, if it was one."""
-        found = whole_range(self.clusters)
-        if found is not None and found[0] < 1:
+        """The range, if one was given."""
+        numbers = whole_range(self.clusters)
+        if numbers is not None and numbers[0] < 1:
             raise Problem(f"--clusters must be a range from 1 or more, such as 1-12; got {self.clusters}.")
-        return found
+        return numbers
 
     @property
     def safety(self) -> dict[str, Path]:
@@ -117,197 +117,200 @@ class Request:
 def run(file: Path, options: ClusterOptions) -> None:
     """Read, show what was understood, fit, write, say what was found."""
     out, err = consoles()
-    asked = Request(file, options)
-    _ = asked.params  # refused first, as written
+    request = Request(file, options)
+    _ = request.params  # refused first, as written
     if options.dry_run:
-        show_reading(asked)
+        show_reading(request)
         return
-    if options.clusters is None and asked.is_default:
+    if options.clusters is None and request.is_default:
         raise Problem(
             "give the number of groups: -c 3, -c 2-12 or -c auto (--dry-run only shows how the file is read)."
         )
     with mendable(ValueError):
         checked_clear(options.clear)
-    _check_names(asked)
+    _check_names(request)
     values = not options.no_values
-    if asked.beside and not values:
+    if request.beside and not values:
         raise Problem("--with-columns writes cells of the file and --no-values hides them: leave out one of them.")
-    source = _source(asked, err)
+    source = _source(request, err)
     pairs = None if options.links is None else links.read_links(options.links, source.loaded.names)
     if not values:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
-    measure = _measure(asked, source)
-    _check_size(source, asked)
-    say_understood(out, source.file, _showable(asked, source.loaded), measure, source.n_objects)
-    with links.said_once():
-        fitted, chosen = _fit(asked, source, measure, err, pairs)
+    measure = _measure(request, source)
+    _check_size(source, request)
+    say_understood(out, source.file, _showable(request, source.loaded), measure, source.n_objects)
+    with links.muted_link_log():
+        fitted, chosen = _fit(request, source, measure, err, pairs)
     if isinstance(source, WholeFile):
         ties = groups_of_codes(measure.metric, source.loaded.data, fitted.model)
         fitted = replace(fitted, warnings=(*measure.mind, *ties, *fitted.warnings))
     if options.links is not None and pairs is not None:
-        fitted = links.with_kept(fitted, options.links, pairs)
-    if asked.is_default:
+        fitted = links.with_satisfied_count(fitted, options.links, pairs)
+    if request.is_default:
         _say_metric(out, fitted, measure)
-    if asked.names is not None:
+    if request.names is not None:
         with mendable(ValueError):
-            fitted.model.rename(asked.names)
+            fitted.model.rename(request.names)
 
     def fill(work: Path) -> tuple[PartitionTotals, dict[str, object]]:
         fitted.model.save(work / "model.safetensors")  # first: from it the rest can be made again
         with err.status("writing the masses"):
             totals = source.write_masses(fitted.model, work, options.clear)
-        summary = outcome.summary(source, asked.reading, fitted, totals, chosen, values=values)
+        summary = outcome.summary(source, request.reading, fitted, totals, chosen, values=values)
         with err.status("writing the report"):
-            return totals, outcome.write(work, asked.folder, source, fitted, summary)
+            return totals, outcome.write(work, request.folder, source, fitted, summary)
 
-    totals, summary = to_folder(asked.folder, fill, force=options.force, instead_of=RESULTS)
-    summary["folder"] = str(asked.folder)
-    outcome.say(out, asked.folder, fitted.model, totals, summary)
+    totals, summary = to_folder(request.folder, fill, force=options.force, instead_of=RESULTS)
+    summary["folder"] = str(request.folder)
+    outcome.say(out, request.folder, fitted.model, totals, summary)
     print_json(summary)
 
 
-def _measure(asked: Request, source: ObjectSource) -> Measure:
-    if not asked.is_default:
-        return algorithms.measure(asked.algorithm, source.loaded)
-    settings = asked.options.settings
-    return metric_for(settings.metric, source.loaded, settings.scale, settings.weights, asked.count)
+def _measure(request: Request, source: ObjectSource) -> Measure:
+    if not request.is_default:
+        return algorithms.measure(request.algorithm, source.loaded)
+    settings = request.options.settings
+    return metric_for(settings.metric, source.loaded, settings.scale, settings.weights, request.count)
 
 
-def _showable(asked: Request, loaded: Loaded) -> Loaded:
+def _showable(request: Request, loaded: Loaded) -> Loaded:
     """How a file was read, without anything that may quote a cell where --no-values was given."""
-    if not asked.options.no_values:
+    if not request.options.no_values:
         return loaded
     columns = tuple(without_details(loaded.columns))
     return replace(loaded, how={}, columns=columns, notes=tuple(hidden_warnings(len(loaded.notes))))
 
 
-def show_reading(asked: Request) -> None:
+def show_reading(request: Request) -> None:
     """What would be clustered, and how it would be compared; nothing is fitted or written."""
-    (out, err), file, settings = consoles(), asked.file, asked.options.settings
-    if not asked.views and must_stream(file, asked.options.memory, N_SETS):
-        source = _blocks(asked, err)
+    (out, err), file, settings = consoles(), request.file, request.options.settings
+    if not request.views and must_stream(file, request.options.memory, N_SETS):
+        source = _blocks(request, err)
     else:
         with err.status(f"reading {file}"):
-            source = whole(file, asked.reading, parquet=False, beside=(), views=asked.views)
+            source = whole(file, request.reading, parquet=False, beside=(), views=request.views)
     measure = metric_for(settings.metric, source.loaded, settings.scale, settings.weights)
-    loaded = _showable(asked, replace(source.loaded, notes=(*source.loaded.notes, *measure.mind)))
+    loaded = _showable(request, replace(source.loaded, notes=(*source.loaded.notes, *measure.mind)))
     say_understood(out, file, loaded, measure, source.n_objects)
     understood = {**loaded.how, "columns": [asdict(c) for c in loaded.columns], "notes": list(loaded.notes)}
     facts = {"file": str(file), "n_objects": source.n_objects, "understood": understood}
     print_json({**facts, "metric": measure.name, "metric_reason": measure.why})
 
 
-def _check_names(asked: Request) -> None:
-    """Refuse names for another number of groups than was asked for, before anything is computed."""
-    if asked.names is None or asked.count is None:
+def _check_names(request: Request) -> None:
+    """Refuse names for another number of groups than there will be, before anything is computed."""
+    if request.names is None or request.count is None:
         return
     from softecm.belief import FocalSets
 
     with mendable(ValueError):
         try:
-            FocalSets.up_to(asked.count, 1).renamed(asked.names)
+            FocalSets.up_to(request.count, 1).renamed(request.names)
         except ValueError as error:
             raise ValueError(f"--names-of-clusters: {error}") from None
 
 
-def _source(asked: Request, err: Console) -> ObjectSource:
+def _source(request: Request, err: Console) -> ObjectSource:
     """The file's objects, after everything that can be refused without reading them."""
-    file, count, options = asked.file, asked.count, asked.options
-    streamed = not asked.views and must_stream(file, options.memory, _n_sets(count, asked.params))
+    file, count, options = request.file, request.count, request.options
+    streamed = not request.views and must_stream(file, options.memory, _n_sets(count, request.params))
     if streamed:
-        _check_streamed(asked)
-    elif asked.safety and not algorithms.takes(asked.algorithm, "checkpoint"):
-        raise Problem(f"--checkpoint and --resume don't work with --algorithm {asked.algorithm}: leave them out.")
-    elif asked.safety and count is None:
+        _check_streamed(request)
+    elif request.safety and not algorithms.takes(request.algorithm, "checkpoint"):
+        raise Problem(f"--checkpoint and --resume don't work with --algorithm {request.algorithm}: leave them out.")
+    elif request.safety and count is None:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
     if options.links is not None or options.link_weight is not None:
-        links.check_taken(asked.algorithm, many=count is None)
+        links.check_taken(request.algorithm, many=count is None)
     if options.links is None and options.link_weight is not None:
         raise Problem("--link-weight needs --links: add --links FILE, or leave it out.")
-    _check_settings(asked)
-    _check_places(asked)
+    _check_settings(request)
+    _check_places(request)
     if streamed:
-        return _blocks(asked, err)
+        return _blocks(request, err)
     with err.status(f"reading {file}"):
-        return whole(file, asked.reading, parquet=options.parquet, beside=asked.beside, views=asked.views)
+        return whole(file, request.reading, parquet=options.parquet, beside=request.beside, views=request.views)
 
 
-def _check_settings(asked: Request) -> None:
+def _check_settings(request: Request) -> None:
     """Refuse settings that the estimator would."""
     from softecm import SoftECM
 
-    if not asked.is_default:
-        algorithms.parameters(asked.algorithm, asked.clusters, asked.params, asked.given)
+    if not request.is_default:
+        algorithms.parameters(request.algorithm, request.clusters, request.params, request.specified)
         return
     with mendable(ValueError, TypeError):
-        SoftECM(**{**asked.params, "n_clusters": asked.count or 2})._settings()
+        SoftECM(**{**request.params, "n_clusters": request.count or 2})._settings()
 
 
-def _blocks(asked: Request, err: Console) -> ObjectSource:
+def _blocks(request: Request, err: Console) -> ObjectSource:
     """A file that does not fit in memory."""
-    allowed = limit(asked.options.memory)
-    err.print(Text(f"Reading {asked.file} block by block: it would not fit in {shown_size(allowed)}.", style="dim"))
+    allowed = limit(request.options.memory)
+    err.print(Text(f"Reading {request.file} block by block: it would not fit in {shown_size(allowed)}.", style="dim"))
     with err.status("scanning the file"):
-        return in_blocks(asked.file, asked.reading, allowed)
+        return in_blocks(request.file, request.reading, allowed)
 
 
-def _check_places(asked: Request) -> None:
+def _check_places(request: Request) -> None:
     """Refuse what would keep the results from being written, before they are computed."""
-    options = asked.options
-    check_free(asked.folder, force=options.force)
-    check_replaced([asked.folder / name for name in RESULTS], inputs=[asked.file])
-    kept = options.checkpoint or options.resume
-    if kept is None:
+    options = request.options
+    check_free(request.folder, force=options.force)
+    check_replaced([request.folder / name for name in RESULTS], inputs=[request.file])
+    checkpoint = options.checkpoint or options.resume
+    if checkpoint is None:
         return
-    check_file(kept)
-    if kept.exists() and options.resume is None and not options.force:
+    check_file(checkpoint)
+    if checkpoint.exists() and options.resume is None and not options.force:
         raise Problem(
-            f"{kept} already exists: continue from it with --resume {kept}, replace it with --force, or give another name."
+            f"{checkpoint} already exists: continue from it with --resume {checkpoint}, replace it with --force, or give "
+            "another name."
         )
-    check_replaced([kept], kind="checkpoint", inputs=[asked.file])
-    if kept.absolute().parent.resolve() == asked.folder.resolve():
-        raise Problem(f"--checkpoint {kept} must not lie in the result folder {asked.folder}: put it elsewhere.")
+    check_replaced([checkpoint], kind="checkpoint", inputs=[request.file])
+    if checkpoint.absolute().parent.resolve() == request.folder.resolve():
+        raise Problem(
+            f"--checkpoint {checkpoint} must not lie in the result folder {request.folder}: put it elsewhere."
+        )
 
 
-def _n_sets(count: int | None, given: Params) -> int:
+def _n_sets(count: int | None, params: Params) -> int:
     """How many sets have a mass; enough of them where the number of clusters is not known."""
     from softecm.belief import FocalSets
 
-    c, largest, sets = count or N_SETS // 4, given["max_cardinality"], given["focal_sets"]
+    c, largest, sets = count or N_SETS // 4, params["max_cardinality"], params["focal_sets"]
     if sets == "auto" and largest is None:  # each cluster, and at most three pairs of neighbours for each
         return 4 * c
     with mendable(ValueError, TypeError):
         return len(FocalSets.make(c, largest, sets))
 
 
-def _check_streamed(asked: Request) -> None:
+def _check_streamed(request: Request) -> None:
     """What needs all objects at once is refused for a file that does not fit in memory."""
-    if not asked.is_default:
+    if not request.is_default:
         raise Problem(
-            f"{asked.file} does not fit in memory, and --algorithm {asked.algorithm} needs it all: leave it out, or allow "
-            "more with --memory."
+            f"{request.file} does not fit in memory, and --algorithm {request.algorithm} needs it all: leave it out, or "
+            "allow more with --memory."
         )
-    if asked.count is None:
+    if request.count is None:
         raise Problem(
-            f"{asked.file} does not fit in memory, so the number of clusters can't be chosen: give -c a number."
+            f"{request.file} does not fit in memory, so the number of clusters can't be chosen: give -c a number."
         )
-    if asked.options.links is not None:
-        raise Problem(f"{asked.file} does not fit in memory, and --links need all of it: allow more with --memory.")
-    options = asked.reading
+    if request.options.links is not None:
+        raise Problem(f"{request.file} does not fit in memory, and --links need all of it: allow more with --memory.")
+    options = request.reading
     named = options.dates or options.names or options.drop_rows or options.ordinal
-    if options.long or options.label_column or options.missing or named or asked.beside:
+    if options.long or options.label_column or options.missing or named or request.beside:
         raise Problem(
-            f"{asked.file} does not fit in memory, and --id, --time, --label-column, --missing, --dates, --names, "
+            f"{request.file} does not fit in memory, and --id, --time, --label-column, --missing, --dates, --names, "
             "--drop-rows, --ordinal and --with-columns need all of it: leave them out, or allow more with --memory."
         )
 
 
-def _check_size(source: ObjectSource, asked: Request) -> None:
-    count, candidates, n = asked.count, asked.candidates, source.n_objects
+def _check_size(source: ObjectSource, request: Request) -> None:
+    count, candidates, n = request.count, request.candidates, source.n_objects
     least = count or (3 if candidates is None else candidates[-1])
     if n < least:
         objects = "1 object" if n == 1 else f"{n} objects"
-        wanted = f"--clusters {asked.clusters}" if count is None else f"{count} clusters"
+        wanted = f"--clusters {request.clusters}" if count is None else f"{count} clusters"
         raise Problem(f"{source.file} has {objects}, too few for {wanted}: give more rows or ask for fewer clusters.")
 
 
@@ -323,20 +326,22 @@ def _say_metric(out: Console, fitted: FittedFile, measure: Measure) -> None:
 
 
 def _fit(
-    asked: Request, source: ObjectSource, measure: Measure, err: Console, pairs: Constraints | None
+    request: Request, source: ObjectSource, measure: Measure, err: Console, pairs: Constraints | None
 ) -> tuple[FittedFile, Search]:
     """The fit, and how its number of clusters was chosen."""
-    name, data = asked.algorithm, source.data(measure.name)
+    name, data = request.algorithm, source.data(measure.name)
     known: dict[str, object] = {} if pairs is None else pairs._asdict()
-    link_weight = asked.options.link_weight
+    link_weight = request.options.link_weight
     weight = {} if link_weight is None else {links.WEIGHTS[name]: link_weight}
-    if not asked.is_default:
-        told = algorithms.parameters(name, asked.clusters, asked.params, asked.given) | weight
-        return fit_kept(partial(algorithms.fit, name, data, told, err, **known), asked.safety), Search()
-    params = {**asked.params, "metric": measure.metric}
+    if not request.is_default:
+        own_params = algorithms.parameters(name, request.clusters, request.params, request.specified) | weight
+        return fit_with_checkpoints(
+            partial(algorithms.fit, name, data, own_params, err, **known), request.safety
+        ), Search()
+    params = {**request.params, "metric": measure.metric}
     if measure.finds_shape:
         params["metric"] = "auto"
-    if asked.count is None:
-        return fit_auto(data, params, err, asked.candidates)
-    one = partial(fit, data, {**params, "n_clusters": asked.count}, err, "fitting", **known, **weight)
-    return fit_kept(one, asked.safety), Search()
+    if request.count is None:
+        return fit_auto(data, params, err, request.candidates)
+    one = partial(fit, data, {**params, "n_clusters": request.count}, err, "fitting", **known, **weight)
+    return fit_with_checkpoints(one, request.safety), Search()

@@ -40,8 +40,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(value: bool) -> None:
+    if value:
         from softecm._version import __version__
 
         typer.echo(f"softecm {__version__}")

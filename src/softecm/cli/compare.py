@@ -28,18 +28,20 @@ def run(first: Path, second: Path, output: Path, *, groups: bool, force: bool) -
     common = None if groups else _common_ids(one, other)
     names = (first.name or str(first), second.name or str(second))
     with err.status("comparing"), mendable(ValueError, TypeError):
-        found = _compare_groups(one, other, names) if common is None else _compare_objects(one, other, common, names)
-        page = found.html
+        comparison = (
+            _compare_groups(one, other, names) if common is None else _compare_objects(one, other, common, names)
+        )
+        page = comparison.html
     to_file(output, lambda path: path.write_text(page, encoding="utf-8", newline=""))
-    lines(out, found.sentences())
-    if isinstance(found, Comparison):
-        for name, (value, low, high) in found.scores.items():
+    lines(out, comparison.sentences())
+    if isinstance(comparison, Comparison):
+        for name, (value, low, high) in comparison.scores.items():
             out.print(Text(f"{name} {value:.3f} ({low:.3f} to {high:.3f})", style="dim"))
-    elif found.moved:
-        named = ", ".join(f"{name} ({here} → {there})" for name, here, there in found.moved[:FEW])
-        out.print(Text(f"{len(found.moved)} objects of both are in another group: {named}", style="dim"))
+    elif comparison.moved:
+        named = ", ".join(f"{name} ({here} → {there})" for name, here, there in comparison.moved[:FEW])
+        out.print(Text(f"{len(comparison.moved)} objects of both are in another group: {named}", style="dim"))
     out.print(Text.assemble("Open ", (str(output), "bold")))
-    print_json({**found.facts, "output": str(output)})
+    print_json({**comparison.facts, "output": str(output)})
 
 
 def _compare_objects(one: _Folder, other: _Folder, ids: Sequence[str], names: tuple[str, str]) -> Comparison:

@@ -117,13 +117,13 @@ def _show(
     table.add_column("Soft-ECM says")
     table.add_column("")
     for i, (x, y) in enumerate(data.tolist()):
-        table.add_row(IDS[i], f"{x:g}", f"{y:g}", *_said(ecm, i), *_said(soft, i))
+        table.add_row(IDS[i], f"{x:g}", f"{y:g}", *_decision(ecm, i), *_decision(soft, i))
     out.print(table)
     out.print(legend(soft))
     lines(out, (BARS, "", *sentences, ECM_TOO, SETTINGS))
 
 
-def _said(partition: CredalPartition, i: int) -> tuple[Text, Text]:
+def _decision(partition: CredalPartition, i: int) -> tuple[Text, Text]:
     from softecm.plots import set_colors
 
     row = partition.masses[i]
@@ -155,10 +155,10 @@ def _write(work: Path, data: NDArray[np.float64], ecm: Any, soft: Any, sentences
 
 
 def _report(work: Path, table: object, soft: Any) -> None:
-    told = {k: v for k, v in soft.get_params(deep=False).items() if k in ("alpha", "beta", "delta", "lam")}
+    params = {k: v for k, v in soft.get_params(deep=False).items() if k in ("alpha", "beta", "delta", "lam")}
     code = (
         "from softecm import SoftECM\nfrom softecm.datasets import load_diamond\n\n"
-        f"X = load_diamond().data\nmodel = SoftECM(2, {', '.join(f'{k}={v!r}' for k, v in told.items())}, "
+        f"X = load_diamond().data\nmodel = SoftECM(2, {', '.join(f'{k}={v!r}' for k, v in params.items())}, "
         f"init={STARTS!r}).fit(X)\nmodel.partition_.to_frame()"
     )
     named = {"names": [f"object {i}" for i in IDS], "feature_names": ["x", "y"]}

@@ -64,13 +64,13 @@ def run_object(path: Path, name: str) -> None:
         loaded = folder.objects("reasons need its objects")
     number = _number(name, loaded, path)
     with mendable(ValueError, TypeError, IndexError):
-        told = explain_object(model, loaded.data, number, loaded.names, folder.clear)
-    out.print(Text(told.sentence))
-    rows = told.to_frame("pandas")
+        explanation = explain_object(model, loaded.data, number, loaded.names, folder.clear)
+    out.print(Text(explanation.sentence))
+    rows = explanation.to_frame("pandas")
     if len(rows) > 1:
-        shown = _once(rows, told.candidates)
+        shown = _once(rows, explanation.candidates)
         table = Table(*shown.columns, box=None, pad_edge=False, header_style="dim")
-        places = _decimals(max(abs(pull) for one in told.pulls for pull in one.towards))
+        places = _decimals(max(abs(pull) for one in explanation.pulls for pull in one.towards))
         for row in shown.head(SHOWN).itertuples(index=False):
             table.add_row(*(f"{cell:z.{places}f}" if isinstance(cell, float) else str(cell) for cell in row))
         out.print(table)
@@ -78,7 +78,7 @@ def run_object(path: Path, name: str) -> None:
         more = f"; {len(rows) - SHOWN} more: --json" if len(rows) > SHOWN else ""
         what = "view" if in_views(model) else "stretch" if of_series(model) else "column"
         out.print(Text(f"to: how much closer the {what} puts it to that group{at}{more}", style="dim"))
-    print_json({"object": told.name, "sentence": told.sentence, "columns": rows.to_dict("records")})
+    print_json({"object": explanation.name, "sentence": explanation.sentence, "columns": rows.to_dict("records")})
 
 
 def _once(rows: Any, candidates: Sequence[str]) -> Any:
@@ -99,9 +99,9 @@ def _number(name: str, loaded: Loaded, folder: Path) -> int:
     if name in loaded.names:
         return loaded.names.index(name)
     row = ROW.fullmatch(name)
-    found = [] if row is None else [i for i, number in enumerate(_rows(loaded)) if number == int(row[1])]
-    if found:
-        return found[0]
+    indices = [] if row is None else [i for i, number in enumerate(_rows(loaded)) if number == int(row[1])]
+    if indices:
+        return indices[0]
     some = "" if loaded.ids is None else f"its id, such as {' or '.join(loaded.names[:2])}, or "
     raise Problem(
         f"--object {name} matches none of the {len(loaded)} objects of {folder}: give {some}its row, counted from 1 below "
@@ -147,6 +147,6 @@ def _write(tree: ExplanationTree, path: Path, kind: str) -> None:
         tree.plot(ax=figure.add_subplot())
         figure.savefig(path, format=kind[1:], dpi=150, bbox_inches="tight")
         return
-    told = f"{tree.export_text()}\n{tree.summary()}"
-    text = json.dumps(tree.to_dict(), ensure_ascii=False, indent=1) if kind == ".json" else told
+    rules = f"{tree.export_text()}\n{tree.summary()}"
+    text = json.dumps(tree.to_dict(), ensure_ascii=False, indent=1) if kind == ".json" else rules
     path.write_text(text + "\n", encoding="utf-8")

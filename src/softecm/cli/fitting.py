@@ -54,8 +54,8 @@ class FittedFile:
     warnings: tuple[str, ...]
     interrupted: bool
     seconds: float
-    seconds_a_round: float | None = None  # the median; None for fewer than two rounds
-    kept: bool = True  # whether every checkpoint that was asked for could be written
+    seconds_per_iteration: float | None = None  # the median; None for fewer than two rounds
+    checkpoints_saved: bool = True  # whether every checkpoint could be written
 
 
 class Measure(NamedTuple):
@@ -70,12 +70,12 @@ class Measure(NamedTuple):
 
 
 def metric_for(
-    asked: str, loaded: Loaded, scale: str = "auto", weights: str = "auto", n_clusters: int | None = None
+    metric_name: str, loaded: Loaded, scale: str = "auto", weights: str = "auto", n_clusters: int | None = None
 ) -> Measure:
     """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
     if weights not in WEIGHTS:
         raise Problem(f"--weights must be {' or '.join(WEIGHTS)}; got {weights}.{meant(weights, WEIGHTS)}")
-    measure = _measure_for(asked, loaded, scale, n_clusters)
+    measure = _measure_for(metric_name, loaded, scale, n_clusters)
     measure = _alike(measure, loaded) if weights == "equal" else measure
     return measure._replace(mind=_far_values(measure.metric, loaded))
 
@@ -86,8 +86,8 @@ def _far_values(metric: object, loaded: Loaded) -> tuple[str, ...]:
 
     called, names = "row" if loaded.ids is None else "object", loaded.names
     with mendable(ValueError, TypeError):
-        told = far_values(metric, loaded.data, lambda row: f"{called} {names[row]}")
-    return tuple(_sentence(mind) for mind in told)
+        sentences = far_values(metric, loaded.data, lambda row: f"{called} {names[row]}")
+    return tuple(_sentence(mind) for mind in sentences)
 
 
 def groups_of_codes(metric: Any, data: object, model: Any) -> tuple[str, ...]:
@@ -97,11 +97,11 @@ def groups_of_codes(metric: Any, data: object, model: Any) -> tuple[str, ...]:
     if isinstance(data, Mapping):
         return ()
     with mendable(ValueError, TypeError):
-        found = rows_of_codes(metric, data)
+        codes = rows_of_codes(metric, data)
     decisions = model.partition_.decisions()
     names = decisions.focal_sets.labels()
-    told = []
-    for code, rows in found:
+    sentences = []
+    for code, rows in codes:
         for column in np.unique(decisions.columns[rows]):
             own = decisions.columns == column
             both = int((own & rows).sum())
@@ -110,11 +110,11 @@ def groups_of_codes(metric: Any, data: object, model: Any) -> tuple[str, ...]:
             what, held = "The set of outliers" if column == 0 else names[column], int(rows.sum())
             exactly = f" is exactly the {held} rows with {code.value:.0f}."
             most = f": {both} of its {int(own.sum())} objects are among the {held} rows with {code.value:.0f}."
-            told.append(f"{what}{exactly if (own == rows).all() else most}")
-    return tuple(told)
+            sentences.append(f"{what}{exactly if (own == rows).all() else most}")
+    return tuple(sentences)
 
 
-def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
+def _measure_for(metric_name: str, loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
     from scipy.sparse import issparse
 
     from softecm.distances import SEMI_METRICS
@@ -124,20 +124,20 @@ def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None)
     if scale not in SCALES:
         raise Problem(f"--scale must be {', '.join(SCALES)}; got {scale}.{meant(scale, SCALES)}")
     if isinstance(loaded.data, Mapping):
-        return _views(asked, loaded, scale)
-    if asked not in ("auto", SERIES_AUTO, *SEMI_METRICS):
+        return _views(metric_name, loaded, scale)
+    if metric_name not in ("auto", SERIES_AUTO, *SEMI_METRICS):
         known = ("auto", SERIES_AUTO, *SEMI_METRICS)
-        raise Problem(f"--metric {asked} is unknown: use {', '.join(known)}.{meant(asked, known)}")
-    if asked == SERIES_AUTO or (asked == "auto" and _of_numbers(loaded)):
+        raise Problem(f"--metric {metric_name} is unknown: use {', '.join(known)}.{meant(metric_name, known)}")
+    if metric_name == SERIES_AUTO or (metric_name == "auto" and _of_numbers(loaded)):
         return _tried(loaded, scale, n_clusters)
-    if asked != "auto":
-        _check_kind(asked, loaded)
+    if metric_name != "auto":
+        _check_kind(metric_name, loaded)
     if scale != "auto":
-        return _scaled(asked, loaded, scale)
-    if asked != "auto":
-        if loaded.gaps and SEMI_METRICS[asked].space is RealVectors:
-            raise Problem(_no_gaps(asked, loaded))
-        return Measure(asked, ASKED, asked)
+        return _scaled(metric_name, loaded, scale)
+    if metric_name != "auto":
+        if loaded.gaps and SEMI_METRICS[metric_name].space is RealVectors:
+            raise Problem(_no_gaps(metric_name, loaded))
+        return Measure(metric_name, ASKED, metric_name)
     if issparse(loaded.data):
         return Measure("sqeuclidean", SPARSE, "sqeuclidean")
     with mendable(ValueError):
@@ -147,13 +147,13 @@ def _measure_for(asked: str, loaded: Loaded, scale: str, n_clusters: int | None)
     return Measure(choice.name, choice.reason, choice.metric, finds_shape=choice.reason in (ALIKE, UNITS))
 
 
-def _views(asked: str, loaded: Loaded, scale: str) -> Measure:
+def _views(metric_name: str, loaded: Loaded, scale: str) -> Measure:
     """What suits each view, all counting alike; the table's numbers are scaled as asked."""
     from softecm.distances.auto import MetricChoice, choose_views
 
     if all(getattr(part, "ndim", 0) == 2 and part.shape[0] == part.shape[1] for part in loaded.data.values()):
         raise Problem("--matrix needs --algorithm MECMdd, which combines several dissimilarity matrices: add it.")
-    if asked != "auto":
+    if metric_name != "auto":
         raise Problem(
             "--metric is for one file: with --series or --embedding each view gets its own metric. Leave it out."
         )
@@ -185,42 +185,44 @@ def _tried(loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
     return Measure(choice.name, choice.reason, choice.metric, choice.tried)
 
 
-def _check_kind(asked: str, loaded: Loaded) -> None:
+def _check_kind(metric_name: str, loaded: Loaded) -> None:
     """Refuse a metric of series for a table, and of tables for series."""
     from softecm.distances import SEMI_METRICS
     from softecm.spaces import States, TimeSeries
 
-    if SEMI_METRICS[asked].space is States:
+    if SEMI_METRICS[metric_name].space is States:
         if loaded.shape != "series" or loaded.table is not None or not isinstance(loaded.data, list):
             raise Problem(
-                f"--metric {asked} compares sequences of states: give a table with one sequence per row, or with one step "
-                "per row and --id, --time and --value."
+                f"--metric {metric_name} compares sequences of states: give a table with one sequence per row, or with one "
+                "step per row and --id, --time and --value."
             )
         return
-    of_series = issubclass(SEMI_METRICS[asked].space, TimeSeries)
+    of_series = issubclass(SEMI_METRICS[metric_name].space, TimeSeries)
     if of_series and loaded.shape == "table":
         raise Problem(
-            f"--metric {asked} compares time series, and the file was read as a table with one object per row: use --metric "
-            "auto. If it holds series with one time step per row, add --id, --time and --value; series of equal length "
+            f"--metric {metric_name} compares time series, and the file was read as a table with one object per row: use "
+            "--metric auto. If it holds series with one time step per row, add --id, --time and --value; series of equal length "
             "can be an .npy file of shape (series, steps, channels)."
         )
     if not of_series and loaded.shape == "series":
         raise Problem(
-            f"--metric {asked} compares rows of a table, and the file holds series: use auto, softdtw or dtw."
+            f"--metric {metric_name} compares rows of a table, and the file holds series: use auto, softdtw or dtw."
         )
 
 
-def _scaled(asked: str, loaded: Loaded, scale: str) -> Measure:
+def _scaled(metric_name: str, loaded: Loaded, scale: str) -> Measure:
     """The metric with columns scaled as asked."""
     from softecm.distances import Mixed
 
     if loaded.shape == "series":
         raise Problem(f"--scale {scale} is for tables, and the file holds series: leave it out.")
-    if asked not in ("auto", "mixed"):
-        raise Problem(f"--scale {scale} goes with --metric auto or mixed, which scale columns; got --metric {asked}.")
+    if metric_name not in ("auto", "mixed"):
+        raise Problem(
+            f"--scale {scale} goes with --metric auto or mixed, which scale columns; got --metric {metric_name}."
+        )
     why = SCALES[scale]
     plain = not loaded.gaps and all(c.kind == "number" for c in loaded.columns if c.kind in ATTRIBUTES)
-    if scale == "none" and asked == "auto" and plain:
+    if scale == "none" and metric_name == "auto" and plain:
         return Measure("sqeuclidean", why, "sqeuclidean")
     return Measure("mixed", why, Mixed(scaling={"standard": "std"}.get(scale, scale), weights=None))
 
@@ -242,12 +244,12 @@ def _alike(measure: Measure, loaded: Loaded) -> Measure:
     )
 
 
-def _no_gaps(asked: str, loaded: Loaded) -> str:
+def _no_gaps(metric_name: str, loaded: Loaded) -> str:
     cells = "1 cell is" if loaded.gaps == 1 else f"{loaded.gaps} cells are"
     first = next(c.name for c in loaded.columns if c.gaps and c.kind in ATTRIBUTES)
     return (
-        f"--metric {asked} takes no missing values, and {cells} missing (column {first}): use --metric mixed, which skips "
-        "them, fill them in, or leave out columns with --drop."
+        f"--metric {metric_name} takes no missing values, and {cells} missing (column {first}): use --metric mixed, which "
+        "skips them, fill them in, or leave out columns with --drop."
     )
 
 
@@ -265,32 +267,36 @@ def watched(model: SoftECM, data: object, err: Console, title: str, **options: A
         warnings.simplefilter("always")
         watch = _Watch(bar, title, float(getattr(model, "tol", 0.0)), stopped)
         model.callback = watch
-        with spoken(err, watch.line), mendable(ValueError, TypeError, FileNotFoundError):
+        with heartbeat(err, watch.line), mendable(ValueError, TypeError, FileNotFoundError):
             model.fit(data, **options)
     model.callback = None
     interrupted = stopped()
-    told = told_users(
+    messages = user_messages(
         [w for w in caught if not issubclass(w.category, ReadingWarning)]
     )  # said with names: `Measure.mind`
     if interrupted:
-        told = tuple(text for text in told if "has not converged" not in text)
-        told = ("Ctrl-C stopped the fit: this is the best result so far.", *told)
-    kept = not any(issubclass(w.category, CheckpointWarning) for w in caught)
-    return FittedFile(model, told, interrupted, time.perf_counter() - began, watch.seconds_a_round(), kept)
+        messages = tuple(text for text in messages if "has not converged" not in text)
+        messages = ("Ctrl-C stopped the fit: this is the best result so far.", *messages)
+    is_saved = not any(issubclass(w.category, CheckpointWarning) for w in caught)
+    return FittedFile(
+        model, messages, interrupted, time.perf_counter() - began, watch.seconds_per_iteration(), is_saved
+    )
 
 
-def fit_kept(fit: Callable[..., FittedFile], safety: Mapping[str, Path]) -> FittedFile:
+def fit_with_checkpoints(fit: Callable[..., FittedFile], safety: Mapping[str, Path]) -> FittedFile:
     """One fit that may write checkpoints: where they are written, Ctrl-C ends the program and says how to go on."""
-    kept = safety.get("checkpoint") or safety.get("resume")
+    checkpoint = safety.get("checkpoint") or safety.get("resume")
     try:
         fitted = fit(**safety)
     except KeyboardInterrupt:
-        if kept is None or not Path(kept).exists():
+        if checkpoint is None or not Path(checkpoint).exists():
             raise
-        raise Stopped(f"stopped. The last complete iteration is in {kept}: continue with --resume {kept}.") from None
-    if fitted.interrupted and fitted.kept and kept is not None:
         raise Stopped(
-            f"stopped after iteration {fitted.model.n_iter_}, saved in {kept}: continue with --resume {kept}."
+            f"stopped. The last complete iteration is in {checkpoint}: continue with --resume {checkpoint}."
+        ) from None
+    if fitted.interrupted and fitted.checkpoints_saved and checkpoint is not None:
+        raise Stopped(
+            f"stopped after iteration {fitted.model.n_iter_}, saved in {checkpoint}: continue with --resume {checkpoint}."
         )
     return fitted
 
@@ -306,7 +312,7 @@ class _Watch:
         self.changes: list[float] = []
         self.times: list[float] = []
 
-    def seconds_a_round(self) -> float | None:
+    def seconds_per_iteration(self) -> float | None:
         """The median time between two rounds."""
         return float(np.median(np.diff(self.times))) if len(self.times) > 1 else None
 
@@ -315,7 +321,7 @@ class _Watch:
         if not self.changes:  # the first round also waits for compilers and seeding
             self.began = time.perf_counter()
         self.changes.append(max(float(progress.change), 1e-300))
-        rounds = self._rounds_left(progress.iteration, progress.max_iter)
+        rounds = self._iterations_left(progress.iteration, progress.max_iter)
         left = rounds * (time.perf_counter() - self.began) / max(len(self.changes) - 1, 1)
         part = progress.iteration / (progress.iteration + rounds)
         text = f"iteration {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs"
@@ -328,7 +334,7 @@ class _Watch:
         """Where the fit stands."""
         return f"{self.title}: {self.stands}"
 
-    def _rounds_left(self, iteration: int, most: int) -> float:
+    def _iterations_left(self, iteration: int, most: int) -> float:
         """Masses settle geometrically: carry the last rounds' pace on to the tolerance."""
         recent = self.changes[-10:]
         pace = (math.log(recent[0]) - math.log(recent[-1])) / max(len(recent) - 1, 1)
@@ -352,7 +358,7 @@ def _progress(err: Console) -> Iterator[Progress]:
 
 
 @contextmanager
-def spoken(err: Console, line: Callable[[], str]) -> Iterator[None]:
+def heartbeat(err: Console, line: Callable[[], str]) -> Iterator[None]:
     """Where there is no terminal for a bar, a line every now and then, once each: a long fit must not look dead."""
     if err.is_terminal or err.quiet:
         yield
@@ -360,11 +366,11 @@ def spoken(err: Console, line: Callable[[], str]) -> Iterator[None]:
     done = Event()
 
     def speak() -> None:
-        said = ""
+        last = ""
         while not done.wait(EVERY):
-            if line() != said:
-                said = line()
-                err.print(Text(said, style="dim"))
+            if line() != last:
+                last = line()
+                err.print(Text(last, style="dim"))
 
     speaker = Thread(target=speak, daemon=True)
     speaker.start()
@@ -378,13 +384,13 @@ def spoken(err: Console, line: Callable[[], str]) -> Iterator[None]:
 @contextmanager
 def _interrupts(err: Console) -> Iterator[Callable[[], bool]]:
     """The first Ctrl-C asks the fit to stop, the second one ends the program."""
-    asked = False
+    requested = False
 
     def ask(signum: int, frame: object) -> None:
-        nonlocal asked
-        if asked:
+        nonlocal requested
+        if requested:
             raise KeyboardInterrupt
-        asked = True
+        requested = True
         err.print("Stopping after this iteration; press Ctrl-C again to quit now.")
 
     try:
@@ -393,12 +399,12 @@ def _interrupts(err: Console) -> Iterator[Callable[[], bool]]:
         yield lambda: False
         return
     try:
-        yield lambda: asked
+        yield lambda: requested
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def told_users(caught: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
+def user_messages(caught: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
     """The warnings meant for users, once each, as sentences."""
     return tuple(dict.fromkeys(_plain(w) for w in caught if _for_users(w)))
 

@@ -39,7 +39,7 @@ def read_links(file: Path, names: Sequence[str]) -> Constraints:
     place: dict[str, list[int]] = {}
     for i, name in enumerate(names):
         place.setdefault(name, []).append(i)
-    found: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    pairs: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     lines: dict[tuple[int, int], int] = {}
     for number, cells in _lines(file):
         kind = WORDS.get(cells[2].lower()) if len(cells) == 3 else None
@@ -53,12 +53,12 @@ def read_links(file: Path, names: Sequence[str]) -> Constraints:
         ends = tuple(sorted(_object(file, number, cell, place) for cell in cells[:2]))
         if ends[0] == ends[1]:
             raise Problem(f"{file}, line {number}: {cells[0]} is linked to itself. Remove the line.")
-        found[kind].append((ends[0], ends[1]))
+        pairs[kind].append((ends[0], ends[1]))
         lines.setdefault((ends[0], ends[1]), number)
-    if not any(found):
+    if not any(pairs):
         raise Problem(f"{file} holds no links: write lines such as 3,17,together.")
-    _refuse_contradictions(file, found[0], found[1], lines, names)
-    return check_constraints(*found, len(names))
+    _refuse_contradictions(file, pairs[0], pairs[1], lines, names)
+    return check_constraints(*pairs, len(names))
 
 
 def _lines(file: Path) -> list[tuple[int, list[str]]]:
@@ -102,8 +102,8 @@ def _refuse_contradictions(
 
 
 @contextmanager
-def said_once() -> Iterator[None]:
-    """Keep what the library's log has on broken links off the screen: :func:`with_kept` says it."""
+def muted_link_log() -> Iterator[None]:
+    """Keep what the library's log has on broken links off the screen: :func:`with_satisfied_count` says it."""
     from softecm.objective.linked import BROKEN
 
     log = logging.getLogger("softecm")
@@ -118,10 +118,10 @@ def said_once() -> Iterator[None]:
         log.removeFilter(other)
 
 
-def with_kept(fitted: FittedFile, file: Path, links: Constraints) -> FittedFile:
+def with_satisfied_count(fitted: FittedFile, file: Path, links: Constraints) -> FittedFile:
     """The fit with a sentence on how many links it keeps."""
     count = sum(map(len, links))
     obeyed = round(kept(fitted.model.labels_, *links) * count)
     more = "" if obeyed == count else " A larger --link-weight satisfies more."
-    said = f"{obeyed} of {count} links in {file.name} are satisfied.{more}"
-    return replace(fitted, warnings=(*fitted.warnings, said))
+    sentence = f"{obeyed} of {count} links in {file.name} are satisfied.{more}"
+    return replace(fitted, warnings=(*fitted.warnings, sentence))

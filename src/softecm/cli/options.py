@@ -180,9 +180,9 @@ class FitSettings:
 
     def params(self) -> Params:
         """Parameters of the estimator; ``scale`` is none of them."""
-        given = {**vars(self), "random_state": self.seed, "delta": number_or("--delta", self.delta, "auto")}
-        given |= {"lam": number_or("--lam", self.lam, "auto"), **focal_params(self.max_cardinality, self.focal_sets)}
-        return {name: value for name, value in given.items() if name not in ("scale", "weights", "seed")}
+        values = {**vars(self), "random_state": self.seed, "delta": number_or("--delta", self.delta, "auto")}
+        values |= {"lam": number_or("--lam", self.lam, "auto"), **focal_params(self.max_cardinality, self.focal_sets)}
+        return {name: value for name, value in values.items() if name not in ("scale", "weights", "seed")}
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class Invocation:
 
     quiet: bool = False
     machine: bool = False  # whether one JSON object is printed, and nothing else
-    given: frozenset[str] = frozenset()  # parameters that were given, not left at their defaults
+    specified: frozenset[str] = frozenset()  # parameters that were given, not left at their defaults
     words: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each of them as it is written, after the command's name
 
     def line(self, without: Collection[str] = (), **instead: str) -> str:
@@ -298,12 +298,12 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
     always = {"context": typer.Context, **({"quiet": Quiet} if quiet else {}), "machine": Json}
 
     @wraps(function)
-    def called(context: typer.Context, *, quiet: bool = False, machine: bool = False, **given: object) -> None:
-        sources = {name: context.get_parameter_source(name) for name in given}
+    def called(context: typer.Context, *, quiet: bool = False, machine: bool = False, **values: object) -> None:
+        sources = {name: context.get_parameter_source(name) for name in values}
         typed = frozenset(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE")
         token = INVOCATION.set(Invocation(quiet, machine, typed, _written(context, typed)))
         try:
-            function(**{name: _gathered(hints[name], given, name) for name in own})
+            function(**{name: _gathered(hints[name], values, name) for name in own})
         except KeyboardInterrupt as stop:
             from softecm.cli.problems import Stopped
 
@@ -322,20 +322,20 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
 
 def _written(context: typer.Context, typed: Collection[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """A command's name, and each parameter that was given, as they are typed."""
-    found: list[tuple[str, tuple[str, ...]]] = [("command", (str(context.info_name),))]
+    words: list[tuple[str, tuple[str, ...]]] = [("command", (str(context.info_name),))]
     for one in context.command.params:
         value = context.params.get(str(one.name))
         if one.name not in typed or value is None:
             continue
         option = one.opts[-1] if one.opts[0].startswith("-") and not one.opts[-1].startswith("--") else one.opts[0]
         if isinstance(value, bool):
-            found.append((one.name, (option if value else (one.secondary_opts or [option])[0],)))
+            words.append((one.name, (option if value else (one.secondary_opts or [option])[0],)))
         elif one.param_type_name == "argument":
-            found.append((one.name, (str(value),)))
+            words.append((one.name, (str(value),)))
         else:
             several = value if isinstance(value, list | tuple) else [value]
-            found += [(one.name, (option, str(each))) for each in several]
-    return tuple(found)
+            words += [(one.name, (option, str(each))) for each in several]
+    return tuple(words)
 
 
 def _keyword(name: str, kind: object, default: object) -> inspect.Parameter:
@@ -353,13 +353,13 @@ def _spread(kind: object, parameter: inspect.Parameter) -> Iterator[inspect.Para
         yield from _spread(hints[one.name], _keyword(one.name, hints[one.name], one.default))
 
 
-def _gathered(kind: object, given: Mapping[str, object], name: str) -> object:
+def _gathered(kind: object, values: Mapping[str, object], name: str) -> object:
     """What was given for a parameter, as one value."""
     if not is_dataclass(kind):
-        return given[name]
+        return values[name]
     hints = get_type_hints(kind, include_extras=True)
-    names = [one.name for one in fields(kind) if is_dataclass(hints[one.name]) or one.name in given]
-    return kind(**{one: _gathered(hints[one], given, one) for one in names})  # type: ignore[operator]
+    names = [one.name for one in fields(kind) if is_dataclass(hints[one.name]) or one.name in values]
+    return kind(**{one: _gathered(hints[one], values, one) for one in names})  # type: ignore[operator]
 
 
 # ------------------------------------------------------------------ what is written in one option
@@ -409,9 +409,9 @@ def focal_params(max_cardinality: str, focal_sets: str) -> dict[str, object]:
     largest = number_or("--max-cardinality", max_cardinality, "auto", whole=True)
     if largest is None:
         return {"max_cardinality": None, "focal_sets": "full"}
-    given = largest != "auto"
-    both = given and focal_sets != "auto"  # the estimator says what is wrong with that
+    has_size = largest != "auto"
+    both = has_size and focal_sets != "auto"  # the estimator says what is wrong with that
     return {
-        "max_cardinality": largest if given else None,
-        "focal_sets": None if given and not both else focal_sets,
+        "max_cardinality": largest if has_size else None,
+        "focal_sets": None if has_size and not both else focal_sets,
     }

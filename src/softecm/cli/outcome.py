@@ -44,10 +44,10 @@ def summary(
     """What summary.json holds; without ``values`` nothing from which a cell could be read."""
     model, loaded = fitted.model, source.loaded
     understood = {**reading(loaded), "columns": [asdict(c) for c in loaded.columns]}
-    told, said = parameters(model), [*source.remarks(), *fitted.warnings]
+    params, messages = parameters(model), [*source.remarks(), *fitted.warnings]
     if not values:
         understood = {"columns": [asdict(c) for c in without_details(loaded.columns)]}
-        told, said = plain_parameters(model, told), own_warnings(model, said)
+        params, messages = plain_parameters(model, params), own_warnings(model, messages)
     return {
         "softecm": __version__,
         "file": str(source.file.absolute()),
@@ -56,9 +56,9 @@ def summary(
         "values": values,
         **fit_facts(model, totals, source.sentences(model, totals)),
         **chosen.facts(),
-        "parameters": told,
+        "parameters": params,
         "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
-        "warnings": said,
+        "warnings": messages,
         "interrupted": fitted.interrupted,
         "command": _again(model, source.file) if values else "",
         "seconds": round(fitted.seconds, 3),
@@ -102,10 +102,12 @@ def write(
 
 def _sentences(page: ReportData, counts: Mapping[str, int]) -> dict[str, str]:
     """What each group is, with the counts of the whole file: the page of a streamed one has a sample."""
-    told = page.profiles
-    if told is None:
+    profiles = page.profiles
+    if profiles is None:
         return {}
-    return replace(told, sizes={name: counts.get(name, size) for name, size in told.sizes.items()}).sentences(page.noun)
+    return replace(profiles, sizes={name: counts.get(name, size) for name, size in profiles.sizes.items()}).sentences(
+        page.noun
+    )
 
 
 def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, summary: Mapping[str, Any]) -> None:
@@ -120,9 +122,12 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     if finding:
         out.print(Text(f"{finding[0].upper()}{finding[1:]}.", style="dim"))
     out.print(counts_table(model.focal_sets_, totals.objects.tolist()))
-    told = summary["group_sentences"]
-    if len(told) > 1:
-        lines(out, [told[name] for name in model.focal_sets_.cluster_names[:MOST_TOLD] if name in told])
+    group_sentences = summary["group_sentences"]
+    if len(group_sentences) > 1:
+        lines(
+            out,
+            [group_sentences[name] for name in model.focal_sets_.cluster_names[:MOST_TOLD] if name in group_sentences],
+        )
     out.print(Text(five_counts(totals.decisions(), totals.clear)))
     if summary["scores"]:
         out.print(Text("Compared with the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))

@@ -15,7 +15,7 @@ from rich.text import Text
 from softecm._text import visible
 from softecm.belief.assignments import CLEAR
 from softecm.belief.totals import PartitionTotals
-from softecm.cli.fitting import told_users
+from softecm.cli.fitting import user_messages
 from softecm.cli.options import INVOCATION
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import ResultFolder, load
@@ -57,10 +57,10 @@ def run(
         warnings.simplefilter("always")
         partition = estimator.predict_partition(loaded.data)
         table = partition_table(partition, loaded.names, clear, joined)
-    told = (*loaded.notes, *told_users(caught))
+    messages = (*loaded.notes, *user_messages(caught))
     if to_stdout and not machine:
         _print(table)
-        remarks(err, told)
+        remarks(err, messages)
         return
     if not to_stdout:
         to_file(target, lambda path: write_csv(table, path))
@@ -70,7 +70,7 @@ def run(
     totals = PartitionTotals.of(partition, clear)
     out.print(counts_table(totals.focal, totals.objects.tolist()))
     out.print(Text(five_counts(totals.decisions(), clear)))
-    remarks(out, told)
+    remarks(out, messages)
     out.print(Text(f"Written to {target}"))
     facts = {
         "file": None if to_stdout else str(target),
@@ -79,7 +79,7 @@ def run(
         "decisions": totals.decisions(),
         "clear": clear,
         "sentences": sentences,
-        "warnings": list(told),
+        "warnings": list(messages),
     }
     print_json({**facts, "objects": _records(table)} if to_stdout else facts)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from softecm.cli.fitting import FittedFile, told_users, watched
+from softecm.cli.fitting import FittedFile, user_messages, watched
 from softecm.cli.options import Params
 from softecm.cli.problems import Problem
 
@@ -53,8 +53,8 @@ def whole_range(text: str) -> range | None:
     >>> whole_range("2-4"), whole_range("2..12"), whole_range("4-2"), whole_range("3")
     (range(2, 5), range(2, 13), None, None)
     """
-    found = RANGE.fullmatch(text.strip())
-    low, high = (0, -1) if found is None else map(int, found.groups())
+    match = RANGE.fullmatch(text.strip())
+    low, high = (0, -1) if match is None else map(int, match.groups())
     return range(low, high + 1) if low <= high else None
 
 
@@ -75,7 +75,7 @@ def fit_auto(
         return None if cut_short else fitted.model
 
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             choice = choose_n_clusters(
                 data,
@@ -97,7 +97,7 @@ def fit_auto(
     remarks = _remarks(
         choice, [c for c, one in tried.items() if one.interrupted and c not in choice.values], candidates
     )
-    mind = told_users([one for one in said if issubclass(one.category, (NoGroupsWarning, TwinsWarning))])
+    mind = user_messages([one for one in caught if issubclass(one.category, (NoGroupsWarning, TwinsWarning))])
     return replace(fitted, warnings=(*remarks, *mind, *fitted.warnings)), _search(choice)
 
 
@@ -112,7 +112,7 @@ def _search(choice: Choice) -> Search:
     return Search(text, choice.rule, values)
 
 
-def _remarks(choice: Choice, cut_short: Sequence[int], asked: Sequence[int] | None) -> list[str]:
+def _remarks(choice: Choice, cut_short: Sequence[int], candidates: Sequence[int] | None) -> list[str]:
     """What to mind about a search."""
     from softecm.selection.n_clusters import MOST_CLUSTERS, edge_remark
 
@@ -121,7 +121,7 @@ def _remarks(choice: Choice, cut_short: Sequence[int], asked: Sequence[int] | No
     if not choice.edge:
         return []
     stopped = ""
-    if asked is None and choice.edge == "largest":
+    if candidates is None and choice.edge == "largest":
         most = f"at most {max(choice.values)} for this many objects (their square root, up to {MOST_CLUSTERS})"
         stopped = f" -c auto tries {most}."
     return [f"{edge_remark(choice)}{stopped} For example -c 2-{2 * choice.n_clusters}."]

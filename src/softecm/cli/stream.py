@@ -111,7 +111,7 @@ class Blocks(ObjectSource):
 
     def more(self, fitted: FittedFile) -> Mapping[str, object]:
         """Time a round, and how many rows were sampled."""
-        pace = fitted.seconds_a_round
+        pace = fitted.seconds_per_iteration
         return {
             "seconds_a_round": None if pace is None else round(pace, 4),
             "streamed": True,
@@ -256,26 +256,26 @@ def parse(text: str) -> int:
     return int(float(match[1]) * UNITS[match[2]])
 
 
-def limit(asked: str | None) -> int:
+def limit(memory: str | None) -> int:
     """Bytes that may be used: as asked, or a good part of what is free."""
-    if asked is not None:
-        return parse(asked)
+    if memory is not None:
+        return parse(memory)
     from softecm._engine import free_memory
 
     return int(GOOD_PART * free_memory())
 
 
-def must_stream(file: Path, asked: str | None, n_sets: int) -> bool:
+def must_stream(file: Path, memory: str | None, n_sets: int) -> bool:
     """Whether the file is to be read block by block; a text file beyond the memory asked for is refused."""
     if not PARQUET.takes(file) or not file.is_file():
         need = TEXT * file.stat().st_size if file.is_file() else 0.0
-        if asked is not None and need > parse(asked):
+        if memory is not None and need > parse(memory):
             raise Problem(
-                f"{file} would need about {shown_size(need)}, more than --memory {asked}: save it as Parquet, which is read "
-                "block by block."
+                f"{file} would need about {shown_size(need)}, more than --memory {memory}: save it as Parquet, which is "
+                "read block by block."
             )
         return False
-    return needed(file, n_sets) > limit(asked)
+    return needed(file, n_sets) > limit(memory)
 
 
 def needed(file: Path, n_sets: int) -> float:

@@ -55,12 +55,12 @@ def run(file: Path, options: SweepOptions) -> None:
     if options.force and book.exists():
         write_text(book, "")  # afresh
     refits = {"seeds": options.seeds, "resamples": options.resamples}
-    found = _sweep(loaded, values, {**params, "metric": measure.metric}, refits, book, err)
-    rule = found.usual_rule if rule == "auto" else rule
-    choices = {name: _choice(found, name) for name in _rules(found)}
-    summary = _summary(file, (measure.name, measure.why), found, values, rule, choices)
-    to_folder(folder, lambda work: _write(work, found, values, rule, summary), force=True)
-    _say(out, folder, found, values, rule, choices)
+    result = _sweep(loaded, values, {**params, "metric": measure.metric}, refits, book, err)
+    rule = result.usual_rule if rule == "auto" else rule
+    choices = {name: _choice(result, name) for name in _rules(result)}
+    summary = _summary(file, (measure.name, measure.why), result, values, rule, choices)
+    to_folder(folder, lambda work: _write(work, result, values, rule, summary), force=True)
+    _say(out, folder, result, values, rule, choices)
     print_json({**summary, "folder": str(folder)})
 
 
@@ -80,18 +80,18 @@ def _check_places(folder: Path, book: Path, file: Path, *, force: bool) -> None:
 
 def _values(name: str, text: str) -> list[Any]:
     """Numbers with commas between; whole ones also as a range, 2-6 or 2..6; lambda also "auto"."""
-    whole, found = name == "n_clusters", list[object]()
+    whole, numbers = name == "n_clusters", list[object]()
     for part in (part.strip() for part in text.split(",") if part.strip()):
         several = whole_range(part) if whole else None
         if several is not None:
-            found += several
+            numbers += several
         elif name == "lam" and part == "auto":
-            found.append(part)
+            numbers.append(part)
         else:
-            found.append(_number(name, part, text, whole=whole))
-    if not found:
+            numbers.append(_number(name, part, text, whole=whole))
+    if not numbers:
         raise Problem(f"--{SHOWN[name]} must hold at least one number; got {text!r}.")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(numbers))
 
 
 def _number(name: str, part: str, text: str, *, whole: bool) -> float:
@@ -102,7 +102,7 @@ def _number(name: str, part: str, text: str, *, whole: bool) -> float:
         raise Problem(f"--{SHOWN[name]} must hold numbers, such as {example}; got {text}.") from None
 
 
-def _told(value: object) -> str:
+def _shown(value: object) -> str:
     """A parameter's value for reading."""
     return value if isinstance(value, str) else f"{value:g}"
 
@@ -120,7 +120,7 @@ def _check_rule(rule: str, resamples: int) -> None:
 def _sweep(
     loaded: Loaded,
     values: Grid,
-    given: Params,
+    params: Params,
     refits: Mapping[str, int],
     journal: Path,
     err: Console,
@@ -135,39 +135,39 @@ def _sweep(
     labels = None if loaded.labels is None else [str(label) for label in loaded.labels]
     options: dict[str, Any] = {**refits, "progress": err.is_terminal and not err.quiet}
     with mendable(ValueError, TypeError), disk(f"writing {journal}"):
-        return sweep(loaded.data, values, estimator=SoftECM(**given), y=labels, journal=journal, **options)
+        return sweep(loaded.data, values, estimator=SoftECM(**params), y=labels, journal=journal, **options)
 
 
 # ------------------------------------------------------------------ what was chosen
 
 
-def _rules(found: Sweep) -> list[str]:
+def _rules(result: Sweep) -> list[str]:
     from softecm.selection import RULES
 
-    return [name for name, rule in RULES.items() if rule.column in found.columns]
+    return [name for name, rule in RULES.items() if rule.column in result.columns]
 
 
-def _choice(found: Sweep, rule: str) -> dict[str, object] | str:
+def _choice(result: Sweep, rule: str) -> dict[str, object] | str:
     """A rule's choice as plain values, or why it has none."""
     from softecm.selection.rules import is_sound
 
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            best = found.best(rule)
+            best = result.best(rule)
         except ValueError as error:
             return str(error)
     facts: dict[str, object] = {
         "params": {name: _plain(value) for name, value in best.params.items()},
         "value": _plain(best.value),
-        "sound_runs": int(is_sound(found.columns)[best.rows].sum()),
+        "sound_runs": int(is_sound(result.columns)[best.rows].sum()),
         "runs": len(best.rows),
-        "random_state": int(found["random_state"][best.row]),
-        "mind": [str(one.message) for one in said],
+        "random_state": int(result["random_state"][best.row]),
+        "mind": [str(one.message) for one in caught],
     }
     for name in ("rand_index", "adjusted_rand_index", "accuracy"):
-        if name in found.columns:
-            facts[name] = float(found[name][best.rows].astype(float).mean())
+        if name in result.columns:
+            facts[name] = float(result[name][best.rows].astype(float).mean())
     return facts
 
 
@@ -177,7 +177,7 @@ def _plain(value: object) -> object:
 
 
 def _summary(
-    file: Path, metric: tuple[str, str], found: Sweep, values: Grid, rule: str, choices: Choices
+    file: Path, metric: tuple[str, str], result: Sweep, values: Grid, rule: str, choices: Choices
 ) -> dict[str, object]:
     chosen = choices[rule]
     return {
@@ -186,8 +186,8 @@ def _summary(
         "metric": metric[0],
         "metric_reason": metric[1],
         "grid": dict(values),
-        "runs": len(found),
-        "merged_runs": int(found["collapsed"].astype(bool).sum()),
+        "runs": len(result),
+        "merged_runs": int(result["collapsed"].astype(bool).sum()),
         "rule": rule,
         "best": chosen if isinstance(chosen, dict) else None,
         "rules": dict(choices),
@@ -197,31 +197,31 @@ def _summary(
 # ------------------------------------------------------------------ what is written and said
 
 
-def _write(folder: Path, found: Sweep, values: Grid, rule: str, summary: Mapping[str, Any]) -> None:
-    found.to_frame("pandas").to_csv(folder / NAMES[0], index=False)
+def _write(folder: Path, result: Sweep, values: Grid, rule: str, summary: Mapping[str, Any]) -> None:
+    result.to_frame("pandas").to_csv(folder / NAMES[0], index=False)
     write_json(summary, folder / NAMES[1])
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 5), layout="constrained")
-    _draw(found, values, rule, summary["best"], figure.add_subplot())
+    _draw(result, values, rule, summary["best"], figure.add_subplot())
     figure.savefig(folder / NAMES[2], dpi=120, metadata=SIGNED)
 
 
-def _draw(found: Sweep, values: Grid, rule: str, best: Mapping[str, Any] | None, ax: Any) -> None:
+def _draw(result: Sweep, values: Grid, rule: str, best: Mapping[str, Any] | None, ax: Any) -> None:
     """The two parameters with most values; the others as the rule chose them."""
     from softecm.selection import RULES
 
     order = sorted(values, key=lambda name: -len(values[name]))
     x, y = sorted(order[:2], key=list(values).index)
     others = {name: best["params"][name] if best else values[name][0] for name in order[2:]}
-    found.where(**others).heatmap(x, y, RULES[rule].column, ax=ax)
-    ax.set_title(", ".join(f"{name} {_told(value)}" for name, value in others.items()))
+    result.where(**others).heatmap(x, y, RULES[rule].column, ax=ax)
+    ax.set_title(", ".join(f"{name} {_shown(value)}" for name, value in others.items()))
 
 
-def _say(out: Console, folder: Path, found: Sweep, values: Grid, rule: str, choices: Choices) -> None:
-    merged = int(found["collapsed"].astype(bool).sum())
-    out.print(Text(f"{len(found)} runs, {merged} with merged clusters"))
-    judged = "rand_index" in found.columns
+def _say(out: Console, folder: Path, result: Sweep, values: Grid, rule: str, choices: Choices) -> None:
+    merged = int(result["collapsed"].astype(bool).sum())
+    out.print(Text(f"{len(result)} runs, {merged} with merged clusters"))
+    judged = "rand_index" in result.columns
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in (
         "rule",
@@ -235,7 +235,7 @@ def _say(out: Console, folder: Path, found: Sweep, values: Grid, rule: str, choi
         if isinstance(choice, str):
             table.add_row(name, Text("no sound run", style="dim"))
             continue
-        cells = [_told(choice["params"][p]) for p in values]
+        cells = [_shown(choice["params"][p]) for p in values]
         cells += [
             "-" if choice["value"] is None else f"{choice['value']:.4g}",
             f"{choice['sound_runs']}/{choice['runs']}",

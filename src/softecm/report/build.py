@@ -125,7 +125,7 @@ def build(
             "out to have the model assign these objects."
         )
     scored = fit.scores(shown, labels) if scores is None else scores
-    called = names_of(X, len(shown), next((given for given in (names, ids) if given is not None), known))
+    called = names_of(X, len(shown), next((one for one in (names, ids) if one is not None), known))
     units = {c.name: c.written.unit for c in columns or () if c.written is not None}
     view = look(model, X, shown, feature_names, units)
     attributes = () if view.columns is None else view.columns.attributes
@@ -170,11 +170,13 @@ def build(
 
 
 def channel_names(
-    numbered: Sequence[str], given: Sequence[str] | None, columns: Sequence[Column] | None
+    numbered: Sequence[str], feature_names: Sequence[str] | None, columns: Sequence[Column] | None
 ) -> Sequence[str]:
     """What the channels of series are called: as given, as in the file, or by their numbers."""
     read = [c.name for c in columns or () if c.kind == "number"]
-    return next((names for names in (given, read) if names is not None and len(names) == len(numbered)), numbered)
+    return next(
+        (names for names in (feature_names, read) if names is not None and len(names) == len(numbered)), numbered
+    )
 
 
 def _partition(model: FittedModel, X: Data) -> CredalPartition:
@@ -201,8 +203,8 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
     if pairwise(model):
         return fitted if is_square(np.asarray(X, dtype=np.float64)) else model.predict_partition(X)
     rows = every(count, COMPARED)
-    apart = np.abs(model.predict_partition(take(X, rows)).masses - fitted.masses[rows]).max(1)
-    if np.median(apart) > SAME:
+    differences = np.abs(model.predict_partition(take(X, rows)).masses - fitted.masses[rows]).max(1)
+    if np.median(differences) > SAME:
         raise ValueError(
             f"X has as many objects as the fit ({len(fitted)}) but other masses: they are other objects, or links changed "
             "their masses. Choose what to show: partition=model.predict_partition(X) or partition=model.partition_."
@@ -210,14 +212,14 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
     return fitted
 
 
-def _calibrated(found: Calibration | None, count: int) -> Calibration | None:
+def _calibrated(calibration: Calibration | None, count: int) -> Calibration | None:
     """What refits say, if it is about these objects."""
-    if found is not None and len(found.before) != count:
+    if calibration is not None and len(calibration.before) != count:
         raise ValueError(
-            f"calibration must be of the report's {count} objects; got one of {len(found.before)}. Give what "
+            f"calibration must be of the report's {count} objects; got one of {len(calibration.before)}. Give what "
             "softecm.calibrate(model, X) found for this X."
         )
-    return found
+    return calibration
 
 
 def _others(model: FittedModel, shown: CredalPartition) -> list[str]:

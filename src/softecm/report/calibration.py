@@ -25,48 +25,51 @@ NAMED, FEW = 3, 10  # such objects that are named in a sentence, and in a table
 STABLE, LOOSE = 0.75, 0.5  # Jaccard indices: from there on a group is found again; below, it comes apart
 
 
-def sentences(found: Calibration, noun: str = "object", ids: Sequence[str] | None = None) -> tuple[str, ...]:
+def sentences(calibration: Calibration, noun: str = "object", ids: Sequence[str] | None = None) -> tuple[str, ...]:
     """What the refits say, in plain words; ``ids`` are what the objects are called, their numbers from 1 by default."""
-    names, many = found.before.focal_sets.cluster_names, plural(noun)
-    kept = [name for name, value in zip(names, found.cluster_stability, strict=True) if value >= STABLE]
-    apart = [name for name, value in zip(names, found.cluster_stability, strict=True) if value < LOOSE]
-    own = _own(found)
+    names, many = calibration.before.focal_sets.cluster_names, plural(noun)
+    stable = [name for name, value in zip(names, calibration.cluster_stability, strict=True) if value >= STABLE]
+    dissolving = [name for name, value in zip(names, calibration.cluster_stability, strict=True) if value < LOOSE]
+    own = _own(calibration)
     wide = int((own[2] - own[0] > QUITE).sum())
-    again = f"{len(kept)} of {len(names)} groups {'is' if len(kept) == 1 else 'are'}"
-    again = "All groups are" if len(kept) == len(names) else again
+    again = f"{len(stable)} of {len(names)} groups {'is' if len(stable) == 1 else 'are'}"
+    again = "All groups are" if len(stable) == len(names) else again
     parts = [
-        f"The model was refitted to {len(found.memberships)} resamples of its {many}. {again} found again.",
-        _covered(found, many),
+        f"The model was refitted to {len(calibration.memberships)} resamples of its {many}. {again} found again.",
+        _covered(calibration, many),
     ]
-    if apart:
-        parts.append(
-            f"In other samples {', '.join(apart)} would dissolve: don't rely on {'it' if len(apart) == 1 else 'them'}."
-        )
+    if dissolving:
+        them = "it" if len(dissolving) == 1 else "them"
+        parts.append(f"In other samples {', '.join(dissolving)} would dissolve: don't rely on {them}.")
     if wide:
-        far = widest(found, ids)[:NAMED]
+        far = widest(calibration, ids)[:NAMED]
         first = [f"{one.name} ({one.group}: from {one.low:.2f} to {one.high:.2f})" for one in far]
-        told = f"The resamples disagree about {number_of(wide, noun)}"
-        parts.append(f"{told}: {', '.join(first)}." if wide <= NAMED else f"{told}, most about {', '.join(first)}.")
-    between = found.before.decisions().words == "between"
+        disagreement = f"The resamples disagree about {number_of(wide, noun)}"
+        parts.append(
+            f"{disagreement}: {', '.join(first)}."
+            if wide <= NAMED
+            else f"{disagreement}, most about {', '.join(first)}."
+        )
+    between = calibration.before.decisions().words == "between"
     if between.any():
-        parts.append(_between(found, between, noun))
+        parts.append(_between(calibration, between, noun))
     return tuple(parts)
 
 
-def _covered(found: Calibration, many: str) -> str:
+def _covered(calibration: Calibration, many: str) -> str:
     """How wide the intervals of the calibrated masses are, and how much they hold."""
-    after = found.coverage()["after"]
+    after = calibration.coverage()["after"]
     return (
         f"The calibrated masses give the probability that two {many} belong together to within {after['width']:.2f} on "
-        f"average; {after['inside']:.0%} of the refits lie inside ({found.level:.0%} intended)."
+        f"average; {after['inside']:.0%} of the refits lie inside ({calibration.level:.0%} intended)."
     )
 
 
-def _between(found: Calibration, between: NDArray[np.bool_], noun: str) -> str:
+def _between(calibration: Calibration, between: NDArray[np.bool_], noun: str) -> str:
     """How many of the objects between groups stay there."""
-    many, sure = int(between.sum()), int((found.said[0][between] > 0).sum())
+    many, sure = int(between.sum()), int((calibration.said[0][between] > 0).sum())
     lies = f"{number_of(many, noun).capitalize()} {'lies' if many == 1 else 'lie'} between groups"
-    stays = int((found.decisions().words[between] == "between").sum())
+    stays = int((calibration.decisions().words[between] == "between").sum())
     if stays == sure == many:
         return f"{lies}, and the resamples confirm it."
     return f"{lies}: for {grouped(sure)} the interval excludes 0, and {grouped(stays)} stay there in the resamples."
@@ -81,61 +84,63 @@ class Wide(NamedTuple):
     high: float
 
 
-def widest(found: Calibration, ids: Sequence[str] | None = None) -> list[Wide]:
+def widest(calibration: Calibration, ids: Sequence[str] | None = None) -> list[Wide]:
     """The objects of which resamples say the most different things, at most a few; none where all agree about."""
-    low, mean, high = _own(found)
-    labels, names = found.before.labels(), found.before.focal_sets.cluster_names
+    low, mean, high = _own(calibration)
+    labels, names = calibration.before.labels(), calibration.before.focal_sets.cluster_names
     rows = [i for i in np.lexsort((mean, (low - high).round(2)))[:FEW].tolist() if high[i] - low[i] > QUITE]
     called = [str(i + 1) if ids is None else str(ids[i]) for i in rows]
     return [Wide(name, names[labels[i]], float(low[i]), float(high[i])) for name, i in zip(called, rows, strict=True)]
 
 
-def facts_of(found: Calibration, ids: Sequence[str] | None = None) -> dict[str, object]:
+def facts_of(calibration: Calibration, ids: Sequence[str] | None = None) -> dict[str, object]:
     """The same for machines."""
-    names = found.before.focal_sets.cluster_names
+    names = calibration.before.focal_sets.cluster_names
     return {
-        "refits": len(found.memberships),
-        "level": found.level,
-        "groups_taken_for": found.form,
-        "coverage": found.coverage(),
-        "stability": found.stability,
-        "cluster_stability": dict(zip(names, found.cluster_stability.tolist(), strict=True)),
-        "words": {row[0]: dict(zip(WORDS, row[1], strict=True)) for row in words_table(found)},
-        "least_sure": [one._asdict() for one in widest(found, ids)],
+        "refits": len(calibration.memberships),
+        "level": calibration.level,
+        "groups_taken_for": calibration.form,
+        "coverage": calibration.coverage(),
+        "stability": calibration.stability,
+        "cluster_stability": dict(zip(names, calibration.cluster_stability.tolist(), strict=True)),
+        "words": {row[0]: dict(zip(WORDS, row[1], strict=True)) for row in words_table(calibration)},
+        "least_sure": [one._asdict() for one in widest(calibration, ids)],
     }
 
 
-def words_table(found: Calibration) -> list[tuple[str, list[int]]]:
+def words_table(calibration: Calibration) -> list[tuple[str, list[int]]]:
     """For each word that the model says, of how many objects the calibrated masses say each of the five words."""
-    before, after = found.before.decisions().codes, found.decisions().codes
+    before, after = calibration.before.decisions().codes, calibration.decisions().codes
     counts = np.zeros((len(WORDS), len(WORDS)), dtype=np.int64)
     np.add.at(counts, (before, after), 1)
     return [(word, row.tolist()) for word, row in zip(WORDS, counts, strict=True) if row.any()]
 
 
-def calibration_values(found: Calibration, noun: str, ids: Sequence[str]) -> dict[str, object]:
+def calibration_values(calibration: Calibration, noun: str, ids: Sequence[str]) -> dict[str, object]:
     """What the section's template shows."""
-    focal, labels = found.before.focal_sets, found.before.labels()
-    groups = zip(focal.cluster_names, found.cluster_stability.tolist(), strict=True)
+    focal, labels = calibration.before.focal_sets, calibration.before.labels()
+    groups = zip(focal.cluster_names, calibration.cluster_stability.tolist(), strict=True)
     return {
-        "sentences": sentences(found, noun, ids),
-        "level": f"{found.level:.0%}",
+        "sentences": sentences(calibration, noun, ids),
+        "level": f"{calibration.level:.0%}",
         "legend": list(zip(focal.cluster_names, set_colors(focal)[1:], strict=False)),
-        "figure": lines_figure(found, noun),
+        "figure": lines_figure(calibration, noun),
         "groups": [(g, (int((labels == k).sum()), f"{v:.2f}", _word(v))) for k, (g, v) in enumerate(groups)],
         "heads": [f"resamples: {word}" for word in WORDS],
-        "words": [(word, [grouped(count) if count else "" for count in counts]) for word, counts in words_table(found)],
-        "widest": widest(found, ids),
+        "words": [
+            (word, [grouped(count) if count else "" for count in counts]) for word, counts in words_table(calibration)
+        ],
+        "widest": widest(calibration, ids),
     }
 
 
-def lines_figure(found: Calibration, noun: str = "object") -> Markup:
+def lines_figure(calibration: Calibration, noun: str = "object") -> Markup:
     """Objects from the surest to the least sure, each with its interval."""
-    low, mean, high = _own(found)
+    low, mean, high = _own(calibration)
     order = np.lexsort((low, -mean))
     if len(order) > MOST_LINES:
         order = order[np.linspace(0, len(order) - 1, MOST_LINES).round().astype(int)]
-    labels, colors = found.before.labels(), set_colors(found.before.focal_sets)
+    labels, colors = calibration.before.labels(), set_colors(calibration.before.focal_sets)
     step = (WIDE - LEFT - RIGHT) / max(len(order), 1)
     parts = [_tick(value) for value in (0.0, 0.25, 0.5, 0.75, 1.0)]
     for place, i in enumerate(order.tolist()):
@@ -152,16 +157,20 @@ def lines_figure(found: Calibration, noun: str = "object") -> Markup:
     parts.append(f'<text x="{middle:.0f}" y="{HIGH - 10}" text-anchor="middle">{shown}, the most certain first</text>')
     across = f"translate(22 {(TOP + HIGH - BOTTOM) / 2:.0f}) rotate(-90)"
     parts.append(f'<text transform="{across}" text-anchor="middle">probability of its group</text>')
-    name = f"For each of {shown}, the interval that holds {found.level:.0%} of the refits' probabilities of its group"
+    name = f"For each of {shown}, the interval that holds {calibration.level:.0%} of the refits' probabilities of its group"
     svg = f'<svg viewBox="0 0 {WIDE} {HIGH}" class="tried sure" role="img" aria-label="{name}">{"".join(parts)}</svg>'
     return Markup(svg)  # numbers and the noun alone
 
 
-def _own(found: Calibration) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _own(calibration: Calibration) -> tuple[FloatArray, FloatArray, FloatArray]:
     """For each object's own cluster: lower end, mean, upper end."""
-    labels = found.before.labels()
+    labels = calibration.before.labels()
     rows = np.arange(len(labels))
-    return found.lower[rows, labels], found.memberships.mean(0)[rows, labels], found.upper[rows, labels]
+    return (
+        calibration.lower[rows, labels],
+        calibration.memberships.mean(0)[rows, labels],
+        calibration.upper[rows, labels],
+    )
 
 
 def _y(share: float) -> float:

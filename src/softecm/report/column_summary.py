@@ -24,9 +24,9 @@ SHOWN = 4  # categories that are named
 HELD = {"number": "numbers", "date": "dates", "category": "categories"}
 
 
-def taken(model: FittedModel, attributes: Sequence[Attribute], given: Sequence[Column] | None) -> list[Column]:
+def taken(model: FittedModel, attributes: Sequence[Attribute], read_columns: Sequence[Column] | None) -> list[Column]:
     """The columns as the reader of a file understood them, or as the model took them."""
-    columns = _understood(model, attributes) if given is None else list(given)
+    columns = _understood(model, attributes) if read_columns is None else list(read_columns)
     ways = _ways(model) if len(columns) <= MANY else {}
     return [replace(one, why="; ".join(filter(None, (one.why, ways.get(one.name, ""))))) for one in columns]
 
@@ -54,11 +54,11 @@ def _values(attribute: Attribute) -> str:
 def _ways(model: FittedModel) -> dict[str, str]:
     """How the cells of each column are compared, where the space says."""
     fitted = comparing(model)
-    found = {}
+    ways = {}
     for column in () if fitted is None else getattr(fitted.model_.space, "columns", ()):
         scale = getattr(column, "scale", None)
-        found[str(column.name)] = "compared by equality" if scale is None else _scaled(column.kind, float(scale))
-    return found
+        ways[str(column.name)] = "compared by equality" if scale is None else _scaled(column.kind, float(scale))
+    return ways
 
 
 def _scaled(kind: str, scale: float) -> str:
@@ -71,14 +71,14 @@ def _scaled(kind: str, scale: float) -> str:
 def columns_table(columns: Sequence[Column]) -> list[list[str]]:
     """A line a column below the heads; what is empty for all of them is left out, and all where there are none."""
     shown = columns_shown(columns)
-    kept = [0, *(j for j in range(1, len(HEADS)) if any(line[j] for line in shown))]
-    return [[line[j] for j in kept] for line in (HEADS, *shown)] if shown else []
+    indices = [0, *(j for j in range(1, len(HEADS)) if any(line[j] for line in shown))]
+    return [[line[j] for j in indices] for line in (HEADS, *shown)] if shown else []
 
 
 def columns_shown(columns: Sequence[Column]) -> list[tuple[str, str, str, str, str]]:
     """Name, kind, values, reason and gaps of each column; of very many, neighbours of one kind in one line."""
     many = len(columns) > MANY
-    found: list[tuple[str, str, str, str, str]] = []
+    rows: list[tuple[str, str, str, str, str]] = []
     for _, alike in groupby(columns, key=lambda c: (c.kind, c.why, bool(c.gaps)) if many else id(c)):
         group = list(alike)
         first, last = group[0], group[-1]
@@ -86,5 +86,5 @@ def columns_shown(columns: Sequence[Column]) -> list[tuple[str, str, str, str, s
         values, why = ("", first.detail) if aside else (first.detail, first.why)
         gaps = sum(c.gaps for c in group)
         name = first.name if len(group) == 1 else f"{first.name} … {last.name} ({len(group)} columns)"
-        found.append((name, first.kind, values if len(group) == 1 else "", why, str(gaps) if gaps else ""))
-    return found
+        rows.append((name, first.kind, values if len(group) == 1 else "", why, str(gaps) if gaps else ""))
+    return rows

@@ -176,17 +176,17 @@ def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping
     keys: list[str] = []
     attributes: list[Attribute] = []
     cells: list[list[object]] = [[] for _ in range(len(model.model_.focal))]
-    given = space.by_name(some)
+    views = space.by_name(some)
     for name, own, named in zip(space.views, space.spaces, keys_of_views(space), strict=True):
         if not named:
             continue
         view = _OneView(replace(model.model_, space=own), model.prototypes_[name], model.partition_)
-        found = columns_of(view, given[name], None, units)  # type: ignore[arg-type]
-        if found is None:
+        part = columns_of(view, views[name], None, units)  # type: ignore[arg-type]
+        if part is None:
             continue
-        keys += [named.get(key, f"{name}: {key}") for key in found.keys]
-        attributes += found.attributes
-        cells = [[*row, *more] for row, more in zip(cells, found.prototypes, strict=True)]
+        keys += [named.get(key, f"{name}: {key}") for key in part.keys]
+        attributes += part.attributes
+        cells = [[*row, *more] for row, more in zip(cells, part.prototypes, strict=True)]
     shown = [replace(one, name=key) for one, key in zip(attributes, keys, strict=True)]
     return TableColumns(tuple(keys), tuple(shown), tuple(map(tuple, cells)))
 
@@ -194,13 +194,13 @@ def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping
 def keys_of_views(space: Views) -> list[dict[str, str]]:
     """What the columns of each view are called among those of all; nothing for series and wide embeddings."""
     taken: set[str] = set()
-    found = []
+    keys = []
     for view, own in zip(space.views, space.spaces, strict=True):
         columns = [str(name) for name in own.attributes] if own.kinds else []
         named = {name: name if name not in taken else f"{view}: {name}" for name in columns[: MOST_COLUMNS + 1]}
-        found.append(named if len(named) <= MOST_COLUMNS else {})
-        taken |= set(found[-1].values())
-    return found
+        keys.append(named if len(named) <= MOST_COLUMNS else {})
+        taken |= set(keys[-1].values())
+    return keys
 
 
 def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> TableColumns:
@@ -223,10 +223,10 @@ def _gone(name: str, prototypes: Sequence[object], count: int) -> Attribute:
     return Attribute(name, "category", [None] * count)
 
 
-def _shown_names(keys: list[str], given: Sequence[str] | None) -> list[str]:
-    if given is None:
+def _shown_names(keys: list[str], names: Sequence[str] | None) -> list[str]:
+    if names is None:
         return keys
-    shown = [str(name) for name in given]
+    shown = [str(name) for name in names]
     if len(shown) != len(keys):
         raise ValueError(f"feature_names must have one name a column, {len(keys)}; got {len(shown)}.")
     return shown
@@ -277,12 +277,12 @@ def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object
 
 def telling_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArray:
     """The columns in which the clusters' prototypes (c, p) differ most, at least one of each cluster's own."""
-    apart = centers - centers.mean(0)
+    deviations = centers - centers.mean(0)
     each = max(1, most // len(centers))
-    own = [np.argsort(-row, kind="stable")[:each] for row in apart]
-    order = np.argsort(-np.square(apart).sum(0), kind="stable")
-    found: IntArray = np.array(list(dict.fromkeys(np.concatenate([*own, order]).tolist()))[:most], dtype=np.intp)
-    return found
+    own = [np.argsort(-row, kind="stable")[:each] for row in deviations]
+    order = np.argsort(-np.square(deviations).sum(0), kind="stable")
+    terms: IntArray = np.array(list(dict.fromkeys(np.concatenate([*own, order]).tolist()))[:most], dtype=np.intp)
+    return terms
 
 
 def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> TableColumns:

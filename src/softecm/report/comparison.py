@@ -86,8 +86,8 @@ class Comparison:
         shares = self.table / np.maximum(self.table.sum(1, keepdims=True), 1)
         ours, theirs = self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names
         whole = shares >= 0.5  # most of a group went there
-        found = {theirs[k]: [ours[j] for j in np.flatnonzero(whole[:, k])] for k in range(len(theirs))}
-        return {name: groups for name, groups in found.items() if len(groups) > 1}
+        origins = {theirs[k]: [ours[j] for j in np.flatnonzero(whole[:, k])] for k in range(len(theirs))}
+        return {name: groups for name, groups in origins.items() if len(groups) > 1}
 
     @cached_property
     def scores(self) -> dict[str, tuple[float, float, float]]:
@@ -115,19 +115,19 @@ class Comparison:
         n, m = len(self), len(self.moved)
         there = "is" if m == 1 else "are"
         both = " in both" if any(self.alone) else ""
-        told = [
+        lines = [
             f"Of {grouped(n)} objects{both}, {grouped(m)} ({share_of(m, n)}) {there} in another set in {self.names[1]}."
         ]
         if any(self.alone):
             gone, new = (f"{grouped(k)} {'is' if k == 1 else 'are'}" for k in self.alone)
-            told.append(f"{gone} only in {self.names[0]} and {new} new in {self.names[1]}: they are not compared.")
+            lines.append(f"{gone} only in {self.names[0]} and {new} new in {self.names[1]}: they are not compared.")
         for name, parts in self.splits.items():
-            told.append(f"{name} of {self.names[0]} is split into {listed(parts, 'and')}.")
+            lines.append(f"{name} of {self.names[0]} is split into {listed(parts, 'and')}.")
         for name, groups in self.merges.items():
-            told.append(f"{listed(groups, 'and')} of {self.names[0]} are together in {name} of {self.names[1]}.")
+            lines.append(f"{listed(groups, 'and')} of {self.names[0]} are together in {name} of {self.names[1]}.")
         if not self.splits and not self.merges:
-            told.append("No group is split, and none are merged.")
-        return told
+            lines.append("No group is split, and none are merged.")
+        return lines
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame, a row an object: what each says of it, whether it moved, how far its masses differ."""
@@ -188,14 +188,14 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """The sentences, then the first of those who moved; for notebooks."""
-        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
+        paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
         before, after = self.first.decisions(), self.second.decisions()
         rows = [(self.ids[i], before[i].set, after[i].set) for i in self.moved[:FIRST].tolist()]
         lines = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
         heads = "".join(f"<th>{escape(name)}</th>" for name in ("object", *self.names))
         table = f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>" if rows else ""
         more = len(self.moved) - len(rows)
-        return f"{said}{table}{f'<p>{more:,} more moved: to_frame().</p>' if more else ''}"
+        return f"{paragraphs}{table}{f'<p>{more:,} more moved: to_frame().</p>' if more else ''}"
 
     def __repr__(self) -> str:
         return f"Comparison({len(self)} objects, {len(self.moved)} in another set)"
@@ -324,8 +324,8 @@ def _places(partition: CredalPartition) -> dict[str, int]:
 
 def _parts(counts: IntArray, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, list[str]]:
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    found = {ours[j]: [theirs[k] for k in np.flatnonzero(shares[j] >= PART)] for j in range(len(ours))}
-    return {name: parts for name, parts in found.items() if len(parts) > 1}
+    destinations = {ours[j]: [theirs[k] for k in np.flatnonzero(shares[j] >= PART)] for j in range(len(ours))}
+    return {name: parts for name, parts in destinations.items() if len(parts) > 1}
 
 
 def _interval(

@@ -19,65 +19,65 @@ LONGEST = 120  # signs of a parameter; what is longer is data rather than a sett
 def parameters(model: FittedModel) -> dict[str, str]:
     """Parameters of the fit as text; what says nothing is left out."""
     params = model.get_params(deep=False)
-    shown = {k: _told(v) for k, v in params.items() if k not in UNTOLD and v is not None}
+    shown = {k: _shown(v) for k, v in params.items() if k not in UNTOLD and v is not None}
     metric = _metric(model, params.get("metric"))
     if metric:
         shown["metric"] = metric
     if metric and hasattr(model, "metric_reason_"):
         shown["metric_reason"] = str(model.metric_reason_)
-    shown |= found_weights(model)
+    shown |= weight_texts(model)
     for name, reason in getattr(model, "left_out_", {}).items():
         shown[f"left out: {name}"] = str(reason)
     for name, value in params.items():
-        found = getattr(model, f"{name}_", None)
-        if isinstance(value, str) and value == "auto" and isinstance(found, int | float):
-            shown[name] = f"auto: {found:.6g}"
+        fitted = getattr(model, f"{name}_", None)
+        if isinstance(value, str) and value == "auto" and isinstance(fitted, int | float):
+            shown[name] = f"auto: {fitted:.6g}"
     return shown
 
 
-def found_weights(model: FittedModel) -> dict[str, str]:
+def weight_texts(model: FittedModel) -> dict[str, str]:
     """How much each view or column counts, in words; of sets with weights of their own, from the least to the most."""
     fitted = comparing(model)
     metric = None if fitted is None else fitted.model_.metric
     views = getattr(metric, "view_weights", None) if fitted is not None else getattr(model, "view_weights_", None)
-    told = {}
+    texts = {}
     for part, weights in (("view", views), ("column", getattr(metric, "feature_weights", None))):
         whole = sum((weights or {}).values())  # they add up to 1, unless they multiply to 1
         for name, weight in (weights or {}).items():
             least, most = float(np.min(weight / whole)), float(np.max(weight / whole))
-            told[f"weight of {part} {name}"] = f"{most:.1%}" if least == most else f"{least:.1%} to {most:.1%}, by set"
-    return told
+            texts[f"weight of {part} {name}"] = f"{most:.1%}" if least == most else f"{least:.1%} to {most:.1%}, by set"
+    return texts
 
 
-def _metric(model: FittedModel, given: object) -> str:
+def _metric(model: FittedModel, parameter: object) -> str:
     """The metric's name: the one that was found where it was to be found, otherwise the one that was given."""
     if pairwise(model):
-        return given if isinstance(given, str) else ""
+        return parameter if isinstance(parameter, str) else ""
     fitted = comparing(model)
-    if fitted is None or (isinstance(given, str) and given not in (AUTO, SERIES_AUTO)):
-        return str(given or "")
+    if fitted is None or (isinstance(parameter, str) and parameter not in (AUTO, SERIES_AUTO)):
+        return str(parameter or "")
     name = str(fitted.model_.metric.name)
-    if given is None:  # an algorithm with one metric: named where people know it
+    if parameter is None:  # an algorithm with one metric: named where people know it
         return name if name in SEMI_METRICS else ""
-    return name or getattr(given, "__name__", type(given).__name__)
+    return name or getattr(parameter, "__name__", type(parameter).__name__)
 
 
-def _told(value: object) -> str:
+def _shown(value: object) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
     return text if len(text) <= LONGEST else f"{type(value).__name__} as given"
 
 
 def warnings(model: FittedModel) -> list[str]:
     """What a fitted model itself gives reason to mind."""
-    told = []
+    messages = []
     if not getattr(model, "converged_", True):
-        told.append(
+        messages.append(
             f"{type(model).__name__} has not converged after {getattr(model, 'n_iter_', 0)} iterations. Raise max_iter, or "
             "tol if a rougher answer will do."
         )
     if merged(model):
-        told.append("Prototypes of different clusters have merged: the partition can't tell them apart.")
-    return told
+        messages.append("Prototypes of different clusters have merged: the partition can't tell them apart.")
+    return messages
 
 
 def scores(partition: CredalPartition, labels: Sequence[object] | None) -> dict[str, float]:
@@ -95,12 +95,12 @@ def scores(partition: CredalPartition, labels: Sequence[object] | None) -> dict[
     from softecm import scores as measure
 
     truth = [str(v) for v, there in zip(labels, known, strict=True) if there]
-    found = partition[known].labels()
+    predicted = partition[known].labels()
     return {
-        "adjusted Rand index": float(measure.adjusted_rand_index(truth, found)),
-        "Rand index": float(measure.rand_index(truth, found)),
-        "accuracy": float(measure.accuracy(truth, found)),
-        "purity": float(measure.purity(truth, found)),
+        "adjusted Rand index": float(measure.adjusted_rand_index(truth, predicted)),
+        "Rand index": float(measure.rand_index(truth, predicted)),
+        "accuracy": float(measure.accuracy(truth, predicted)),
+        "purity": float(measure.purity(truth, predicted)),
     }
 
 
@@ -143,9 +143,9 @@ def _metric_imports(model: FittedModel) -> list[str]:
 def arguments(model: FittedModel, without: Sequence[str] = ()) -> str:
     """The parameters that are not the usual ones, as they are written in Python."""
     usual: Mapping[str, object] = type(model)().get_params(deep=False)
-    given = {k: v for k, v in model.get_params(deep=False).items() if k not in ("callback", *without)}
-    told = {k: v for k, v in given.items() if not _same(v, usual.get(k))}
-    return ", ".join(f"{k}={v!r}" if len(repr(v)) <= LONGEST else f"{k}=..." for k, v in told.items())
+    params = {k: v for k, v in model.get_params(deep=False).items() if k not in ("callback", *without)}
+    changed = {k: v for k, v in params.items() if not _same(v, usual.get(k))}
+    return ", ".join(f"{k}={v!r}" if len(repr(v)) <= LONGEST else f"{k}=..." for k, v in changed.items())
 
 
 def _same(value: object, usual: object) -> bool:

@@ -90,13 +90,13 @@ class GroupChanges:
         places = [
             dict(zip(ids, labels.tolist(), strict=True)) for ids, labels in zip(self.ids, self.labels, strict=True)
         ]
-        found = []
+        movers = []
         for name, k in places[0].items():
             if name in places[1]:
                 here, there = self._name(0, k), self._name(1, places[1][name])
                 if here != there and (here, there) not in same:
-                    found.append((name, here or "nowhere", there or "nowhere"))
-        return found
+                    movers.append((name, here or "nowhere", there or "nowhere"))
+        return movers
 
     def _name(self, side: int, k: int) -> str | None:
         return None if k < 0 else self.clusters[side][k]
@@ -104,18 +104,18 @@ class GroupChanges:
     def sentences(self) -> list[str]:
         """What changed, a sentence a group."""
         a, b = self.names
-        told = []
+        lines = []
         for one in self.groups:
             size = f"{grouped(one.before)} → {grouped(one.after)}"
             if one.word == "vanished":
-                told.append(f"{one.first} of {a} ({grouped(one.before)} objects) disappeared in {b}.")
+                lines.append(f"{one.first} of {a} ({grouped(one.before)} objects) disappeared in {b}.")
             elif one.word == "appeared":
-                told.append(f"{one.second} of {b} ({grouped(one.after)} objects) is new.")
+                lines.append(f"{one.second} of {b} ({grouped(one.after)} objects) is new.")
             else:
                 called = str(one.first) if one.first == one.second else f"{one.first} of {a} is {one.second} of {b} and"
                 word = {"same": "stayed about the same size", "grown": "grew", "shrunk": "shrank"}[one.word]
-                told.append(f"{called} {word} ({size}; {one.distance:.1f} spreads apart).")
-        return told
+                lines.append(f"{called} {word} ({size}; {one.distance:.1f} spreads apart).")
+        return lines
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame, a row a group."""
@@ -182,16 +182,16 @@ def group_changes(
                 f"{type(model).__name__} has none. Compare partitions of the same objects instead."
             )
     labels = [_labels(model, X) for model, X in zip(models, data, strict=True)]
-    apart = _apart(models, data, labels)
-    rows, columns = linear_sum_assignment(np.minimum(apart, MATCHED))  # whatever is farther is no match
-    match = {int(i): int(j) for i, j in zip(rows, columns, strict=True) if apart[i, j] <= MATCHED}
+    distances = _apart(models, data, labels)
+    rows, columns = linear_sum_assignment(np.minimum(distances, MATCHED))  # whatever is farther is no match
+    match = {int(i): int(j) for i, j in zip(rows, columns, strict=True) if distances[i, j] <= MATCHED}
     called = [model.partition_.focal_sets.cluster_names for model in models]
     sizes = [np.bincount(one[one >= 0], minlength=len(own)).tolist() for one, own in zip(labels, called, strict=True)]
     groups = [
         GroupChange(name, None, np.inf, sizes[0][i], 0, "vanished")
         if (j := match.get(i)) is None
         else GroupChange(
-            name, called[1][j], float(apart[i, j]), sizes[0][i], sizes[1][j], _word(sizes[0][i], sizes[1][j])
+            name, called[1][j], float(distances[i, j]), sizes[0][i], sizes[1][j], _word(sizes[0][i], sizes[1][j])
         )
         for i, name in enumerate(called[0])
     ]
@@ -218,7 +218,7 @@ def _labels(model: Comparing, X: Data) -> IntArray:
 def _apart(models: Sequence[Comparing], data: Sequence[Data], labels: Sequence[IntArray]) -> FloatArray:
     """Distances (c, c) of prototypes in units of a typical member's, by both models; the mean of the two."""
     one, other = models
-    if any((found < 0).all() for found in labels):
+    if any((one_side < 0).all() for one_side in labels):
         raise ValueError(
             "first and second must have objects in their groups to match them; all objects of one belong nowhere. Fit it "
             "again with a larger delta."

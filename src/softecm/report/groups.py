@@ -108,15 +108,15 @@ def _traits(data: ReportData, sets: Sequence[SetName]) -> list[tuple[SetName, st
         if one.label not in data.profiles.sizes:
             continue
         traits = data.profiles.of(one.label)
-        told = Markup("; ").join(told_trait(trait, columns.get(trait.column)) for trait in traits[:MOST_TRAITS])
+        text = Markup("; ").join(trait_text(trait, columns.get(trait.column)) for trait in traits[:MOST_TRAITS])
         more = len(traits) - MOST_TRAITS
         if more > 0:
-            told += f"; and {more} more"
+            text += f"; and {more} more"
         is_group = 1 <= one.number <= data.partition.n_clusters
         sentence = data.profiles.sentence(one.label, data.noun) if is_group else ""
-        if not told and not is_group:
-            told = Markup('<span class="soft">{}</span>').format(data.profiles.untold(one.label))
-        lines.append((one, sentence, told))
+        if not text and not is_group:
+            text = Markup('<span class="soft">{}</span>').format(data.profiles.untold(one.label))
+        lines.append((one, sentence, text))
     return lines
 
 
@@ -126,7 +126,7 @@ def _rules(data: ReportData) -> list[tuple[Leaf, str]]:
     return [] if tree is None or not 1 < len(tree.leaves_) <= MOST_RULES else list(tree.rules_by_leaf())
 
 
-def told_trait(trait: Trait, attribute: Attribute | None) -> Markup:
+def trait_text(trait: Trait, attribute: Attribute | None) -> Markup:
     """What distinguishes a group in one column, in the column's own precision and unit."""
     name = Markup('<em dir="auto">{}</em>').format(trait.column)
     how = in_time(trait.how) if attribute is not None and attribute.kind == "date" else trait.how
@@ -251,21 +251,21 @@ def profiled(data: ReportData) -> Profiles | None:
     drawn = data.partition[data.rows]
     if data.series is not None and len(data.series):
         rows = every(len(drawn), MOST_COMPARED)
-        told = _of_series(drawn[rows], [data.series[i] for i in rows], data.channels)
-        return None if told is None else _of_all(told, data.partition)
+        profiles = _of_series(drawn[rows], [data.series[i] for i in rows], data.channels)
+        return None if profiles is None else _of_all(profiles, data.partition)
     known, rows = _compared(data)
     if not known:
         return None
-    told = profile(drawn[rows], _cells(known, rows, _dated), columns=[attribute.name for attribute in known])
+    profiles = profile(drawn[rows], _cells(known, rows, _dated), columns=[attribute.name for attribute in known])
     units = {attribute.name: attribute.unit for attribute in known}
-    return _of_all(replace(told, traits=tuple(replace(t, unit=units[t.column]) for t in told)), data.partition)
+    return _of_all(replace(profiles, traits=tuple(replace(t, unit=units[t.column]) for t in profiles)), data.partition)
 
 
-def _of_all(told: Profiles, partition: CredalPartition) -> Profiles:
+def _of_all(profiles: Profiles, partition: CredalPartition) -> Profiles:
     """What a sample tells, with the sizes that the groups have among all objects."""
     counts = np.bincount(partition.masses.argmax(1), minlength=partition.masses.shape[1]).tolist()
     sizes = dict(zip(partition.focal_sets.labels(), counts, strict=True))
-    return replace(told, sizes={group: sizes[group] for group in told.sizes})
+    return replace(profiles, sizes={group: sizes[group] for group in profiles.sizes})
 
 
 def ruled(data: ReportData) -> ExplanationTree | None:

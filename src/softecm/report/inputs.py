@@ -141,17 +141,17 @@ def choose_rows(partition: CredalPartition, keep: IntArray, most: int = MOST_DRA
     return np.sort(np.concatenate([keep, sample]))
 
 
-def names_of(X: Data, count: int, given: Iterable[object] | None) -> list[str]:
+def names_of(X: Data, count: int, own_names: Iterable[object] | None) -> list[str]:
     """What the objects are called: as given, by a pandas index that is more than a count, or by their numbers from 1."""
-    known = ids_of(X) if given is None else given
+    known = ids_of(X) if own_names is None else own_names
     if known is None:
         return [str(i + 1) for i in range(count)]
-    found = [str(name) for name in known]
-    if len(found) != count:
+    names = [str(name) for name in known]
+    if len(names) != count:
         raise ValueError(
-            f"names must have one entry for each of the {count} objects; got {len(found)}. Leave none out."
+            f"names must have one entry for each of the {count} objects; got {len(names)}. Leave none out."
         )
-    return found
+    return names
 
 
 def take(X: Data, rows: IntArray) -> Data:

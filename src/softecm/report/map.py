@@ -79,8 +79,8 @@ def metric_map(model: Comparing, some: Data, drawn: CredalPartition) -> Map:
         marks = _landmarks(fitted, x)
         metric, between = _between_objects(fitted.metric, marks, vectors=isinstance(x, Tensor) and x.ndim == 2)
         to, at = _in_blocks(metric, x, marks), _distances(metric, fitted.prototypes, marks)
-    found = _placed(between, to, at, drawn)
-    return found._replace(note=f"{found.note} {OWN_WAYS}") if metric is None else found
+    placed = _placed(between, to, at, drawn)
+    return placed._replace(note=f"{placed.note} {OWN_WAYS}") if metric is None else placed
 
 
 def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPartition) -> Map:
@@ -137,8 +137,8 @@ def _between_objects(metric: SemiMetric, marks: Tensor, *, vectors: bool) -> tup
 
 def _distances(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArray:
     d = torch.cdist(cast("Tensor", x), marks).square() if metric is None else metric.pairwise(x, marks)
-    found: FloatArray = d.double().clamp_min(0).cpu().numpy()
-    return found
+    distances: FloatArray = d.double().clamp_min(0).cpu().numpy()
+    return distances
 
 
 def _in_blocks(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArray:
@@ -168,8 +168,8 @@ def _squares(model: FittedModel, D: FloatArray) -> FloatArray:
     if fitted is None:
         return np.square(D)
     squares = getattr(fitted.model_.metric, "squares", None)
-    found: FloatArray = D if squares is None else squares(torch.as_tensor(D)).numpy()
-    return found
+    values: FloatArray = D if squares is None else squares(torch.as_tensor(D)).numpy()
+    return values
 
 
 def guessed_map(model: FittedModel, drawn: CredalPartition) -> Map:
@@ -201,13 +201,13 @@ def thin_map(model: Comparing, drawn: CredalPartition, distances: FloatArray) ->
     fitted, focal = model.model_, drawn.focal_sets
     centers = fitted.prototypes[: focal.n_clusters]
     between = distances_of(fitted.metric, centers, centers).double().numpy()
-    found = _placed(between, distances[:, : focal.n_clusters], between, drawn)
-    assert found.stars is not None
-    points = found.points
+    placed = _placed(between, distances[:, : focal.n_clusters], between, drawn)
+    assert placed.stars is not None
+    points = placed.points
     if focal.n_clusters == 2:  # between two landmarks there is one axis: the other is how far off it a row lies
-        along = np.square(points[:, 0] - found.stars[0, 0])
+        along = np.square(points[:, 0] - placed.stars[0, 0])
         points = np.column_stack([points[:, 0], np.sqrt(np.maximum(distances[:, 0] - along, 0.0))])
-    return found._replace(points=points, stars=np.asarray(focal.shares @ found.stars))
+    return placed._replace(points=points, stars=np.asarray(focal.shares @ placed.stars))
 
 
 def window(points: FloatArray, outliers: NDArray[np.bool_] | None = None) -> tuple[FloatArray, FloatArray]:

@@ -62,10 +62,10 @@ def without_details(columns: Sequence[Column]) -> list[Column]:
     return [Column(column.name, column.kind, "", column.gaps) for column in columns]
 
 
-def own_warnings(model: FittedModel, told: Sequence[str]) -> list[str]:
+def own_warnings(model: FittedModel, messages: Sequence[str]) -> list[str]:
     """What the model gives reason to mind; other remarks may quote cells, so they are counted alone."""
     own = warnings(model)
-    return [*own, *hidden_warnings(sum(text not in own for text in told))]
+    return [*own, *hidden_warnings(sum(text not in own for text in messages))]
 
 
 def hidden_warnings(count: int) -> list[str]:
@@ -81,11 +81,11 @@ def _without_values(e: Explanation) -> Explanation:
     return Explanation(e.first, e.second, math.nan, math.nan, parts, far=far)
 
 
-def plain_parameters(model: FittedModel, told: Mapping[str, str]) -> dict[str, str]:
+def plain_parameters(model: FittedModel, parameters: Mapping[str, str]) -> dict[str, str]:
     """Settings that are words or numbers: arrays may be data."""
-    given = model.get_params(deep=False)
-    known = {"metric", *(name for name, value in given.items() if isinstance(value, PLAIN))}
-    return {name: text for name, text in told.items() if name in known}
+    params = model.get_params(deep=False)
+    known = {"metric", *(name for name, value in params.items() if isinstance(value, PLAIN))}
+    return {name: text for name, text in parameters.items() if name in known}
 
 
 def _dates(data: ReportData) -> set[str]:

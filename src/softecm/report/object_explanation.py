@@ -119,27 +119,27 @@ def explain_object(
     if noise is not None and terms is not None:
         noise = noise.of(terms.keys)
     teller = _teller(model, columns, noise, one)
-    told = explanations(model, one, partition, np.array([0]), teller)[0]
+    explanation = explanations(model, one, partition, np.array([0]), teller)[0]
     called = names[row]
     decision = partition.decisions(clear)[0]
     noun = "series" if of_series(model) else "object"
-    chosen = _candidates(partition, told)
+    chosen = _candidates(partition, explanation)
     clusters = partition.focal_sets.cluster_names
     pulls = _pulls(model, one, chosen, columns, noise)
     who = place(noun.capitalize(), row) if called == str(row + 1) else called
     near = _neighbours(model, one, row, names)
-    said = sentence(who, decision, told, partition.focal_sets, noun) + named_nearest(near)
-    return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), pulls, said, near)
+    text = sentence(who, decision, explanation, partition.focal_sets, noun) + named_nearest(near)
+    return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), pulls, text, near)
 
 
 def _neighbours(model: Comparing, one: Data, row: int, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """The nearest other objects of a matrix of dissimilarities among all."""
     if not pairwise(model):
         return ()
-    apart = np.asarray(one, dtype=np.float64).ravel()
-    if len(apart) != len(names):  # to other objects, whose names nobody gave
+    distances = np.asarray(one, dtype=np.float64).ravel()
+    if len(distances) != len(names):  # to other objects, whose names nobody gave
         return ()
-    return tuple((names[j], far) for j, far in nearest_objects(apart, row))
+    return tuple((names[j], far) for j, far in nearest_objects(distances, row))
 
 
 def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:
@@ -157,21 +157,25 @@ def _teller(model: Comparing, columns: TableColumns | None, noise: Noise | None,
     return None if columns is None else Attributes(columns, noise)
 
 
-def _candidates(partition: CredalPartition, told: Explanation) -> list[int]:
+def _candidates(partition: CredalPartition, explanation: Explanation) -> list[int]:
     """The clusters of its set, the two of its explanation first."""
     inside = np.flatnonzero(partition.set_indicators()[0]).tolist()
-    return list(dict.fromkeys([told.first - 1, told.second - 1, *inside]))
+    return list(dict.fromkeys([explanation.first - 1, explanation.second - 1, *inside]))
 
 
 def _pulls(
     model: Comparing, one: Data, chosen: Sequence[int], columns: TableColumns | None, noise: Noise | None
 ) -> tuple[Pulls, ...]:
     """For each column how much nearer it puts the object to each candidate than to the others, on average."""
-    found = terms_of(model, one)
-    if found is None:
-        apart = np.asarray(model.transform(one), dtype=np.float64)[0, chosen, None]
-        return (Pulls("distance", "", tuple(_towards(apart)[:, 0].tolist()), tuple(f"{d:.4g}" for d in apart[:, 0])),)
-    terms = found.values[0][list(chosen)]  # (candidates, attributes)
+    contributions = terms_of(model, one)
+    if contributions is None:
+        distances = np.asarray(model.transform(one), dtype=np.float64)[0, chosen, None]
+        return (
+            Pulls(
+                "distance", "", tuple(_towards(distances)[:, 0].tolist()), tuple(f"{d:.4g}" for d in distances[:, 0])
+            ),
+        )
+    terms = contributions.values[0][list(chosen)]  # (candidates, attributes)
     if of_series(model) and not in_views(model):
         cuts = spans(np.abs(terms).sum(0))
         parts = np.array([np.nan_to_num(terms[:, s:e]).sum(1) for _, s, e in cuts]).T
@@ -182,12 +186,12 @@ def _pulls(
             for j, (name, s, e) in enumerate(cuts)
         )
     towards = _towards(terms)
-    idle = np.zeros(len(found.keys), dtype=bool)
+    idle = np.zeros(len(contributions.keys), dtype=bool)
     if noise is not None:
         idle = np.all([noise.between(a, b) for a, b in combinations(chosen, 2)] or [noise.aside], axis=0)
-    shown = np.flatnonzero(~noise.aside) if noise is not None else np.arange(len(found.keys))
+    shown = np.flatnonzero(~noise.aside) if noise is not None else np.arange(len(contributions.keys))
     order = shown[np.lexsort((-np.abs(towards).max(0)[shown], idle[shown]))]
-    return tuple(_pull(found.keys[j], towards[:, j], chosen, columns, noise=bool(idle[j])) for j in order)
+    return tuple(_pull(contributions.keys[j], towards[:, j], chosen, columns, noise=bool(idle[j])) for j in order)
 
 
 def _pull(key: str, towards: FloatArray, chosen: Sequence[int], columns: TableColumns | None, *, noise: bool) -> Pulls:

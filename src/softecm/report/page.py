@@ -157,7 +157,7 @@ def facts(data: ReportData) -> dict[str, object]:
         "objects_by_set": dict(zip(labels, counts, strict=True)),
         "decisions": partition.decisions(data.clear).counts(),
         "clear": data.clear,
-        "profiles": {} if data.profiles is None else told_profiles(data.profiles),
+        "profiles": {} if data.profiles is None else profile_facts(data.profiles),
         "group_sentences": {} if data.profiles is None else data.profiles.sentences(data.noun),
         "rules": [] if data.rules is None else data.rules.rules(),
         "calibration": None if data.calibration is None else facts_of(data.calibration, data.ids),
@@ -171,14 +171,14 @@ def facts(data: ReportData) -> dict[str, object]:
     }
 
 
-def told_profiles(profiles: Profiles) -> dict[str, list[dict[str, object]]]:
+def profile_facts(profiles: Profiles) -> dict[str, list[dict[str, object]]]:
     """What distinguishes each group, the strongest first."""
     return {group: [_trait(trait) for trait in profiles.of(group)] for group in profiles.sizes}
 
 
 def _trait(trait: Trait) -> dict[str, object]:
     unit = DAY if trait.precision.moment else 1  # dates are days here
-    told: dict[str, object] = {
+    entry: dict[str, object] = {
         "column": trait.column,
         "how": trait.how,
         "effect": round(trait.effect, 4),
@@ -186,7 +186,7 @@ def _trait(trait: Trait) -> dict[str, object]:
         "here": _finite(trait.here / unit),
         "elsewhere": _finite(trait.elsewhere / unit),
     }
-    return told if trait.category is None else {**told, "category": str(trait.category)}
+    return entry if trait.category is None else {**entry, "category": str(trait.category)}
 
 
 def _prototypes(data: ReportData) -> dict[str, dict[str, object]]:

@@ -38,7 +38,7 @@ def payload(data: ReportData) -> Json:
     focal = partition.focal_sets
     place = {int(row): i for i, row in enumerate(rows)}
     part = shown_part(data)
-    said, told = partition.decisions(data.clear), drawn.decisions(data.clear)
+    decisions, drawn_decisions = partition.decisions(data.clear), drawn.decisions(data.clear)
     lists = noteworthy(drawn, data.distances)
     return {
         "n": len(partition),
@@ -49,12 +49,12 @@ def payload(data: ReportData) -> Json:
         "terms": {word: TERMS[word] for word in HEADINGS},
         "sets": [[], *focal.sets],
         "colors": set_colors(focal),
-        "counts": said.table().sum(0).tolist(),
-        "decisions": said.counts(),
+        "counts": decisions.table().sum(0).tolist(),
+        "decisions": decisions.counts(),
         "means": partition.masses.mean(0).tolist(),
         "clear": data.clear,
-        "said": _packed(told.codes, "u1"),
-        "confidence": _packed(told.confidence, "<f4"),
+        "said": _packed(drawn_decisions.codes, "u1"),
+        "confidence": _packed(drawn_decisions.confidence, "<f4"),
         "ids": [str(data.ids[int(row)]) for row in rows],
         "numbers": None if len(rows) == len(partition) else _packed(rows + 1, "<u4"),
         "xy": _packed(_placed(data.points, part), "<u2"),
@@ -68,7 +68,7 @@ def payload(data: ReportData) -> Json:
         "distance": None if data.distances is None else _packed(data.distances, "<f4"),
         "lists": [chosen.tolist() for chosen in lists],
         "columns": _columns(data.attributes, len(rows)),
-        "explained": {place[i]: _explained(data, i, said, e) for i, e in data.explanations.items() if i in place},
+        "explained": {place[i]: _explained(data, i, decisions, e) for i, e in data.explanations.items() if i in place},
         "series": None if data.prototype_series is None else _series(data, drawn.masses),
         "history": [float(v) for v in data.history],
         "live": None if data.live is None else _live(data.live),
@@ -121,8 +121,8 @@ def _stars(data: ReportData) -> list[list[int]]:
 def beyond(data: ReportData) -> list[int]:
     """The drawn objects that lie beyond the map's edge."""
     low, high = shown_part(data)
-    found: list[int] = np.flatnonzero(((data.points < low - 1e-12) | (data.points > high + 1e-12)).any(1)).tolist()
-    return found
+    rows: list[int] = np.flatnonzero(((data.points < low - 1e-12) | (data.points > high + 1e-12)).any(1)).tolist()
+    return rows
 
 
 # ------------------------------------------------------------------ values and explanations
@@ -156,11 +156,11 @@ def _fits(numbers: FloatArray, decimals: int) -> bool:
     return bool(np.nanmax(lost, initial=0.0) * 10.0**decimals < 0.4)
 
 
-def _explained(data: ReportData, i: int, said: Decisions, e: Explanation) -> Json:
+def _explained(data: ReportData, i: int, decisions: Decisions, e: Explanation) -> Json:
     parts = [[p.name, p.value, p.at_first, p.at_second, round(float(p.pull), 9)] for p in e.parts]
-    near = named_nearest([(str(data.ids[j]), apart) for j, apart in e.nearest])
+    near = named_nearest([(str(data.ids[j]), distance) for j, distance in e.nearest])
     return {
-        "say": sentence(str(data.ids[i]), said[i], e, data.partition.focal_sets, data.noun) + near,
+        "say": sentence(str(data.ids[i]), decisions[i], e, data.partition.focal_sets, data.noun) + near,
         "a": e.first,
         "b": e.second,
         "da": _plain(e.distance_first),

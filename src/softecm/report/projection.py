@@ -74,8 +74,8 @@ def separation(points: FloatArray, groups: IntArray) -> float:
     if len(present) < 2:
         return 1.0
     middles = np.array([np.median(own[labels == k], axis=0) for k in present])
-    apart = np.square(own[:, None] - middles).sum(-1)  # (n, groups)
-    return float((present[apart.argmin(1)] == labels).mean())
+    distances = np.square(own[:, None] - middles).sum(-1)  # (n, groups)
+    return float((present[distances.argmin(1)] == labels).mean())
 
 
 def groups_apart(places: FloatArray, centers: FloatArray, groups: IntArray) -> tuple[FloatArray | None, float]:
@@ -107,8 +107,8 @@ def spread(between: FloatArray) -> FloatArray:
     angle = 2 * np.pi * np.arange(len(wanted)) / len(wanted)
     circle = 0.5 * wanted.mean() * np.column_stack([np.cos(angle), np.sin(angle)])
     main = landmark_mds(between, between)
-    found = [_majorised(start, wanted) for start in (main + 0.05 * circle, circle)]
-    placed = min(found, key=lambda places: _stress(places, wanted))
+    layouts = [_majorised(start, wanted) for start in (main + 0.05 * circle, circle)]
+    placed = min(layouts, key=lambda places: _stress(places, wanted))
     centred: FloatArray = placed - placed.mean(0)
     return centred
 

@@ -59,10 +59,10 @@ class Explanation:
     nearest: tuple[tuple[int, float], ...] = ()  # other objects of a matrix, and how far they are
 
 
-def nearest_objects(apart: FloatArray, i: int) -> tuple[tuple[int, float], ...]:
+def nearest_objects(distances: FloatArray, i: int) -> tuple[tuple[int, float], ...]:
     """The nearest others to object i, by its row of a matrix of dissimilarities."""
-    order = [j for j in np.argsort(apart, kind="stable").tolist() if j != i][:NEIGHBOURS]
-    return tuple((j, float(apart[j])) for j in order)
+    order = [j for j in np.argsort(distances, kind="stable").tolist() if j != i][:NEIGHBOURS]
+    return tuple((j, float(distances[j])) for j in order)
 
 
 class Teller(ABC):
@@ -88,9 +88,9 @@ class Teller(ABC):
 
     def for_set(self, i: int, own: int, other: int, terms: FloatArray) -> list[str]:
         """What speaks most for an object's own set rather than for another."""
-        told = [part for part in self.parts(i, own, other, terms) if part.pull > 0]
-        told = sorted(told, key=lambda part: -part.pull)[:3]
-        return [f"{part.name}: {part.value}" if part.value else part.name for part in told]
+        parts = [part for part in self.parts(i, own, other, terms) if part.pull > 0]
+        parts = sorted(parts, key=lambda part: -part.pull)[:3]
+        return [f"{part.name}: {part.value}" if part.value else part.name for part in parts]
 
 
 @dataclass(frozen=True)
@@ -235,14 +235,14 @@ def noise_of(model: Comparing, X: Data) -> Noise | None:
     that over the other's, is compared with its standard error: prototypes differ in a column of noise, too, but by no more
     than a few of these.
     """
-    found = terms_of(model, take(X, every(n_objects(X), JUDGED)))
-    if found is None or len(found.keys) > MOST_JUDGED:
+    terms = terms_of(model, take(X, every(n_objects(X), JUDGED)))
+    if terms is None or len(terms.keys) > MOST_JUDGED:
         return None
     no_weight = columns_set_aside(model)
-    aside = np.array([key in no_weight for key in found.keys])
+    aside = np.array([key in no_weight for key in terms.keys])
     c = model.partition_.n_clusters
-    labels = found.values.sum(2)[:, :c].argmin(1)
-    groups = [found.values[labels == k][:, :c] for k in range(c)]  # (own, c, columns)
+    labels = terms.values.sum(2)[:, :c].argmin(1)
+    groups = [terms.values[labels == k][:, :c] for k in range(c)]  # (own, c, columns)
     idle = np.tile(aside, (c, c, 1))
     for a, b in combinations(range(c), 2):
         if min(len(groups[a]), len(groups[b])) < FEWEST:
@@ -251,7 +251,7 @@ def noise_of(model: Comparing, X: Data) -> Noise | None:
         error = np.sqrt(here.var(0, ddof=1) / len(here) + there.var(0, ddof=1) / len(there))
         idle[a, b] |= np.abs(here.mean(0) - there.mean(0)) <= BEYOND * error
         idle[b, a] = idle[a, b]
-    return Noise(tuple(found.keys), idle, aside)
+    return Noise(tuple(terms.keys), idle, aside)
 
 
 def paths_of(model: Comparing, some: Data) -> list[list[str]]:
@@ -287,11 +287,11 @@ def explanations(
     terms = None if teller is None else terms_of(model, some)
     ends = _ends(partition[rows], distances)
     about = None if terms is None or teller is None else teller.about(terms.keys)
-    found = {}
+    explained = {}
     for i, row in enumerate(rows.tolist()):
-        told = _Telling(about, np.empty(0) if terms is None else terms.values[i], i)
-        found[row] = _explained(partition.masses[row], ends[i], distances[i], partition.n_clusters, told)
-    return found
+        telling = _Telling(about, np.empty(0) if terms is None else terms.values[i], i)
+        explained[row] = _explained(partition.masses[row], ends[i], distances[i], partition.n_clusters, telling)
+    return explained
 
 
 @dataclass(frozen=True)
@@ -304,12 +304,12 @@ class _Telling:
 
 
 def _explained(
-    masses: FloatArray, ends: tuple[int, int], distances: FloatArray, n_clusters: int, told: _Telling
+    masses: FloatArray, ends: tuple[int, int], distances: FloatArray, n_clusters: int, telling: _Telling
 ) -> Explanation:
     (a, b), best = ends, int(masses.argmax())
     near = _own_set(best, n_clusters, distances)
     outlying = best == 0 or masses[0] > OUTLYING
-    teller, terms, i = told.teller, told.terms, told.i
+    teller, terms, i = telling.teller, telling.terms, telling.i
     return Explanation(
         a + 1,
         b + 1,
@@ -354,10 +354,10 @@ def terms_of(model: Comparing, some: Data) -> Terms | None:
     except ValueError:  # the metric does not add up over attributes
         return None
     space = model.model_.space
-    found = Terms([str(key) for key in space.attributes], values)
+    terms = Terms([str(key) for key in space.attributes], values)
     if not isinstance(space, Views) or space.alone is not None or space.shown is not None:
-        return found
-    return _split(model, space, some, found)
+        return terms
+    return _split(model, space, some, terms)
 
 
 def _split(model: Comparing, space: Views, some: Data, whole: Terms) -> Terms:

@@ -38,11 +38,11 @@ def runs_table(runs: Mapping[str, Sequence[object]], history: Sequence[float]) -
     keys = [key for key in RUN_COLUMNS if key in runs]
     values = np.asarray(runs.get("objective", ()), dtype=np.float64)
     order = np.argsort(values, kind="stable")[:MOST_RUNS].tolist()
-    kept = [bool(best) for best in runs.get("best", [False] * len(values))]
-    own = [value for value, best in zip(values.tolist(), kept, strict=False) if best]
+    is_best = [bool(best) for best in runs.get("best", [False] * len(values))]
+    own = [value for value, best in zip(values.tolist(), is_best, strict=False) if best]
     other = bool(own) and bool(len(history)) and abs(own[0] - history[-1]) > 1e-6 * abs(own[0])
     head = [term(RUN_COLUMNS[key], RUN_COLUMNS[key].lower()) for key in keys]
-    return RunsTable(head, [(kept[i], [_cell(key, runs[key][i]) for key in keys]) for i in order], other)
+    return RunsTable(head, [(is_best[i], [_cell(key, runs[key][i]) for key in keys]) for i in order], other)
 
 
 def _cell(key: str, value: object) -> str:

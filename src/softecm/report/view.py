@@ -80,15 +80,22 @@ def look(
     explained = _explained_rows(partition, rows, distances)
     if of_series(model):
         own, prototypes = series_of(fitted, some)
-        told = explanations(fitted, X, partition, explained, series_teller(fitted, take(X, explained)))
+        reasons = explanations(fitted, X, partition, explained, series_teller(fitted, take(X, explained)))
         return View(
-            rows, metric_map(fitted, some, partition[rows]), distances, None, own, prototypes, channels_of(fitted), told
+            rows,
+            metric_map(fitted, some, partition[rows]),
+            distances,
+            None,
+            own,
+            prototypes,
+            channels_of(fitted),
+            reasons,
         )
     columns = columns_of(fitted, some, names, units)
     plane = columns is not None and columns.is_plane and not isinstance(fitted.model_.space, Views)
     drawn = plane_map(columns, fitted) if plane and columns is not None else metric_map(fitted, some, partition[rows])
-    told = explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names, units))
-    return View(rows, drawn, distances, columns, explanations=told)
+    reasons = explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names, units))
+    return View(rows, drawn, distances, columns, explanations=reasons)
 
 
 def to_nearest(distances: FloatArray, n_clusters: int) -> FloatArray:
@@ -119,10 +126,10 @@ def _by_dissimilarities(model: FittedModel, X: Data, partition: CredalPartition,
     if fitted is None:
         return View(rows, drawn)
     distances = np.asarray(fitted.transform(D[rows]), dtype=np.float64)
-    told = explanations(fitted, D, partition, _explained_rows(partition, rows, distances), None)
+    reasons = explanations(fitted, D, partition, _explained_rows(partition, rows, distances), None)
     if square:
-        told = {i: replace(one, nearest=nearest_objects(D[i], i)) for i, one in told.items()}
-    return View(rows, drawn, distances, explanations=told)
+        reasons = {i: replace(one, nearest=nearest_objects(D[i], i)) for i, one in reasons.items()}
+    return View(rows, drawn, distances, explanations=reasons)
 
 
 def is_square(D: FloatArray) -> bool:

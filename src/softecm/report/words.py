@@ -66,12 +66,12 @@ def three_sentences(
     1 lies between groups: c (ω1 or ω2).
     1 belongs to no group: d.
     """
-    said = partition.decisions(clear)
-    table = said.table()
+    decisions = partition.decisions(clear)
+    table = decisions.table()
     return (
         _groups(partition, table, merged, noun),
-        _between(partition, ids, said.columns, table.sum(0)),
-        _outliers(partition, ids, said.columns),
+        _between(partition, ids, decisions.columns, table.sum(0)),
+        _outliers(partition, ids, decisions.columns),
     )
 
 
@@ -89,8 +89,8 @@ def counted_sentences(partition: Counted, table: Counts, *, merged: bool = False
     >>> counted_sentences(p, p.decisions().table())[1:]
     ('1 lies between groups.', '1 belongs to no group.')
     """
-    said = counts_of(table)
-    between, nowhere = said["between"], said["nowhere"]
+    counts = counts_of(table)
+    between, nowhere = counts["between"], counts["nowhere"]
     return (
         _groups(partition, table, merged, "object"),
         f"{grouped(between)} {'lies' if between == 1 else 'lie'} between groups.",
@@ -100,10 +100,10 @@ def counted_sentences(partition: Counted, table: Counts, *, merged: bool = False
 
 def named_nearest(near: Sequence[tuple[str, float]]) -> str:
     """The nearest objects and how far they are, after a sentence; nothing where none are known."""
-    return f" Nearest: {', '.join(f'{name} {apart:.3g}' for name, apart in near)}." if near else ""
+    return f" Nearest: {', '.join(f'{name} {distance:.3g}' for name, distance in near)}." if near else ""
 
 
-def sentence(name: str, said: Decision, told: Explanation, focal: FocalSets, noun: str = "object") -> str:
+def sentence(name: str, decision: Decision, explanation: Explanation, focal: FocalSets, noun: str = "object") -> str:
     """Where an object is and why, in one or two sentences.
 
     Parameters
@@ -116,46 +116,48 @@ def sentence(name: str, said: Decision, told: Explanation, focal: FocalSets, nou
     noun : str
         What an object is, in the singular.
     """
-    a, b = (focal.cluster_names[column - 1] for column in (told.first, told.second))
+    a, b = (focal.cluster_names[column - 1] for column in (explanation.first, explanation.second))
     who = f"{noun.capitalize()} {name}" if name.isdecimal() else name
-    sure = f"{said.confidence:.2f}"
-    if said.word == "nowhere":
+    sure = f"{decision.confidence:.2f}"
+    if decision.word == "nowhere":
         place = f"{who} belongs to no group (mass {sure} on none); the closest is {a}"
-    elif said.word == "between":
-        clusters = [n for k, n in enumerate(focal.cluster_names) if k in focal.sets[focal.labels().index(said.set) - 1]]
+    elif decision.word == "between":
+        clusters = [
+            n for k, n in enumerate(focal.cluster_names) if k in focal.sets[focal.labels().index(decision.set) - 1]
+        ]
         place = f"{who} lies between {listed(clusters, 'and')} (belief {sure})"
-    elif said.word == "undecided":
+    elif decision.word == "undecided":
         place = f"{who} is undecided: {a} is the most likely (belief {sure})"
     else:
-        place = f"{who} {said.word} belongs to {a} (belief {sure})"
-    kind = f"{told.kind} " if told.kind else ""
-    far = listed([f"{kind}{part} ({share:.0%})" for part, share in told.far], "and") if told.far else ""
-    if said.word == "nowhere":
+        place = f"{who} {decision.word} belongs to {a} (belief {sure})"
+    kind = f"{explanation.kind} " if explanation.kind else ""
+    far = listed([f"{kind}{part} ({share:.0%})" for part, share in explanation.far], "and") if explanation.far else ""
+    if decision.word == "nowhere":
         return f"{place}: it is far from {a}, mostly in {far}." if far else f"{place}."
-    why = _pulled(told, a, b, kind, one=said.word != "between")
-    if told.distance_set is not None:
-        clusters = [focal.cluster_names[k] for k in focal.sets[focal.labels().index(said.set) - 1]]
+    why = _pulled(explanation, a, b, kind, one=decision.word != "between")
+    if explanation.distance_set is not None:
+        clusters = [focal.cluster_names[k] for k in focal.sets[focal.labels().index(decision.set) - 1]]
         nearest = f"it is closest to the prototype between {listed(clusters, 'and')}"
         why = f"{nearest}; of {a} and {b}, {why}" if why else nearest
     doubt = f" It may belong to no group: most of its distance comes from {far}." if far else ""
-    return f"{place}: {why}.{doubt}{_idle(told)}" if why else f"{place}.{doubt}{_idle(told)}"
+    return f"{place}: {why}.{doubt}{_idle(explanation)}" if why else f"{place}.{doubt}{_idle(explanation)}"
 
 
-def _idle(told: Explanation) -> str:
+def _idle(explanation: Explanation) -> str:
     """Which columns say nothing about the two groups; empty where all do."""
-    some = list(told.idle)
+    some = list(explanation.idle)
     if len(some) > MOST_NAMED:
         some = [*some[: MOST_NAMED - 1], f"{len(some) - MOST_NAMED + 1} more"]
     return f" {listed(some, 'and')} {'has' if len(some) == 1 else 'have'} no more influence than noise." if some else ""
 
 
-def _pulled(told: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:
+def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:
     """What speaks for the one cluster, what for the other; empty where nothing can be told.
 
     ``one``: the object is said to belong to the first; where only the second has something to show, that is said.
     """
-    much = MUCH * sum(abs(part.pull) for part in told.parts)
-    strongest = sorted(told.parts, key=lambda part: -abs(part.pull))
+    much = MUCH * sum(abs(part.pull) for part in explanation.parts)
+    strongest = sorted(explanation.parts, key=lambda part: -abs(part.pull))
     sides = {}
     for cluster, sign in ((a, 1.0), (b, -1.0)):
         named = [part for part in strongest if sign * part.pull > much][:MOST_NAMED]
@@ -164,7 +166,7 @@ def _pulled(told: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:
             verb = "pulls" if len(named) == 1 and not kind else "pull"
             sides[cluster] = f"{kind}{names} {verb} it to {cluster}"
     if one and a not in sides and b in sides:
-        nearer = told.distance_first <= told.distance_second
+        nearer = explanation.distance_first <= explanation.distance_second
         yet = f"overall it is closer to {a}" if nearer else f"sets that contain {a} have more of its mass"
         return f"{sides[b]}, but {yet}"
     return ", ".join(sides.values())
@@ -216,8 +218,8 @@ def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:
 
 def _less_clear(table: Counts) -> str:
     """Those who rather belong to a group, and those who are undecided; nothing where there are none."""
-    said = counts_of(table)
-    rather, undecided = said["rather"], said["undecided"]
+    counts = counts_of(table)
+    rather, undecided = counts["rather"], counts["undecided"]
     parts = []
     if rather:
         parts.append(f"{grouped(rather)} rather {'belongs' if rather == 1 else 'belong'} to one than to another")
