@@ -201,8 +201,8 @@ def _check_kind(metric_name: str, loaded: Loaded) -> None:
     if of_series and loaded.shape == "table":
         raise Problem(
             f"--metric {metric_name} compares time series, and the file was read as a table with one object per row: use "
-            "--metric auto. If it holds series with one time step per row, add --id, --time and --value; series of equal length "
-            "can be an .npy file of shape (series, steps, channels)."
+            "--metric auto. If it holds series with one time step per row, add --id, --time and --value; series of equal "
+            "length can be an .npy file of shape (series, steps, channels)."
         )
     if not of_series and loaded.shape == "series":
         raise Problem(
