@@ -303,7 +303,7 @@ def test_a_report_says_how_sure_the_groups_are(model, found):
     page = build(model, X, calibration=found)
     assert '<section id="sure"' in page.html
     assert page.html.count('class="span"') == 90
-    assert "A line is one object. It goes from the least to the most that 90% of the 40 resamples say" in page.html
+    assert "Each line is one object: the interval that holds 90% of its 40 probabilities, one per resample" in page.html
     assert page.facts["calibration"]["coverage"]["after"]["inside"] == found.coverage()["after"]["inside"]
     hidden = build(model, X, calibration=found, values=False)
     assert '<section id="sure"' in hidden.html
@@ -322,12 +322,12 @@ def test_groups_that_come_apart_are_named():
     )
     told = " ".join(sentences(shaken))
     assert "0 of 2 groups are found again" in told
-    assert "In other samples ω1, ω2 would come apart: don't build on them." in told
-    assert "Of 40 objects the resamples say quite different things; most of 35 (ω2: from 0.00 to 1.00), 12 (ω1" in told
+    assert "In other samples ω1, ω2 would dissolve: don't rely on them." in told
+    assert "The resamples disagree about 40 objects, most about 35 (ω2: from 0.00 to 1.00), 12 (ω1" in told
     one = replace(shaken, memberships=np.eye(2)[two], lower=ends[0] + 0.4, upper=ends[1] - 0.1)
     one.upper[3] = 1.0
     named = [f"p{i}" for i in range(40)]
-    assert "Of 1 object the resamples say quite different things: p3 (ω1: from 0.40 to 1.00)." in sentences(
+    assert "The resamples disagree about 1 object: p3 (ω1: from 0.40 to 1.00)." in sentences(
         one, ids=named
     )
     assert [wide["name"] for wide in facts_of(one, named)["least_sure"]] == ["p3"]
@@ -348,7 +348,7 @@ def test_intervals_are_described_and_one_group_is_one():
     assert first.endswith("1 of 3 groups is found again.")
     inside = found.coverage()["after"]
     assert (
-        f"to within {inside['width']:.2f} on average; {inside['inside']:.0%} of what refits say lies inside" in second
+        f"to within {inside['width']:.2f} on average; {inside['inside']:.0%} of the refits lie inside" in second
     )
 
 
@@ -359,7 +359,7 @@ def test_words_of_the_model_and_of_the_refits_are_in_one_table():
     before = made.before.decisions().counts()
     assert {word: sum(row.values()) for word, row in table.items()} == {w: n for w, n in before.items() if n}
     told = [text for text in sentences(made) if "between groups" in text]
-    assert told == [f"{before['between']} objects lie between groups: the resamples bear that out."]
+    assert told == [f"{before['between']} objects lie between groups, and the resamples confirm it."]
 
 
 def test_intervals_are_judged_by_the_other_half_of_the_refits(found):

@@ -32,13 +32,13 @@ def test_a_folder_is_calibrated(run: Run, found: Path) -> None:
     assert {"stability", "low", "high", "low(ω1)", "high(ω2)", "m(∅)", "decision"} <= set(table.columns)
     assert ((table["low(ω1)"] <= table["high(ω1)"] + 1e-9) & table["stability"].between(0, 1)).all()
     page = Path("found-calibrated/report.html").read_text(encoding="utf-8")
-    assert '<a href="#sure">How sure</a>' in page
+    assert '<a href="#sure">Certainty</a>' in page
     assert "probability of its group" in page
     assert json.loads(Path("found-calibrated/calibration.json").read_text(encoding="utf-8"))["level"] == 0.9
     assert "found-calibrated exists" in " ".join(run("calibrate", found)[2].split())
     code, out, _ = run("calibrate", found, "--refits", 19, "--force")
     assert code == 0
-    assert "The model was fitted again to 19 resamples of its objects." in " ".join(out.split())
+    assert "The model was refitted to 19 resamples of its objects." in " ".join(out.split())
 
 
 def test_refits_that_were_stopped_are_gone_on_with(run: Run, found: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,4 +76,4 @@ def test_what_can_be_mended_is_said(run: Run, found: Path, two_groups: Path) -> 
     two_groups.unlink()
     code, _, err = run("calibrate", found, "-o", "again")
     assert code == 2
-    assert "refits need its objects: put it back" in " ".join(err.split())
+    assert "refits need its objects: restore it" in " ".join(err.split())

@@ -28,7 +28,7 @@ def test_two_folders_are_compared(run: Run, two_groups: Path) -> None:
     facts = json.loads(out)
     assert (facts["n_objects"], facts["n_gone"], facts["n_new"]) == (38, 0, 4)
     assert facts["sentences"][0].startswith("Of 38 objects in both, ")
-    assert facts["sentences"][1] == "0 are in c alone and 4 are new in a: they are not compared."
+    assert facts["sentences"][1] == "0 are only in c and 4 are new in a: they are not compared."
     for arguments, message in (
         (("a", "b"), "compare.html already exists"),
         (("a", "nothing", "-o", "new.html"), "nothing is not a folder"),

@@ -13,7 +13,7 @@ from softecm import load_model
 
 Run = Callable[..., tuple[int, str, str]]
 OF_THE_FILE = re.compile(
-    r'<section id="taken".*?</section>\n?|<li><a href="#taken">.*?</li>|<h3>Do it again in Python</h3>.*?(?=</section>)'
+    r'<section id="taken".*?</section>\n?|<li><a href="#taken">.*?</li>|<h3>Reproduce it in Python</h3>.*?(?=</section>)'
     r'|<div class="code"><button type="button" data-copy="line-command">.*?</div>|"command":".*?"',
     re.S,
 )

@@ -182,7 +182,7 @@ def test_a_far_value_of_the_table_is_named_beside_series_and_scaled_as_asked(fil
     code, out, err = run("explain", "out", "--object", "p5")
     assert code == 0, err
     assert "mostly in age (100%)" in " ".join(out.split())
-    assert "at: what the group has there" in " ".join(out.split())
+    assert "at: the group's value" in " ".join(out.split())
     assert "9000" in next(line for line in out.splitlines() if line.startswith("age"))
     code, out, err = run(*ASKED, "--scale", "none", "--dry-run", "--json")
     assert "'patients' mixed: numbers are not scaled (--scale none)" in json.loads(out)["metric_reason"]

@@ -112,7 +112,7 @@ def test_every_estimator_has_a_report(name: str, tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     check_page(page, model.partition_)
     assert type(model).__name__ in page
-    assert "Against the given labels" in page
+    assert "Compared with the given labels" in page
     assert facts(page)["ids"] == names
     assert facts(page)["stars"] is None or len(facts(page)["stars"]) == len(model.focal_sets_)
 
@@ -177,7 +177,7 @@ def test_evclus_shows_what_it_has() -> None:
 def test_metrics_of_sets_are_not_mistaken_for_metrics_of_objects(name: str) -> None:
     model, X = ALL[name]
     page = report.build(fitted(model, X), X)
-    assert "a way of its own" in page.map_note
+    assert "Each set has its own distance" in page.map_note
     assert np.isfinite(page.points).all()
     assert "set-quadratic" not in page.html
 
@@ -188,7 +188,7 @@ def test_ecmdd_names_its_medoids_and_measures_with_its_own_distance() -> None:
     assert list(page.medoids) == [NAMES[i] for i in model.prototypes_]
     assert page.medoids[0] in " ".join(Strict(page.html).text)
     same = report.build(fitted(ECMdd(2, metric="sqeuclidean", random_state=0), POINTS), POINTS)
-    assert "a way of its own" not in same.map_note
+    assert "Each set has its own distance" not in same.map_note
 
 
 FRAMES = ["numpy", "pandas", "polars", "pyarrow", "lists"]
@@ -271,7 +271,7 @@ def test_other_objects_get_their_own_masses() -> None:
 def test_other_objects_by_dissimilarities_are_placed_by_masses(name: str) -> None:
     model, X = ALL[name]
     page = report.build(fitted(model, X), X[:7], partition=model.predict_partition(X[:7]))
-    assert "guessed from the masses" in page.map_note
+    assert "estimated from the masses" in page.map_note
     check_page(page.html, page.partition)
 
 
@@ -279,7 +279,7 @@ def test_other_objects_by_dissimilarities_are_placed_by_masses(name: str) -> Non
 def test_a_partition_is_drawn_without_its_objects(name: str) -> None:
     model, X = {**ALL, **OTHERS}[name]
     page = report.build(fitted(model, X), None, partition=model.partition_)
-    assert "not at hand" in page.map_note
+    assert "not available" in page.map_note
     check_page(page.html, page.partition)
 
 

@@ -42,9 +42,9 @@ def test_pulls_add_up_to_differences_of_distances(model: SoftECM) -> None:
         (0, r"^p0 clearly belongs to ω\d \(belief 1\.00\): .*height \(.*pull it to ω\d\.$"),
         (
             91,
-            r"^p91 lies between ω2 and ω3 \(belief .*nearest to it is the prototype between ω2 and ω3; of ω2 and ω3, ",
+            r"^p91 lies between ω2 and ω3 \(belief .*it is closest to the prototype between ω2 and ω3; of ω2 and ω3, ",
         ),
-        (97, r"^p97 belongs to no group \(mass .*; nearest is ω\d: it is far from ω\d mostly in .*%\)\.$"),
+        (97, r"^p97 belongs to no group \(mass .*; the closest is ω\d: it is far from ω\d, mostly in .*%\)\.$"),
         (-1, r"^p98 belongs to no group"),
     ],
 )
@@ -154,11 +154,11 @@ def test_no_sentence_contradicts_itself(rng: np.random.Generator) -> None:
 def test_what_an_object_rather_belongs_to_it_is_not_far_from():
     said = told([0.35, 0.45, 0.2, 0.0], [2.0, -0.1, 0.0], 0.62, (1.0, 3.0))
     assert said == (
-        "Ann rather belongs to ω1 (belief 0.69): c0 (1) pulls it to ω1. That is if it belongs to a group at all: most of "
-        "its distance lies in c0 (62%)."
+        "Ann rather belongs to ω1 (belief 0.69): c0 (1) pulls it to ω1. It may belong to no group: most of "
+        "its distance comes from c0 (62%)."
     )
     alone = told([0.0, 0.6, 0.4, 0.0], [-2.0, 0.1, 0.0], 0.0, (3.0, 1.0))
-    assert alone.endswith("c0 (1) pulls it to ω2, but sets that hold ω1 have more of its mass.")
+    assert alone.endswith("c0 (1) pulls it to ω2, but sets that contain ω1 have more of its mass.")
 
 
 def test_sentences_of_random_tables_agree_with_themselves(rng: np.random.Generator) -> None:
@@ -170,7 +170,7 @@ def test_sentences_of_random_tables_agree_with_themselves(rng: np.random.Generat
         found = fitted.explain_object(frame, i)
         words.add(found.decision.word)
         if found.decision.word == "nowhere":
-            assert f"nearest is {('ω1', 'ω2')[near[i]]}" in str(found)
+            assert f"the closest is {('ω1', 'ω2')[near[i]]}" in str(found)
         else:
             assert "far from" not in str(found)
         assert str(found).startswith(f"Object {i + 1} (X[{i}]) ")

@@ -106,7 +106,7 @@ def test_a_plane_has_the_scale_of_its_metric() -> None:
 def test_candidates_are_a_figure() -> None:
     figure = candidates_figure({2: 0.1, 3: 0.5, 4: None, 5: 0.2}, 3)
     assert figure.count("<circle") == 3
-    assert "0.5, taken" in figure
+    assert "0.5, chosen" in figure
     assert "4 groups: merged or empty" in figure
     candidates_figure({2: None, 3: None}, 2)
     candidates_figure({2: 1.0}, 2)

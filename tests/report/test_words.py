@@ -26,9 +26,9 @@ def test_nobody_between_and_nobody_out_is_said() -> None:
     p = CredalPartition([[0, 1, 0, 0], [0, 0, 1, 0]], FocalSets.full(2))
     assert three_sentences(p, ["a", "b"])[1:] == (
         "None lies between groups.",
-        "None belongs to no group: there are no outliers.",
+        "There are no outliers.",
     )
-    assert "not considered" in three_sentences(CredalPartition.from_hard([0, 1]), ["a", "b"])[1]
+    assert "not looked for" in three_sentences(CredalPartition.from_hard([0, 1]), ["a", "b"])[1]
 
 
 def test_those_who_nearly_lie_between_are_counted() -> None:
@@ -42,7 +42,7 @@ def test_merged_groups_come_first() -> None:
 
 
 def test_one_cluster_and_many_clusters_read_well() -> None:
-    assert "the one group" in three_sentences(CredalPartition.from_hard([0, 0]), ["a", "b"])[0]
+    assert "the only group" in three_sentences(CredalPartition.from_hard([0, 0]), ["a", "b"])[0]
     assert " and 5 to the other 5." in three_sentences(CredalPartition.from_hard(range(10)), list("abcdefghij"))[0]
 
 
