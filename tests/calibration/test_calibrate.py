@@ -327,9 +327,7 @@ def test_groups_that_come_apart_are_named():
     one = replace(shaken, memberships=np.eye(2)[two], lower=ends[0] + 0.4, upper=ends[1] - 0.1)
     one.upper[3] = 1.0
     named = [f"p{i}" for i in range(40)]
-    assert "The resamples disagree about 1 object: p3 (ω1: from 0.40 to 1.00)." in sentences(
-        one, ids=named
-    )
+    assert "The resamples disagree about 1 object: p3 (ω1: from 0.40 to 1.00)." in sentences(one, ids=named)
     assert [wide["name"] for wide in facts_of(one, named)["least_sure"]] == ["p3"]
 
 
@@ -347,9 +345,7 @@ def test_intervals_are_described_and_one_group_is_one():
     first, second, *_ = sentences(found)
     assert first.endswith("1 of 3 groups is found again.")
     inside = found.coverage()["after"]
-    assert (
-        f"to within {inside['width']:.2f} on average; {inside['inside']:.0%} of the refits lie inside" in second
-    )
+    assert f"to within {inside['width']:.2f} on average; {inside['inside']:.0%} of the refits lie inside" in second
 
 
 def test_words_of_the_model_and_of_the_refits_are_in_one_table():
