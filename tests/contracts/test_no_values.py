@@ -58,4 +58,4 @@ def test_no_mark_leaves_the_house(table, extra):
 def test_a_dry_run_shows_none_either(table):
     quoted = [softecm("cluster", table, "--dry-run", *extra).out for extra in ([], ["--no-values"])]
     assert [any(mark in out for mark in MARKS) for out in quoted] == [True, False], quoted[1]
-    assert "remarks are left out here" in " ".join(quoted[1].split())
+    assert "hidden here, because a warning may quote a cell" in " ".join(quoted[1].split())
