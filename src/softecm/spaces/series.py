@@ -15,7 +15,7 @@ from torch import Tensor
 from softecm._checks import check_choice, check_count
 from softecm._text import place
 from softecm.files.expected import Misfit, count, either, numeric_type, rules, text
-from softecm.spaces.base import Space, content_keys, refuse_large, refuse_odd_numbers, refuse_range
+from softecm.spaces.base import LARGEST, Space, content_keys, refuse_large, refuse_odd_numbers, refuse_range
 from softecm.spaces.raw import as_plain
 
 if TYPE_CHECKING:
@@ -127,7 +127,16 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
             f"{rows[odd].shape[1]} "
             f"in {place('series', odd)}. If channels come first, say layout='aeon'."
         )
+    if _are_plain(rows):
+        return rows
     return [_trimmed(row, i) for i, row in enumerate(rows)]
+
+
+def _are_plain(rows: Sequence[NDArray[np.float64]]) -> bool:
+    """Whether nothing is missing, too short or too large: the usual case, seen at once."""
+    if not rows[0].size or min(map(len, rows)) < 2:
+        return False
+    return bool(np.abs(np.concatenate(rows)).max() <= LARGEST)  # NaN is not
 
 
 def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
@@ -173,6 +182,11 @@ def filled(row: NDArray[np.float64]) -> NDArray[np.float64]:
         gap = missing[:, channel]
         out[gap, channel] = np.interp(steps[gap], steps[~gap], row[~gap, channel])
     return out
+
+
+def filled_each(rows: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """The same of each series; most often nothing is missing."""
+    return list(map(filled, rows)) if np.isnan(np.concatenate(rows)).any() else list(rows)
 
 
 def resampled(row: NDArray[np.float64], length: int) -> NDArray[np.float64]:
@@ -286,7 +300,8 @@ class TimeSeries(Space):
 
     def fit(self, X: list[NDArray[np.float64]], *, dtype: torch.dtype) -> Self:
         """Choose the prototypes' length."""
-        refuse_range(min(float(np.nanmin(row)) for row in X), max(float(np.nanmax(row)) for row in X), dtype)
+        steps = np.concatenate(X)
+        refuse_range(float(np.nanmin(steps)), float(np.nanmax(steps)), dtype)
         lengths = [len(row) for row in X]
         length = check_count("length", self._length_of(lengths), least=2, hint="Or say 'median' or 'max'.")
         return replace(self, length=length, n_channels=X[0].shape[1], dtype=dtype)
@@ -315,15 +330,15 @@ class TimeSeries(Space):
         """Pad to the longest, fill gaps."""
         lengths = np.array([len(row) for row in X])
         longest = int(lengths.max())
-        values = np.zeros((len(X), longest, X[0].shape[1]))
-        observed = np.zeros(values.shape, dtype=bool)
-        for i, row in enumerate(X):
-            values[i, : len(row)] = filled(row)
-            observed[i, : len(row)] = ~np.isnan(row)
-        ragged = bool((lengths != longest).any())
+        inside = np.arange(longest) < lengths[:, None]
+        values = np.zeros((*inside.shape, X[0].shape[1]))
+        values[inside] = np.concatenate(X)
+        observed = inside[..., None] & ~np.isnan(values)
+        for i in np.flatnonzero(np.isnan(values).any((1, 2))):
+            values[i, : lengths[i]] = filled(X[i])
         return SeriesBatch(
             torch.from_numpy(values).to(self.dtype),
-            torch.from_numpy(lengths) if ragged else None,
+            None if inside.all() else torch.from_numpy(lengths),
             None if observed.all() else torch.from_numpy(observed),
         )
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from softecm._text import place
 from softecm.files.expected import Misfit, flag, rules, text
 from softecm.spaces.base import Space
-from softecm.spaces.series import Lengths, SeriesBatch, TimeSeries, filled, to_list
+from softecm.spaces.series import Lengths, SeriesBatch, TimeSeries, filled_each, to_list
 
 VALUES, SLOPE = "values", "slope"
 FACES = (VALUES, SLOPE)
@@ -49,7 +49,7 @@ class TransformedSeries(TimeSeries):
 
     def transformed(self, X: Sequence[Series]) -> list[Series]:
         """What is compared of each series; missing values are filled in first."""
-        rows = [filled(row) for row in X]
+        rows = filled_each(X)
         if self.znormalise:
             rows = normalized_each(rows)
         if self.of == VALUES:
@@ -60,7 +60,7 @@ class TransformedSeries(TimeSeries):
                 f"X must hold series of at least 3 steps, so that slopes can be compared; got {len(rows[short])} in "
                 f"{place('series', short)}. Leave it out, or compare values: of='values'."
             )
-        slopes = [np.diff(row, axis=0) for row in rows]
+        slopes = [row[1:] - row[:-1] for row in rows]
         return normalized_each(slopes) if self.znormalise else slopes
 
     def fit(self, X: list[Series], *, dtype: torch.dtype) -> Self:

@@ -121,6 +121,8 @@ class _Elastic(torch.autograd.Function):
 
 def differentiable(x: Tensor, y: Tensor, task: AlignmentTask) -> Tensor:
     """Values (n, f) or (P,) with a gradient in both series."""
+    if not (torch.is_grad_enabled() and (x.requires_grad or y.requires_grad)):
+        return values_of(x, y, task)
     values: Tensor = _Elastic.apply(x, y, task)  # type: ignore[no-untyped-call]
     return values
 
