@@ -10,7 +10,12 @@ benchmark goes on where it was. Each runs in a process of its own, which is ende
 there are the table (``.md``), the critical-difference figure (``.svg``, `ranks.py` says by which tests) and what they were
 measured with (``.json``). A row says why it has no score: a package that is not installed, a set that a method refuses
 (unequal lengths), a run that took too long. Where something else was running, a row is marked as loaded, and its time is not
-counted. "CBF" is made (3 x 50), as its archive file would be, unless ``--folder`` is given.
+counted; the CPU time of all threads is, and has a line of its own. "CBF" is made (3 x 50), as its archive file would be,
+unless ``--folder`` is given; the files may lie one or two folders below it.
+
+AUROC of doubt: how well doubt (ours: ``partition_.doubt()``; peers: distance to the nearest centre less that to the second,
+by their own distance) ranks the wrongly labelled series of a set before the others; a series is wrong where its class is not
+the one that its cluster stands for, clusters and classes matched one to one. Sets without errors don't count.
 """
 
 from __future__ import annotations
@@ -67,8 +72,8 @@ def read_ts(path: Path) -> tuple[Series, np.ndarray]:
 
 
 def files(folder: Path) -> dict[str, Path]:
-    """The training files of a folder by their sets' names, with or without a folder for each set."""
-    found = sorted([*folder.glob("*_TRAIN.ts"), *folder.glob("*/*_TRAIN.ts")])
+    """The training files of a folder and two folders below it, by their sets' names."""
+    found = sorted(path for depth in ("", "*/", "*/*/") for path in folder.glob(f"{depth}*_TRAIN.ts"))
     return {path.name.removesuffix("_TRAIN.ts"): path for path in found}
 
 
@@ -96,7 +101,8 @@ def ours(metric: str) -> Fit:
         from softecm import SoftECM
 
         model = SoftECM(c, metric=metric, random_state=seed).fit(X)
-        return {"labels": model.labels_, "metric": model.metric_.name, "rounds": int(model.n_iter_)}
+        doubt = model.partition_.doubt()
+        return {"labels": model.labels_, "doubt": doubt, "metric": model.metric_.name, "rounds": int(model.n_iter_)}
 
     return fit
 
@@ -118,10 +124,19 @@ def aeons(name: str, **options: Any) -> Fit:
     def fit(X: Series, c: int, seed: int) -> dict[str, Any]:
         import aeon.clustering
 
-        model = getattr(aeon.clustering, name)(n_clusters=c, random_state=seed, **options)
-        return {"labels": model.fit(equal(X).transpose(0, 2, 1)).labels_}
+        values = equal(X).transpose(0, 2, 1)
+        model = getattr(aeon.clustering, name)(n_clusters=c, random_state=seed, **options).fit(values)
+        return {"labels": model.labels_, "margin": lambda: margin(values, model.cluster_centers_, model.distance)}
 
     return fit
+
+
+def margin(values: np.ndarray, centers: np.ndarray, distance: str) -> np.ndarray:
+    """How much nearer a series is to its nearest centre than to the second: never above 0."""
+    from aeon.distances import pairwise_distance
+
+    near = np.sort(pairwise_distance(values, centers, method=distance), 1)
+    return near[:, 0] - near[:, 1]
 
 
 def tslearns(name: str, shaped: Callable[[Series], np.ndarray], **options: Any) -> Fit:
@@ -197,10 +212,13 @@ def serve(pipe: Connection) -> None:
                 warm_up(METHODS[method], X, c)
                 warm.add(kind)
             pipe.send({})
-            start = time.perf_counter()
+            start, used = time.perf_counter(), time.process_time()
             with same_threads():
                 found = METHODS[method](X, c, seed)
-            pipe.send({**found, "seconds": time.perf_counter() - start})
+            took = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - used}
+            if "margin" in found:
+                found["doubt"] = found.pop("margin")()
+            pipe.send({**found, **took})
         except ImportError as error:
             pipe.send({"refused": f"{MISSING}: {error}"[:200]})
         except Exception as error:
@@ -234,7 +252,8 @@ def run(rows: Path, names: list[str], wanted: list[str], seeds: int, limit: floa
             }
             found = worker(method, X, c, seed)
             if "labels" in found:
-                found = {"ari": adjusted_rand_index(y, found.pop("labels")), **found}
+                labels, doubt = found.pop("labels"), found.pop("doubt", None)
+                found = {"ari": adjusted_rand_index(y, labels), "auroc": auroc_of(y, labels, doubt), **found}
             row |= {**found, "method": method, "seed": seed, "load": round(busy, 1), **surroundings()}
             row |= {"loaded": True} if busy > threads() + 0.5 else {}
             with rows.open("a", encoding="utf-8") as file:
@@ -247,6 +266,15 @@ def run(rows: Path, names: list[str], wanted: list[str], seeds: int, limit: floa
             )
     finally:
         worker.close()
+
+
+def auroc_of(y: np.ndarray, labels: np.ndarray, doubt: np.ndarray | None) -> float | None:
+    """How well doubt ranks wrongly labelled series before the others; None without doubt, or where none or all are wrong."""
+    from doubt import wrong
+    from sklearn.metrics import roc_auc_score
+
+    errors = wrong(y, np.asarray(labels, dtype=np.int64))
+    return None if doubt is None or errors.all() or not errors.any() else float(roc_auc_score(errors, doubt))
 
 
 @contextlib.contextmanager
@@ -315,7 +343,21 @@ class Cells:
 
     def seconds(self, s: str, m: str) -> float:
         """Median over the runs that had the machine to themselves; NaN where there are none."""
-        found = [r["seconds"] for r in self.rows[s, m] if "seconds" in r and not r.get("loaded")]
+        return self._median("seconds", [r for r in self.rows[s, m] if not r.get("loaded")])
+
+    def cpu(self, s: str, m: str) -> float:
+        """Median CPU time of all threads; NaN where there is none."""
+        return self._median("cpu", self.rows[s, m])
+
+    def auroc(self, m: str) -> float:
+        """Mean AUROC of doubt over the sets with errors; NaN where a method has no doubt."""
+        found = [[r["auroc"] for r in self.rows[s, m] if r.get("auroc") is not None] for s in self.sets]
+        means = [float(np.mean(values)) for values in found if values]
+        return float(np.mean(means)) if means else float("nan")
+
+    @staticmethod
+    def _median(what: str, rows: list[dict[str, Any]]) -> float:
+        found = [r[what] for r in rows if what in r]
         return float(np.median(found)) if found else float("nan")
 
     def scores(self) -> tuple[list[str], list[str], np.ndarray]:
@@ -344,19 +386,28 @@ def table(cells: Cells) -> str:
     if len(sets):
         mean = dict(zip(methods, scores.mean(0), strict=True))
         out.append(line(f"mean of {len(sets)}", [f"{mean[m]:.3f}" if m in mean else "–" for m in cells.methods]))
-        out.append(times(cells, sets, methods, line))
+        out.append(times("time", cells.seconds, cells, sets, methods, line))
+        out.append(times("CPU time", cells.cpu, cells, sets, methods, line))
+        out.append(line("AUROC of doubt", [f"{cells.auroc(m):.3f}" for m in cells.methods]))
     return "\n".join(filter(None, [*out, "", *reasons(cells)])) + "\n"
 
 
-def times(cells: Cells, sets: list[str], methods: list[str], line: Callable[[str, list[str]], str]) -> str:
-    """Times over the reference's, geometric mean and worst; empty where no run had the machine to itself."""
+def times(
+    what: str,
+    taken: Callable[[str, str], float],
+    cells: Cells,
+    sets: list[str],
+    methods: list[str],
+    line: Callable[[str, list[str]], str],
+) -> str:
+    """Times over the reference's, geometric mean and worst; empty where there are none."""
     beside = "kasba" if "kasba" in methods else methods[0]
-    base = np.log([cells.seconds(s, beside) for s in sets])
-    ratios = {m: np.log([cells.seconds(s, m) for s in sets]) - base for m in methods}
+    base = np.log([taken(s, beside) for s in sets])
+    ratios = {m: np.log([taken(s, m) for s in sets]) - base for m in methods}
     told = {m: f"{np.exp(r.mean()):.2f} ({np.exp(r.max()):.1f})" for m, r in ratios.items() if np.isfinite(r).all()}
     if not told:
         return ""
-    return line(f"time over {beside}'s, mean (worst)", [told.get(m, "–") for m in cells.methods])
+    return line(f"{what} over {beside}'s, mean (worst)", [told.get(m, "–") for m in cells.methods])
 
 
 def reasons(cells: Cells) -> list[str]:

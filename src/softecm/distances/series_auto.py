@@ -1,6 +1,6 @@
 r"""The default for series: three views of them, shape, slope and texture, and what decides how they count.
 
-Labels are not asked for. All three views count alike, or one of them counts four times; series are taken as they are, or
+Labels are not asked for. All three views count alike, or one of them counts ten times; series are taken as they are, or
 z-normalised in each channel, so that level and amplitude don't count: eight combinations. Under each some of the series
 are grouped, by k-means on their distances, and then the nearest neighbours of each are looked at: how many lie in its own
 group, beyond what chance would put there,
@@ -33,7 +33,7 @@ from softecm.spaces.transformed import SLOPE, normalized
 
 SHAPE, TEXTURE = "shape", "texture"
 VIEWS = (SHAPE, SLOPE, TEXTURE)
-MOST_WEIGHT = 4.0  # of a view that counts more than the others, which count 1
+MOST_WEIGHT = 10.0  # of a view that counts more than the others, which count 1
 MOST, MOST_EACH = 80, 8  # series that are compared: at least so many where there are, and for each cluster
 PAIR_CELLS = 1 << 17  # of one alignment: longer series than 362 steps have a band
 LEAST_BAND = 8
@@ -85,7 +85,7 @@ class Option:
 
     def said(self) -> str:
         """What is compared, as a part of a sentence."""
-        counting = "which count alike" if self.most is None else f"{self.most} counting four times"
+        counting = "which count alike" if self.most is None else f"{self.most} counting ten times"
         level = "level and amplitude don't count" if self.znormalise else "level and amplitude count"
         return f"series are compared by shape, slope and texture, {counting}; {level}"
 
