@@ -92,5 +92,6 @@ def _build(description: Mapping[str, Any], tensors: Tensors, metric: object) -> 
     if ids is not None and hasattr(estimator, "partition_"):
         if not isinstance(ids, np.ndarray) or ids.shape != (len(estimator.partition_),):
             raise Misfit("state._ids does not name its objects")
-        estimator.partition_ = estimator.partition_._called(ids)
+        partition = estimator.partition_
+        estimator.partition_ = partition._trusted(partition.masses, partition.focal_sets, ids)
     return estimator

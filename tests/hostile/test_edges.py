@@ -6,7 +6,7 @@ import torch
 
 from hostile.outcomes import assert_sound, ends_well
 from softecm import BCM, BPEC, CCM, CECM, ECM, EVCLUS, FCM, RECM, ECMdd, ECMPlus, SoftECM
-from softecm.belief.combining import sound
+from softecm.belief.transforms import sound
 from softecm.datasets import make_blobs
 from softecm.objective.problem import stationary
 from softecm.selection import sweep

@@ -215,7 +215,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
     def _store(self, partition: CredalPartition) -> None:
         ids = getattr(self, "_ids", None)
-        self.partition_ = partition if ids is None else partition._called(ids)
+        self.partition_ = partition if ids is None else partition._trusted(partition.masses, partition.focal_sets, ids)
         self.focal_sets_ = partition.focal_sets
         self.labels_ = partition.labels()
         self.outlier_scores_ = partition.masses[:, 0].copy()

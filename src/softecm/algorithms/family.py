@@ -39,7 +39,7 @@ from softecm.fit.stages import sample_size
 from softecm.objective.linked import WeightedPairs, say_broken, with_linked
 from softecm.objective.problem import Penalty
 from softecm.spaces.column_roles import by_row, ids_of, without
-from softecm.spaces.raw import as_plain, in_blocks, numbers_of
+from softecm.spaces.raw import as_plain, in_blocks, raw_data
 from softecm.spaces.views import IN_BLOCKS
 
 LOOKED_AT = 2000  # objects by which a metric judges the clusters
@@ -135,9 +135,11 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         self._adopt(objects, fitted.model, outcome, fitted.choice)
         self._ids = ids_of(X, fitted.choice.left_out)
         self._store(partition)
-        different = objects.distinct(outcome.chosen.n_clusters) if self.collapsed_ else None
-        self._warn(outcome.chosen, different)
-        if not self.collapsed_:
+        self._warn_if_unconverged()
+        if self.collapsed_:
+            different = objects.distinct(outcome.chosen.n_clusters)
+            self._warn_if_merged(remedy(outcome.chosen, len(partition), different))
+        else:
             self._warn_of_masses(nowhere=float(objects.counts[partition.outliers()].sum()) / objects.weight)
             if not chosen.seeds and chosen.pairs is None and chosen.prior is None:
                 doubt = doubt_of_number(objects, fitted.model, partition)
@@ -189,9 +191,10 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         earlier = chosen.prior if fitted.choice.reason == group_shapes.EARLIER else None
         shapes = earlier is not None or group_shapes.may_be_shaped(chosen, fitted.choice)
         converged = fitted.outcome.solution.converged[fitted.outcome.best]  # not stopped on its way
-        columns = numbers_of(without(X, fitted.choice.left_out)) if shapes and converged else None
-        if columns is None:
+        numbers = raw_data(without(X, fitted.choice.left_out)).numbers() if shapes and converged else None
+        if numbers is None:
             return fitted
+        columns = list(numbers.values())
         if earlier is None:
             shape = group_shapes.suggested(columns, fitted, chosen, partial(self._labels_by_spheres, chosen))
         else:
@@ -223,10 +226,11 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         """The shape that the groups of objects in blocks have, from a sample of them in memory."""
         few = objects.sample(2 * sample_size(chosen.n_clusters))
         X = objects.space.decode(few.x)
-        columns = numbers_of(X)
+        numbers = raw_data(X).numbers()
         fitted = self._fitted(choice, replace(chosen, callback=None, plan=None), X, None)
-        if columns is None:
+        if numbers is None:
             return None
+        columns = list(numbers.values())
         return group_shapes.suggested(columns, fitted, chosen, partial(self._labels_by_spheres, chosen))
 
     def _fit_blocks(self, chosen: Settings, X: object, sample_weight: Any) -> Self:
@@ -261,8 +265,10 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             totals = partition.totals()
         self._adopt(objects, model, outcome, choice)
         self._store_scattered(partition)
-        self._warn(outcome.chosen)
-        if not self.collapsed_:
+        self._warn_if_unconverged()
+        if self.collapsed_:
+            self._warn_if_merged(remedy(outcome.chosen, len(partition)))
+        else:
             self._warn_of_masses(totals.held, totals.objects[0] / totals.n_objects)
         return self
 
@@ -303,11 +309,6 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         else:
             for name in ("labels_", "outlier_scores_"):
                 self.__dict__.pop(name, None)
-
-    def _warn(self, chosen: Settings, different: int | None = None) -> None:
-        self._warn_if_unconverged()
-        if self.collapsed_:
-            self._warn_if_merged(remedy(chosen, len(self.partition_), different))
 
 
 def remedy(chosen: Settings, n: int, different: int | None = None) -> str:

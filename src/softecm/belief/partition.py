@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from softecm._checks import is_number
 from softecm.belief import assignments, files, show, transforms
 from softecm.belief.assignments import CLEAR, Decisions, RoughSets
-from softecm.belief.combining import Combining, IntArray, float_array, frozen, hard_labels, valid
+from softecm.belief.combining import Combining
 from softecm.belief.focal import FocalSets, Names, _cluster_set
-from softecm.belief.transforms import FloatArray, LabelRule, Normalisation, SetRule
+from softecm.belief.transforms import FloatArray, IntArray, LabelRule, Normalisation, SetRule
 
 __all__ = ["CredalPartition"]
 
@@ -70,8 +70,18 @@ class CredalPartition(RoughSets, Combining):
                 f"focal_sets must be FocalSets; got {type(self.focal_sets).__name__}. "
                 f"Make them with FocalSets.of(n_clusters, sets)."
             )
-        masses = transforms._matrix(float_array("masses", self.masses), self.focal_sets)
-        object.__setattr__(self, "masses", frozen(valid(masses)))
+        masses = transforms._matrix(transforms.float_array("masses", self.masses), self.focal_sets)
+        object.__setattr__(self, "masses", transforms.frozen(transforms.valid(masses)))
+
+    @classmethod
+    def _trusted(cls, masses: FloatArray, focal_sets: FocalSets, ids: NDArray[np.object_] | None = None) -> Self:
+        """From an array that is valid and ours to keep."""
+        masses.flags.writeable = False
+        partition = object.__new__(cls)
+        object.__setattr__(partition, "masses", masses)
+        object.__setattr__(partition, "focal_sets", focal_sets)
+        object.__setattr__(partition, "ids", ids)
+        return partition
 
     # ------------------------------------------------------------------ other partitions as credal ones
 
@@ -93,7 +103,7 @@ class CredalPartition(RoughSets, Combining):
                [0., 0., 1.],
                [1., 0., 0.]])
         """
-        columns = hard_labels(labels) + 1
+        columns = transforms.hard_labels(labels) + 1
         largest = int(columns.max(initial=0))
         focal = FocalSets.up_to(max(largest, 1) if n_clusters is None else n_clusters, 1)
         if largest > focal.n_clusters:
@@ -120,13 +130,13 @@ class CredalPartition(RoughSets, Combining):
         >>> CredalPartition.from_fuzzy([[0.7, 0.3]]).masses
         array([[0. , 0.7, 0.3]])
         """
-        shares = float_array("memberships", memberships)
+        shares = transforms.float_array("memberships", memberships)
         if shares.ndim != 2 or shares.shape[1] == 0:
             raise ValueError(
                 f"memberships must have one row an object and one column a cluster; got shape {shares.shape}."
             )
         rest = np.maximum(1.0 - shares.sum(1), 0.0) * bool(possibilistic)
-        masses = np.roll(valid(np.column_stack([shares, rest]), "memberships"), 1, axis=1)
+        masses = np.roll(transforms.valid(np.column_stack([shares, rest]), "memberships"), 1, axis=1)
         return cls._trusted(masses, FocalSets.up_to(shares.shape[1], 1))
 
     # ------------------------------------------------------------------ as a value
@@ -183,13 +193,12 @@ class CredalPartition(RoughSets, Combining):
     __hash__ = None  # type: ignore[assignment]  # hashing would read every mass
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.masses, self.focal_sets, self.ids)
+        return CredalPartition._trusted, (self.masses, self.focal_sets, self.ids)  # arrays come back writable
 
     def __repr__(self) -> str:
-        return (
-            f"CredalPartition({_count(self.n_objects, 'object')}, {_count(self.n_clusters, 'cluster')}, "
-            f"{_count(len(self.focal_sets), 'focal set')} and ∅)"
-        )
+        counts = ((self.n_objects, "object"), (self.n_clusters, "cluster"), (len(self.focal_sets), "focal set"))
+        shown = ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in counts)
+        return f"CredalPartition({shown} and ∅)"
 
     # ------------------------------------------------------------------ what the masses say
 
@@ -585,12 +594,3 @@ class CredalPartition(RoughSets, Combining):
 
     def _repr_html_(self) -> str:
         return show.html_table(self)
-
-
-def _restored(masses: FloatArray, focal_sets: FocalSets, ids: Any = None) -> CredalPartition:
-    """Unpickle: arrays come back writable, and are ours alone."""
-    return CredalPartition._trusted(masses, focal_sets, ids)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

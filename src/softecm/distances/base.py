@@ -18,9 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, final
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._text import place
@@ -387,21 +385,6 @@ def distances_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -
             check_distances(metric, d, len(block), len(v), first + rows.start)
             parts.append(d.clamp_min(0.0))
     return torch.cat(parts)
-
-
-def tables_between(metric: SemiMetric, v: Tensor) -> NDArray[np.float64]:
-    """Distances (runs, k, k) between the prototypes (runs, k, *shape) of each run, in one call where they are small."""
-    runs, k = v.shape[:2]
-    a, b = np.triu_indices(k, 1)
-    if metric.discrete or len(a) * v.numel() > k * BLOCK_CELLS:
-        return np.stack([distances_of(metric, own, own).double().cpu().numpy() for own in v])
-    tables = np.zeros((runs, k, k))
-    if len(a):
-        one, other = torch.as_tensor(np.stack([a, b]), device=v.device)
-        with torch.no_grad():
-            d = metric.paired(v[:, one].flatten(0, 1), v[:, other].flatten(0, 1)).clamp_min(0.0).reshape(runs, -1)
-        tables[:, a, b] = tables[:, b, a] = d.double().cpu().numpy()
-    return tables
 
 
 def nearest_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from softecm._text import place
 from softecm.belief import FocalSets
-from softecm.distances.base import SemiMetric, tables_between
+from softecm.distances.base import BLOCK_CELLS, SemiMetric, distances_of
 from softecm.distances.views import Combined
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
@@ -300,8 +300,18 @@ class Algorithm(Preparation[P]):
     # ---------------------------------------------------------------- how they are solved and judged
 
     def between(self, objects: Objects[P], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
-        """The distances (c, c) between the clusters of each run."""
-        return list(tables_between(objects.metric, solution.prototypes[:, :n_clusters]))
+        """The distances (c, c) between the clusters of each run, in one call where these are small."""
+        metric, v = objects.metric, solution.prototypes[:, :n_clusters]
+        a, b = np.triu_indices(n_clusters, 1)
+        if metric.discrete or len(a) * v.numel() > n_clusters * BLOCK_CELLS:
+            return [distances_of(metric, own, own).double().cpu().numpy() for own in v]
+        tables = np.zeros((len(v), n_clusters, n_clusters))
+        if len(a):
+            one, other = torch.as_tensor(np.stack([a, b]), device=v.device)
+            with torch.no_grad():
+                d = metric.paired(v[:, one].flatten(0, 1), v[:, other].flatten(0, 1)).clamp_min(0.0)
+            tables[:, a, b] = tables[:, b, a] = d.reshape(len(v), -1).double().cpu().numpy()
+        return list(tables)
 
     def with_sets(self, objects: Objects[P], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
         """Sets added to runs that considered single clusters only: their clusters stay, the masses are shared anew."""

@@ -19,7 +19,7 @@ from softecm import _engine
 from softecm._checks import check_count, check_number
 from softecm._text import shown_size
 from softecm.belief import CredalPartition, FocalSets
-from softecm.belief.combining import sound
+from softecm.belief.transforms import sound
 from softecm.distances.base import SemiMetric, distances_of, metric_rule
 from softecm.files import check_file, check_replaced
 from softecm.files.expected import NOT_NEGATIVE, POSITIVE, Misfit, Range, maybe, number, rules
