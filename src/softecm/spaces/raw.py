@@ -286,6 +286,12 @@ def read_table(X: object, name: str = "X") -> RawTable:
     return X if isinstance(X, RawTable) else raw_data(X, name).table(name)
 
 
+def numbers_of(X: object) -> list[Array] | None:
+    """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
+    numbers = raw_data(X).numbers()
+    return None if numbers is None else list(numbers.values())
+
+
 def _refuse_names(columns: Iterable[Any], name: str) -> None:
     for column, times in Counter(columns).items():
         if times > 1:
