@@ -115,8 +115,12 @@ def _has_valley(a: int, b: int, labels: NDArray[np.intp], geometry: Geometry, we
     first = labels[rows] == a
     if not first.any() or first.all():
         return False
-    far, held = geometry.to_clusters[rows], weights[rows]
-    place = far[:, b] - far[:, a]  # 0 at the cut, above on the side of a
+    far = geometry.to_clusters[rows]
+    return has_valley(far[:, b] - far[:, a], first, weights[rows])
+
+
+def has_valley(place: Floats, first: NDArray[np.bool_], held: Floats) -> bool:
+    """Whether few objects lie at the cut between two clusters: at place 0, above on the side of the first."""
     hills = np.array([0.0, _median(place[first], held[first]), _median(place[~first], held[~first])])
     width = WINDOW * np.abs(hills[1:]).min()
     at_cut, *on_hills = FEW + (np.abs(place - hills[:, None]) < width) @ held

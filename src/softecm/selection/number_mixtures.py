@@ -30,7 +30,7 @@ from softecm.fit.shape_mixture import (
     possible_shapes,
     sample_of,
 )
-from softecm.scores.valleys import FEW, SMALL, Geometry, groups_apart
+from softecm.scores.valleys import FEW, SMALL, has_valley
 from softecm.selection.mixtures import MixtureEvidence, searched
 
 ROWS = 1000  # objects that are looked at
@@ -98,7 +98,7 @@ class NumberTrees:
             best = min(range(len(starts)), key=lambda i: _icl(normal[i]))
             tried += [normal[best], self._first(shape, HEAVY, starts[best], c)]
         ended = [iterated(self.sample, groups, ITERATIONS) for groups in sorted(tried, key=_icl)[:FINALISTS]]
-        sound = [_icl(groups) for groups in ended if _are_groups(groups)]
+        sound = [_icl(groups) for groups in ended if _are_groups(self.sample, groups)]
         return min(sound or map(_icl, ended)), bool(sound)
 
     def _first(self, shape: Shape, tail: float | None, labels: NDArray[np.int64], c: int) -> ShapeMixture:
@@ -110,7 +110,7 @@ def _icl(groups: ShapeMixture) -> float:
     return float(-groups.bic - 2.0 * xlogy(groups.shares, groups.shares).sum())
 
 
-def _are_groups(groups: ShapeMixture) -> bool:
+def _are_groups(sample: NumberSample, groups: ShapeMixture) -> bool:
     """Whether none of the groups is tiny, and each stands apart."""
     n, c = len(groups.shares), len(groups.centers)
     if c == 1 or not np.isfinite(groups.bic):
@@ -119,8 +119,27 @@ def _are_groups(groups: ShapeMixture) -> bool:
         return False
     if any(_lie_between(groups, k) for k in range(c)):
         return False
-    geometry, inside = Geometry(-2.0 * groups.densities, np.zeros((c, c))), groups.shares.sum(1)
-    return groups_apart(groups.shares.argmax(1), geometry, inside) == c
+    return all(_have_valley(sample, groups, a, b) for a, b in combinations(range(c), 2))
+
+
+def _have_valley(sample: NumberSample, groups: ShapeMixture, a: int, b: int) -> bool:
+    """Whether few objects lie between two groups, by their densities and on the line that tells the two apart best.
+
+    The cut of the line is as many deviations away from the one group as from the other.
+    """
+    labels, pair = groups.shares.argmax(1), [a, b]
+    rows = np.flatnonzero((labels == a) | (labels == b))
+    first, held = labels[rows] == a, groups.shares[rows].sum(1)
+    if not first.any() or first.all():
+        return False
+    apart, own = groups.centers[a] - groups.centers[b], groups.covariances[pair]
+    axis = apart / own.mean(0) if own.ndim == 2 else np.linalg.solve(own.mean(0), apart)
+    at_a, at_b = groups.centers[pair] @ axis
+    wide_a, wide_b = np.sqrt(own @ axis**2 if own.ndim == 2 else (own @ axis) @ axis)
+    cut = (at_a * wide_b + at_b * wide_a) / (wide_a + wide_b)
+    place = sample.x[rows] * sample.units(groups.shape) @ axis - cut
+    by_density = 2.0 * (groups.densities[rows, a] - groups.densities[rows, b])
+    return has_valley(place, first, held) and has_valley(by_density, first, held)
 
 
 def _lie_between(groups: ShapeMixture, k: int) -> bool:
