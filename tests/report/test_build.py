@@ -330,3 +330,11 @@ def test_a_notebook_shows_the_page_in_a_frame() -> None:
     frame = page._repr_html_()
     assert frame.startswith("<iframe srcdoc=")
     assert "<script" not in frame
+
+
+@pytest.mark.filterwarnings("ignore::softecm.NumberOfGroupsWarning")
+def test_a_number_of_groups_that_looks_wrong_is_shown() -> None:
+    X = np.concatenate([RNG.normal(at, 0.5, (40, 2)) for at in (0.0, 8.0)])
+    assert not report.build(SoftECM(2, random_state=0).fit(X), X).warnings
+    (doubt,) = report.build(SoftECM(3, random_state=0).fit(X), X).warnings
+    assert "do not stand apart: perhaps 2 groups" in doubt

@@ -1,7 +1,9 @@
 import numpy as np
 
 from softecm import CredalPartition, FocalSets
+from softecm.belief.totals import PartitionTotals
 from softecm.report import three_sentences
+from softecm.report.words import counted_sentences
 
 
 def test_few_objects_are_named() -> None:
@@ -35,6 +37,10 @@ def test_those_who_nearly_lie_between_are_counted() -> None:
     p = CredalPartition([[0, 0.6, 0.1, 0.3], [0, 0.61, 0.1, 0.29], [0.4, 0.4, 0, 0.2]], FocalSets.full(2))
     assert three_sentences(p, list("abc"))[1] == "None lies between groups; 2 nearly do."
     assert three_sentences(p[:2], list("ab"))[1] == "None lies between groups; 1 nearly does."
+    blocks = PartitionTotals.of(p[:1]).merge(PartitionTotals.of(p[1:]))
+    assert (
+        counted_sentences(p, blocks.decided, near=blocks.nearly_between)[1] == "None lies between groups; 2 nearly do."
+    )
 
 
 def test_merged_groups_come_first() -> None:

@@ -142,9 +142,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         else:
             self._warn_of_masses(nowhere=float(objects.counts[partition.outliers()].sum()) / objects.weight)
             if not chosen.seeds and chosen.pairs is None and chosen.prior is None:
-                doubt = doubt_of_number(objects, fitted.model, partition)
-                if doubt is not None:
-                    warn(doubt, NumberOfGroupsWarning)
+                self._doubt_of_number = doubt_of_number(objects, fitted.model, partition)
+                if self._doubt_of_number is not None:
+                    warn(self._doubt_of_number, NumberOfGroupsWarning)
         metric, few = fitted.model.metric, objects
         if len(objects) > LOOKED_AT and not metric.discrete:
             few = objects.sample(LOOKED_AT)
@@ -278,6 +278,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         """Take over what a fit found and, where it chose a metric, why; until here the estimator is as it was."""
         run, solution = outcome.best, outcome.solution
         self._ids = None
+        self._doubt_of_number = None
         self.n_features_in_ = objects.columns.n_features
         if objects.columns.names is not None:
             self.feature_names_in_ = objects.columns.names

@@ -67,6 +67,7 @@ def _pick(sets: Sequence[ClusterSet], position: IntArray) -> NDArray[np.object_]
 WORDS = ("clearly", "rather", "between", "undecided", "nowhere")  # in the order of trust
 CLEAR = 0.75  # belief from which an object is said to belong clearly
 LEAD = 0.1  # by which a belief leads the next for "rather"
+NEARLY = 0.5  # of the largest mass: with so much on a set of several clusters an object nearly lies between
 ROUNDING = 1e-9  # 0.5 leads 0.4 by 0.1, whatever floating point says
 _CLEARLY, _RATHER, _BETWEEN, _UNDECIDED, _NOWHERE = range(len(WORDS))
 
@@ -211,6 +212,12 @@ def decide(masses: FloatArray, focal: FocalSets, clear: float = CLEAR) -> Decisi
     confidence = np.where(codes == _NOWHERE, masses[:, 0], first)
     _believe_sets(confidence, masses, focal, columns)
     return Decisions(codes, columns, np.clip(confidence, 0.0, 1.0), focal, clear)
+
+
+def nearly_between(masses: FloatArray, n_clusters: int) -> int:
+    """How many objects have half of their largest mass, or more, on a set of several clusters."""
+    sets = masses[:, n_clusters + 1 :]
+    return int((sets.max(1) >= NEARLY * masses.max(1)).sum()) if sets.size else 0
 
 
 def doubt(masses: FloatArray, focal: FocalSets) -> FloatArray:

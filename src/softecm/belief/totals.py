@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.belief.assignments import CLEAR, counts_of
+from softecm.belief.assignments import CLEAR, counts_of, nearly_between
 from softecm.belief.focal import FocalSets
 from softecm.belief.partition import CredalPartition
 
@@ -21,17 +21,20 @@ class PartitionTotals:
     decided: NDArray[np.int64]  # (5, f + 1), objects by what is said of them and by their set
     focal: FocalSets
     clear: float = CLEAR  # belief from which "clearly" is said
+    nearly_between: int = 0  # objects that lie between clusters, or nearly do
 
     @staticmethod
     def of(partition: CredalPartition, clear: float = CLEAR) -> PartitionTotals:
         """Of some of the objects."""
         decided = partition.decisions(clear).table()
-        return PartitionTotals(len(partition), partition.masses.sum(0), decided, partition.focal_sets, clear)
+        near = nearly_between(partition.masses, partition.n_clusters)
+        return PartitionTotals(len(partition), partition.masses.sum(0), decided, partition.focal_sets, clear, near)
 
     def merge(self, other: PartitionTotals) -> PartitionTotals:
         """Two blocks together."""
         objects, masses = self.n_objects + other.n_objects, self.masses + other.masses
-        return replace(self, n_objects=objects, masses=masses, decided=self.decided + other.decided)
+        near, decided = self.nearly_between + other.nearly_between, self.decided + other.decided
+        return replace(self, n_objects=objects, masses=masses, decided=decided, nearly_between=near)
 
     @property
     def objects(self) -> NDArray[np.int64]:

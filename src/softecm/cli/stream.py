@@ -93,7 +93,9 @@ class Blocks(ObjectSource):
 
     def sentences(self, model: SoftECM, totals: PartitionTotals) -> Sequence[str]:
         """Counts; no object is named."""
-        return counted_sentences(model.partition_, totals.decided, merged=bool(model.collapsed_))
+        return counted_sentences(
+            model.partition_, totals.decided, merged=bool(model.collapsed_), near=totals.nearly_between
+        )
 
     def shown(self, model: SoftECM) -> CredalPartition:
         """The sample."""

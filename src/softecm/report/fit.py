@@ -77,7 +77,8 @@ def warnings(model: FittedModel) -> list[str]:
         )
     if merged(model):
         messages.append("Prototypes of different clusters have merged: the partition can't tell them apart.")
-    return messages
+    doubt = getattr(model, "_doubt_of_number", None)
+    return [*messages, doubt] if doubt else messages
 
 
 def scores(partition: CredalPartition, labels: Sequence[object] | None) -> dict[str, float]:

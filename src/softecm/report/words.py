@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.belief.assignments import CLEAR, WORDS, Decision, counts_of
+from softecm.belief.assignments import CLEAR, WORDS, Decision, counts_of, nearly_between
 
 if TYPE_CHECKING:
     from softecm.report.reasons import Explanation
@@ -18,7 +18,6 @@ Counts: TypeAlias = NDArray[np.int64]
 NOBODY = "None lies between groups."
 FEW = 4  # name objects one by one up to this many
 MOST_NAMED = 3  # columns on each side of a sentence
-NEARLY = 0.5  # of the largest mass: with so much on a set of several groups an object nearly lies between
 MUCH = 0.1  # of all pulls: less is not worth a word
 
 
@@ -75,13 +74,16 @@ def three_sentences(
     )
 
 
-def counted_sentences(partition: Counted, table: Counts, *, merged: bool = False) -> tuple[str, str, str]:
+def counted_sentences(
+    partition: Counted, table: Counts, *, merged: bool = False, near: int = 0
+) -> tuple[str, str, str]:
     """The same from how many objects each word and each set has, no object named.
 
     Parameters
     ----------
     partition : anything with ``n_clusters`` and a length
     table : ndarray of shape (5, f + 1), objects by word and set as :meth:`Decisions.table` counts them
+    near : how many objects nearly lie between, said where none does
 
     Examples
     --------
@@ -93,7 +95,7 @@ def counted_sentences(partition: Counted, table: Counts, *, merged: bool = False
     between, nowhere = counts["between"], counts["nowhere"]
     return (
         _groups(partition, table, merged, "object"),
-        f"{grouped(between)} {'lies' if between == 1 else 'lie'} between groups.",
+        f"{grouped(between)} {'lies' if between == 1 else 'lie'} between groups." if between else _none_between(near),
         f"{grouped(nowhere)} {'belongs' if nowhere == 1 else 'belong'} to no group.",
     )
 
@@ -236,8 +238,7 @@ def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.in
     if len(focal) == c:
         return "Objects between groups were not looked for: the model has no sets of several groups."
     if total == 0:
-        near = int((partition.masses[:, c + 1 :].max(1) >= NEARLY * partition.masses.max(1)).sum())
-        return f"None lies between groups; {grouped(near)} nearly {'does' if near == 1 else 'do'}." if near else NOBODY
+        return _none_between(nearly_between(partition.masses, c))
     start = f"{grouped(total)} {'lies' if total == 1 else 'lie'} between groups"
     if total <= FEW:
         rows = np.flatnonzero(best > c)
@@ -247,6 +248,10 @@ def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.in
         return f"{start}: all between {in_words(focal, column).replace(' or ', ' and ')}."
     most = in_words(focal, column).replace(" or ", " and ")
     return f"{start}, most often between {most} ({grouped(counts[column])})."
+
+
+def _none_between(near: int) -> str:
+    return f"None lies between groups; {grouped(near)} nearly {'does' if near == 1 else 'do'}." if near else NOBODY
 
 
 def _outliers(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp]) -> str:
