@@ -254,7 +254,7 @@ def _paired_gradients(trial: Trial) -> str:
     slopes = torch.autograd.grad(d.sum(), ends)
     names = "paired_gradients' distance", "paired_gradients' derivative in a", "paired_gradients' derivative in b"
     pairs = zip(names, compiled, (d, *slopes), strict=True)
-    pulls = passes.pulls(torch.cat([a, a]), torch.arange(len(b)).repeat(2))
+    pulls = passes.pulls(torch.cat([a, a]), torch.arange(len(b), device=b.device).repeat(2))
     if pulls is None:
         return "pulls must be there where paired_gradients are"
     twice = zip(("pulls' distance", "pulls' derivative"), pulls(b), (torch.cat([d, d]), 2.0 * slopes[1]), strict=True)
