@@ -10,6 +10,7 @@ T. Denœux, "Calibrated model-based evidential clustering using bootstrapping", 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ class ComparedPairs:
 
 
 def bounds(
-    memberships: FloatArray, i: IntArray, j: IntArray, level: float, *, method: str = "weibull"
+    memberships: FloatArray, i: IntArray, j: IntArray, level: float, *, method: Literal["weibull", "linear"] = "weibull"
 ) -> tuple[FloatArray, FloatArray]:
     """The interval of "i and j belong together" over refits, for pairs of objects.
 
@@ -77,7 +78,7 @@ def bounds(
     for a in range(0, len(i), step):
         rows, columns = i[a : a + step], j[a : a + step]
         together = np.einsum("bik,bik->bi", memberships[:, rows], memberships[:, columns])
-        low[a : a + step], high[a : a + step] = quantile(together, ends, axis=0, method=method)  # type: ignore[call-overload]
+        low[a : a + step], high[a : a + step] = quantile(together, ends, axis=0, method=method)
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 

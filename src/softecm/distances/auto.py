@@ -99,15 +99,15 @@ class Look:
     @staticmethod
     def of(X: object) -> Look:
         """Of objects in memory."""
-        kind = kind_of(X)
-        columns = raw_data(X).numbers() if kind == "numbers" else None
+        raw = raw_data(X)
+        columns = raw.numbers() if raw.kind == "numbers" else None
         if columns is None:
-            return Look(kind)
+            return Look(raw.kind)
         low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
         for j, column in enumerate(columns.values()):
             if len(column):
                 low[j], high[j] = column.min(), column.max()  # NaN comes through
-        return Look(kind, bool(np.isnan(low).any()), low, high)
+        return Look(raw.kind, bool(np.isnan(low).any()), low, high)
 
     def merge(self, other: Look) -> Look:
         """Two blocks together; that their columns differ is said elsewhere."""
@@ -154,7 +154,7 @@ def choose(X: object, n_clusters: int | None = None) -> MetricChoice:
     away = {} if raw.frame is None else _columns_left_out(raw.frame)
     look = Look.of(without(raw.value, away) if away else raw.value)
     if look.kind == "series":
-        return replace(series_choice(raw.value, n_clusters), asked=AUTO)
+        return series_choice(raw.value, n_clusters, AUTO)
     return replace(look.choice(), left_out=away)
 
 
@@ -246,18 +246,18 @@ def is_series_auto(metric: object) -> bool:
     return isinstance(metric, str) and metric == SERIES_AUTO
 
 
-def series_choice(X: Any, n_clusters: int | None) -> MetricChoice:
+def series_choice(X: Any, n_clusters: int | None, asked: str = SERIES_AUTO) -> MetricChoice:
     """The combination of views of series with the clearest groups; tables are refused."""
     raw = raw_data(X)
     if getattr(raw.value, "ndim", 0) == 3:
-        refuse_channels_first(raw.value.shape, SERIES_AUTO)
+        refuse_channels_first(raw.value.shape, asked)
     elif raw.frame is not None:
         raise ValueError(
             f"metric='{SERIES_AUTO}' must have series, (n, steps, channels) or a list; got a table. Say metric='{AUTO}', or "
             "give X.to_numpy() if each row is a series."
         )
     best = choose_series(X, n_clusters)
-    return MetricChoice(best.metric, best.reason, asked=SERIES_AUTO, tried=best.tried)
+    return MetricChoice(best.metric, best.reason, asked=asked, tried=best.tried)
 
 
 def kind_of(X: object) -> Kind:

@@ -312,15 +312,9 @@ class MedoidMixture(SemiMetric):
         self.base.check_fitted(space, focal)
         refuse_other_sets(self.focal, focal)
 
-    @property
-    def degree(self) -> float:  # type: ignore[override]
-        """That of the dissimilarity it mixes."""
-        return self.base.degree
-
-    @property
-    def discrete(self) -> bool:  # type: ignore[override]
-        """As the dissimilarity it mixes."""
-        return self.base.discrete
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", self.base.degree)
+        object.__setattr__(self, "discrete", self.base.discrete)
 
     def scale_power(self, x: Any) -> float:
         """That of the dissimilarity it mixes."""

@@ -82,11 +82,7 @@ class Hamming(SemiMetric):
         check_choice("kind", self.kind, KINDS, "'squared' is exact and fast, 'total-variation' robust.")
         check_number("epsilon", self.epsilon, above=0, hint="0.1 is usual; less is sharper, and slower.")
         check_count("max_levels", self.max_levels, hint="10000 is usual.")
-
-    @property
-    def degree(self) -> float:  # type: ignore[override]
-        """The total variation is a true metric."""
-        return 2.0 if self._squared else 1.0
+        object.__setattr__(self, "degree", 2.0 if self._squared else 1.0)  # the total variation is a true metric
 
     @property
     def _squared(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 from itertools import count
 from numbers import Real
@@ -341,9 +341,9 @@ def _single_values(X: Sequence[Any] | Array, name: str) -> str:
 
 def _is_column(part: object) -> bool:
     """Whether a value of a dict is a cell or a column of cells, no table."""
-    if kind_of(part) == "text" or not isinstance(part, Sized):
+    if kind_of(part) == "text" or not isinstance(part, Collection):
         return True
-    return not hasattr(part, "columns") and len(part) > 0 and np.isscalar(next(iter(part)))  # type: ignore[call-overload]
+    return not hasattr(part, "columns") and len(part) > 0 and np.isscalar(next(iter(part)))
 
 
 def refuse_columns(views: Views) -> None:

@@ -32,10 +32,9 @@ class Extent(NamedTuple):
     def of_sparse(cls, X: Any) -> Extent:
         """Of sparse rows: zeros count where there are any."""
         n, columns = X.shape
-        known = [0.0] if X.nnz < n * columns or not X.nnz else []
-        return cls(int(columns), float(np.min(X.data, initial=np.inf)), float(np.max(X.data, initial=-np.inf))).merge(
-            cls(int(columns), min(known, default=np.inf), max(known, default=-np.inf))
-        )
+        low, high = float(np.min(X.data, initial=np.inf)), float(np.max(X.data, initial=-np.inf))
+        zeros = X.nnz < n * columns or not X.nnz
+        return cls(int(columns), min(low, 0.0), max(high, 0.0)) if zeros else cls(int(columns), low, high)
 
     def merge(self, other: Extent) -> Extent:
         """Two blocks together; blocks of another width are refused before."""

@@ -240,20 +240,10 @@ class Combinations(Space, savable=False):
 
     rows: SparseRows
 
-    def fit(self, X: object, *, dtype: torch.dtype) -> NoReturn:
-        """Never: made of encoded objects."""
-        raise self._inside()
+    def _refuse(self, *data: object, **options: object) -> NoReturn:
+        raise TypeError("combinations of objects are made inside a fit, of objects that are encoded already")
 
-    def encode(self, X: object) -> NoReturn:
-        """Never, as above."""
-        raise self._inside()
-
-    def encode_prototypes(self, prototypes: object) -> NoReturn:
-        """Never, as above."""
-        raise self._inside()
-
-    def _inside(self) -> TypeError:
-        return TypeError("combinations of objects are made inside a fit, of objects that are encoded already")
+    fit = encode = encode_prototypes = _refuse
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
         """Written out (k, p)."""
