@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.text import Text
@@ -18,6 +19,11 @@ from softecm.cli.screen import consoles, counts_table, lines, print_json
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
 from softecm.readers import Loaded
 from softecm.report.calibration import facts_of, sentences
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from softecm import SoftECM
 
 NAMES = ("partition.csv", "calibration.json", "report.html")
 JOURNAL = "journal.jsonl"
@@ -66,7 +72,7 @@ def _check_places(target: Path, folder: Path, *, force: bool) -> None:
     check_replaced([target / name for name in NAMES], inputs=[folder / "summary.json"])
 
 
-def _refit(model: Any, loaded: Loaded, options: CalibrateOptions, journal: Path, *, shown: bool) -> Calibration:
+def _refit(model: SoftECM, loaded: Loaded, options: CalibrateOptions, journal: Path, *, shown: bool) -> Calibration:
     with mendable(ValueError, TypeError), disk(f"writing {journal}"):
         return calibrate(
             model,
@@ -81,7 +87,7 @@ def _refit(model: Any, loaded: Loaded, options: CalibrateOptions, journal: Path,
         )
 
 
-def _table(calibration: Calibration, ids: Any, clear: float) -> Any:
+def _table(calibration: Calibration, ids: Sequence[str], clear: float) -> pd.DataFrame:
     """The table of a partition, with each object's stability and intervals beside it."""
     frame = partition_table(calibration.partition, ids, clear)
     more = calibration.to_frame("pandas")

@@ -6,7 +6,7 @@ import json
 import shlex
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,11 @@ from softecm.files import check_folder, check_free, check_replaced, to_folder
 from softecm.files.places import SIGNED
 from softecm.report.words import in_words, three_sentences
 
+if TYPE_CHECKING:
+    from softecm import ECM, SoftECM
+
 IDS = tuple(str(i) for i in range(1, 13))
-PAPER: dict[str, Any] = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0}
+ALPHA, BETA, DELTA = 1 / 6, 2.0, 11.0  # the paper's
 NAMES = ("report.html", "diamond.png", "demo.json")
 EXAMPLE = "command.txt"  # beside the file of an example
 BARS = (
@@ -94,13 +97,13 @@ def write_example(name: str, folder: Path, *, force: bool) -> list[str]:
     return words
 
 
-def _fit(table: object) -> tuple[Any, Any]:
+def _fit(table: object) -> tuple[ECM, SoftECM]:
     from softecm import ECM, SoftECM
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ecm = ECM(2, **PAPER, init=STARTS).fit(table)
-        soft = SoftECM(2, **PAPER, lam=1.5, init=STARTS).fit(table)
+        ecm = ECM(2, alpha=ALPHA, beta=BETA, delta=DELTA, init=STARTS).fit(table)
+        soft = SoftECM(2, alpha=ALPHA, beta=BETA, delta=DELTA, lam=1.5, init=STARTS).fit(table)
     return ecm, soft
 
 
@@ -138,7 +141,7 @@ def _is_ours(folder: Path) -> bool:
     return folder.is_dir() and (folder / "demo.json").is_file() and {p.name for p in folder.iterdir()} <= set(NAMES)
 
 
-def _write(work: Path, data: NDArray[np.float64], ecm: Any, soft: Any, sentences: tuple[str, str, str]) -> None:
+def _write(work: Path, data: NDArray[np.float64], ecm: ECM, soft: SoftECM, sentences: tuple[str, str, str]) -> None:
     (work / "demo.json").write_text(
         json.dumps({"softecm": __version__, "command": "demo", "sentences": sentences}, ensure_ascii=False, indent=1)
     )
@@ -154,7 +157,7 @@ def _write(work: Path, data: NDArray[np.float64], ecm: Any, soft: Any, sentences
     figure.savefig(work / "diamond.png", dpi=120, metadata=SIGNED)
 
 
-def _report(work: Path, table: object, soft: Any) -> None:
+def _report(work: Path, table: object, soft: SoftECM) -> None:
     params = {k: v for k, v in soft.get_params(deep=False).items() if k in ("alpha", "beta", "delta", "lam")}
     code = (
         "from softecm import SoftECM\nfrom softecm.datasets import load_diamond\n\n"

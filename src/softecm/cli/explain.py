@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +22,9 @@ from softecm.readers import Loaded, ReadOptions, read
 from softecm.report.inputs import in_views, of_series
 from softecm.report.object_explanation import explain_object
 from softecm.report.reasons import columns_set_aside
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = 12
 ROW = re.compile(r"(?:row)?\s*(\d{1,18})", re.IGNORECASE)
@@ -81,7 +84,7 @@ def run_object(path: Path, name: str) -> None:
     print_json({"object": explanation.name, "sentence": explanation.sentence, "columns": rows.to_dict("records")})
 
 
-def _once(rows: Any, candidates: Sequence[str]) -> Any:
+def _once(rows: pd.DataFrame, candidates: Sequence[str]) -> pd.DataFrame:
     """Of two candidates one column of pulls: the other is its negative."""
     if len(candidates) != 2:
         return rows
@@ -115,7 +118,7 @@ def _rows(loaded: Loaded) -> list[int]:
     return list(range(1, len(loaded) + 1)) if index is None or index.dtype.kind != "i" else (index + 1).tolist()
 
 
-def _data(folder: ResultFolder, table: Path | None) -> Any:
+def _data(folder: ResultFolder, table: Path | None) -> object:
     """The columns to explain by."""
     if table is not None:
         return read(table, ReadOptions()).data

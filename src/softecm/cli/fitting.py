@@ -28,6 +28,7 @@ from softecm.readers.base import ATTRIBUTES
 if TYPE_CHECKING:
     from softecm import SoftECM
     from softecm.distances.series_auto import Tried
+    from softecm.fit.loop import Progress as Update
 
 ALL_OF_IT = 0.9  # of a group: the code makes it
 EVERY = 15.0  # seconds between two lines about a long fit
@@ -90,7 +91,7 @@ def _far_values(metric: object, loaded: Loaded) -> tuple[str, ...]:
     return tuple(_sentence(mind) for mind in sentences)
 
 
-def groups_of_codes(metric: Any, data: object, model: Any) -> tuple[str, ...]:
+def groups_of_codes(metric: object, data: object, model: SoftECM) -> tuple[str, ...]:
     """Which groups are made of the rows that hold what looks like a code for missing cells."""
     from softecm.distances.auto import rows_of_codes
 
@@ -316,7 +317,7 @@ class _Watch:
         """The median time between two rounds."""
         return float(np.median(np.diff(self.times))) if len(self.times) > 1 else None
 
-    def __call__(self, progress: Any) -> bool:
+    def __call__(self, progress: Update) -> bool:
         self.times.append(time.perf_counter())
         if not self.changes:  # the first round also waits for compilers and seeding
             self.began = time.perf_counter()

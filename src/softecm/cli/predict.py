@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -27,8 +27,12 @@ from softecm.readers import Beside, Expected, Loaded, ReadOptions, read
 from softecm.report import three_sentences
 from softecm.report.words import five_counts
 from softecm.spaces import States, Table, TimeSeries
-from softecm.spaces.base import Space
 from softecm.spaces.views import Views
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from softecm import SoftECM
 
 
 def run(
@@ -84,7 +88,7 @@ def run(
     print_json({**facts, "objects": _records(table)} if to_stdout else facts)
 
 
-def _print(table: Any) -> None:
+def _print(table: pd.DataFrame) -> None:
     """The table as CSV on the screen, or into a pipe, whose reader may have seen enough."""
     if sys.stdout.isatty():
         for name in table.columns:
@@ -98,7 +102,7 @@ def _print(table: Any) -> None:
         raise BrokenPipeError from error
 
 
-def _records(table: Any) -> list[dict[str, object]]:
+def _records(table: pd.DataFrame) -> list[dict[str, object]]:
     """The rows of a table as JSON has them."""
     records: list[dict[str, object]] = json.loads(
         table.to_json(orient="records", date_format="iso", double_precision=10)
@@ -114,21 +118,20 @@ def _check_place(target: Path, inputs: list[Path], *, force: bool) -> None:
     check_replaced([target], kind="partition", inputs=inputs)
 
 
-def _space(estimator: Any) -> Space | None:
-    """The space of the file's objects; None for a model without prototypes."""
-    space: Space | None = estimator.model_.space if hasattr(estimator, "model_") else None
-    if isinstance(space, Views) and space.shown is None:
-        return space.spaces[0]  # the first of several files is the table
-    return space
+def _several_views(estimator: SoftECM) -> Views | None:
+    """The views of a model that was fitted to several files; None for one file, or several matrices."""
+    space = estimator.model_.space if hasattr(estimator, "model_") else None
+    return space if isinstance(space, Views) and space.shown is None else None
 
 
-def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOptions:
+def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOptions:
     """Options that read a file the way the training file was read."""
-    space, names = _space(estimator), getattr(estimator, "feature_names_in_", None)
+    views, names = _several_views(estimator), getattr(estimator, "feature_names_in_", None)
+    space = estimator.model_.space if hasattr(estimator, "model_") else None
+    if views is not None:  # the first file is the table
+        space, names = views.spaces[0], views.feature_names[0] or None
     if isinstance(space, States):
         return replace(options, states=True)
-    if hasattr(estimator, "model_") and space is not estimator.model_.space:
-        names = estimator.model_.space.feature_names[0] or None
     kinds = () if space is None else tuple(space.kinds)
     named = None if names is None else tuple(str(name) for name in names)
     if not kinds or (named is not None and len(named) != len(kinds)):
@@ -148,12 +151,12 @@ def _as_trained(estimator: Any, model: Path, options: ReadOptions) -> ReadOption
     )
 
 
-def _check_views(estimator: Any, model: Path, views: Beside) -> None:
+def _check_views(estimator: SoftECM, model: Path, views: Beside) -> None:
     """Refuse files that the model was not fitted with, and too few of them."""
-    several = getattr(estimator, "view_names_", ())
-    if _space(estimator) is not None:
-        space = estimator.model_.space
-        several = () if space is _space(estimator) else space.views
+    own = _several_views(estimator)
+    several = (
+        getattr(estimator, "view_names_", ()) if not hasattr(estimator, "model_") else () if own is None else own.views
+    )
     if len(several) < 2 and views:
         raise Problem(f"{model} was fitted with one file: leave out --series, --embedding and --matrix.")
     if len(several) > 1 and not views:
@@ -163,30 +166,28 @@ def _check_views(estimator: Any, model: Path, views: Beside) -> None:
         )
 
 
-def as_views(estimator: Any, loaded: Loaded) -> Loaded:
+def as_views(estimator: SoftECM, loaded: Loaded) -> Loaded:
     """The files' objects under the names that the model's views have; views without a file are missing for all."""
     if not isinstance(loaded.data, Mapping):
         return loaded
-    if not hasattr(estimator, "model_"):
+    files, space = dict(loaded.data), _several_views(estimator)
+    if space is None:
         names = list(estimator.view_names_)
-        if len(names) != len(loaded.data):
-            raise Problem(f"the model has {len(names)} matrices, {', '.join(names)}; got {len(loaded.data)} files.")
-        return replace(loaded, data=dict(zip(names, loaded.data.values(), strict=True)))
-    space = estimator.model_.space
+        if len(names) != len(files):
+            raise Problem(f"the model has {len(names)} matrices ({', '.join(names)}); got {len(files)} files.")
+        return replace(loaded, data=dict(zip(names, files.values(), strict=True)))
     first, *others = zip(space.views, space.spaces, strict=True)
-    wanted = {True: [], False: []}  # type: dict[bool, list[str]]
-    for name, own in others:
-        wanted[isinstance(own, TimeSeries)].append(name)
-    data = dict.fromkeys(space.views, [None] * len(loaded)) | {first[0]: next(iter(loaded.data.values()))}
-    notes = list(loaded.notes)
-    for file, part in list(loaded.data.items())[1:]:
-        left = wanted[isinstance(part, list)]
+    series = [name for name, own in others if isinstance(own, TimeSeries)]
+    embeddings = [name for name, own in others if name not in series]
+    data = dict.fromkeys(space.views, [None] * len(loaded)) | {first[0]: files.pop(next(iter(files)))}
+    for file, part in files.items():
+        kind, left = ("series", series) if isinstance(part, list) else ("embedding", embeddings)
         if not left:
-            kind = "series" if isinstance(part, list) else "embedding"
             raise Problem(
                 f"{file} is no view of the model, whose views are {', '.join(space.views)}: leave out this {kind}."
             )
         data[left.pop(0)] = part
-    for name in (*wanted[True], *wanted[False]):
-        notes.append(f"no file was given for {name}: objects are compared in their other views.")
-    return replace(loaded, data=data, notes=tuple(notes))
+    missing = [
+        f"no file was given for {name}: objects are compared in their other views." for name in series + embeddings
+    ]
+    return replace(loaded, data=data, notes=(*loaded.notes, *missing))

@@ -41,7 +41,7 @@ class Summary(TypedDict, total=False):
     clear: float
     values: bool
     reading: dict[str, Any]
-    beside: dict[str, Any]
+    beside: dict[str, list[str]]
     understood: dict[str, Any]
     parameters: dict[str, str]
     scores: dict[str, float]
@@ -49,7 +49,7 @@ class Summary(TypedDict, total=False):
     sentences: list[str]
     group_sentences: dict[str, str]
     objects_by_set: dict[str, int]
-    profiles: dict[str, Any]
+    profiles: dict[str, object]
     candidates: dict[str, float | None]
     clusters_chosen: str | None
     command: str
@@ -141,8 +141,7 @@ class ResultFolder:
     @cached_property
     def model(self) -> SoftECM:
         """The estimator."""
-        model: SoftECM = load(self.path)
-        return model
+        return load(self.path)
 
     @cached_property
     def partition(self) -> CredalPartition:
@@ -181,7 +180,7 @@ class ResultFolder:
     def source(self) -> Loaded | None:
         """The objects, read as they were, if their file is still there and still has as many."""
         options, views = self.read_options, self.summary.get("beside", {})
-        if options is None or "file" not in self.summary or not matches(views, dict[str, list[str]]):
+        if options is None or "file" not in self.summary:
             return None
         try:
             loaded = read(Path(self.summary["file"]), options, Beside.of(views))
@@ -256,7 +255,7 @@ def _with_tuples(entries: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in entries.items()}
 
 
-def load(model: Path) -> Any:
+def load(model: Path) -> SoftECM:
     """A fitted estimator from a model file, or from a result folder."""
     from softecm.models import load_model
 
@@ -267,4 +266,5 @@ def load(model: Path) -> Any:
         wrong = "is not a file" if os.path.exists(path) else "does not exist"
         raise Problem(f"{path} {wrong}: give a model file, or a folder that softecm cluster wrote.")
     with mendable(ValueError, OSError):
-        return load_model(path)
+        estimator: SoftECM = load_model(path)
+    return estimator

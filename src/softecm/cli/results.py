@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from softecm.belief.totals import PartitionTotals
 from softecm.files import write_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from softecm import SoftECM
 
 # A spreadsheet takes a cell that starts so for a formula. Such text gets an apostrophe in front, which spreadsheets show
@@ -40,7 +42,9 @@ def as_it_was(text: str) -> str:
     return text[1:] if text.startswith("'") and harmless(text[1:]) == text else text
 
 
-def partition_table(partition: CredalPartition, ids: Sequence[str], clear: float = CLEAR, beside: object = None) -> Any:
+def partition_table(
+    partition: CredalPartition, ids: Sequence[str], clear: float = CLEAR, beside: object = None
+) -> pd.DataFrame:
     """The table of partition.csv: what is said of each object; masses, beliefs and plausibilities to six decimals.
 
     ``beside`` are columns of the file to join, as they are.

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -36,7 +36,7 @@ class Search:
     rule: str | None = None
     values: Mapping[int, float | None] = field(default_factory=dict)  # None where clusters merged or stand empty
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """For summary.json."""
         return {
             "clusters_chosen": self.text or None,

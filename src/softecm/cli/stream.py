@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm._text import shown_size
 from softecm.belief import CredalPartition
@@ -24,8 +25,11 @@ from softecm.readers.frames import parquet_shape
 from softecm.report.words import counted_sentences
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
     from softecm import SoftECM
-    from softecm.distributed import ScatteredPartition
+    from softecm.distributed import ParquetBlocks, ScatteredPartition
 
 SAMPLE = 20_000  # rows that are looked at one by one, and drawn in the report
 BATCH = 1 << 16
@@ -48,8 +52,8 @@ class Scan(NamedTuple):
     """What one pass over the file tells."""
 
     rows: int
-    sample: Any  # data frame of evenly spread rows
-    places: Any  # their numbers
+    sample: pd.DataFrame  # evenly spread rows
+    places: NDArray[np.int64]  # their numbers
     gaps: dict[str, int]
     varied: set[str]  # columns that hold more than one value
 
@@ -66,7 +70,7 @@ class Blocks(ObjectSource):
         """Rows of the file."""
         return self.rows
 
-    def data(self, metric: str) -> Any:
+    def data(self, metric: str) -> ParquetBlocks:
         """The blocks, with the columns that are kept."""
         from softecm.distances import SEMI_METRICS
         from softecm.distributed import ParquetBlocks
@@ -176,7 +180,7 @@ def _damaged(file: Path) -> Iterator[None]:
         raise Problem(f"{file} can't be read as .parquet: {brief(error)}.") from error
 
 
-def _missing(column: Any) -> int:
+def _missing(column: pa.ChunkedArray) -> int:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -186,7 +190,7 @@ def _missing(column: Any) -> int:
     return count
 
 
-def _look(column: Any, name: str, seen: dict[str, object], varied: set[str]) -> None:
+def _look(column: pa.ChunkedArray, name: str, seen: dict[str, object], varied: set[str]) -> None:
     """Note a column of numbers that has held two values."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -232,7 +236,7 @@ def _row_numbers(scan: Scan) -> str | None:
     return None
 
 
-def _frame(table: Any, *, words: list[str]) -> object:
+def _frame(table: pa.Table, *, words: list[str]) -> object:
     """A block as ``read`` would give it."""
     frame = table.to_pandas()
     frame.columns = [str(name) for name in frame.columns]

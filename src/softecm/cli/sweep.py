@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
@@ -25,14 +25,33 @@ from softecm.files.places import SIGNED
 from softecm.readers import Loaded, read
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from softecm.selection import Sweep
 
-#: A rule's choice as plain values, or why it has none.
-Choices: TypeAlias = Mapping[str, "dict[str, Any] | str"]
 Grid: TypeAlias = Mapping[str, list[object]]
 JOURNAL = "journal.jsonl"
 NAMES = ("sweep.csv", "best.json", "heatmap.png")
 SHOWN = {"n_clusters": "clusters", "alpha": "alpha", "beta": "beta", "lam": "lam"}
+
+
+class RuleChoice(NamedTuple):
+    """What a rule chooses, as plain values; nothing but a problem where no run is sound."""
+
+    params: Mapping[str, object] = {}
+    value: float | None = None
+    sound_runs: int = 0
+    runs: int = 0
+    random_state: int = 0
+    mind: Sequence[str] = ()
+    scores: Mapping[str, float] = {}
+    problem: str = ""
+
+    @property
+    def facts(self) -> dict[str, object] | str:
+        """The same for best.json."""
+        values = {name: value for name, value in self._asdict().items() if name not in ("scores", "problem")}
+        return self.problem or {**values, **self.scores}
 
 
 def run(file: Path, options: SweepOptions) -> None:
@@ -59,7 +78,7 @@ def run(file: Path, options: SweepOptions) -> None:
     rule = result.usual_rule if rule == "auto" else rule
     choices = {name: _choice(result, name) for name in _rules(result)}
     summary = _summary(file, (measure.name, measure.why), result, values, rule, choices)
-    to_folder(folder, lambda work: _write(work, result, values, rule, summary), force=True)
+    to_folder(folder, lambda work: _write(work, result, values, choices[rule], rule, summary), force=True)
     _say(out, folder, result, values, rule, choices)
     print_json({**summary, "folder": str(folder)})
 
@@ -147,8 +166,7 @@ def _rules(result: Sweep) -> list[str]:
     return [name for name, rule in RULES.items() if rule.column in result.columns]
 
 
-def _choice(result: Sweep, rule: str) -> dict[str, object] | str:
-    """A rule's choice as plain values, or why it has none."""
+def _choice(result: Sweep, rule: str) -> RuleChoice:
     from softecm.selection.rules import is_sound
 
     with warnings.catch_warnings(record=True) as caught:
@@ -156,19 +174,17 @@ def _choice(result: Sweep, rule: str) -> dict[str, object] | str:
         try:
             best = result.best(rule)
         except ValueError as error:
-            return str(error)
-    facts: dict[str, object] = {
-        "params": {name: _plain(value) for name, value in best.params.items()},
-        "value": _plain(best.value),
-        "sound_runs": int(is_sound(result.columns)[best.rows].sum()),
-        "runs": len(best.rows),
-        "random_state": int(result["random_state"][best.row]),
-        "mind": [str(one.message) for one in caught],
-    }
-    for name in ("rand_index", "adjusted_rand_index", "accuracy"):
-        if name in result.columns:
-            facts[name] = float(result[name][best.rows].astype(float).mean())
-    return facts
+            return RuleChoice(problem=str(error))
+    scores = [name for name in ("rand_index", "adjusted_rand_index", "accuracy") if name in result.columns]
+    return RuleChoice(
+        {name: _plain(value) for name, value in best.params.items()},
+        float(best.value) if math.isfinite(best.value) else None,
+        int(is_sound(result.columns)[best.rows].sum()),
+        len(best.rows),
+        int(result["random_state"][best.row]),
+        [str(one.message) for one in caught],
+        {name: float(result[name][best.rows].astype(float).mean()) for name in scores},
+    )
 
 
 def _plain(value: object) -> object:
@@ -177,7 +193,7 @@ def _plain(value: object) -> object:
 
 
 def _summary(
-    file: Path, metric: tuple[str, str], result: Sweep, values: Grid, rule: str, choices: Choices
+    file: Path, metric: tuple[str, str], result: Sweep, values: Grid, rule: str, choices: Mapping[str, RuleChoice]
 ) -> dict[str, object]:
     chosen = choices[rule]
     return {
@@ -189,36 +205,38 @@ def _summary(
         "runs": len(result),
         "merged_runs": int(result["collapsed"].astype(bool).sum()),
         "rule": rule,
-        "best": chosen if isinstance(chosen, dict) else None,
-        "rules": dict(choices),
+        "best": None if chosen.problem else chosen.facts,
+        "rules": {name: choice.facts for name, choice in choices.items()},
     }
 
 
 # ------------------------------------------------------------------ what is written and said
 
 
-def _write(folder: Path, result: Sweep, values: Grid, rule: str, summary: Mapping[str, Any]) -> None:
+def _write(
+    folder: Path, result: Sweep, values: Grid, choice: RuleChoice, rule: str, summary: Mapping[str, object]
+) -> None:
     result.to_frame("pandas").to_csv(folder / NAMES[0], index=False)
     write_json(summary, folder / NAMES[1])
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 5), layout="constrained")
-    _draw(result, values, rule, summary["best"], figure.add_subplot())
+    _draw(result, values, rule, choice, figure.add_subplot())
     figure.savefig(folder / NAMES[2], dpi=120, metadata=SIGNED)
 
 
-def _draw(result: Sweep, values: Grid, rule: str, best: Mapping[str, Any] | None, ax: Any) -> None:
+def _draw(result: Sweep, values: Grid, rule: str, best: RuleChoice, ax: Axes) -> None:
     """The two parameters with most values; the others as the rule chose them."""
     from softecm.selection import RULES
 
     order = sorted(values, key=lambda name: -len(values[name]))
     x, y = sorted(order[:2], key=list(values).index)
-    others = {name: best["params"][name] if best else values[name][0] for name in order[2:]}
+    others = {name: best.params.get(name, values[name][0]) for name in order[2:]}
     result.where(**others).heatmap(x, y, RULES[rule].column, ax=ax)
     ax.set_title(", ".join(f"{name} {_shown(value)}" for name, value in others.items()))
 
 
-def _say(out: Console, folder: Path, result: Sweep, values: Grid, rule: str, choices: Choices) -> None:
+def _say(out: Console, folder: Path, result: Sweep, values: Grid, rule: str, choices: Mapping[str, RuleChoice]) -> None:
     merged = int(result["collapsed"].astype(bool).sum())
     out.print(Text(f"{len(result)} runs, {merged} with merged clusters"))
     judged = "rand_index" in result.columns
@@ -232,17 +250,17 @@ def _say(out: Console, folder: Path, result: Sweep, values: Grid, rule: str, cho
     ):
         table.add_column(name, justify="left" if name == "rule" else "right")
     for name, choice in choices.items():
-        if isinstance(choice, str):
+        if choice.problem:
             table.add_row(name, Text("no sound run", style="dim"))
             continue
-        cells = [_shown(choice["params"][p]) for p in values]
+        cells = [_shown(choice.params[p]) for p in values]
         cells += [
-            "-" if choice["value"] is None else f"{choice['value']:.4g}",
-            f"{choice['sound_runs']}/{choice['runs']}",
+            "-" if choice.value is None else f"{choice.value:.4g}",
+            f"{choice.sound_runs}/{choice.runs}",
         ]
-        cells += [f"{choice[score]:.3f}" for score in ("rand_index", "adjusted_rand_index")] if judged else []
+        cells += [f"{choice.scores[score]:.3f}" for score in ("rand_index", "adjusted_rand_index")] if judged else []
         table.add_row(name, *cells, style="bold" if name == rule else "")
     out.print(table)
     chosen = choices[rule]
-    remarks(out, [chosen] if isinstance(chosen, str) else chosen["mind"])
+    remarks(out, [chosen.problem] if chosen.problem else chosen.mind)
     out.print(Text.assemble("All runs: ", (str(folder / NAMES[0]), "bold"), f", figure: {folder / NAMES[2]}"))
