@@ -1,10 +1,17 @@
 """What the mixture that counts the groups of a table does not take for a group."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from softecm import choose_n_clusters
+from softecm import SoftECM, choose_n_clusters
+from softecm.distances.auto import choose_for
+from softecm.distances.column_relevance import in_order
+from softecm.distances.group_mixture import TableMixture
+from softecm.selection.evidence import _weighed_rows, mixture_evidence
+from softecm.selection.table_mixtures import _are_groups
 
 
 def table(rng: np.random.Generator, sizes: tuple[int, ...]) -> pd.DataFrame:
@@ -25,3 +32,39 @@ def test_a_category_alone_or_a_few_rows_make_no_group(few: int) -> None:
 def test_a_small_group_counts() -> None:
     X = table(np.random.default_rng(0), (80, 60, 60, 20))
     assert choose_n_clusters(X, random_state=0).n_clusters == 4
+
+
+@pytest.mark.parametrize(("distance", "best"), [(1.2, 1), (2.4, 2)])
+def test_groups_that_overlap_count_for_less(distance: float, best: int) -> None:
+    """The likelihood alone would take both for two groups: ICL adds the entropy of the shares."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 300)
+    u, v = (rng.normal(size=300) + distance * group for _ in range(2))
+    X = pd.DataFrame({"u": u, "v": v, "noise": rng.normal(size=300)})
+    X["word"] = np.where(rng.random(300) < 0.15 + 0.7 * group, "x", "y")
+    found = mixture_evidence(SoftECM(), X, [1, 2, 3], 4)
+    assert found is not None
+    assert min(found.values, key=lambda c: found.values[c]) == best
+
+
+def test_two_groups_differ_in_a_number_or_in_two_categories() -> None:
+    rng = np.random.default_rng(0)
+    half = np.arange(200) % 2
+    word = np.array(["x", "y"])
+    data = {"u": rng.normal(size=200), "v": rng.normal(size=200), "a": word[half], "b": word[rng.permutation(half)]}
+    for column, values in (("b", None), ("b", word[half]), ("v", rng.normal(size=200) + 5 * half)):
+        X = pd.DataFrame(data if values is None else {**data, column: values})
+        sample = _weighed_rows(SoftECM(), choose_for("auto", X, None), X)
+        assert sample is not None
+        mixture = TableMixture.of(sample, in_order(sample, sample.varies))
+        by_a = mixture.features[:, 3 * mixture.n_numbers]  # 1 for the first level of a
+        assert _are_groups(mixture, np.stack([by_a, 1.0 - by_a])[None]) == (values is not None)
+
+
+def test_codes_for_missing_cells_make_no_group_of_numbers() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(240, 3)) + 9.0 * (np.arange(240)[:, None] % 2), columns=["u", "v", "w"])
+    X.loc[:19, "v"] = -999.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the code is asked about
+        assert choose_n_clusters(X, random_state=0).n_clusters == 2
