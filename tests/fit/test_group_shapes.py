@@ -95,3 +95,14 @@ def test_round_groups_need_no_iteration_and_others_do() -> None:
     for kind, enough in (("round", True), ("ellipse", False), ("sizes", False)):
         x, y = drawn(kind, 7)
         assert equal_spheres_suffice(x, y.astype(np.int64), 3, np.ones(len(x)), scaled=False) is enough
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_shape_that_groups_do_not_have_is_not_taken(seed: int) -> None:
+    """By BIC, ellipses describe moons better than spheres, and neither describes them."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(300) % 2
+    turn = rng.random(300) * np.pi
+    moons = np.stack([np.cos(turn) + y, np.sin(turn) * np.where(y, -1, 1) + 0.4 * y], 1)
+    x = 4 * moons + 0.4 * rng.normal(size=(300, 2))
+    assert find_shape(x, [y.astype(np.int64)], 2, scaled=True, counts=np.ones(300)).shape == "scaled"
