@@ -35,10 +35,10 @@ def test_runs_are_taken_from_the_journal_and_shared(tmp_path: Path, monkeypatch:
 
 def test_the_paper_s_rule_takes_the_least_n_star_whatever_has_merged(tmp_path: Path) -> None:
     found = Runs(options(tmp_path, GLASS)).result(GLASS, "Soft-ECM", PAPER)
-    assert found.found is not None
+    assert found.sweep is not None
     assert found.best is not None
-    assert found.best.value == pytest.approx(found.found["nonspecificity"][found.best.rows].mean())
-    assert len(found.found) == 2 * 2 * 2  # betas, lambdas, seeds
+    assert found.best.value == pytest.approx(found.sweep["nonspecificity"][found.best.rows].mean())
+    assert len(found.sweep) == 2 * 2 * 2  # betas, lambdas, seeds
 
 
 def test_where_the_default_beta_merges_a_smaller_one_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,10 +32,10 @@ def run(runs: Runs, command: str) -> Page:
     figure, axes = plt.subplots(down, ACROSS, figsize=(13, 3.6 * down), layout="constrained", squeeze=False)
     lines = []
     for ax, row in zip(axes.flat, rows, strict=False):
-        found = runs.sweep(row, "Soft-ECM", PAPER)
-        found.heatmap("beta", "lam", "nonspecificity", ax=ax)
+        result = runs.sweep(row, "Soft-ECM", PAPER)
+        result.heatmap("beta", "lam", "nonspecificity", ax=ax)
         ax.set(title=row.title, xlabel="β", ylabel="λ")
-        lines.append([row.title, *_line(found)])
+        lines.append([row.title, *_line(result)])
     for ax in axes.flat[len(rows) :]:
         ax.set_visible(False)
     caption = "Mean N* of Soft-ECM over the runs of each (β, λ); hatched: merged, empty or not converged."
@@ -49,18 +49,18 @@ def run(runs: Runs, command: str) -> Page:
     return page
 
 
-def _line(found: Sweep) -> list[str]:
+def _line(result: Sweep) -> list[str]:
     """How many merged, where N* is least, and where the guarded one is."""
-    merged = found["collapsed"].astype(float)
-    least = found.best("paper")
+    merged = result["collapsed"].astype(float)
+    least = result.best("paper")
     there = "merged" if np.mean(merged[least.rows]) > 0.5 else "apart"
     shown = f"{least.value:.2g} at {_at(least.params)}"
     try:
-        best = found.best("nonspecificity")
+        best = result.best("nonspecificity")
         guarded = f"{best.value:.2g} at {_at(best.params)}"
     except ValueError:
         guarded = "none"
-    return [str(len(found)), f"{merged.mean():.0%}", shown, there, guarded]
+    return [str(len(result)), f"{merged.mean():.0%}", shown, there, guarded]
 
 
 def _at(params: Mapping[str, float]) -> str:

@@ -59,9 +59,9 @@ def run(runs: Runs, command: str) -> Page:
     for how, (gamma, scaled) in ways.items():
         for seed in range(DATA_SETS):
             series, model = cluster(seed, gamma, scaled=scaled, device=runs.options.device)
-            found = shares(model)
-            middle = max(found, key=lambda kind: found[kind])
-            lines.append([how, str(seed), *(f"{value:.0%}" for value in found.values()), middle])
+            parts = shares(model)
+            middle = max(parts, key=lambda kind: parts[kind])
+            lines.append([how, str(seed), *(f"{value:.0%}" for value in parts.values()), middle])
             if seed == 0:
                 name = "mixture_scaled" if scaled else "mixture_raw"
                 page.figure(name, _figure(series, model), f"Masses and prototypes, first data set, {how}.")

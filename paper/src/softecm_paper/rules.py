@@ -34,12 +34,12 @@ def run(runs: Runs, command: str) -> Page:
         "the paper's refuse."
     )
     runs.say_unavailable(page)
-    found = {row.key: _sweep(runs, row) for row in rows}
-    judged = {row.title: judge(found[row.key]) for row in rows}
+    sweeps = {row.key: _sweep(runs, row) for row in rows}
+    judged = {row.title: judge(sweeps[row.key]) for row in rows}
     if judged:
         names = [*RULES, "any", "best"]
         means = {name: float(np.mean([np.nan_to_num(numbers[name]) for numbers in judged.values()])) for name in names}
-        merged = {row.title: _merged(found[row.key]) for row in rows}
+        merged = {row.title: _merged(sweeps[row.key]) for row in rows}
         lines = [[title, *(_shown(n, judged[title], n in merged[title]) for n in names)] for title in judged]
         page.table(["data", *names], [*lines, ["mean", *(f"{means[name]:.2f}" for name in names)]])
         page.text("A rule that trusts nothing counts as 0 in the mean.")
@@ -48,17 +48,17 @@ def run(runs: Runs, command: str) -> Page:
     return page
 
 
-def judge(found: Sweep) -> dict[str, float]:
+def judge(sweep: Sweep) -> dict[str, float]:
     """The adjusted Rand index of every rule's choice; NaN where a rule trusts nothing."""
-    score = found["adjusted_rand_index"].astype(float)
+    score = sweep["adjusted_rand_index"].astype(float)
     numbers: dict[str, float] = {}
     for name in RULES:
         try:
-            numbers[name] = float(score[found.best(name).rows].mean())
+            numbers[name] = float(score[sweep.best(name).rows].mean())
         except ValueError:
             numbers[name] = float("nan")
     groups: dict[tuple[float, float], list[float]] = {}
-    for beta, lam, value in zip(found["beta"], found["lam"], score, strict=True):
+    for beta, lam, value in zip(sweep["beta"], sweep["lam"], score, strict=True):
         groups.setdefault((beta, lam), []).append(value)
     return {**numbers, "any": float(score.mean()), "best": max(float(np.mean(group)) for group in groups.values())}
 
@@ -78,11 +78,11 @@ def _sweep(runs: Runs, row: Row) -> Sweep:
     )
 
 
-def _merged(found: Sweep) -> set[str]:
+def _merged(sweep: Sweep) -> set[str]:
     """Rules whose choice has mostly merged clusters."""
     marked = set()
     for name, rule in RULES.items():
-        if not rule.guarded and found["collapsed"][found.best(name).rows].astype(float).mean() > 0.5:
+        if not rule.guarded and sweep["collapsed"][sweep.best(name).rows].astype(float).mean() > 0.5:
             marked.add(name)
     return marked
 

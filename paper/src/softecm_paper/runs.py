@@ -52,16 +52,16 @@ class Result:
     rand_index: NDArray[np.float64]
     accuracy: NDArray[np.float64]  # purity: what the paper prints
     matched: NDArray[np.float64]  # accuracy by the best one-to-one matching
-    found: Sweep | None = None
+    sweep: Sweep | None = None
     best: Best | None = None
     missing: str = ""  # why there is no number
 
     @cached_property
     def merged(self) -> bool:
         """Whether most of the chosen runs have merged clusters."""
-        if self.found is None or self.best is None:
+        if self.sweep is None or self.best is None:
             return False
-        return bool(self.found["collapsed"][self.best.rows].astype(float).mean() > 0.5)
+        return bool(self.sweep["collapsed"][self.best.rows].astype(float).mean() > 0.5)
 
 
 def absent(why: str) -> Result:
@@ -76,7 +76,7 @@ class Runs:
     def __init__(self, options: Options) -> None:
         self.options = options
         self._objects: dict[tuple[str, str], Objects] = {}
-        self._found: dict[tuple[str, str, str, float | None], Sweep] = {}
+        self._sweeps: dict[tuple[str, str, str, float | None], Sweep] = {}
         self.unavailable: dict[str, str] = {}  # a row's title, and how to get its data
 
     @cached_property
@@ -111,21 +111,21 @@ class Runs:
         if method in HARD:
             return self._hard(row, method, protocol)
         for beta in (None, *([protocol.instead] if protocol.instead is not None else [])):
-            found = self.sweep(row, method, protocol, beta)
+            result = self.sweep(row, method, protocol, beta)
             try:
-                best = found.best(protocol.rule)
+                best = result.best(protocol.rule)
                 break
             except ValueError:
                 continue
         else:
             return absent("all merged")
         rows = best.rows
-        return Result(found["rand_index"][rows], found["purity"][rows], found["accuracy"][rows], found, best)
+        return Result(result["rand_index"][rows], result["purity"][rows], result["accuracy"][rows], result, best)
 
     def sweep(self, row: Row, method: str, protocol: Protocol, beta: float | None = None) -> Sweep:
         """All runs of an evidential method on a row; with one ``beta`` in place of the protocol's."""
         key = (row.key, method, protocol.key, beta)
-        if key not in self._found:
+        if key not in self._sweeps:
             data, options = self.objects(row, protocol), self.options
             grid = dict(protocol.small if method == PLAIN else protocol.grid(row, options.grid))
             if beta is not None:
@@ -134,7 +134,7 @@ class Runs:
                 grid.pop("lam")
             X = data.X.reshape(len(data.X), -1) if method == PLAIN and row.kind == "series" else data.X
             name = f"{row.title}, {method}, {protocol.title}"
-            found = sweep(
+            result = sweep(
                 {name: X},
                 grid,
                 estimator={name: protocol.estimator(row, method, options.device)},
@@ -143,8 +143,8 @@ class Runs:
                 journal=self._journal(row, method, protocol, beta),
                 progress=options.progress,
             )
-            self._found[key] = found
-        return self._found[key]
+            self._sweeps[key] = result
+        return self._sweeps[key]
 
     def _journal(self, row: Row, method: str, protocol: Protocol, beta: float | None = None) -> Path:
         """A file for every combination of choices, so that none is in another's way."""

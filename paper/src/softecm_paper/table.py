@@ -109,53 +109,53 @@ def _faithful(page: Page, runs: Runs, results: Results) -> None:
 
 def _more(result: Result) -> list[str]:
     """What was chosen, how it stands, the best there was, and what the guard chooses."""
-    if result.found is None or result.best is None:
+    if result.sweep is None or result.best is None:
         return ["-", result.missing, "-", "-"]
-    found, best = result.found, result.best
+    sweep, best = result.sweep, result.best
     chosen = "β {beta:g}, λ {lam:g}".format(**best.params)
-    empty = float(found["empty"][best.rows].mean())
+    empty = float(sweep["empty"][best.rows].mean())
     state = "merged" if result.merged else "apart"
     state += f", {empty:.0%} of the mass on ∅" if empty > 0.05 else ""
-    return [chosen, state, f"{_top(found):.3f}", _guarded(found)]
+    return [chosen, state, f"{_top(sweep):.3f}", _guarded(sweep)]
 
 
-def _top(found: Sweep) -> float:
+def _top(sweep: Sweep) -> float:
     """The largest mean Rand index of a combination."""
     groups: dict[tuple[object, ...], list[float]] = {}
-    names = [name for name in found.parameters if name != "random_state"]
-    for at, value in enumerate(found["rand_index"]):
-        groups.setdefault(tuple(found[name][at] for name in names), []).append(float(value))
+    names = [name for name in sweep.parameters if name != "random_state"]
+    for at, value in enumerate(sweep["rand_index"]):
+        groups.setdefault(tuple(sweep[name][at] for name in names), []).append(float(value))
     return max(float(np.mean(values)) for values in groups.values())
 
 
-def _guarded(found: Sweep) -> str:
+def _guarded(sweep: Sweep) -> str:
     try:
-        best = found.best("nonspecificity")
+        best = sweep.best("nonspecificity")
     except ValueError:
         return "none to trust: all merged or empty"
-    return f"{found['rand_index'][best.rows].mean():.3f}"
+    return f"{sweep['rand_index'][best.rows].mean():.3f}"
 
 
 def _tried(runs: Runs, met: list[bool], results: Results) -> list[str]:
     """A sentence on each row that was not reached."""
-    said = []
+    notes = []
     for row, reached in zip(runs.rows, met, strict=True):
-        found = results[PAPER.key, row.key, "Soft-ECM"].found
-        if reached or found is None:
+        sweep = results[PAPER.key, row.key, "Soft-ECM"].sweep
+        if reached or sweep is None:
             continue
-        merged = float(found["collapsed"].astype(float).mean())
+        merged = float(sweep["collapsed"].astype(float).mean())
         one = _one_cluster(runs.objects(row, PAPER).y)
-        said.append(
-            f"{row.title}: of {len(found)} runs {found['converged'].astype(float).mean():.0%} converged and {merged:.0%} "
-            f"merged; the best (β, λ) among them reaches {_top(found):.3f}, one single cluster for all objects {one:.3f}."
+        notes.append(
+            f"{row.title}: of {len(sweep)} runs {sweep['converged'].astype(float).mean():.0%} converged and {merged:.0%} "
+            f"merged; the best (β, λ) among them reaches {_top(sweep):.3f}, one single cluster for all objects {one:.3f}."
         )
         if not row.is_slow:
             other = runs.result(row, PLAIN, PAPER)
-            said.append(
+            notes.append(
                 "With the distance not squared (a smaller grid) the rule's choice has "
                 f"{_mean(other, 'rand_index'):.3f} ({other.rand_index.std():.3f})."
             )
-    return said
+    return notes
 
 
 def _one_cluster(y: NDArray[np.generic]) -> float:
@@ -229,19 +229,19 @@ def _is_good(row: Mapping[str, Printed]) -> bool:
 
 def _as_printed(protocol: Protocol, row: Row, results: Results) -> dict[str, Printed]:
     """Our numbers in the paper's form; methods without one are left out, and a Soft-ECM without one is 0."""
-    found = {"Soft-ECM": Printed(0.0, 0.0)}
+    scores = {"Soft-ECM": Printed(0.0, 0.0)}
     for method in USED_BY[row.kind]:
         result = results[protocol.key, row.key, method]
         if not result.missing:
-            found[method] = Printed(float(result.rand_index.mean()), float(result.rand_index.std()))
-    return found
+            scores[method] = Printed(float(result.rand_index.mean()), float(result.rand_index.std()))
+    return scores
 
 
 def _time(page: Page, runs: Runs, rows: tuple[Row, ...], shown: Sequence[Protocol]) -> None:
     """How long Soft-ECM's runs took, as taken down when they ran."""
     lines = []
     for row in rows:
-        found = [runs.sweep(row, "Soft-ECM", protocol) for protocol in shown]
-        lines.append([row.title, *(f"{len(f)} runs, {float(np.sum(f['seconds'])):.0f} s" for f in found)])
+        sweeps = [runs.sweep(row, "Soft-ECM", protocol) for protocol in shown]
+        lines.append([row.title, *(f"{len(f)} runs, {float(np.sum(f['seconds'])):.0f} s" for f in sweeps)])
     page.heading("How many runs, and how long they took")
     page.table(["Soft-ECM on", *(p.title for p in shown)], lines)
