@@ -123,12 +123,6 @@ def weights(n: int) -> Floats:
     return drawn
 
 
-def masses(n: int, f: int) -> Floats:
-    """Random masses (n, f + 1), rows adding up to 1."""
-    drawn = np.random.RandomState(18).uniform(0.05, 1.0, size=(n, f + 1))
-    return drawn / drawn.sum(1, keepdims=True)
-
-
 def rows(data: Any, *which: int) -> Any:
     """Some objects of any of these data, as starting prototypes."""
     if isinstance(data, pd.DataFrame):
