@@ -41,9 +41,9 @@ def test_unequal_lengths_and_a_chosen_length():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="weights must be one number a series, 4"):
+    with pytest.raises(ValueError, match="weights must be one number per series, 4"):
         dba(X, weights=[1, 2])
-    with pytest.raises(ValueError, match=r"weights must be one number a series, 4, finite.*; got nan to nan"):
+    with pytest.raises(ValueError, match=r"weights must be one number per series, 4, finite.*; got nan to nan"):
         dba(X, weights=[np.nan] * 4)
     with pytest.raises(ValueError, match="init must be a series of 1 channels, as X has; got 2"):
         soft_dtw_barycenter(X, init=np.ones((5, 2)))

@@ -204,9 +204,9 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
 
 
 def test_a_checkpoint_needs_a_place_and_a_fit_that_can_write_one(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"resume must be a checkpoint that is there; got .*none"):
+    with pytest.raises(FileNotFoundError, match=r"resume must be an existing checkpoint; got .*none"):
         SoftECM(3).fit(X, resume=tmp_path / "none")
-    with pytest.raises(ValueError, match="checkpoint must lie in a folder that is there"):
+    with pytest.raises(ValueError, match="checkpoint must lie in an existing folder"):
         SoftECM(3).fit(X, checkpoint=tmp_path / "no" / "file")
     with pytest.raises(ValueError, match="checkpoint must be the path of a file; got 3"):
         SoftECM(3).fit(X, checkpoint=3)

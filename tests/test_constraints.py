@@ -79,7 +79,7 @@ def test_objects_without_a_label_are_not_drawn():
     with pytest.raises(ValueError, match="n_pairs must be at most 3"):
         sample_constraints([0, -1, 0, 1], 4)
     assert sample_constraints(["a", "b", "a"], 3).must_link.tolist() == [[0, 2]]
-    with pytest.raises(ValueError, match="one entry an object"):
+    with pytest.raises(ValueError, match="one entry per object"):
         sample_constraints([[0, 1]], 1)
 
 

@@ -104,7 +104,7 @@ def test_ctrl_c_says_what_is_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("softecm.selection.sweeping.run_task", stop)
     code, _, err = run("reproduce", "lambda", "--grid", "small", "--seeds", 1)
     assert code == 130
-    assert "the same call goes on from there" in err
+    assert "the same call resumes" in err
 
 
 def test_a_device_that_is_not_there_is_refused_by_every_experiment(run: Run) -> None:

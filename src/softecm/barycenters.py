@@ -221,8 +221,8 @@ def _prepared(
     if w.shape != (len(rows),) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
         got = f"{w.min():g} to {w.max():g}" if w.shape == (len(rows),) else f"shape {w.shape}"
         raise ValueError(
-            f"weights must be one number a series, {len(rows)}, finite, not negative and not all zero; got {got}. Leave "
-            "them out to count all alike."
+            f"weights must be one number per series, {len(rows)}, finite, not negative and not all zero; got {got}. "
+            "Leave them out to count all alike."
         )
     if init is None:
         drawn = space.starts(batch, torch.arange(len(rows)))

@@ -141,7 +141,7 @@ def spread_constraints(
             "sklearn.metrics.pairwise_distances."
         )
     given = check_constraints(must_link, cannot_link, len(d))
-    k = check_count("n_neighbors", n_neighbors, hint="1 is usual: as many new pairs a link.")
+    k = check_count("n_neighbors", n_neighbors, hint="1 is usual: as many new pairs per link.")
     if k >= len(d):
         raise ValueError(
             f"n_neighbors must be less than the number of objects; got {k} for {len(d)} objects. Ask for fewer."
@@ -297,7 +297,7 @@ def sample_constraints(
 
     given = np.asarray(labels)
     if given.ndim != 1:
-        raise ValueError(f"labels must have one entry an object; got shape {given.shape}. Give a list of labels.")
+        raise ValueError(f"labels must have one entry per object; got shape {given.shape}. Give a list of labels.")
     known = np.flatnonzero(given >= 0) if given.dtype.kind in "iuf" else np.arange(len(given))
     count = check_count("n_pairs", n_pairs, least=0, hint="Give the number of pairs to draw.")
     available = len(known) * (len(known) - 1) // 2

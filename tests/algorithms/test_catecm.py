@@ -128,7 +128,7 @@ def test_start_may_be_given():
     model = CatECM(4, init=x[:4]).fit(x)
     assert adjusted_rand_index(group, model.labels_) >= 0.95
     assert len(model.runs_) == 1
-    with pytest.raises(ValueError, match=r"init must have one row a cluster, 4; got 3"):
+    with pytest.raises(ValueError, match=r"init must have one row per cluster, 4; got 3"):
         CatECM(4, init=x[:3]).fit(x)
 
 

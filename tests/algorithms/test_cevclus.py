@@ -164,7 +164,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_answer(tmp_path):
     np.testing.assert_array_equal(again.history_, whole.history_)
     with pytest.raises(ValueError, match=r"is a checkpoint of another fit: links was"):
         CEVCLUS(2, random_state=0).fit(D, must_link=[(2, 5)], resume=path)
-    with pytest.raises(ValueError, match=r"random_state must be a number where a fit with n_neighbors is to go on"):
+    with pytest.raises(ValueError, match=r"random_state must be a number to resume a fit with n_neighbors"):
         CEVCLUS(2, n_neighbors=4).fit(D, checkpoint=tmp_path / "other.checkpoint")
 
 

@@ -308,5 +308,5 @@ def test_a_prior_has_a_weight_and_no_checkpoint(tmp_path):
     last = CCM(3, random_state=0).fit(X)
     with pytest.raises(ValueError, match="prior_weight must be at least 0"):
         FCM(3).fit(X, prior=last, prior_weight=-1)
-    with pytest.raises(ValueError, match="checkpoint must be left out with prior"):
+    with pytest.raises(ValueError, match="checkpoint can't be combined with prior"):
         FCM(3).fit(X, prior=last, checkpoint=tmp_path / "c")

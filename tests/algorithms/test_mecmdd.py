@@ -239,7 +239,7 @@ VIEWS = two_views(n=12)[0]
         ({"a": VIEWS[0], "b": VIEWS[1] * np.nan}, r"b: Input X contains NaN"),
         (
             {"a": VIEWS[0], "b": 1.0 - np.eye(len(VIEWS[0]))},
-            r"b: X must not have a view in which all objects differ alike",
+            r"b: X must not have a view in which all objects are equally far apart",
         ),
         ({1: VIEWS[0]}, r"X must have a name for each view; got \[1\]"),
         ({}, r"X must have a name for each view; got \[\]"),
@@ -288,7 +288,7 @@ def test_bad_new_objects(X, message):
 
 
 def test_says_when_it_has_not_converged():
-    with pytest.warns(UserWarning, match=r"MECMdd has not converged after 1 rounds"):
+    with pytest.warns(UserWarning, match=r"MECMdd has not converged after 1 iterations"):
         MECMdd(3, max_iter=1, n_init=1, random_state=0).fit(random_views(0))
 
 

@@ -159,7 +159,7 @@ def test_starts_and_warm_starts():
     assert model.fit(d).n_iter_ <= 2
     with pytest.raises(ValueError, match=r"init must hold different numbers of objects, from 0 to 39"):
         SoftECM(3, metric="precomputed", init=[0, 1, 40]).fit(d)
-    with pytest.raises(ValueError, match=r"init must have one row a cluster, 3; got 2"):
+    with pytest.raises(ValueError, match=r"init must have one row per cluster, 3; got 2"):
         SoftECM(3, metric="precomputed", init=[0, 1]).fit(d)
 
 

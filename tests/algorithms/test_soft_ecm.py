@@ -209,7 +209,7 @@ def test_a_callback_sees_every_round_and_can_end_the_fit():
         return progress.iteration == 3
 
     options = {"init": "k-means++", "max_cardinality": 2, "lam": 1.0, "tol": 1e-12, "random_state": 0}
-    with pytest.warns(ConvergenceWarning, match="has not converged after 3 rounds"):
+    with pytest.warns(ConvergenceWarning, match="has not converged after 3 iterations"):
         SoftECM(2, **{**PAPER, **options}, callback=stop_after_three).fit(DIAMOND)
     assert [p.iteration for p in seen] == [1, 2, 3]
     assert seen[0].objective.shape == (10,)

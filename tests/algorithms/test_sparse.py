@@ -211,7 +211,7 @@ def test_noise_in_many_columns_pulls_no_clusters_together():
     rng = np.random.default_rng(0)
     labels = np.arange(160) % 6
     noisy = rng.normal(size=(6, 300))[labels] * 0.45 + rng.normal(size=(160, 300))
-    with pytest.warns(BetaWarning, match=r"beta=1\.2 pulls .* Give beta=1\.0\d for masses") as said:
+    with pytest.warns(BetaWarning, match=r"beta=1\.2 pulls .* Set beta=1\.0\d for more decisive masses") as said:
         model = SoftECM(6, random_state=0).fit(noisy)
     assert not model.collapsed_
     assert adjusted_rand_score(labels, model.labels_) > 0.95

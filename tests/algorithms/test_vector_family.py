@@ -87,7 +87,7 @@ def test_float32_and_warm_starts_reach_the_same_place(cls, blobs):
 def test_a_callback_ends_the_fit(cls, blobs):
     seen = []
     once = {"n_init": 1, "init": "k-means++", "random_state": 0} | ({} if cls is FCM else {"delta": 4.0})
-    with pytest.warns(match="has not converged after 2 rounds"):
+    with pytest.warns(match="has not converged after 2 iterations"):
         cls(3, **once, tol=0.0, callback=lambda p: seen.append(p.iteration) or p.iteration == 2).fit(blobs.data)
     assert seen == [1, 2]
 
@@ -103,7 +103,7 @@ def test_a_callback_ends_the_fit(cls, blobs):
         (CECM(metric="manhattan"), "metric must be one of 'euclidean', 'adaptive'; got 'manhattan'"),
         (CECM(variant="r"), "variant must be one of 'article', 'evclust'"),
         (CCM(7), "n_clusters must be at most the number of objects; got n_clusters=7 for n_samples=6"),
-        (ECMPlus(init=[[0.0, 0.0]]), "init must have one row a cluster, 2; got 1"),
+        (ECMPlus(init=[[0.0, 0.0]]), "init must have one row per cluster, 2; got 1"),
     ],
 )
 def test_bad_parameters_are_named(model, message):

@@ -181,7 +181,7 @@ def test_matching_with_more_and_with_fewer_clusters():
 def test_clusters_that_nothing_tells_apart_can_not_be_matched():
     sure, silent = CredalPartition.from_hard([0, 0, 1, 1]), vacuous(4, 2)
     for one, other in ((silent, sure), (sure, silent), (CredalPartition.from_hard([0, 1, 0, 1]), sure)):
-        with pytest.raises(ValueError, match="clusters must be told apart to be matched; every numbering"):
+        with pytest.raises(ValueError, match="clusters must differ to be matched; every numbering"):
             one.match(other)
     assert sure.match(CredalPartition.from_hard([0, 0, 0, 0])).n_clusters == 2
     assert consensus([sure, sure, silent]).labels().tolist() == [0, 0, 1, 1]

@@ -185,7 +185,7 @@ def test_normalising_does_not_touch_its_input():
             lambda m, f: plausibility(m[:, 1:], f),
             ["4 columns", "3 focal sets", "got shape (1, 3)", "column 0"],
         ),
-        (lambda m, f: plausibility(m[0], f), ["one row an object", "got shape (4,)"]),
+        (lambda m, f: plausibility(m[0], f), ["one row per object", "got shape (4,)"]),
     ],
 )
 def test_errors_name_the_rule_and_the_value(call, words):

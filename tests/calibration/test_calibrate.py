@@ -65,7 +65,7 @@ def test_sets_and_the_empty_set_have_intervals():
     clear = said == "clearly"
     assert (made.said[0][clear] > 0.5).mean() > 0.9
     assert (fitted.decisions(calibration=made).words == made.decisions().words).all()
-    with pytest.raises(ValueError, match="calibration must be of the 129 objects of the fit, and X None"):
+    with pytest.raises(ValueError, match="calibration must be for the 129 objects of the fit, and X must be None"):
         fitted.decisions(blobs.data, calibration=made)
 
 
@@ -191,7 +191,7 @@ def test_the_same_with_a_journal_that_was_cut_short(model, tmp_path, monkeypatch
 
     monkeypatch.setattr(module, "run_batch", stopped)
     with pytest.raises(
-        CalibrationInterrupted, match=r"interrupted with 6 of 20 refits done; with journal .* the same call goes on"
+        CalibrationInterrupted, match=r"interrupted with 6 of 20 refits done; with journal .* the same call resumes"
     ):
         calibrate(model, X, n_boot=20, pairs="none", journal=path)
     again = calibrate(model, X, n_boot=20, pairs="none", journal=path)

@@ -185,7 +185,7 @@ def test_the_edge_of_a_range_is_said_aloud(run: Run, two_groups: Path) -> None:
     assert code == 0, err
     summary = json.loads(out)
     side = "smallest" if summary["n_clusters"] == 3 else "largest"
-    assert any(f"is the {side} number of clusters that was tried" in said for said in summary["warnings"])
+    assert any(f"is the {side} number of clusters tried" in said for said in summary["warnings"])
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_a_checkpoint_of_another_fit_is_a_problem_with_its_name(softecm, points,
         (("-c", "3", "--memory", "lots"), "--memory must be a size such as 2GB"),
         (("-c", "3", "--memory", "20kB"), "row group 0 of"),
         (("-c", "3", "--memory", "200kB", "--label-column", "u"), "--label-column"),
-        (("-c", "3", "--resume", "nowhere"), "resume must be a checkpoint that is there"),
+        (("-c", "3", "--resume", "nowhere"), "resume must be an existing checkpoint"),
     ],
 )
 def test_what_can_be_mended_is_said(softecm, points, tmp_path, arguments, told):

@@ -66,7 +66,7 @@ def test_a_stopped_sweep_says_what_is_kept_and_goes_on(run: Run, blobs: Path, mo
         code, _, err = run("sweep", blobs, *GRID, "-o", "part")
     assert code == 130
     assert "1 of 3 batches done" in err
-    assert "goes on from there" in err
+    assert "the same call resumes" in err
     again = json.loads(run("sweep", blobs, *GRID, "--json", "-o", "part")[1])
     assert again["best"] == whole["best"]
 

@@ -38,8 +38,8 @@ PARAMETERS = [
     ({"metric": "euclid"}, r"metric must be one of 'auto', 'series-auto', 'sqeuclidean',.*got 'euclid'"),
     ({"metric": 3}, r"metric must be a name, a SemiMetric or a torch function d\(x, v\); got 3"),
     ({"init": "kmeans"}, r"init must be one of 'auto', 'k-means\+\+', 'random'; got 'kmeans'"),
-    ({"init": [[0.0, 0.0]]}, r"init must have one row a cluster, 2; got 1"),
-    ({"init": [[0.0], [1.0]]}, r"init must have shape \(n_clusters, 2\), one row a cluster; got shape \(2, 1\)"),
+    ({"init": [[0.0, 0.0]]}, r"init must have one row per cluster, 2; got 1"),
+    ({"init": [[0.0], [1.0]]}, r"init must have shape \(n_clusters, 2\), one row per cluster; got shape \(2, 1\)"),
     ({"n_init": 0}, r"n_init must be a whole number of at least 1; got 0"),
     ({"max_iter": 0}, r"max_iter must be a whole number of at least 1; got 0"),
     ({"tol": -1}, r"tol must be at least 0; got -1"),
@@ -57,7 +57,7 @@ PARAMETERS = [
 DATA = [
     (
         np.where(np.arange(24).reshape(12, 2) == 5, np.nan, X),
-        r"contains NaN: this metric can't work with gaps\. SoftECM\(metric='mixed'\) can",
+        r"contains NaN: this metric can't handle missing values\. SoftECM\(metric='mixed'\) can",
     ),
     (np.where(np.arange(24).reshape(12, 2) == 5, np.inf, X), r"contains infinity"),
     (

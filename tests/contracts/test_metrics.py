@@ -167,7 +167,7 @@ def test_mahalanobis_refuses_what_is_no_covariance():
         Mahalanobis([[1.0, 2.0], [0.0, 1.0]])
     with pytest.raises(ValueError, match="positive definite; got the eigenvalue"):
         Mahalanobis([[1.0, 0.0], [0.0, -1.0]])
-    with pytest.raises(ValueError, match="one row a column of X, 2; got 3"):
+    with pytest.raises(ValueError, match="one row per column of X, 2; got 3"):
         SoftECM(2, metric=Mahalanobis(np.eye(3))).fit(np.random.default_rng(0).normal(size=(9, 2)))
 
 

@@ -45,7 +45,7 @@ def test_links_that_were_not_kept_are_said(caplog):
     assert (
         f"1 of 1 pairs of must_link were not kept, the first of them object {first + 1} (X[{first}]) and" in caplog.text
     )
-    assert "a larger constraint_weight obeys more" in caplog.text
+    assert "a larger constraint_weight enforces more" in caplog.text
     caplog.clear()
     SoftECM(2, random_state=0).fit(X.data, cannot_link=[(first, second)])
     assert not caplog.text

@@ -66,9 +66,9 @@ class TestOwnMetric:
     @pytest.mark.parametrize(
         ("function", "said"),
         [
-            (constant, "says 3 of every pair"),
-            (rounded, "is flat: it has no slope"),
-            (random, "gives other distances when it is asked again"),
+            (constant, "returns 3 for every pair"),
+            (rounded, "is flat: its gradient is zero"),
+            (random, "returns different distances for the same arguments"),
             (one_sided, r"is not symmetric: .* from object \d+ .* back"),
         ],
     )

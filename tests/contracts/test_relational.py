@@ -114,7 +114,7 @@ def test_frames_and_lists_are_read(estimator):
 @EACH
 def test_one_round_is_not_enough(estimator, rng):
     shapeless = pairwise_distances(rng.normal(size=(150, 2)))
-    with pytest.warns(ConvergenceWarning, match=r"has not converged after 1 (rounds|sweeps).*Raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"has not converged after 1 (iterations|sweeps).*Raise max_iter"):
         clone(estimator).set_params(max_iter=1, n_init=1, init="random").fit(shapeless)
 
 

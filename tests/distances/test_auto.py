@@ -19,8 +19,8 @@ from softecm.distances.auto import ALIKE, ASKED, CATEGORIES, GAPS, UNITS, Look, 
 from softecm.spaces.column_roles import BY_LOOK, BY_NAME, left_out
 
 FEW = (
-    "series are compared by shape, slope and texture, which count alike; level and amplitude don't count (too few different "
-    "series to judge by)"
+    "series are compared by shape, slope and texture, which count alike; level and amplitude don't count (too few "
+    "different series to judge by)"
 )
 FAST = {"n_init": 2, "random_state": 0, "max_cardinality": 1, "max_iter": 60, "tol": 1e-3}
 RNG = np.random.default_rng(0)
@@ -283,7 +283,7 @@ def test_channels_before_steps_are_asked_about():
 
 def test_short_series_of_many_channels_can_be_asked_for():
     short = np.random.default_rng(0).normal(size=(6, 2, 12))
-    with pytest.raises(ValueError, match="If they really have 2 steps in 12 channels, say metric='softdtw'"):
+    with pytest.raises(ValueError, match="If they really have 2 steps in 12 channels, use metric='softdtw'"):
         SoftECM(2, **FAST).fit(short)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

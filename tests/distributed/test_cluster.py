@@ -122,7 +122,7 @@ def test_a_lost_cluster_leaves_a_checkpoint_to_go_on_from(client, tmp_path, monk
     def lost(self, parts, merge, homes=()):
         calls.append(1)
         if len(calls) > 14:
-            raise ClusterLost("the Dask cluster has dropped what it was asked.")
+            raise ClusterLost("the Dask cluster has dropped a task.")
         return ask(self, parts, merge, homes)
 
     monkeypatch.setattr(Cluster, "_merged", lost)

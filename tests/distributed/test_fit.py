@@ -275,7 +275,7 @@ def test_too_few_objects_and_wrong_weights_are_refused():
     array = da.from_array(X[:4], chunks=(2, 2))
     with pytest.raises(ValueError, match="n_clusters must be at most the number of objects"):
         SoftECM(5).fit(array)
-    with pytest.raises(ValueError, match="sample_weight must have one number an object, 4"):
+    with pytest.raises(ValueError, match="sample_weight must have one number per object, 4"):
         SoftECM(2).fit(array, sample_weight=[1.0, 2.0])
     with pytest.raises(ValueError, match=r"block 1 .*sample_weight must not be negative"):
         SoftECM(2).fit(array, sample_weight=[1.0, 2.0, -1.0, 1.0])

@@ -130,7 +130,7 @@ def test_bad_input_is_refused_in_a_sentence():
         profile(p, sparse.csr_array(np.eye(6)))
     with pytest.raises(ValueError, match="level must be a number above 0 and below 1; got 95"):
         profile(p, np.zeros((6, 1)), level=95)
-    with pytest.raises(ValueError, match="columns must have one name a column, 1; got 2"):
+    with pytest.raises(ValueError, match="columns must have one name per column, 1; got 2"):
         profile(p, np.zeros((6, 1)), columns=["a", "b"])
     with pytest.raises(ValueError, match="group must be one of 'ω1', 'ω2'; got 'ω9'"):
         profile(p, np.arange(6.0)[:, None]).of("ω9")

@@ -75,7 +75,7 @@ def test_a_damaged_line_is_named_and_the_others_are_kept(tmp_path: Path, damage:
             book.write([item], [{"a": 1}])
     lines = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([*lines[:2], damage, lines[3]]) + b"\n")
-    with pytest.warns(UserWarning, match=r"journal .*journal is damaged in line 3: what was there is done again"):
+    with pytest.warns(UserWarning, match=r"journal .*journal is damaged in line 3: these runs are repeated"):
         again = opened().__enter__()
     assert list(again.done) == ["a", "c"]
     again.write(["b"], [{"a": 1}])

@@ -152,5 +152,5 @@ def test_a_model_of_no_runs_is_refused(tmp_path):
     model = SoftECM(3, random_state=0, n_init=2).fit(X)
     model._runs = {name: values[:0] for name, values in model._runs.items()}
     model.save(tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match="should have one entry a run, of one run at least"):
+    with pytest.raises(ValueError, match="should have one entry per run, of one run at least"):
         load_model(tmp_path / "model.safetensors")

@@ -171,7 +171,7 @@ def test_force_replaces_neither_the_input_nor_foreign_files(
     before = snapshot()
     code, err = run(*FILES[name], place, *(("--force",) if name != "report" else ()))
     assert code == 2
-    assert "never replaced" in err if how in ("itself", "symlink", "hard link") else "not replaced" in err, err
+    assert "never replaced" in err, err
     assert snapshot() == before
     hostile_case()
 
@@ -195,7 +195,7 @@ def test_foreign_files_in_the_folder_of_results_stay(
         file = Path("out", name)
         file.write_text("mine")
         code, err = run(*FOLDERS[command], "out", *force)
-        assert (code, "is not replaced" in err) == (2, True), (name, err)
+        assert (code, "is never replaced" in err) == (2, True), (name, err)
         assert file.read_text() == "mine"
         file.unlink()
         hostile_case()
@@ -339,7 +339,7 @@ def test_a_fit_survives_a_checkpoint_that_can_not_be_written(tmp_path: Path, mon
     file = tmp_path / "fit.checkpoint"
     with monkeypatch.context() as full:
         full.setattr(_atomic, "file_to_disk", no_space)
-        with pytest.warns(CheckpointWarning, match=r"no space left on device\. The fit goes on"):
+        with pytest.warns(CheckpointWarning, match=r"no space left on device\. The fit continues"):
             model = SoftECM(2, n_init=1, random_state=0).fit(X, checkpoint=file, checkpoint_every=1)
     np.testing.assert_array_equal(model.partition_.masses, plain.partition_.masses)
     assert not os.listdir(tmp_path)
@@ -363,7 +363,7 @@ def test_a_sweep_survives_a_journal_that_can_not_be_written(
         write(self, items, rows)
 
     monkeypatch.setattr(journal.Journal, "write", once_full)
-    with pytest.warns(UserWarning, match="can't be written: no space left on device. The sweep goes on"):
+    with pytest.warns(UserWarning, match="can't be written: no space left on device. The sweep continues"):
         found = sweep(X, grid, **options)
     (folder,) = spare.iterdir()
     monkeypatch.setattr(sweeping, "run_task", lambda *_: pytest.fail("ran again"))

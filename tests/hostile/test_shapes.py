@@ -206,7 +206,7 @@ def test_alignments_refuse_what_does_not_fit(call, hostile_case):
             with pytest.raises(ValueError, match="pairs must index"):
                 call(x, y, torch.ones(1, dtype=torch.float64), pairs=pairs)
         hostile_case()
-        with pytest.raises(ValueError, match="weights must have one number a pair"):
+        with pytest.raises(ValueError, match="weights must have one number per pair"):
             call(x, y, torch.ones(3, 2, dtype=torch.float64))
 
 

@@ -26,9 +26,7 @@ def test_all_sets_of_fourteen_clusters(n_init, relaxation, monkeypatch, hostile_
     hostile_case()
     monkeypatch.setattr(_engine, "free_memory", lambda: 8e9)
     given = {"focal_sets": "full", "n_init": n_init, "relaxation": relaxation, "init": "random"}
-    with pytest.raises(
-        ValueError, match=r"16383 sets of up to 14 clusters: the fit would ask for about .* GB"
-    ) as error:
+    with pytest.raises(ValueError, match=r"16383 sets of up to 14 clusters: the fit would need about .* GB") as error:
         SoftECM(14, **given).fit(X)
     assert float(re.search(r"about ([\d.]+) GB", str(error.value))[1]) > 8
     for change in advice(error):

@@ -66,11 +66,11 @@ def test_new_objects_with_other_views(data, said, hostile_case):
         ([0, 0], "all zero"),
         ([np.nan, 1], "negative nor all zero"),
         ([np.inf, 1], "negative nor all zero"),
-        ([1], "one number a view, 2; got 1"),
+        ([1], "one number per view, 2; got 1"),
         ({"s": 1}, "'t' is missing"),
         ({"s": 1, "t": 1, "u": 1}, "'u', which is no view"),
         ("best", "must be"),
-        (3, "one number a view"),
+        (3, "one number per view"),
     ],
 )
 def test_weights_that_are_none(weights, said, hostile_case):

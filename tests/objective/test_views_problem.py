@@ -237,7 +237,7 @@ def test_learned_weights_with_gaps_leave_masses_as_predicted():
 def test_a_view_that_takes_over_is_said():
     with pytest.warns(ViewWarning) as said:
         model = fitted(data(noise="coin"), weights="sum")
-    assert any("'third' has taken over" in str(one.message) for one in said)
+    assert any("'third' takes" in str(one.message) for one in said)
     assert model.view_weights_["third"] > 0.9
 
 
@@ -252,7 +252,7 @@ def test_learned_weights_are_refused_where_nothing_learns_them():
     with pytest.raises(ValueError, match="Use SoftECM"):
         ECMdd(3, metric=Combined(METRICS, weights="product")).fit(X)
     model = SoftECM(3, metric=Combined(METRICS, weights="product"), random_state=0, n_jobs=1, n_init=2)
-    with pytest.raises(ValueError, match="must be known before"):
+    with pytest.raises(ValueError, match="must be fixed with links"):
         model.fit(X, must_link=[(0, 3)])
 
 

@@ -324,8 +324,8 @@ def test_paper_is_wide_enough_for_the_prototypes(browser: Any, tmp_path: Path) -
 def test_focus_order_reaches_every_control(browser: Any, tmp_path: Path) -> None:
     opened(browser, tmp_path, some_data())
     unnamed = browser.execute_script(
-        "return [...document.querySelectorAll('button, input, select, a, canvas')].filter(e => !(e.textContent.trim() ||"
-        " e.getAttribute('aria-label') || e.labels && e.labels.length)).map(e => e.outerHTML)"
+        "return [...document.querySelectorAll('button, input, select, a, canvas')].filter(e => !(e.textContent.trim() "
+        "|| e.getAttribute('aria-label') || e.labels && e.labels.length)).map(e => e.outerHTML)"
     )
     assert unnamed == []
 
@@ -379,7 +379,7 @@ def model(points: NDArray[np.float64]) -> SoftECM:
 
 
 def listening(browser: Any) -> None:
-    """Keep what the page computes: values, and masses a row an object."""
+    """Keep what the page computes: values, and masses one row per object."""
     keep = "document.addEventListener('softecm:masses', e => window.now = {...e.detail, masses: [...e.detail.masses]})"
     browser.execute_script(keep)
 

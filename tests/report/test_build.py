@@ -288,7 +288,7 @@ def test_what_does_not_fit_is_named() -> None:
     for more, part in (
         ({"names": ["a"]}, "names must have one entry"),
         ({"labels": ["a"]}, "labels must have one entry"),
-        ({"feature_names": ["a"]}, "feature_names must have one name a column"),
+        ({"feature_names": ["a"]}, "feature_names must have one name per column"),
     ):
         with pytest.raises(ValueError, match=part):
             report.build(model, POINTS, **more)

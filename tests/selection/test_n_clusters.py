@@ -133,9 +133,7 @@ def test_the_search_goes_on_where_the_best_is_at_the_edge():
 def test_the_edge_of_the_range_is_said_aloud():
     X = make_blobs(160, n_clusters=4, n_features=4, distance=10, random_state=1).data
     base = ECM(n_init=4, random_state=0)
-    with pytest.warns(
-        SearchEdgeWarning, match="4 is the largest number of clusters that was tried: more may be better"
-    ):
+    with pytest.warns(SearchEdgeWarning, match="4 is the largest number of clusters tried: more may be better"):
         assert choose_n_clusters(X, estimator=base, candidates=[2, 3, 4]).edge == "largest"
     with pytest.warns(SearchEdgeWarning, match="fewer may be better"):
         assert choose_n_clusters(X, estimator=base, candidates=[4, 5]).edge == "smallest"

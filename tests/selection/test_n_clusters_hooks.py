@@ -51,5 +51,5 @@ def test_a_fit_that_was_cut_short_does_not_count() -> None:
 
     choice = choose_n_clusters(X, estimator=BASE, candidates=[2, 3, 4], fit=cut)
     assert list(choice.values) == [2]
-    with pytest.raises(ValueError, match="the first fit was cut short"):
+    with pytest.raises(ValueError, match="the first fit was interrupted"):
         choose_n_clusters(X, estimator=BASE, candidates=[3, 4], fit=cut)

@@ -152,12 +152,12 @@ def test_given_starts_are_held_to_what_a_fit_asks_of_them():
     start = BLOBS.data[[0, 25, 50]]
     found = sweep(BLOBS.data, {"beta": [1.2]}, estimator=SoftECM(3, init=start))
     assert found["objective"][0] == pytest.approx(SoftECM(3, init=start).fit(BLOBS.data).objective_, rel=1e-12)
-    with pytest.raises(ValueError, match="init must have one row a cluster, 2; got 3"):
+    with pytest.raises(ValueError, match="init must have one row per cluster, 2; got 3"):
         sweep(BLOBS.data, {"n_clusters": [2]}, estimator=SoftECM(init=start))
 
 
 def test_labels_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="one label an object"):
+    with pytest.raises(ValueError, match="one label per object"):
         sweep(BLOBS.data, GRID, y=[0, 1])
 
 

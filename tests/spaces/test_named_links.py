@@ -55,4 +55,4 @@ def test_names_that_are_none_are_refused(data, pair, said):
 
 def test_broken_links_are_said_by_name(caplog):
     SoftECM(2, n_init=1, max_iter=20, random_state=0).fit(FRAME, must_link=[("n0", "n10")], constraint_weight=1e-6)
-    assert "the first of them n0 and n10: a larger constraint_weight obeys more" in caplog.text
+    assert "the first of them n0 and n10: a larger constraint_weight enforces more" in caplog.text

@@ -152,10 +152,10 @@ def test_the_kind_of_a_column_can_be_set():
     assert x.layout.order == (1, 0)
     for bad, message in [
         ({"categorical_features": ["no"]}, "list columns of the table; got 'no'"),
-        ({"categorical_features": [True]}, "one mark a column, 2; got 1"),
+        ({"categorical_features": [True]}, "one mark per column, 2; got 1"),
         ({"ordinal_features": ["word"]}, "must give the order of column 'word'"),
         ({"categorical_features": ["code"], "ordinal_features": ["code"]}, "categorical or ordinal, not both"),
-        ({"weights": [1.0]}, "one number a column, 2; got 1"),
+        ({"weights": [1.0]}, "one number per column, 2; got 1"),
         ({"weights": {"code": 0}}, "positive numbers; got 0"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -242,7 +242,7 @@ def test_given_starts_are_rows_of_a_table(fitted):
     assert model.labels_[7] == 1
     with pytest.raises(ValueError, match="init must use categories of the fit; column 'colour'"):
         SoftECM(2, init=rows.assign(colour="green")).fit(small())
-    with pytest.raises(ValueError, match="one row a cluster, 2; got 3"):
+    with pytest.raises(ValueError, match="one row per cluster, 2; got 3"):
         SoftECM(2, init=small().iloc[:3]).fit(small())
 
 

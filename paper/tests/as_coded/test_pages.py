@@ -130,7 +130,7 @@ def test_a_stopped_row_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.
 
     with monkeypatch.context() as patch:
         patch.setattr(sweep, "_solve", stop)
-        with pytest.raises(SweepInterrupted, match="the same call goes on from there"):
+        with pytest.raises(SweepInterrupted, match="the same call resumes"):
             CodedRuns(Runs(options(tmp_path, STRETCHED, seeds=2))).table(STRETCHED)
     again = CodedRuns(Runs(options(tmp_path, STRETCHED, seeds=2))).table(STRETCHED)
     np.testing.assert_array_equal(whole.columns["n_star"], again.columns["n_star"])

@@ -236,7 +236,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
     def _warn_if_unconverged(
         self,
-        rounds: str = "rounds",
+        rounds: str = "iterations",
         still: str = "masses still move by more than tol={tol:g}",
         remedy: str = "Raise max_iter, or tol if a rougher answer will do.",
     ) -> None:
@@ -260,9 +260,9 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         nowhere = len(self.partition_.outliers()) / len(self.partition_) if nowhere is None else nowhere
         if auto and delta is not None and nowhere > MOST:
             warn(
-                f"most objects belong nowhere ({nowhere:.0%}): their distances to all clusters exceed the square of "
-                f"delta={delta:.3g}, which 'auto' has found. Give a larger one, such as delta={2 * delta:.3g}, "
-                "or delta=None to do without outliers; or another number of clusters.",
+                f"most objects belong nowhere ({nowhere:.0%}): their distances to all clusters exceed the square "
+                f"of delta={delta:.3g}, the value of 'auto'. Set a larger one, such as delta={2 * delta:.3g}, or "
+                "delta=None to switch outliers off; or another number of clusters.",
                 NowhereWarning,
             )
 
@@ -290,8 +290,9 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         if calibration is not None:
             if X is not None or len(calibration.decisions(clear)) != len(self.partition_):
                 raise ValueError(
-                    f"calibration must be of the {len(self.partition_)} objects of the fit, and X None: refits say nothing "
-                    "about others. Give what calibrate(model, X) returned, or leave it out."
+                    f"calibration must be for the {len(self.partition_)} objects of the fit, and X must be None: "
+                    "refits say nothing about other objects. Pass the result of calibrate(model, X), or leave it "
+                    "out."
                 )
             said = calibration.decisions(clear)
         else:
@@ -423,7 +424,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     @property
     def feature_weights_(self) -> Any:
         """For tables whose columns are weighed by a rule (metric Mixed), how much each column counts; adds up to 1."""
-        rule = "tables whose columns are weighed by what they say, Mixed(weights='auto')."
+        rule = "tables with weighted columns, Mixed(weights='auto')."
         return self._learned("feature_weights", rule)
 
     def _learned(self, name: str, of: str) -> Any:
@@ -542,7 +543,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         Returns
         -------
         explanation : ObjectExplanation
-            ``print`` says it; ``to_frame()`` has a row a column of the data (for series a row a stretch of time), its
+            ``print`` says it; ``to_frame()`` has one row per column of the data (for series a row a stretch of time), its
             value, how much nearer it puts the object to each candidate cluster than to the others ("to ω1"), and what
             the candidates' prototypes have there ("at ω1"). Pulls add up, over the columns, to differences of
             ``transform``. For metrics that do not add up over attributes there is one row, "distance".
@@ -572,8 +573,8 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     def _warn_if_merged(self, remedy: str) -> None:
         if self.collapsed_:
             warn(
-                f"prototypes of different clusters have merged (separation_ {self.separation_:.2g}, below {MERGED:g}): the "
-                f"partition does not tell them apart. {remedy}",
+                f"prototypes of different clusters have merged (separation_ {self.separation_:.2g}, below "
+                f"{MERGED:g}): the partition can't tell them apart. {remedy}",
                 CollapseWarning,
             )
 

@@ -139,7 +139,7 @@ class CECM(PrototypeFamily):
 
     weight_of_links = "xi"
 
-    xi: float = number(0.5, "0.5 is usual: 0 ignores the links, values near 1 obey them.", least=0, below=1)
+    xi: float = number(0.5, "0.5 is usual: 0 ignores the links, values near 1 enforce them.", least=0, below=1)
     metric: str = choice("euclidean", METRICS, "For other metrics give links to SoftECM.")
     variant: str = choice("article", VARIANTS, "'article' is the published formula.")
     beta: float = field(default=2.0, init=False)

@@ -99,7 +99,7 @@ class CEVCLUS(ConflictClusterer):
     Knowledge-Based Systems 142, 2018.
     """
 
-    xi: float = number(0.5, "0.5 is usual: 0 ignores the links, larger obeys more of them.", least=0)
+    xi: float = number(0.5, "0.5 is usual: 0 ignores the links, larger enforces more of them.", least=0)
     variant: str = choice("article", tuple(VARIANTS), "'article' is the published formula.")
 
     def fit(

@@ -341,8 +341,8 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         seed = self.random_state
         if self.n_neighbors is not None and not isinstance(seed, int | np.integer):
             raise ValueError(
-                f"random_state must be a number where a fit with n_neighbors is to go on from a checkpoint; got {seed!r}. "
-                "Give random_state=0, say: the same pairs are then compared again."
+                f"random_state must be a number to resume a fit with n_neighbors; got {seed!r}. Use "
+                "random_state=0, for example, so that the same pairs are compared."
             )
         asked = {k: v for k, v in self.get_params(deep=False).items() if k not in OUTSIDE}
         who = {"estimator": type(self).__name__} | {name: repr(value) for name, value in asked.items()}

@@ -94,8 +94,8 @@ def _factor(covariance: Floats) -> Floats:
         factor = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
         raise ValueError(
-            "the covariance must have an inverse, and that of these objects has none: some columns are constant or follow "
-            "from others. Leave such columns out, or give a larger regularisation, such as 1e-4."
+            "the covariance matrix is singular: some columns are constant or combinations of others. Leave such "
+            "columns out, or give a larger regularisation, such as 1e-4."
         ) from None
     return np.asarray(factor, dtype=np.float64)
 
@@ -203,7 +203,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
     loglik_, ebic_ : float
         The log-likelihood of all objects, and less what the parameters cost; larger is better.
     criteria_ : dict
-        The criterion of each number of clusters that was tried.
+        The criterion of each number of clusters tried.
     objective_ : float
         Minus the log-likelihood, plus what the regularisation costs.
     labels_, outlier_scores_, focal_sets_, history_, runs_, n_iter_, converged_, n_features_in_, feature_names_in_ : as for
@@ -231,7 +231,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
     n_clusters: int | str = field(default=2, kw_only=False, metadata=rule(counting(HOW_MANY, auto="Or give a number.")))
     regularisation: float = number(1e-6, "1e-6 is usual; 0 is plain EM.", least=0)
     init: str | ArrayLike = choice(
-        "k-means++", ("k-means++",), "Or give the starting centres, one row a cluster.", or_other=True
+        "k-means++", ("k-means++",), "Or give the starting centres, one row per cluster.", or_other=True
     )
     max_clusters: int = count(10, "10 is usual.")
     max_iter: int = 1000
@@ -282,7 +282,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         with threads(self.n_jobs), threadpool_limits(1 if x.size < LARGE else None, "blas"):
             focal, runs, best = self._search([c for c in counts if c <= len(x)], sample, rng, ask)
         self._adopt(focal, runs, best, middle)
-        self._warn_if_unconverged(still="the log-likelihood still rises by more than tol={tol:g} an object")
+        self._warn_if_unconverged(still="the log-likelihood still rises by more than tol={tol:g} per object")
         self._warn_of_masses()
         return self
 
@@ -341,8 +341,8 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
             found = np.asarray(self.init, dtype=np.float64)[None]
             if found.shape != (1, c, p):
                 raise ValueError(
-                    f"init must have shape (n_clusters, {p}), one row a cluster; got shape {found.shape[1:]}. Give as many "
-                    "columns as X has."
+                    f"init must have shape (n_clusters, {p}), one row per cluster; got shape {found.shape[1:]}. Give "
+                    "as many columns as X has."
                 )
         centers: Floats = found - np.average(sample.raw, axis=0, weights=sample.counts)
         return centers

@@ -281,7 +281,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
     """
 
     n_neighbors: int | None = count(None, "None takes twice the root of the number of objects.", optional=True)
-    q: float = number(0.5, "0.5 is usual: larger lets far neighbours speak.", above=0, most=1)
+    q: float = number(0.5, "0.5 is usual: larger gives far neighbours more influence.", above=0, most=1)
     power: float = number(1.0, "1 and 2 are usual.", above=0)
     valley: float | None = number(0.7, "0.7 is usual; None joins nothing.", optional=True, above=0, most=1)
     metric: str = choice("euclidean", ("euclidean", "precomputed"), "For another, compute the dissimilarities.")
@@ -386,8 +386,8 @@ class EKNNClus(Restarts, EvidentialClusterer):
         labels = np.asarray(self.init)
         if labels.shape != (n,):
             raise ValueError(
-                f"init must hold a label for each of the {n} objects; got shape {labels.shape}. 'objects' gives each its "
-                "own."
+                f"init must hold a label for each of the {n} objects; got shape {labels.shape}. 'objects' gives each "
+                "its own."
             )
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 

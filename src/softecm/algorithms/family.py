@@ -412,7 +412,7 @@ class LinkableFamily(PrototypeFamily):
         plan = Plan.of(checkpoint, checkpoint_every, resume)
         if known is not None and plan is not None:
             raise ValueError(
-                "checkpoint must be left out with prior, near whose clusters a fit ends soon; got both. Leave one out."
+                "checkpoint can't be combined with prior, with which fits are short; got both. Leave one out."
             )
         seeds: tuple[NDArray[np.int64], ...] = ()
         pairs = None
@@ -516,7 +516,7 @@ class LinkableFamily(PrototypeFamily):
         partition = getattr(self, "partition_", None)
         if not isinstance(partition, CredalPartition):
             raise TypeError(
-                "partial_fit must follow a fit in memory; the partition of this one is not here. Fit a batch first."
+                "partial_fit must follow a fit to data in memory; this one was fitted to blocks. Fit a batch first."
             )
         return learning.past_of_fit(chosen, self._algorithm(self.model_.metric), self.model_, partition)
 
@@ -526,8 +526,9 @@ class LinkableFamily(PrototypeFamily):
         if not metric.is_quadratic:
             name = metric.name or type(metric).__name__
             raise TypeError(
-                f"metric must have means for prototypes for partial_fit; got {name}, of whose objects no sums stay. Use "
-                "'sqeuclidean', 'mahalanobis' or 'mixed', begin with partial_fit, or fit again with warm_start=True."
+                f"metric must have means as prototypes for partial_fit; got {name}, which has none. Use "
+                "'sqeuclidean', 'mahalanobis' or 'mixed', begin with partial_fit, or fit again with "
+                "warm_start=True."
             )
 
     def _say_drift(self, past: Past, jump: Jump | None) -> None:
@@ -539,16 +540,17 @@ class LinkableFamily(PrototypeFamily):
         if steps[-1].max(initial=0.0) > (steps[0].max(initial=0.0) if len(steps) > 1 else 0.0):
             furthest = int((self.drift_ - unsure).argmax())
             told.append(
-                f"cluster {names[furthest]} has gone {self.drift_[furthest]:.2g} usual distances of an object from where it "
-                "was in the first batch (drift_): what was said of it then may no longer hold. Fit anew to measure from "
-                "here."
+                f"cluster {names[furthest]} has moved by {self.drift_[furthest]:.2g} times the usual distance of "
+                "an object to its cluster since the first batch (drift_): earlier statements about it may no "
+                "longer hold. Refit to measure from here."
             )
         if jump is not None:
             called = self.model_.space.number_names
             column = called[jump.coordinate] if called else f"coordinate {jump.coordinate}"
             told.append(
-                f"this batch's objects of cluster {names[jump.cluster]} lie {jump.spreads:.2g} of their own spreads from "
-                f"where the cluster was, in {column}: see whether they are still the same group."
+                f"this batch's objects of cluster {names[jump.cluster]} lie {jump.spreads:.2g} of their own "
+                f"spreads from the cluster's earlier place, in {column}: check whether they are still the same "
+                "group."
             )
         if told:
             warn(" ".join(told), DriftWarning)

@@ -72,7 +72,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
     ----------
     n_clusters : int, default=2
     weights : "global" or "local", default="global"
-        "global": one weight a view. "local": each set of clusters has its own.
+        "global": one weight per view. "local": each set of clusters has its own.
     constraint : "sum" or "product", default="sum"
         What keeps the weights from vanishing: they add up to 1, or multiply to 1. With "product" the units of the views
         don't matter; with "sum" bring them to one scale first.
@@ -166,7 +166,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
 
     of_dissimilarities = True
     weights: str = choice("global", ("global", "local"), "'local' has weights for each set of clusters.")
-    constraint: str = choice("sum", (SUM, PRODUCT), "'product' does not mind the views' units.")
+    constraint: str = choice("sum", (SUM, PRODUCT), "'product' ignores the views' units.")
     s: float = number(2.0, "2 is usual.", above=1)
     form: str = choice("monotone", (MONOTONE, FREE, PUBLISHED), "'monotone' never raises its objective.")
     beta: float = 1.5
@@ -391,10 +391,10 @@ def checked_views(estimator: MECMdd, names: tuple[str, ...], given: list[object]
 
 
 def refuse_constant(view: Floats) -> None:
-    """A view in which all objects differ alike."""
+    """A view in which all objects are equally far apart."""
     others = view[~np.eye(len(view), dtype=bool)]
     if len(view) > 2 and np.ptp(others) == 0:
         raise ValueError(
-            f"X must not have a view in which all objects differ alike; got {others[0]:g} for every pair. Leave this view "
-            "out: it says nothing about groups."
+            f"X must not have a view in which all objects are equally far apart; got {others[0]:g} for every pair. "
+            "Leave this view out: it says nothing about groups."
         )

@@ -355,7 +355,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
     objective_ : float
         The loss.
     diverged_ : bool
-        Whether a step led to a loss that is no number; the best network before is kept.
+        Whether the loss became NaN; the best network before is kept.
     labels_, outlier_scores_, focal_sets_, history_, runs_, n_iter_, converged_, n_features_in_, feature_names_in_ : as for
         :class:`SoftECM`
 
@@ -384,7 +384,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
     group_size: int | None = count(None, "128 is usual; None takes all pairs of few objects.", least=2, optional=True)
     novelty: bool = flag(False, "True lets a detector send far objects to the empty set.")
     decay: float = number(0.0, "0 is usual: no price on large weights.", least=0)
-    link_weight: float = number(0.5, "0.5 is usual: larger obeys more links.", least=0)
+    link_weight: float = number(0.5, "0.5 is usual: larger enforces more links.", least=0)
     learning_rate: float = number(0.1, "0.1 is usual.", above=0)
     n_init: int = 5
     max_iter: int = 1000
@@ -495,8 +495,8 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
             d = np.asarray(given, dtype=np.float64)
             if d.shape != (len(x), len(x)) or not np.isfinite(d).all() or d.min() < 0:
                 raise ValueError(
-                    f"dissimilarities must be {len(x)} x {len(x)} finite numbers of at least 0, one row an object of X; got "
-                    f"shape {d.shape}. Compute them with sklearn.metrics.pairwise_distances."
+                    f"dissimilarities must be {len(x)} x {len(x)} finite numbers of at least 0, one row per object of "
+                    f"X; got shape {d.shape}. Compute them with sklearn.metrics.pairwise_distances."
                 )
             even = torch.from_numpy(np.asarray(symmetric(d), dtype=np.float64))
             return lambda index: even[index[:, :, None], index[:, None, :]]
@@ -536,14 +536,14 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
         if there != shapes or novelty != (self._detector is not None):
             raise ValueError(
                 f"warm_start must be given a fit like the last, with layers of shape {there}; got {shapes}. Leave "
-                "n_clusters, hidden, the sets and novelty as they were, or set warm_start=False to begin anew."
+                "n_clusters, hidden, the sets and novelty as they were, or set warm_start=False to start over."
             )
         return Network(tuple(torch.tensor(w) for w in self.network_), torch.tensor(self._beta))
 
     def _warn_if_untrained(self) -> None:
         if self.diverged_:
             warn(
-                "the network has diverged: a step led to a loss that is no number. The best network before that is kept; "
+                "the network has diverged: the loss became NaN. The best network before that is kept; "
                 f"lower learning_rate={self.learning_rate:g}.",
                 ConvergenceWarning,
             )

@@ -115,7 +115,7 @@ def check_callback(name: str, value: object, usual: object) -> object:
 
 def check_dtype(name: str, value: object, usual: object) -> str:
     """The name of a type, which may also be given as NumPy's or torch's own."""
-    hint = "float64 is exact to the last digits, float32 needs half the room."
+    hint = "float64 is exact to the last digits, float32 needs half the memory."
     return check_choice(name, str(value).rsplit(".", 1)[-1], ("float64", "float32"), hint)
 
 
@@ -140,7 +140,7 @@ class Masses:
     delta: float | str | None = number(
         "auto",
         "'auto' takes it from the data; None switches outliers off.",
-        auto="Or give a positive number, or None to do without outliers.",
+        auto="Or give a positive number, or None to switch outliers off.",
         optional=True,
         above=0,
     )
@@ -159,7 +159,7 @@ class Iteration:
     """How long a run takes."""
 
     max_iter: int = count(200, "{usual} is usual.")
-    tol: float = number(1e-4, "{usual:g} is usual: what moves less stands still.", least=0)
+    tol: float = number(1e-4, "{usual:g} is usual: smaller changes count as converged.", least=0)
     n_jobs: int | None = None
 
 
@@ -167,7 +167,7 @@ class Iteration:
 class Restarts(Iteration):
     """How many runs there are, from where, and who hears of them."""
 
-    n_init: int = count(10, "{usual} is usual: the best of several starts is kept.", most=10**6)
+    n_init: int = count(10, "{usual} is usual: the best of several restarts is kept.", most=10**6)
     callback: Callback | None = field(default=None, metadata=rule(check_callback))
     random_state: RandomState = None
     verbose: int = 0
@@ -179,7 +179,7 @@ class FamilyParameters(Restarts, FocalParameters, Masses, Clusters):
 
     max_cardinality: int | None = None
     focal_sets: Sets = "auto"
-    init: Any = choice("auto", INITS, "Or give the starting prototypes, one row a cluster.", or_other=True)
+    init: Any = choice("auto", INITS, "Or give the starting prototypes, one row per cluster.", or_other=True)
     device: str = "auto"
     dtype: str = field(default="float64", metadata=rule(check_dtype))
     warm_start: bool = False
@@ -197,7 +197,7 @@ def sets_asked_for(c: int, max_cardinality: Any, focal_sets: Any) -> FocalSets:
     if focal_sets is None and max_cardinality is None and len(focal) > MANY_SETS:
         warn(
             f"max_cardinality=None makes all {len(focal)} sets of {c} clusters; max_cardinality=2 would make "
-            f"{c * (c + 1) // 2}. Say focal_sets='full' if you mean all of them.",
+            f"{c * (c + 1) // 2}. Use focal_sets='full' if you want all of them.",
             UserWarning,
         )
     return focal

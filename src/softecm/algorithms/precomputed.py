@@ -193,8 +193,8 @@ class SoftECMdd(Algorithm[Tensor]):
         """Eq. 6 for a batch of runs."""
         if links is not None:
             raise ValueError(
-                "must_link and cannot_link must be left out with metric='precomputed'; got some. CEVCLUS takes them with "
-                "dissimilarities; SoftECM takes them with a metric, on the objects themselves."
+                "must_link and cannot_link must be left out with metric='precomputed'; got some. CEVCLUS takes them "
+                "with dissimilarities; SoftECM takes them with a metric, on the objects themselves."
             )
         x, weights = objects.x.cpu(), objects.weights
         counts = None if weights is None else weights.cpu()
@@ -394,7 +394,7 @@ def lower(cost: Floats, now: Indices) -> Indices:
 
 
 def _inertia(d: Floats, focal: FocalSets, medoids: Indices) -> NDArray[np.float64]:
-    """The third term of eq. 6 before lambda, one value a run."""
+    """The third term of eq. 6 before lambda, one value per run."""
     pairs = [(k, a) for a, members in enumerate(focal.sets) if len(members) > 1 for k in members]
     if not pairs:
         return np.zeros(len(medoids))

@@ -146,98 +146,104 @@ class SoftECM(LinkableFamily):
     ----------
     n_clusters : int, default=2
     metric : str, SemiMetric or callable, default="auto"
-        "auto" looks at the data, as the command line does: series are compared by shape, slope and texture at
-        once (``prototypes_`` are series, ``explain`` is (n, f, views)); tables with categories or dates, and numbers with
-        gaps or in different units (one column's range more than five times another's), get "mixed", which scales; other
-        numbers "sqeuclidean". In a data frame it leaves out ids and free text. ``metric_reason_`` says what was taken and
-        why. Or a
-        registered name, a :class:`SemiMetric`, or a torch function ``d(x, v) -> (n, f)``, differentiable in ``v``: these
-        never scale numbers by themselves, save "mixed", and take all columns. "precomputed": ``X`` holds the n x n
-        dissimilarities of the objects, prototypes are objects (``prototypes_`` their numbers), and new objects come
-        as n_new x n dissimilarities to the training objects. Where the triangle inequality holds, as for distances,
-        hardly any object lies between two others by their sum: give squared distances if sets should have prototypes
-        midway.
+        "auto" infers it from the data, as the command line does; ``metric_reason_`` reports the choice. Series are
+        compared by shape, slope and texture combined (``prototypes_`` are series, ``explain`` is (n, f, views)).
+        Tables with categories or dates, and numbers with missing values or in different units (one column's range
+        more than five times another's), get "mixed", which scales; other numbers get "sqeuclidean". Ids and free text
+        in a data frame are left out.
+
+        Or a registered name, a :class:`SemiMetric`, or a torch function ``d(x, v) -> (n, f)`` that is differentiable
+        in ``v``. Except for "mixed" these never scale numbers, and they use all columns. With "precomputed", ``X``
+        holds the n x n dissimilarities, prototypes are objects (``prototypes_`` holds their numbers), and new objects
+        come as n_new x n dissimilarities to the training objects. If the triangle inequality holds, hardly any object
+        is midway between two others: pass squared distances to find objects between clusters.
     alpha : float, default=1.0
         At least 0. Larger keeps mass off large sets.
     beta : float, default=1.2
         Greater than 1. Larger spreads mass over more sets; above 1.5 prototypes may merge in many dimensions.
+        (:class:`ECM` defaults to 2.)
     delta : "auto", float or None, default="auto"
-        Distance to the empty set; the objective has its square, which is what plain distances (as in a matrix) are
-        compared with. "auto": median plus five deviations of the root distances (in a matrix, of its values) to the
-        nearest cluster, after a first stage (found value in ``delta_``). None: no outliers.
+        Distance beyond which an object belongs nowhere. The objective compares its square with the metric's values,
+        so for plain distances ("euclidean", "manhattan", a matrix) the threshold is ``delta**2``. "auto": the median
+        plus five deviations of the root distances (for a matrix, of its values) to the nearest cluster; the value is
+        in ``delta_``. None: no outliers.
     lam : "auto" or float, default="auto"
-        At least 0: the price of the constraint between a set's prototype and its clusters'. "auto": in proportion to the
-        objects' weight W, 0.2 W / c^2 for the penalty and W for the gap. A number has the paper's absolute meaning.
+        At least 0: the weight of the constraint between a set's prototype and its clusters'. "auto" is proportional
+        to the objects' weight W: 0.2 W / c^2 for the penalty and W for the gap. A number has the paper's absolute
+        meaning.
     relaxation : {"auto", "penalty", "gap", "exact"}, default="auto"
-        How the constraint "a set's prototype is the barycentre of its clusters'" is kept. "auto": the clusters are found
-        first, with single clusters and the empty set; a set's prototype is then the barycentre of its clusters' and the
-        masses are shared among all sets. The others find all prototypes together: "penalty" is the paper's, and a large
-        ``lam`` then pulls all prototypes into one point; "gap" prices only what the sets' inertia exceeds its minimum by: it
-        never merges, and a large ``lam`` gives the hard constraint; "exact" is the hard constraint: with squared Euclidean
-        distance, ECM. "auto" with a number for ``lam``, with other starts than "auto" or with links stands for "exact"
-        where barycentres have a closed form and ``lam`` is "auto", else for "penalty".
+        How to enforce "a set's prototype is the barycentre of its clusters'". "auto" finds the clusters first, with
+        single clusters and the empty set; a set's prototype is then that barycentre, and the masses are distributed
+        over all sets. The others optimize all prototypes together. "penalty" is the paper's; a large ``lam`` merges
+        all prototypes. "gap" penalizes only the excess of a set's inertia over its minimum; it never merges, and a
+        large ``lam`` approaches the hard constraint. "exact" is the hard constraint (ECM, with squared Euclidean
+        distance). With a number for ``lam``, an ``init`` other than "auto", or links, "auto" means "exact" if
+        barycentres have a closed form and ``lam`` is "auto", and "penalty" otherwise.
     max_cardinality : int, optional
-        All sets of up to so many clusters.
+        Use all sets of up to this many clusters.
     focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
-        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
-        2^c. Not together with ``max_cardinality``.
+        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters; "simple": single
+        clusters, all of them together, none; "full": all 2^c. Not together with ``max_cardinality``.
     init : "auto", "k-means++", "random" or array of the c starting prototypes, default="auto"
-        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
+        "auto": outlier-robust initialization of single clusters (:mod:`softecm.fit.stages`). "k-means++" and "random"
+        initialize all sets at once.
     n_init : int, default=10
-        Number of starts, computed as one batch, on a sample of many objects; the lowest objective is kept, among those that
-        have not merged if any. With metrics that have no exact step (series, your own), starts that lie behind are given up
-        on the way; long series are shortened while starts are compared.
+        Number of restarts, computed as one batch, on a sample if there are many objects. The lowest objective wins,
+        among restarts that have not merged if there are any. For metrics without an exact step (series, your own),
+        restarts that fall behind are dropped early, and long series are shortened while restarts are compared.
     max_iter : int, default=200
     tol : float, default=1e-4
-        A run has converged when no mass moves by more than this; with ``init="auto"`` and a metric without an exact step
-        (series, your own), also when its last five rounds lowered the objective by less than ten times this part each, or
-        when its next step promises less than that.
+        A run has converged when no mass changes by more than this. With ``init="auto"`` and a metric without an exact
+        step, also when each of the last five iterations lowered the objective by a relative amount below ten times
+        this, or when the next step promises less than that.
     solver : "auto", "gradient", "descent" or GradientDescent, default="auto"
-        "auto": the exact prototype step where the metric has one, else "descent", a monotone quasi-Newton method without a
-        rate. "gradient": the paper's Algorithm 1.
+        "auto": the exact prototype step if the metric has one, else "descent", a monotone quasi-Newton method without
+        a learning rate. "gradient": the paper's Algorithm 1.
     device : str, default="auto"
+        "cpu", "cuda", or "auto": a GPU if there is one and the work is large enough.
     dtype : "float64" or "float32", default="float64"
     n_jobs : int, optional
-        Threads.
+        Number of threads.
     warm_start : bool, default=False
         Start from the last fit's prototypes.
     callback : callable, optional
-        Called with a ``Progress`` after every round; a true answer ends the fit with what there is.
+        Called with a ``Progress`` after every iteration; returning true stops the fit and keeps the current state.
     random_state : int, RandomState or None
     verbose : int, default=0
-        Log every round (logger ``softecm``) when positive.
+        If positive, log every iteration (logger ``softecm``).
 
     Attributes
     ----------
     partition_ : CredalPartition
         Masses of the training objects; the same as ``predict_partition(X)``, except for linked objects (see ``fit``).
     labels_ : ndarray of shape (n,)
-        Cluster of largest pignistic probability; never -1.
+        Cluster of largest pignistic probability, from 0; label 0 is the cluster that tables and reports call ω1.
+        Never -1: ``partition_.labels(outliers=-1)`` marks outliers.
     prototypes_ : one for each non-empty set, in the order of ``focal_sets_``
     cluster_centers_ : the first c of them
     focal_sets_ : FocalSets
     objective_ : float
-    history_ : ndarray, the objective after each round of the best run
-        By default the rounds of the clusters' fit, shifted to end at what single clusters cost with ``delta_``, and then the
-        objective with the sets.
-    runs_ : data frame, one row a start
+    history_ : ndarray, the objective after each iteration of the best run
+        By default the iterations of the clusters' fit, shifted to end at the cost of single clusters with ``delta_``,
+        and then the objective with the sets.
+    runs_ : data frame, one row per restart
     n_iter_ : int
     converged_ : bool
     separation_ : float
-        Least distance between two clusters' prototypes over the mean distance of objects to the barycentre of all.
+        Smallest distance between two clusters' prototypes over the mean distance of objects to the barycentre of all.
     collapsed_ : bool
         Whether ``separation_`` is below 0.0025.
     outlier_scores_ : ndarray of shape (n,), the mass on the empty set
     delta_ : float or None
     metric_ : SemiMetric
-        What compared the objects, with everything it learned from them.
+        The metric used, with everything it learned from the data.
     metric_reason_ : str
-        Why "auto" took it; "as asked" where it was named.
+        Why "auto" chose it; "as asked" if you named it.
     left_out_ : dict
         Columns that "auto" left out, with the reason; new data may have them or not.
     n_features_in_ : int
-        Without those left out.
-    feature_names_in_ : ndarray of str, where the data had names
+        Without the columns left out.
+    feature_names_in_ : ndarray of str, if the data had names
 
     Examples
     --------
@@ -257,7 +263,7 @@ class SoftECM(LinkableFamily):
     beta: float = 1.2
     lam: float | str = number(
         "auto",
-        "'auto' suits the data; 0 lets the sets' prototypes go where they like.",
+        "'auto' suits the data; 0 lets the sets' prototypes move freely.",
         auto="Or give a number of at least 0.",
         least=0,
         most=1e200,

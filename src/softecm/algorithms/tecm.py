@@ -244,7 +244,7 @@ class TECM(PrototypeFamily):
         "0.2 counts a centre of the source as much as a fifth of an average cluster's objects; 0 ignores it.",
         least=0,
     )
-    form: str = choice("sets", FORMS, "'sets' finds out which sets belong together.")
+    form: str = choice("sets", FORMS, "'sets' infers which sets correspond.")
     beside: float = number(1.0, "1 counts both distances alike; 0 the new one only.", least=0)
     eta: float = number(2.0, "2 is usual.", above=1)
 
@@ -254,8 +254,8 @@ class TECM(PrototypeFamily):
         many = len(algorithm.source)
         if many and algorithm.form == MATCHED and many != chosen.n_clusters:
             raise ValueError(
-                f"source must have a centre for each of n_clusters={chosen.n_clusters} with form='matched'; got {many}. Use "
-                "form='sets' or 'clusters', which find out what belongs together."
+                f"source must have a centre for each of n_clusters={chosen.n_clusters} with form='matched'; got {many}. "
+                "Use form='sets' or 'clusters', which infer what corresponds."
             )
         at_source = chosen.init.staged and many == chosen.n_clusters
         return replace(chosen, init=Init(np.array(algorithm.source))) if at_source else chosen
@@ -292,7 +292,7 @@ def centers_of(source: ArrayLike | None) -> tuple[tuple[float, ...], ...]:
     if rows.ndim != 2 or not rows.size or not (np.abs(rows) <= LARGEST).all():
         got = f"an array of shape {rows.shape}" if hasattr(source, "shape") else type(source).__name__
         raise ValueError(
-            f"source must hold finite numbers, one row a cluster of the earlier clustering; got {got}. Give the "
+            f"source must hold finite numbers, one row per cluster of the earlier clustering; got {got}. Give the "
             "cluster_centers_ of a fitted model."
         )
     return tuple(map(tuple, rows.tolist()))

@@ -388,8 +388,8 @@ class WMVEC(PrototypeFamily):
     beta: float = 1.2
     rule: str = choice("entropy", (ENTROPY, PRODUCT), "'entropy' is WMVEC's, 'product' MVECM-VFL's.")
     features: bool = False
-    temperature: float = number(0.5, "0.5 is usual: smaller, one takes all.", above=0)
-    feature_temperature: float = number(0.5, "0.5 is usual: smaller, one takes all.", above=0)
+    temperature: float = number(0.5, "0.5 is usual: smaller lets one view take all.", above=0)
+    feature_temperature: float = number(0.5, "0.5 is usual: smaller lets one view take all.", above=0)
     scaling: str = choice("spread", SCALINGS, "'spread' makes views of different units count alike.")
 
     def _algorithm(self, metric: SemiMetric) -> WMVECAlgorithm:
@@ -413,5 +413,5 @@ class WMVEC(PrototypeFamily):
             if isinstance(part, WeightedSquares)
         }
         if not found:
-            raise AttributeError("feature_weights_ is for a fit with features=True: columns were not weighed.")
+            raise AttributeError("feature_weights_ is for a fit with features=True: columns were not weighted.")
         return found if isinstance(metric, Combined) else found[""]

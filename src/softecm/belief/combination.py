@@ -1,6 +1,6 @@
 r"""Two mass functions on the same clusters made into one; a mass function trusted less; clusters merged or renumbered.
 
-Pure functions on mass matrices of shape (n, f + 1), a row an object, column 0 the empty set. With two sources
+Pure functions on mass matrices of shape (n, f + 1), one row per object, column 0 the empty set. With two sources
 :math:`m_1, m_2` of the same object:
 
 ``"conjunctive"``
@@ -178,9 +178,8 @@ def check_matchable(one: FloatArray, other: FloatArray) -> None:
     best, worst = (shared[linear_sum_assignment(shared, maximize=most)].sum() for most in (True, False))
     if min(shared.shape) > 1 and best - worst <= 1e-9 * len(one):
         raise ValueError(
-            "clusters must be told apart to be matched; every numbering of these agrees equally well with the other's: one "
-            "of the two says the same of all objects, or they have nothing to do with each other. Combine them as they are "
-            "numbered, or leave one out."
+            "clusters must differ to be matched; every numbering of these agrees equally well with the other's. "
+            "Combine them as they are numbered, or leave one out."
         )
 
 
@@ -301,8 +300,8 @@ def _log_weights(source: Sourced) -> FloatArray:
     if len(sure):
         raise ValueError(
             f"rule='cautious' must have some mass on all clusters together, for every object; "
-            f"{place('object', int(sure[0]), 'masses')}, {len(sure)} in all, has none: fits consider that set only where "
-            "asked to. Trust every source a little less first: p.discount(0.99).combine(q.discount(0.99), "
+            f"{place('object', int(sure[0]), 'masses')}, {len(sure)} in all, has none: fits consider that set only "
+            "where asked to. Trust every source a little less first: p.discount(0.99).combine(q.discount(0.99), "
             "rule='cautious')."
         )
     q = _over_supersets(lattice)

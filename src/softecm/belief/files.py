@@ -71,7 +71,7 @@ def _saved_focal_sets(name: str, about: str, masses: NDArray[np.floating]) -> Fo
     if not (fits and masses.dtype.kind == "f" and isinstance(count, int) and 1 <= count <= len(listed)):
         raise unreadable(name, "its masses and its focal sets don't fit together")
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise unreadable(name, "the names of its clusters are no text")
+        raise unreadable(name, "the names of its clusters are not text")
     try:
         focal = FocalSets.of(count, listed).renamed(names)
     except (ValueError, TypeError) as error:

@@ -238,8 +238,8 @@ class FocalSets:
             if focal_sets not in named:
                 raise ValueError(
                     f"focal_sets must be 'simple', 'full', 'pairs', a list of tuples or FocalSets; got "
-                    f"{focal_sets!r}.{meant(focal_sets, named)} Leave it None to take all sets of up to max_cardinality "
-                    "clusters."
+                    f"{focal_sets!r}.{meant(focal_sets, named)} Leave it None to take all sets of up to "
+                    "max_cardinality clusters."
                 )
             return named[focal_sets](n_clusters)
         return cls.of(n_clusters, focal_sets)
@@ -299,7 +299,7 @@ class FocalSets:
             names = self._with(names)
         if isinstance(names, str):
             raise TypeError(
-                f"names must be a list with one name a cluster; got the text {names!r}. Write [{names!r}, …]."
+                f"names must be a list with one name per cluster; got the text {names!r}. Write [{names!r}, …]."
             )
         return FocalSets(self.n_clusters, self.sets, () if names is None else tuple(names))
 

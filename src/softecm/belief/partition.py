@@ -133,7 +133,7 @@ class CredalPartition(RoughSets, Combining):
         shares = transforms.float_array("memberships", memberships)
         if shares.ndim != 2 or shares.shape[1] == 0:
             raise ValueError(
-                f"memberships must have one row an object and one column a cluster; got shape {shares.shape}."
+                f"memberships must have one row per object and one column per cluster; got shape {shares.shape}."
             )
         rest = np.maximum(1.0 - shares.sum(1), 0.0) * bool(possibilistic)
         masses = np.roll(transforms.valid(np.column_stack([shares, rest]), "memberships"), 1, axis=1)

@@ -1,6 +1,6 @@
 r"""What mass functions say about single clusters: beliefs, plausibilities, probabilities, decisions.
 
-Pure functions on a mass matrix of shape (n, f + 1): a row an object, column 0 the empty set, the columns
+Pure functions on a mass matrix of shape (n, f + 1): one row per object, column 0 the empty set, the columns
 after it the sets of a :class:`~softecm.belief.FocalSets`. Each is one matrix product, so a million objects
 take seconds.
 
@@ -332,7 +332,7 @@ def _matrix(masses: ArrayLike, focal: FocalSets) -> FloatArray:
     m = np.asarray(masses, dtype=np.float64)
     if m.ndim != 2 or m.shape[1] != len(focal) + 1:
         raise ValueError(
-            f"masses must have one row an object and {len(focal) + 1} columns, the empty set and then the "
+            f"masses must have one row per object and {len(focal) + 1} columns, the empty set and then the "
             f"{len(focal)} focal sets; got shape {m.shape}. Put the empty set's masses, or zeros, into "
             f"column 0."
         )

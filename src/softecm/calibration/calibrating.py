@@ -147,7 +147,7 @@ class Calibration:
         return ring([CredalPartition.from_fuzzy(_added_up(one[rows])) for one in self.memberships])
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame, a row an object: what is said before and after, its stability, its interval for each cluster."""
+        """A data frame, one row per object: what is said before and after, its stability, its interval for each cluster."""
         names = self.before.focal_sets.cluster_names
         columns: dict[str, object] = {
             "before": self.before.decisions().words.tolist(),
@@ -212,7 +212,7 @@ def calibrate(
         Sets for the masses; by default single clusters, pairs of them and, with three or more, all together.
     random_state : int, default=0
     journal : path, optional
-        A file that takes down each refit: the same call goes on where an earlier one was stopped, also with more refits.
+        A file that takes down each refit: the same call resumes where an earlier one was stopped, also with more refits.
     progress : bool, default=False
         Show a bar with the time left on the terminal.
     client : dask.distributed.Client, optional
@@ -260,15 +260,15 @@ def calibrate(
 def _checked(model: object, X: object, n_boot: object, level: object, pairs: object, resample: object) -> float:
     if not isinstance(model, EvidentialClusterer):
         raise TypeError(
-            f"model must be a fitted estimator of softecm; got {type(model).__name__}. Fit SoftECM(n_clusters).fit(X) and "
-            "give that."
+            f"model must be a fitted estimator of softecm; got {type(model).__name__}. Fit SoftECM(n_clusters).fit(X) "
+            "and give that."
         )
     check_is_fitted(model)
     share = check_number("level", level, above=0.0, most=0.999, hint="0.9 is usual.")
     check_choice("pairs", pairs, ("auto", "all", "some", "none"))
     check_choice("resample", resample, ("auto", "bootstrap", "half"))
     least = int(np.ceil(2.0 / (1.0 - share) - 1.0 - 1e-9))
-    hint = f"An interval of {share:g} needs that many refits to have ends; 100 are usual."
+    hint = f"An interval of {share:g} needs at least that many refits; 100 are usual."
     check_count("n_boot", n_boot, least=max(least, 2), hint=hint)
     if in_blocks(X) or not isinstance(model.partition_, CredalPartition):
         raise TypeError("X must be in memory for calibrate; got blocks. Calibrate on a sample of the objects.")
@@ -279,7 +279,7 @@ def _checked(model: object, X: object, n_boot: object, level: object, pairs: obj
         raise ValueError("model must have at least two clusters to be calibrated; got 1: every two belong together.")
     if getattr(model, "collapsed_", False):
         raise ValueError(
-            "model must tell its clusters apart to be calibrated; its prototypes have merged. Fit again with fewer clusters."
+            "model must have distinct clusters to be calibrated; its prototypes have merged. Fit again with fewer clusters."
         )
     return share
 

@@ -363,9 +363,9 @@ def _all(refitting: Refitting, n_boot: int, book: Journal | None, progress: bool
                 advance(len(numbers))
         except KeyboardInterrupt as error:
             go_on = (
-                "give journal= a name to be able to go on"
+                "give journal= a name to be able to resume"
                 if book is None
-                else f"with journal {book.path} the same call goes on"
+                else f"with journal {book.path} the same call resumes"
             )
             raise CalibrationInterrupted(
                 f"interrupted with {int(done.sum())} of {n_boot} refits done; {go_on}."

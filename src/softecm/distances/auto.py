@@ -44,11 +44,11 @@ SHOWN = 3  # columns named in a warning
 
 SERIES = "series are compared by shape with soft-DTW"
 CATEGORIES = "numbers are scaled, categories count when they differ"
-GAPS = "missing cells are left out of the comparison, numbers are scaled"
+GAPS = "missing values are skipped, numbers are scaled"
 UNITS = "the columns are in different units, so each is scaled"
-ALIKE = "the columns are in comparable units and taken as they are"
+ALIKE = "the columns are in comparable units and used unscaled"
 VIEWS = "every view counts alike"
-SPARSE = "sparse rows are taken as they are"
+SPARSE = "sparse rows are used unscaled"
 ASKED = "as asked"
 
 #: What ``metric=`` may say instead of a metric: look at the data; the second is for series only and does the same.
@@ -164,8 +164,8 @@ def _columns_left_out(X: object) -> dict[str, str]:
     if reasons and all(reasons.values()) and any(reason.startswith((FREE, DIFFERENT)) for reason in reasons.values()):
         listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(reasons.items())[:SHOWN])
         raise ValueError(
-            f"X must have a column to cluster by; got {listed}. Give numbers made from the text (TF-IDF, embeddings), or "
-            "say metric='mixed', which takes every column."
+            f"X must have a column to cluster by; got {listed}. Give numbers made from the text (TF-IDF, embeddings), "
+            "or use metric='mixed', which takes every column."
         )
     away = left_out(X, reasons)
     rows = emptied(X, away) if away else np.empty(0, dtype=np.int64)
@@ -174,7 +174,7 @@ def _columns_left_out(X: object) -> dict[str, str]:
         listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(away.items())[:SHOWN])
         raise ValueError(
             f"X must have at least one value in every row; got none in {first}, for these columns are left out: {listed}. "
-            "Leave such rows out, or say metric='mixed', which takes every column."
+            "Leave such rows out, or use metric='mixed', which takes every column."
         )
     _warn_of_text(X, away)
     return away
@@ -191,7 +191,7 @@ def _warn_of_text(X: object, away: Mapping[str, str]) -> None:
     more = [f"{len(examples) - SHOWN} more"] if len(examples) > SHOWN else []
     lost = sum(name in away for name in examples)
     taken = (
-        "left out" if lost == len(examples) else "left out or taken as categories" if lost else "taken as categories"
+        "left out" if lost == len(examples) else "left out or treated as categories" if lost else "taken as categories"
     )
     warn(
         f"numbers or dates are text in {', '.join([*shown, *more])}: such columns are {taken}. "
@@ -253,8 +253,8 @@ def series_choice(X: Any, n_clusters: int | None, asked: str = SERIES_AUTO) -> M
         refuse_channels_first(raw.value.shape, asked)
     elif raw.frame is not None:
         raise ValueError(
-            f"metric='{SERIES_AUTO}' must have series, (n, steps, channels) or a list; got a table. Say metric='{AUTO}', or "
-            "give X.to_numpy() if each row is a series."
+            f"metric='{SERIES_AUTO}' must have series, (n, steps, channels) or a list; got a table. Use metric='{AUTO}', "
+            "or give X.to_numpy() if each row is a series."
         )
     best = choose_series(X, n_clusters)
     return MetricChoice(best.metric, best.reason, asked=asked, tried=best.tried)
@@ -273,11 +273,11 @@ def refuse_channels_first(shape: tuple[int, ...], metric: str = AUTO) -> None:
     n, first, second = shape
     if not (first <= MOST_CHANNELS and STEPS_A_CHANNEL * first < second):
         return
-    as_it_is = f" If they really have {first} steps in {second} channels, say metric='softdtw'." if first > 1 else ""
+    as_it_is = f" If they really have {first} steps in {second} channels, use metric='softdtw'." if first > 1 else ""
     raise ValueError(
-        f"X must hold series as (n, steps, channels) under metric='{metric}'; got shape {tuple(shape)}, which looks like "
-        f"aeon's (n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}. Give "
-        f"X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
+        f"X must hold series as (n, steps, channels) under metric='{metric}'; got shape {tuple(shape)}, which looks "
+        f"like aeon's (n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}. "
+        f"Give X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
     )
 
 
@@ -376,8 +376,8 @@ def resolve_metric(metric: object, X: object) -> SemiMetric:
             return SEMI_METRICS[metric]()
         if metric == SERIES_AUTO:
             raise ValueError(
-                f"metric='{SERIES_AUTO}' is found by an estimator's fit: name one of those it tries here, such as 'softdtw' "
-                "or 'softmsm'."
+                f"metric='{SERIES_AUTO}' is found by an estimator's fit: name one of those it tries here, such as "
+                "'softdtw' or 'softmsm'."
             )
         known = (AUTO, SERIES_AUTO, *SEMI_METRICS)
         raise ValueError(
@@ -395,8 +395,8 @@ def resolve_metric(metric: object, X: object) -> SemiMetric:
 
 LOOKED_AT = 12  # objects
 FLAT = (
-    "is flat: it has no slope along which prototypes could move, so that they stay where they start. Leave out rounding and "
-    "thresholds, or give the matrix of distances: metric='precomputed'."
+    "is flat: its gradient is zero, so prototypes can't move. Leave out rounding and thresholds, or give the "
+    "matrix of distances: metric='precomputed'."
 )
 ROUNDING = 1e-5  # differences below this part of the largest distance are rounding
 
@@ -439,8 +439,8 @@ def has_slope(metric: SemiMetric, objects: Tensor, prototypes: Tensor) -> bool:
         total = metric.pairwise(objects, moved).sum()
     if not total.requires_grad:
         raise ValueError(
-            f"metric {_name(metric)} must be differentiable in its second argument; torch can't follow it there. Write it "
-            "with torch operations on v, or give the matrix of distances: metric='precomputed'."
+            f"metric {_name(metric)} must be differentiable in its second argument; torch can't differentiate it "
+            "there. Write it with torch operations on v, or give the matrix of distances: metric='precomputed'."
         )
     (slope,) = torch.autograd.grad(total, moved, allow_unused=True)
     return slope is not None and bool((slope != 0).any())
@@ -456,18 +456,19 @@ def _doubt(d: Tensor, again: Tensor, objects: Tensor, numbers: list[int]) -> str
     largest = float(d.abs().max()) or 1.0
     if not torch.allclose(d, again, rtol=0, atol=ROUNDING * largest):
         return (
-            "gives other distances when it is asked again, so that a fit means nothing: let it depend on x and v alone."
+            "returns different distances for the same arguments, so a fit is meaningless: let it depend on x and "
+            "v only."
         )
     differ = (objects[:, None] != objects).flatten(2).any(-1)
     between = d[differ]
     if len(between) > 2 and float(between.max() - between.min()) <= ROUNDING * largest:
-        return f"says {float(between[0]):g} of every pair of the objects looked at: there are no groups to be found with it."
+        return f"returns {float(between[0]):g} for every pair of objects tried, so it can't separate groups."
     gap = (d - d.T).abs()
     if float(gap.max()) > ROUNDING * largest:
         i, j = divmod(int(gap.argmax()), len(d))
         a, b = place("object", numbers[i]), place("object", numbers[j])
         return (
-            f"is not symmetric: {float(d[i, j]):g} from {a} to {b} and {float(d[j, i]):g} back. Prototypes are then drawn "
-            "to one side; take the mean or the larger of both."
+            f"is not symmetric: {float(d[i, j]):g} from {a} to {b} and {float(d[j, i]):g} back. This biases "
+            "prototypes; use the mean or the larger of both."
         )
     return ""

@@ -185,7 +185,7 @@ class SoftElastic(Elastic):
         object.__setattr__(self, "divergence", check_flag("divergence", self.divergence, hint=RAW))
         if self.gamma == "auto":
             return
-        hint = "Or say 'auto'. Small: one alignment decides; large: all count."
+        hint = "Or use 'auto'. Small: one alignment decides; large: all count."
         bounds = {"least": 0.0} if self.may_be_hard else {"above": 0.0}
         object.__setattr__(self, "gamma", check_number("gamma", self.gamma, **bounds, hint=hint))
 

@@ -75,8 +75,8 @@ class Mahalanobis(SemiMetric):
             )
         if np.linalg.eigvalsh(matrix)[0] <= 0:
             raise ValueError(
-                f"covariance must be positive definite; got the eigenvalue {np.linalg.eigvalsh(matrix)[0]:g}. Drop columns "
-                "that are sums of others, or add a little to its diagonal."
+                f"covariance must be positive definite; got the eigenvalue {np.linalg.eigvalsh(matrix)[0]:g}. Drop "
+                "columns that are sums of others, or add a little to its diagonal."
             )
         object.__setattr__(self, "covariance", matrix)
 
@@ -191,7 +191,7 @@ class CovarianceLearner(Learner):
         rows = len(np.asarray(self.metric.covariance))
         if rows != columns:
             raise ValueError(
-                f"covariance must have one row a column of X, {columns}; got {rows}. Give the "
+                f"covariance must have one row per column of X, {columns}; got {rows}. Give the "
                 "covariance of the same columns."
             )
         return self.metric

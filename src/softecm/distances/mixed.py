@@ -64,12 +64,12 @@ class Mixed(Weighed):
 
     Parameters
     ----------
-    categorical_features : list of names, positions or one mark a column, optional
+    categorical_features : list of names, positions or one mark per column, optional
         Columns that are categories whatever their type. Text, categorical and boolean columns are by themselves.
     ordinal_features : list or dict, optional
         Columns of ordered levels, measured by the difference of ranks; a dict gives each its levels, lowest first.
         Ordered categorical types are ordinal by themselves.
-    weights : "auto", None, dict of names, or one number a column, default="auto"
+    weights : "auto", None, dict of names, or one number per column, default="auto"
         The weights :math:`\omega_l`, positive. "auto": estimators set aside columns that say nothing about the groups they
         look for, and measure numbers by their spread over all rows and within groups, far values left out, unless another
         ``scaling`` than "std" is asked for; categories count ``category_weight``. It is found by a mixture model on at most
@@ -215,8 +215,8 @@ class Mixed(Weighed):
         """Weights by what columns say about the groups."""
         if isinstance(self.weights, str) and self.weights not in (AUTO, EQUAL) and not self.shares:
             raise ValueError(
-                f"weights must be 'auto', None or numbers by column; got {self.weights!r}, a rule that is gone, for 'auto' "
-                "found the groups of tables better. Models that were fitted with it still predict."
+                f"weights must be 'auto', None or numbers by column; got {self.weights!r}, a rule that is gone, for "
+                "'auto' found the groups of tables better. Models that were fitted with it still predict."
             )
         return None if self.weights != AUTO or self.n_clusters is None else RelevanceLearner(self)
 
@@ -296,10 +296,7 @@ class Mixed(Weighed):
         lost = int((there.double() @ torch.tensor(self.shares).double() < HELD).sum())
         if not lost:
             return ()
-        return [
-            f"{lost} of {len(x)} rows that were looked at have no value in the columns that say something about the groups: "
-            "they are placed with little certainty."
-        ]
+        return [f"{lost} of {len(x)} rows examined have no value in the relevant columns: their groups are uncertain."]
 
 
 @dataclass(frozen=True)
@@ -335,15 +332,13 @@ def sentence(metric: Mixed, relevance: Relevance) -> str:
     if metric.n_clusters == 1 or (relevance.trust == 0.0 and relevance.pays.sum() < 2):
         return ""
     if relevance.trust == 0.0:
-        return "all columns count alike, for there are too few rows to tell which say something about the groups"
+        return "all columns count alike, because there are too few rows to tell which are relevant"
     if not relevance.pays.any():
-        return (
-            f"all columns count alike, for none says anything about {metric.n_clusters} groups that another agrees with"
-        )
+        return f"all columns count alike, because no two columns agree on {metric.n_clusters} groups"
     aside = [name for name, pays in zip(metric.names, relevance.pays, strict=True) if not pays]
     numbers = "; numbers count by their spread within groups" if metric.scaling == SCALINGS[0] else ""
     if not aside:
-        return f"every column says something about the groups{numbers}"
+        return f"every column is relevant to the groups{numbers}"
     more = f" and {len(aside) - SHOWN} more" if len(aside) > SHOWN else ""
     verb = "are set aside" if relevance.trust == 1.0 else "count for less"
     return f"columns that say nothing about the groups {verb}: {', '.join(map(repr, aside[:SHOWN]))}{more}{numbers}"

@@ -85,9 +85,12 @@ class Option:
 
     def said(self) -> str:
         """What is compared, as a part of a sentence."""
-        counting = "which count alike" if self.most is None else f"{self.most} counting ten times"
-        level = "level and amplitude don't count" if self.znormalise else "level and amplitude count"
-        return f"series are compared by shape, slope and texture, {counting}; {level}"
+        counting = "which count alike" if self.most is None else f"of which {self.most} counts ten times"
+        return f"series are compared by shape, slope and texture, {counting}; {self.level()}"
+
+    def level(self) -> str:
+        """Whether level and amplitude count."""
+        return "level and amplitude don't count" if self.znormalise else "level and amplitude count"
 
 
 def series_views(option: Option, steps: int = 2) -> Combined:
@@ -137,7 +140,7 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
     few = different_series(rows, max(numbers))
     same = all(np.abs(normalized(row) - row).max() < ALIKE for row in few)
     if len(few) < FEWEST * min(numbers) or max(numbers) < 2:
-        why = "one cluster is no group" if max(numbers) < 2 else "too few different series"
+        why = "one cluster gives nothing" if max(numbers) < 2 else "too few different series"
         option = Option(None, same)
         return Found(series_views(option, steps), f"{option.said()} ({why} to judge by)")
     clear = {
@@ -149,8 +152,8 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
     order = sorted(clear, key=lambda option: (-clear[option], option.most is not None))
     best = max(order, key=lambda option: clear[option] - (0.0 if option.most is None else CLEARER))
     other = max((clear[option] for option in clear if option.znormalise != best.znormalise), default=None)
-    beside = "" if other is None else f", {'with' if best.znormalise else 'without'} them {other:.2f}"
-    told = f"how clear groups are so: {clear[best]:.2f}{beside}, on {len(few)} series{where}"
+    beside = "" if other is None else f"; {other:.2f} if {Option(None, not best.znormalise).level()}"
+    told = f"clarity of the groups from 0 to 1: {clear[best]:.2f}{beside}; on {len(few)} series{where}"
     return Found(
         series_views(best, steps),
         f"{best.said()} ({told})",

@@ -151,10 +151,10 @@ def relative(weights: object, views: Sequence[str]) -> list[float]:
     try:
         numbers = [float(weight) for weight in weights]  # type: ignore[attr-defined]
     except (TypeError, ValueError):
-        raise ValueError(f"weights must be one number a view; got {weights!r}. {WEIGHTS}") from None
+        raise ValueError(f"weights must be one number per view; got {weights!r}. {WEIGHTS}") from None
     if len(numbers) != len(views):
         raise ValueError(
-            f"weights must be one number a view, {len(views)}; got {len(numbers)}. Or give a dict of views."
+            f"weights must be one number per view, {len(views)}; got {len(numbers)}. Or give a dict of views."
         )
     total = math.fsum(numbers)
     if not all(number >= 0 for number in numbers) or not 0 < total < math.inf:
@@ -178,8 +178,8 @@ def without_constant(
 
 def _warn_of_constant(useless: Sequence[str]) -> None:
     warn(
-        f"every object is the same in {', '.join(map(repr, useless))}: such a view can't group them and gets no weight. "
-        "Leave it out.",
+        f"every object is the same in {', '.join(map(repr, useless))}: such a view can't group them and gets no "
+        "weight. Leave it out.",
         ViewWarning,
     )
 

@@ -81,7 +81,7 @@ class Combined(Weighed):
     ----------
     metrics : dict of names to SemiMetric, or to names of registered ones
         One for each view, at least one.
-    weights : "equal", "agreement", or a dict of names or one number a view, default="equal"
+    weights : "equal", "agreement", or a dict of names or one number per view, default="equal"
         The weights :math:`\omega_l`, not negative; only their ratios count. "agreement": a view counts for what it has in
         common with the others (the leading eigenvector of the bias-corrected distance correlations between views), so
         that noise, and a column of coin tosses, count for nothing. Two views always count alike; views that copy each
@@ -342,13 +342,13 @@ def checked_metrics(given: object) -> dict[str, SemiMetric]:
         metric = SEMI_METRICS[part]() if isinstance(part, str) and part in SEMI_METRICS else part
         if not isinstance(metric, SemiMetric) or isinstance(metric, Combined):
             raise ValueError(
-                f"view {name!r} must have a registered name or a SemiMetric that is not Combined; got {part!r}. A torch "
-                "function becomes one with softecm.distances.FunctionMetric."
+                f"view {name!r} must have a registered name or a SemiMetric that is not Combined; got {part!r}. A "
+                "torch function becomes one with softecm.distances.FunctionMetric."
             )
         if metric.discrete:
             raise ValueError(
-                f"view {name!r} must have prototypes of its own; got {metric.name!r}, whose prototypes are objects. Add up "
-                "the matrices, each divided by its mean, and use metric='precomputed' on the sum."
+                f"view {name!r} must have prototypes of its own; got {metric.name!r}, whose prototypes are objects. "
+                "Add up the matrices, each divided by its mean, and use metric='precomputed' on the sum."
             )
         found[name] = metric
     return found

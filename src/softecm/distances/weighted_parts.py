@@ -151,10 +151,12 @@ class Weighed(SemiMetric):
 
     def check_rule(self, hint: str) -> None:
         """Refuse what says nothing about weights."""
-        check_choice("weights_of", self.weights_of, (ALL, CLUSTER, SET), f"'all' finds one weight a {self.part}.")
-        check_number("exponent", self.exponent, above=1, hint=f"2 is usual: nearer to 1, one {self.part} takes all.")
+        check_choice("weights_of", self.weights_of, (ALL, CLUSTER, SET), f"'all' finds one weight per {self.part}.")
         check_number(
-            "temperature", self.temperature, above=0, hint=f"0.1 is usual: smaller, one {self.part} takes all."
+            "exponent", self.exponent, above=1, hint=f"2 is usual: nearer to 1, one {self.part} takes all the weight."
+        )
+        check_number(
+            "temperature", self.temperature, above=0, hint=f"0.1 is usual: smaller lets one {self.part} take all."
         )
         if isinstance(self.weights, str):
             check_choice("weights", self.weights, self.known_rules, hint)
@@ -239,8 +241,8 @@ class Weighed(SemiMetric):
         if self.weighing is None or share <= TAKEN_OVER:
             return []
         return [
-            f"{first!r} has taken over, with {share:.0%} of the weight: it is the easiest to fit, which does not mean "
-            "that it is right. Leave it out, or use weights='equal' or 'agreement'."
+            f"{first!r} takes {share:.0%} of the weight: it is the easiest to fit, which does not make it right. "
+            "Leave it out, or use weights='equal' or 'agreement'."
         ]
 
     def _strangers(self, followed: Sequence[bool]) -> list[str]:
@@ -251,8 +253,8 @@ class Weighed(SemiMetric):
             counts = share * len(self.shares) > NEXT_TO_NOTHING
             if counts and is_followed and common <= LITTLE * max(self.common):
                 said.append(
-                    f"the groups follow {name!r}, which has little in common with the other {self.part}s: one with few "
-                    "different values is easily followed. Leave it out, give it a smaller weight, or try "
+                    f"the groups follow {name!r}, which hardly agrees with the other {self.part}s: one with few "
+                    "distinct values is easy to fit. Leave it out, give it a smaller weight, or try "
                     "weights='agreement'."
                 )
         return said
@@ -267,13 +269,13 @@ def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[n
     """Say which views hardly count by what they have in common with the others."""
     unheard = [name for name, share in zip(names, shares, strict=True) if share < NEXT_TO_NOTHING / len(shares)]
     if not common.any():
-        _warn("the views have nothing in common: nothing says which of them is right, so all count alike.")
+        _warn("the views don't agree with each other, so nothing tells which is right: all count alike.")
     elif unheard:
         more = f" and {len(unheard) - SHOWN} more" if len(unheard) > SHOWN else ""
         _warn(
-            "views that have next to nothing in common with the others hardly count: "
-            f"{', '.join(map(repr, unheard[:SHOWN]))}{more}; view_weights_ says how much. "
-            "Give weights as numbers if they should."
+            "views that hardly agree with the others get little weight: "
+            f"{', '.join(map(repr, unheard[:SHOWN]))}{more} (see view_weights_). Give weights as numbers to "
+            "change that."
         )
 
 

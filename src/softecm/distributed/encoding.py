@@ -35,8 +35,8 @@ class Facts:
         """Neighbouring blocks together; blocks that differ in their columns are refused."""
         if self.look != other.look or self.n_features != other.n_features:
             raise ValueError(
-                f"{other.first} must have the columns and types of {self.first}, {_told(self)}; got {_told(other)}. Convert "
-                "all blocks to the same columns."
+                f"{other.first} must have the columns and types of {self.first}, {_told(self)}; got {_told(other)}. "
+                "Convert all blocks to the same columns."
             )
         try:
             description = self.description.merge(other.description)
@@ -87,7 +87,7 @@ def check_weights_of(raw: Raw, n: int) -> NDArray[np.float64]:
     """A block's weights; a block may weigh nothing, all of them may not."""
     weights = np.asarray(raw.weights, dtype=np.float64)
     if len(weights) != n:
-        raise ValueError(f"sample_weight must have one number an object, {n}; got {len(weights)}.")
+        raise ValueError(f"sample_weight must have one number per object, {n}; got {len(weights)}.")
     return weights if not weights.any() and not (weights < 0).any() else check_weights(weights, np.empty((n, 1)))
 
 

@@ -124,10 +124,10 @@ def opened(
 
 def _remedy(plan: Plan | None) -> str:
     if plan is None:
-        return "The fit is lost; with fit(X, checkpoint='fit.checkpoint') its last whole round is kept."
+        return "The fit is lost; with fit(X, checkpoint='fit.checkpoint') its last complete iteration is kept."
     if not plan.path.exists():
-        return "Begin anew: the first round was not over."
-    return f"The last whole round is in {plan.path}: go on with fit(X, resume={str(plan.path)!r})."
+        return "Start over: the first iteration had not finished."
+    return f"The last complete iteration is in {plan.path}: continue with fit(X, resume={str(plan.path)!r})."
 
 
 def _refuse(algorithm: Algorithm[object], metric: SemiMetric, chosen: Settings, owner: str) -> None:
@@ -145,7 +145,7 @@ def _refuse(algorithm: Algorithm[object], metric: SemiMetric, chosen: Settings, 
 
 def needs_memory(owner: str) -> str:
     """What an algorithm that does not go over blocks says of them."""
-    return f"{owner} needs all objects in memory; got blocks. Use SoftECM or ECM, or X.compute() where the data fit."
+    return f"{owner} needs all objects in memory; got blocks. Use SoftECM or ECM, or X.compute() if the data fit."
 
 
 def _prepared(

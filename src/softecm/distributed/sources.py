@@ -166,6 +166,6 @@ def block_weights(
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (sum(lengths),):
         raise ValueError(
-            f"sample_weight must have one number an object, {sum(lengths)}; got shape {weights.shape}. Give one a row."
+            f"sample_weight must have one number per object, {sum(lengths)}; got shape {weights.shape}. Give one per row."
         )
     return np.split(weights, np.cumsum(lengths)[:-1])

@@ -222,11 +222,11 @@ def _tell(error: Exception) -> None:
 
     if isinstance(error, KilledWorker):
         raise ClusterLost(
-            f"the workers die of what they are asked, task {error.task!r} the {error.allowed_failures + 1}th time. They may "
-            "lack memory: use smaller blocks."
+            f"task {error.task!r} has killed {error.allowed_failures + 1} workers. They may lack memory: use "
+            "smaller blocks."
         ) from error
     if isinstance(error, CancelledError | CommClosedError):
         raise ClusterLost(
-            f"the Dask cluster has dropped what it was asked ({type(error).__name__}): the scheduler or the client was "
+            f"the Dask cluster has dropped a task ({type(error).__name__}): the scheduler or the client was "
             "closed, or data that were scattered to a worker went with it."
         ) from error

@@ -207,7 +207,7 @@ def measured(X: object, names: Sequence[str] | None) -> list[Column]:
     table = raw.table()
     labels = [str(cells.name) for cells in table.columns] if names is None else [str(name) for name in names]
     if len(labels) != len(table.columns):
-        raise ValueError(f"columns must have one name a column, {len(table.columns)}; got {len(labels)}.")
+        raise ValueError(f"columns must have one name per column, {len(table.columns)}; got {len(labels)}.")
     return [_column(name, cells) for name, cells in zip(labels, table.columns, strict=True)]
 
 
@@ -232,7 +232,7 @@ def _stretches(series: Sequence[FloatArray], names: Sequence[str] | None) -> lis
     if any(one.shape[1] != channels for one in series):
         raise ValueError("series must all have the same number of channels; some have more than others.")
     if names is not None and len(names) != channels:
-        raise ValueError(f"columns must have one name a channel, {channels}; got {len(names)}.")
+        raise ValueError(f"columns must have one name per channel, {channels}; got {len(names)}.")
     called = (
         [""] * channels if names is None and channels == 1 else names or [f"channel {c + 1}" for c in range(channels)]
     )

@@ -151,7 +151,7 @@ class Profiles(Sequence[Trait]):
         return f"{LIKE}{nearest}, but {_unit(column)[0]} {own}, not {other}"
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame, a row a group and column."""
+        """A data frame, one row per group and column."""
         names = ("group", "column", "how", "category", "effect", "low", "high", "here", "elsewhere", "distinguishes")
         columns = {name: [getattr(trait, name) for trait in self.traits] for name in names}
         columns["category"] = ["" if value is None else str(value) for value in columns["category"]]

@@ -104,10 +104,10 @@ def array(sizes: str, kinds: str = "f", allowed: Range = FINITE) -> Check:
 
 
 def a_run(content: Content, node: object, where: str) -> None:
-    """An array with one entry a run, of one run at least."""
+    """An array with one entry per run, of one run at least."""
     values = _named(content, node, where)
     if values.ndim != 1 or not len(values):
-        raise Misfit(f"{where} has shape {values.shape} and should have one entry a run, of one run at least")
+        raise Misfit(f"{where} has shape {values.shape} and should have one entry per run, of one run at least")
     content.size("runs", len(values), where)
 
 

@@ -103,7 +103,7 @@ class Journal:
         if damaged:
             warn(
                 f"journal {self.path} is damaged in line{'s' if len(damaged) > 1 else ''} "
-                f"{', '.join(map(str, damaged[:20]))}{', ...' if len(damaged) > 20 else ''}: what was there is done again."
+                f"{', '.join(map(str, damaged[:20]))}{', ...' if len(damaged) > 20 else ''}: these runs are repeated."
             )
         if damaged or not whole:
             self._begin(kept)
@@ -117,8 +117,8 @@ class Journal:
             head = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ReadError(
-                f"journal must be a file that a {self._maker} wrote; {self.path} is something else or damaged. Give another "
-                "name."
+                f"journal must be a file that a {self._maker} wrote; {self.path} is something else or damaged. Give "
+                "another name."
             ) from error
         if not (isinstance(head, dict) and FORMAT in head):
             raise ReadError(

@@ -56,7 +56,7 @@ def _held(target: Path, beside: Path) -> int:
                 f"{target} is being written by another fit or sweep. Wait until that has ended, or give another name."
             ) from None
         except (OSError, ImportError) as error:
-            warn(f"{target} can't be locked here ({error}): see to it that nothing else writes it.")
+            warn(f"{target} can't be locked here ({error}): make sure that nothing else writes to it.")
             return handle
         with suppress(OSError):
             if os.path.samestat(os.fstat(handle), os.stat(beside)):

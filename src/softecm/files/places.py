@@ -47,8 +47,7 @@ def check_replaced(outputs: Iterable[Path], *, kind: str | None = None, inputs: 
             raise WriteError(f"{path} is no file: it is in the way of the {what}. Move it, or give another place.")
         if not is_ours(path, what):
             raise WriteError(
-                f"{path} is no {what} that softecm wrote, so it is not replaced, whatever is asked. Move it, or give "
-                "another place."
+                f"{path} is no {what} that softecm wrote, so it is never replaced. Move it, or give another place."
             )
 
 

@@ -92,7 +92,7 @@ def anything(content: Content, node: object, where: str) -> None:
     if isinstance(node, Mapping) and "own" in node:
         return own(object)(Content(content.tensors), node, where)
     if not isinstance(node, Mapping) or len(node) != 1:
-        raise Misfit(f"{where} is no value")
+        raise Misfit(f"{where} is not a value")
     ((kind, inside),) = node.items()
     if kind in ("list", "tuple", "objects"):
         return listed(anything, kind=kind)(content, node, where)
@@ -106,7 +106,7 @@ def anything(content: Content, node: object, where: str) -> None:
     if kind == "dtype":
         return numeric_type(content, node, where)
     if not (kind == "value" and (inside is None or isinstance(inside, bool | int | float | str))) and kind != "metric":
-        raise Misfit(f"{where} is no value")
+        raise Misfit(f"{where} is not a value")
     return None
 
 

@@ -79,8 +79,8 @@ def soft_ecm_problem(
     if metric.weighing is not None and len(focal) > 1:
         if links is not None or pull is not None:
             raise ValueError(
-                "weights must be known before where links, a prior or earlier batches count; got weights that are found "
-                "with the clusters. Use weights='equal' or 'agreement', or numbers such as those that an earlier fit found."
+                "weights must be fixed with links, a prior or partial_fit; got weights learned with the "
+                "clusters. Use weights='equal' or 'agreement', or numbers such as those of an earlier fit."
             )
         assert isinstance(metric, Combined) and isinstance(x, EncodedViews)  # noqa: PT018 -- no others
         return ViewsProblem(metric, metric.weighing, x, cost, relaxed, tol, beta.new_ones(len(metric.parts)))
@@ -119,7 +119,7 @@ def soft_ecm(
     x : encoded objects
     init : Tensor (runs, c, *shape) or (runs, f, *shape)
         The clusters' starting prototypes, or all of them.
-    alpha, beta, delta, lam : float, or one number a run
+    alpha, beta, delta, lam : float, or one number per run
     relaxation : {"penalty", "gap", "exact"}
     solver : {"auto", "gradient", "descent"} or a solver
     weights : Tensor (n,), optional
@@ -215,7 +215,7 @@ def barycenter_from(
 
 @dataclass(frozen=True)
 class Prices:
-    """What the runs of a batch pay for a mass and for the constraint: one number a run each."""
+    """What the runs of a batch pay for a mass and for the constraint: one number per run each."""
 
     alpha: NDArray[np.float64]
     beta: NDArray[np.float64]
@@ -331,7 +331,7 @@ def check_init(chosen: Settings, space: Space) -> Tensor:
     given = space.encode_prototypes(chosen.init.given)
     if len(given) != chosen.n_clusters:
         raise ValueError(
-            f"init must have one row a cluster, {chosen.n_clusters}; got {len(given)}. Sets start at the barycentre "
+            f"init must have one row per cluster, {chosen.n_clusters}; got {len(given)}. Sets start at the barycentre "
             "of their clusters and need no row."
         )
     whole = given.reshape(len(given), -1)

@@ -168,8 +168,8 @@ class Checkpoints:
             tensor_file(self.plan.path, json.dumps(description), _arrays(rounds))
         except OSError as error:
             warn(
-                f"checkpoint {self.plan.path} can't be written: {reason(error)}. The fit goes on; what the file held "
-                "before is as it was.",
+                f"checkpoint {self.plan.path} can't be written: {reason(error)}. The fit continues, and the file "
+                "keeps its earlier content.",
                 CheckpointWarning,
             )
 
@@ -184,7 +184,7 @@ def _check_same(path: Path, there: object, here: Mapping[str, str]) -> None:
             plain = isinstance(was, str) and was.isprintable() and len(was) < 200
             raise ReadError(
                 f"{path} is a checkpoint of another fit: {key} was {was if plain else shown(was)} there and is {value} "
-                "here. Use the same settings and data, or begin anew without resume."
+                "here. Use the same settings and data, or start over without resume."
             )
 
 
@@ -196,10 +196,10 @@ def _whole(path: Path) -> Iterator[None]:
     except ReadError:
         raise
     except Misfit as error:
-        raise ReadError(f"{path} is damaged: {error}. Begin anew.") from error
+        raise ReadError(f"{path} is damaged: {error}. Start over.") from error
     except (LookupError, TypeError, ValueError, RuntimeError, ArithmeticError) as error:
         told = shown(str(error))
-        raise ReadError(f"{path} is damaged: its parts don't fit together ({told}). Begin anew.") from error
+        raise ReadError(f"{path} is damaged: its parts don't fit together ({told}). Start over.") from error
 
 
 def _arrays(rounds: Rounds) -> dict[str, NDArray[Any]]:

@@ -217,8 +217,8 @@ def _check_alike(objects: Objects[object], last: PrototypeModel) -> None:
     before, now = last.space.prototype_shape(last.prototypes), objects.space.prototype_shape(objects.like())
     if type(last.space) is not type(objects.space) or before != now:
         raise ValueError(
-            f"warm_start must be given objects like those of the last fit, with prototypes of shape {before}; got objects "
-            f"with prototypes of shape {now}. Give the same columns, or set warm_start=False to begin anew."
+            f"warm_start must be given objects like those of the last fit, with prototypes of shape {before}; got "
+            f"objects with prototypes of shape {now}. Give the same columns, or set warm_start=False to start over."
         )
 
 

@@ -213,16 +213,16 @@ def _covariances_suffice(x: Floats, labels: NDArray[np.int64], c: int, counts: F
 ROWS_A_CLUSTER = 20  # objects for each cluster: fewer say nothing about shapes
 MOST_COLUMNS = 50  # in more, distances within groups are all alike
 
-EARLIER = "distances are measured as in the model that this fit goes on from"
+EARLIER = "distances are measured as in the model that this fit continues"
 #: Why distances are measured so, for the user.
 REASONS = {
-    "raw": "the columns are taken as they are: the groups are about as wide in all of them",
-    "scaled": "each column is scaled to unit spread: the groups stand out more clearly so",
+    "raw": "the columns are used unscaled: the groups are about equally wide in all of them",
+    "scaled": "each column is scaled to unit spread, which separates the groups more clearly",
     "columns": "each column is measured in units of its spread within the groups",
-    "ellipse": "distances are measured in units of the spread within the groups, which are elongated alike",
-    "sizes": "each group is measured in units of its own width, for their widths differ",
+    "ellipse": "distances are measured in units of the spread within the groups, which are elongated in the same direction",
+    "sizes": "each group is measured in units of its own width, because their widths differ",
     "axes": "each group is measured in units of its own spread in each column",
-    "ellipses": "each group is measured in units of its own spread, for they are elongated in different directions",
+    "ellipses": "each group is measured in units of its own spread, because they are elongated in different directions",
 }
 
 

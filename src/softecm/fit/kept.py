@@ -57,7 +57,7 @@ def check_kept(description: Mapping[str, object], arrays: Arrays, n_clusters: in
     for name, (sizes, kinds, allowed) in ARRAYS.items():
         check_array(content, arrays[name], name, sizes, kinds, allowed)
         if kinds != "b" and name != "change" and arrays[name].dtype.itemsize != 8:
-            raise Misfit(f"{name} holds {arrays[name].dtype} and should hold 64 bits a number")
+            raise Misfit(f"{name} holds {arrays[name].dtype} and should hold 64 bits per number")
     for name in ("prototypes", *(f"found.{name}" for name in found)):
         _check_batch(content, name, arrays[name], "runs")
     for name, values in arrays.items():
@@ -88,7 +88,7 @@ def _check_facts(phase: str, facts: Mapping[str, object], n_clusters: int) -> No
 
 
 def _check_runs(runs: object) -> None:
-    """A table with a row a run."""
+    """A table with one row per run."""
 
     def column(content: Content, values: object, where: str) -> None:
         if not isinstance(values, list) or not all(isinstance(v, bool | int | float) for v in values):
@@ -101,7 +101,7 @@ def _check_runs(runs: object) -> None:
 def _check_batch(content: Content, name: str, values: NDArray[np.generic], lead: str) -> None:
     """An array that leads with the run, whatever follows."""
     if not values.ndim:
-        raise Misfit(f"{name} should have one entry a run")
+        raise Misfit(f"{name} should have one entry per run")
     rest = " ".join(f"{name}.{k}" for k in range(1, values.ndim))
     finite = Range(0, np.inf) if name.endswith("change") else FINITE
     check_array(content, values, name, f"{lead} {rest}", "fi", finite)

@@ -37,7 +37,7 @@ class Solution:
     prototypes : Tensor (runs, f, *shape)
     objective : (runs,)
     constraint : (runs,), the part of the objective that prices the constraint on the sets' prototypes
-    history : one array a run, the objective after each round's mass step
+    history : one array per run, the objective after each round's mass step
     n_iter : (runs,), prototype steps taken
     converged : (runs,)
     residual : (runs,), how far the sets' prototypes are from the barycentres of their clusters', relative to the spread
@@ -320,7 +320,7 @@ class Checkpointer(Protocol):
         """Called after every round."""
 
     def save(self, rounds: Rounds) -> None:
-        """Called when a fit is interrupted, with its last whole round."""
+        """Called when a fit is interrupted, with its last complete iteration."""
 
 
 class LoopOptions(TypedDict, total=False):

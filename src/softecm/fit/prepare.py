@@ -449,8 +449,9 @@ def space_for(algorithm: Preparation[object], metric: SemiMetric, X: object) -> 
     """The metric's space, not yet fitted; sparse rows are refused where they would have to be written out."""
     if metric.weighing is not None and not algorithm.weighs:
         raise ValueError(
-            f"weights must be known before for {type(algorithm).__name__.removesuffix('Algorithm')}; got "
-            f"weights={metric.weighing.rule!r}, which are found with the clusters. Use SoftECM, or 'equal' or 'agreement'."
+            f"weights must be fixed for {type(algorithm).__name__.removesuffix('Algorithm')}; got "
+            f"weights={metric.weighing.rule!r}, which are learned with the clusters. Use SoftECM, or 'equal' or "
+            "'agreement'."
         )
     space = metric.make_space()
     if not issparse(X):
@@ -459,7 +460,7 @@ def space_for(algorithm: Preparation[object], metric: SemiMetric, X: object) -> 
         name, whose = metric.name or type(metric).__name__, type(algorithm).__name__.removesuffix("Algorithm")
         raise TypeError(
             f"X must not be sparse for metric {name!r} of {whose}; got a sparse matrix. Use SoftECM, ECM or FCM with "
-            "'sqeuclidean' or 'cosine', or, where it fits in memory, X.toarray()."
+            "'sqeuclidean' or 'cosine', or, if it fits in memory, X.toarray()."
         )
     return replace(space, sparse=True)
 

@@ -178,20 +178,20 @@ class Plan:
             return None
         for name, value in (("checkpoint", checkpoint), ("resume", resume)):
             if value is not None and (not isinstance(value, str | os.PathLike) or not os.fspath(value)):
-                raise ValueError(f"{name} must be the path of a file; got {value!r}. Give 'fit.checkpoint', say.")
+                raise ValueError(
+                    f"{name} must be the path of a file; got {value!r}. Use 'fit.checkpoint', for example."
+                )
         if resume is not None and not Path(resume).is_file():
-            raise FileNotFoundError(
-                f"resume must be a checkpoint that is there; got {str(resume)!r}, which is no file."
-            )
+            raise FileNotFoundError(f"resume must be an existing checkpoint; got {str(resume)!r}, which is not a file.")
         if resume is not None and checkpoint is not None and Path(resume) != Path(checkpoint):
             raise ValueError(
-                f"checkpoint must be the file of resume, which goes on being written; got {str(checkpoint)!r} and "
-                f"{str(resume)!r}. Give resume alone."
+                f"checkpoint must be the same file as resume, which is updated; got {str(checkpoint)!r} and "
+                f"{str(resume)!r}. Pass resume only."
             )
         path = Path(checkpoint or resume)
         if not path.absolute().parent.is_dir():
             raise ValueError(
-                f"checkpoint must lie in a folder that is there; got {str(path)!r}. Make {path.absolute().parent} first."
+                f"checkpoint must lie in an existing folder; got {str(path)!r}. Make {path.absolute().parent} first."
             )
         check_file(path)
         if resume is None:
@@ -355,18 +355,18 @@ def check_size(chosen: Settings, n: int, *, quadratic: bool, compares: bool = Fa
     if size.bytes() <= free:
         return
     c, largest = chosen.n_clusters, int(chosen.focal.cardinalities.max())
-    asks = f"the fit would ask for about {shown_size(size.bytes())}, and {shown_size(free)} are free"
+    asks = f"the fit would need about {shown_size(size.bytes())}, and {shown_size(free)} are free"
     remedies = _remedies(size, c, largest, free)
     if remedies:
         raise ValueError(
-            f"n_clusters must leave a number of sets that fits in memory; got n_clusters={c}, which makes {size.f} sets of "
-            f"up to {largest} clusters: {asks}. Use {' or '.join(remedies)}."
+            f"n_clusters must leave a number of sets that fits in memory; got n_clusters={c}, which makes {size.f} "
+            f"sets of up to {largest} clusters: {asks}. Use {' or '.join(remedies)}."
         )
     what = "dissimilarities" if compares else f"masses on {size.f} sets"
     blocks = "" if compares else " Or give them in blocks (softecm.distributed)."
     raise ValueError(
-        f"X must have so few objects that their {what} fit in memory; got n_samples={n}: {asks}. Fit a sample of them, and "
-        f"predict_partition the rest.{blocks}"
+        f"X must have so few objects that their {what} fit in memory; got n_samples={n}: {asks}. Fit a sample of them, "
+        f"and predict_partition the rest.{blocks}"
     )
 
 

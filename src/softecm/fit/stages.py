@@ -124,8 +124,8 @@ def first_stage(fit: Fit) -> Stage:
             start = _with_softer_masses(single, start, unit)
     if start.beta < BETA <= settings.beta:
         warn(
-            f"beta={settings.beta:g} pulls clusters of these objects together, as it does in many columns of noise, so "
-            f"they were looked for with beta={start.beta:g}. Give beta={start.beta:g} for masses that leave less open.",
+            f"beta={settings.beta:g} pulls the clusters together, as happens with many noisy columns, so they "
+            f"were found with beta={start.beta:g}. Set beta={start.beta:g} for more decisive masses.",
             BetaWarning,
         )
     if stopped(fit.callback):

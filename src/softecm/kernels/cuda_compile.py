@@ -150,7 +150,7 @@ def _with_cuda_core(
         which = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         (status,) = driver.cuKernelSetAttribute(which, shared, kernel.handle, driver.CUdevice(device))
         if status != driver.CUresult.CUDA_SUCCESS:
-            raise RuntimeError(f"The card refused {shared} bytes of shared memory a block ({status}).")
+            raise RuntimeError(f"The GPU refused {shared} bytes of shared memory per block ({status}).")
 
     return Kernel(start, kernel.occupancy.max_active_blocks_per_multiprocessor, allow_shared)
 

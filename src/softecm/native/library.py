@@ -129,8 +129,8 @@ def expect_within(name: str, index: NDArray[np.integer], size: int) -> None:
     """ValueError unless all indices lie between 0 and ``size`` - 1."""
     if index.size and not (int(index.min()) >= 0 and int(index.max()) < size):
         raise ValueError(
-            f"{name} must lie between 0 and {size - 1}; got {int(index.min())} to {int(index.max())}. They belong to other "
-            "data, or have been damaged."
+            f"{name} must lie between 0 and {size - 1}; got {int(index.min())} to {int(index.max())}. They belong to "
+            "other data, or have been damaged."
         )
 
 
@@ -156,8 +156,8 @@ def _refuse(name: str, dtype: object, found: tuple[int, ...], kinds: Kinds, shap
     if dtype not in kinds:
         raise TypeError(f"{name} must hold {' or '.join(sorted(map(str, kinds)))}; got {dtype}. Convert it first.")
     raise ValueError(
-        f"{name} must have shape {shape}; got {found}. The data have other columns or rows than those of the fit, or the "
-        "model has been damaged."
+        f"{name} must have shape {shape}; got {found}. The data have other columns or rows than those of the fit, or "
+        "the model has been damaged."
     )
 
 
@@ -184,7 +184,7 @@ class Array:
 def status(code: int) -> None:
     """Result kind of kernels that need memory: they return 0, or anything else where there was none."""
     if code:
-        raise MemoryError("a kernel found no memory to work in. Use fewer columns or sets, or a larger machine.")
+        raise MemoryError("a kernel could not allocate memory. Use fewer columns or sets, or a larger machine.")
 
 
 Int = ctypes.c_int64
@@ -218,8 +218,8 @@ def library() -> ctypes.CDLL:
         return next((ctypes.CDLL(str(path)) for path in better if path.exists()), base)
     except (OSError, AttributeError) as error:
         raise ImportError(
-            f"softecm's compiled kernels in {folder} can't be loaded ({error}): they are damaged, or for another system. "
-            "In a checkout run `python tools/build_native.py --force`; otherwise install softecm again."
+            f"softecm's compiled kernels in {folder} can't be loaded ({error}): they are damaged, or for another "
+            "system. In a checkout run `python tools/build_native.py --force`; otherwise install softecm again."
         ) from error
 
 

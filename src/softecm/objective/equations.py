@@ -167,7 +167,7 @@ def mass_cost(
     weights: Tensor | None = None,
     rule: MassRule = POWER_MASSES,
 ) -> MassCost:
-    """Build the prices of a batch of runs from numbers or one number a run."""
+    """Build the prices of a batch of runs from numbers or one number per run."""
     numbers = np.empty((3, runs))
     numbers[0], numbers[1], numbers[2] = alpha, beta, np.inf if delta is None else delta  # inf: no empty set
     power, exponent, given = torch.from_numpy(numbers).to(like)
@@ -191,7 +191,7 @@ def set_members(focal: FocalSets, device: torch.device | None = None) -> tuple[T
 
 
 def inertia(metric: SemiMetric, prototypes: Tensor, clusters: Tensor, sets: Tensor) -> Tensor:
-    """The third term of eq. 6 before lambda: sum over sets and their clusters of d(v_k, v_A), one value a run."""
+    """The third term of eq. 6 before lambda: sum over sets and their clusters of d(v_k, v_A), one value per run."""
     runs = prototypes.shape[0]
     ends = prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1)
     return metric.paired(*ends).clamp_min(0.0).reshape(runs, -1).sum(1)

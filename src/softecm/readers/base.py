@@ -155,7 +155,7 @@ class Loaded:
     def _repr_html_(self) -> str:
         """What to mind first, then a line a column; for notebooks."""
         head = (
-            f"<p>{len(self):,} {'series' if self.shape == 'series' else 'objects'}: give <code>.data</code> to fit.</p>"
+            f"<p>{len(self):,} {'series' if self.shape == 'series' else 'objects'}. Pass <code>.data</code> to fit.</p>"
         )
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         cells = [(c.name, c.kind, c.detail, c.why, str(c.gaps or "")) for c in self.columns[:MOST_SHOWN]]

@@ -57,7 +57,7 @@ class Choice:
     ----------
     n_clusters : int, 1 where no groups stand apart
     model : the fitted estimator with that many clusters
-    values : dict, the rule's value for each candidate; inf (or -inf) for one whose clusters merged or stand empty. Valleys
+    values : dict, the rule's value for each candidate; inf (or -inf) for one whose clusters merged or are empty. Valleys
         have no value for 1.
     rule : str, what was compared
     no_groups : bool, whether no groups stand apart; ``n_clusters`` is then 1, unless 1 was no candidate
@@ -195,8 +195,8 @@ def choose_n_clusters(
     evidence = task.mixture() if rule in ("auto", "mixture") else None
     if rule == "mixture" and evidence is None:
         raise ValueError(
-            "rule 'mixture' needs a table of at least two columns that metric='mixed' weighs and ten rows for each, or 50 "
-            "rows of numbers under metric='auto'; got other objects. Use rule='valleys'."
+            "rule 'mixture' needs a table of at least two columns that metric='mixed' weighs and ten rows for each, or "
+            "50 rows of numbers under metric='auto'; got other objects. Use rule='valleys'."
         )
     if evidence is None:
         choice, said = _by_fits(task, None if rule == "auto" else rule, 0 if random_state is None else random_state)
@@ -264,7 +264,7 @@ class _Task:
         """The model of all objects with the number that was chosen."""
         model, said = self.fitted(c, self.X)
         if model is None:
-            raise ValueError("no number of clusters was tried to the end: the fit was cut short.")
+            raise ValueError("no number of clusters was tried to the end: the fit was interrupted.")
         return model, said
 
 
@@ -325,7 +325,7 @@ def edge_remark(choice: Choice) -> str:
     """That the chosen number is the last that was tried, and what to do."""
     more = "more" if choice.edge == "largest" else "fewer"
     return (
-        f"{choice.n_clusters} is the {choice.edge} number of clusters that was tried: {more} may be better. Give a wider "
+        f"{choice.n_clusters} is the {choice.edge} number of clusters tried: {more} may be better. Give a wider "
         "range of candidates to be sure."
     )
 
@@ -370,11 +370,11 @@ class _Search:
         if self.rule is None:
             if number == 1:
                 return Choice(1, None, {}, DEFAULT)
-            raise ValueError("no number of clusters was tried to the end: the first fit was cut short.")
+            raise ValueError("no number of clusters was tried to the end: the first fit was interrupted.")
         if number > 1 and not self.is_sound:
             raise ValueError(
-                f"no number of clusters among {list(self.values)} gave groups that stand apart: all merged or stand empty. "
-                "Try relaxation='gap', a beta nearer to 1, or other candidates."
+                f"no number of clusters among {list(self.values)} gave groups that stand apart: all merged or are "
+                "empty. Try relaxation='gap', a beta nearer to 1, or other candidates."
             )
         return Choice(
             number, self.model, self.values, self.rule, self.no_groups, self._evidence(), self._others(number)
@@ -384,7 +384,7 @@ class _Search:
         if self.rule != "valleys":
             return ""
         if not self.is_sound:
-            return "whatever their number, clusters merged or stand empty"
+            return "whatever their number, clusters merged or are empty"
         if self.apart == 1:
             tried = f"{min(self.values)} to {max(self.values)} clusters were tried"
             return f"{tried}, and even the best {self.best} have no valley between them"
@@ -420,7 +420,7 @@ def _checked(numbers: list[int]) -> list[int]:
 
 
 def _value(wanted: SelectionRule, rule: str, model: Any, measured: Mapping[str, Any], X: object) -> float:
-    """The rule's value for a fitted model; infinitely bad where clusters merged or stand empty."""
+    """The rule's value for a fitted model; infinitely bad where clusters merged or are empty."""
     if math.isinf(guarded_nonspecificity(model)):
         return math.inf if wanted.smaller else -math.inf
     if rule == "nonspecificity":

@@ -114,14 +114,17 @@ class Sweep:
         combination, cost = cheapest(self.columns, chosen, self._combination)
         if math.isinf(cost):
             raise ValueError(
-                f"rule {rule!r} found no combination to trust: {self._why_none()}. Try relaxation='gap', smaller lam, beta "
-                "nearer to 1, a larger max_iter or fewer clusters."
+                f"rule {rule!r} found no combination to trust: {self._why_none()}. Try relaxation='gap', smaller lam, "
+                "beta nearer to 1, a larger max_iter or fewer clusters."
             )
         rows = np.flatnonzero(self._combination == combination)
         sound = rows[is_sound(self.columns)[rows]] if chosen.guarded else rows
         row = int(sound[np.argmin(self.columns["objective"][sound])])
         if finds_no_groups(self.columns, chosen, sound):
-            warn(f"no groups stand apart by the rule {rule!r}: what it prefers are parts of one heap.", NoGroupsWarning)
+            warn(
+                f"no groups stand apart by the rule {rule!r}: the best run only cuts one group into parts.",
+                NoGroupsWarning,
+            )
         params = {name: _plain(self.columns[name][row]) for name in self.parameters if name != "random_state"}
         return Best(params, cost if chosen.smaller else -cost, rows, row, clone(self._models[row]))
 

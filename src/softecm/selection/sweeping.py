@@ -152,7 +152,7 @@ def _solved(
                 finished += 1
                 bar.finished(task)
         except KeyboardInterrupt as error:
-            kept = f"with journal {book.path} the same call goes on from there" if book is not None else "see .partial"
+            kept = f"with journal {book.path} the same call resumes" if book is not None else "see .partial"
             message = f"interrupted with {finished} of {len(tasks)} batches done; {kept}."
             raise SweepInterrupted(message, _table(cells, done, partial=True)) from error
     result = _table(cells, done)
@@ -201,7 +201,7 @@ def _datasets(X: Any, y: object, sample_weight: Any, estimator: object) -> tuple
         data = X[name] if several else X
         labels, weights = of(y, name), of(sample_weight, name)
         if labels is not None and len(labels) != n_objects(data):
-            raise ValueError(f"y must have one label an object; got {len(labels)} for {n_objects(data)} objects.")
+            raise ValueError(f"y must have one label per object; got {len(labels)} for {n_objects(data)} objects.")
         model = of(estimator, name)
         estimators[name] = SoftECM() if model is None else model
         datasets[name] = Data(
@@ -250,7 +250,7 @@ def _noted(book: Journal, items: Sequence[str], rows: Rows) -> Journal | None:
         return book
     except OSError as error:
         where = elsewhere(lambda folder: book.move_to(folder / wanted.name))
-        warn(f"journal {wanted} can't be written: {reason(error)}. The sweep goes on. {where}")
+        warn(f"journal {wanted} can't be written: {reason(error)}. The sweep continues. {where}")
         return book if book.path != wanted else None
 
 

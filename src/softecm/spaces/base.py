@@ -80,9 +80,9 @@ def refuse_dissimilarities(rows: object) -> None:
     alike = not np.diagonal(rows).any() and rows.min() >= 0 < largest
     if alike and np.abs(rows - rows.T).max() <= ROUNDING * largest:
         raise ValueError(
-            f"X must hold one object a row; got a symmetric {rows.shape} matrix with zeros on its diagonal, which looks "
-            "like dissimilarities. Use SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS for these; if columns really "
-            "are attributes, standardise them first."
+            f"X must hold one object a row; got a symmetric {rows.shape} matrix with zeros on its diagonal, which "
+            "looks like dissimilarities. Use SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS for these; if "
+            "columns really are attributes, standardise them first."
         )
 
 
@@ -242,8 +242,8 @@ class Space(Savable, ABC):
 
     def _needs_all(self) -> TypeError:
         return TypeError(
-            f"X must be in memory for a metric on {type(self).__name__}, which learns from all objects at once; got blocks. "
-            "Use X.compute() where the data fit, or give the space describe and fit_described."
+            f"X must be in memory for a metric on {type(self).__name__}, which learns from all objects at once; got "
+            "blocks. Use X.compute() if the data fit, or give the space describe and fit_described."
         )
 
     @abstractmethod

@@ -231,8 +231,8 @@ def _rows(parameter: str, pairs: Any, X: object) -> Any:
     names = names_of(X)
     if names is None:
         raise ValueError(
-            f"{parameter} must hold numbers of objects, counted from 0; got {str(table[0, 0])!r}, and X does not say what "
-            "its objects are called. Give a data frame whose index names them."
+            f"{parameter} must hold numbers of objects, counted from 0; got {str(table[0, 0])!r}, and X does not say "
+            "what its objects are called. Give a data frame whose index names them."
         )
     rows: dict[str, list[int]] = {}
     for i, name in enumerate(names):
@@ -360,7 +360,7 @@ def stretched_message(columns: list[Stretched], who: Callable[[int], str]) -> st
     remedy = f"{ROBUST} for that view" if first.view else f"metric={ROBUST}"
     return (
         f"{who(first.row)} has {value} in {where}{more}, {first.times:.0f} times as far out as usual: scaled to unit "
-        f"spread, the other rows hardly differ there. If it is a slip, mend it; {remedy} scales by quartiles."
+        f"spread, the other rows hardly differ there. If this is a typo, fix it; {remedy} scales by quartiles."
     )
 
 

@@ -472,8 +472,8 @@ def category_kind(cells: Cells) -> str:
     kind = cells.kind
     if kind in TEMPORAL:
         raise ValueError(
-            f"{cells.label} must hold text, numbers or booleans to be categorical; got {kind}. Turn the dates into text, "
-            "or leave the column out of categorical_features."
+            f"{cells.label} must hold text, numbers or booleans to be categorical; got {kind}. Turn the dates into "
+            "text, or leave the column out of categorical_features."
         )
     if kind == "ordered":
         kind = "text"
@@ -524,8 +524,8 @@ def distinct(cells: Cells, most: int) -> list[Cell]:
     refuse_unwritable(seen, cells.label)
     if len(seen) > most:
         raise ValueError(
-            f"{cells.label} must have at most {most} categories; got {len(seen)} in {len(cells)} rows. Leave it out if it "
-            "is an identifier, put rare values together, or raise max_levels if each of them matters."
+            f"{cells.label} must have at most {most} categories; got {len(seen)} in {len(cells)} rows. Leave it out if "
+            "it is an identifier, put rare values together, or raise max_levels if each of them matters."
         )
     declared = cells.declared()
     values = [v for v in declared if v in seen] if declared else sorted(seen)
@@ -537,6 +537,7 @@ def refuse_unwritable(values: Iterable[Cell], where: str) -> None:
     for value in values:
         if isinstance(value, str) and not is_writable(value):
             raise ValueError(
-                f"{where} must hold text that can be written down; got {value!r}, with half a character (a lone surrogate). "
-                "Read the file anew with its right encoding, or replace it: text.encode(errors='replace').decode()."
+                f"{where} must hold valid text; got {value!r}, which has a lone surrogate (half a character). "
+                "Read the file again with the right encoding, or replace it: "
+                "text.encode(errors='replace').decode()."
             )

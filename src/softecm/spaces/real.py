@@ -74,8 +74,8 @@ class RealVectors(Space):
             raw.refuse_words()
             if "contains NaN" in str(error):
                 raise ValueError(
-                    "Input X contains NaN: this metric can't work with gaps. SoftECM(metric='mixed') can; elsewhere fill "
-                    "them in or leave the rows out."
+                    "Input X contains NaN: this metric can't handle missing values. SoftECM(metric='mixed') can; "
+                    "for other metrics, impute them or leave the rows out."
                 ) from error
             where = _where_infinite(raw) if "contains infinity" in str(error) else ""
             if where:
@@ -145,7 +145,7 @@ class RealVectors(Space):
         rows = np.asarray(prototypes, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise ValueError(
-                f"init must have shape (n_clusters, {self.n_features}), one row a cluster; got shape {rows.shape}. "
+                f"init must have shape (n_clusters, {self.n_features}), one row per cluster; got shape {rows.shape}. "
                 "Give as many columns as X has."
             )
         return torch.as_tensor(rows, dtype=self.dtype)

@@ -102,7 +102,7 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
             row = np.asarray(one)
         except ValueError as error:
             raise ValueError(
-                "X must hold series with one value a channel at every step; got steps of unequal size in "
+                "X must hold series with one value per channel at every step; got steps of unequal size in "
                 f"{place('series', i)}. "
                 "Mark what is missing with NaN."
             ) from error
@@ -125,7 +125,7 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
         raise ValueError(
             f"X must hold series with the same channels; got {rows[0].shape[1]} in the first series and "
             f"{rows[odd].shape[1]} "
-            f"in {place('series', odd)}. If channels come first, say layout='aeon'."
+            f"in {place('series', odd)}. If channels come first, use layout='aeon'."
         )
     if _are_plain(rows):
         return rows
@@ -293,8 +293,8 @@ class TimeSeries(Space):
             return
         known = "" if reset else f", and those of the fit have about {self.length}"
         raise ValueError(
-            f"X must hold series; got a table of shape {(n, steps)}: its rows would be series of {steps} steps{known}. Give "
-            "X[:, :, None] or a list if that is what they are; a table is for a model of tables, such as "
+            f"X must hold series; got a table of shape {(n, steps)}: its rows would be series of {steps} steps{known}. "
+            "Give X[:, :, None] or a list if that is what they are; a table is for a model of tables, such as "
             "metric='auto' makes."
         )
 
@@ -303,7 +303,7 @@ class TimeSeries(Space):
         steps = np.concatenate(X)
         refuse_range(float(np.nanmin(steps)), float(np.nanmax(steps)), dtype)
         lengths = [len(row) for row in X]
-        length = check_count("length", self._length_of(lengths), least=2, hint="Or say 'median' or 'max'.")
+        length = check_count("length", self._length_of(lengths), least=2, hint="Or use 'median' or 'max'.")
         return replace(self, length=length, n_channels=X[0].shape[1], dtype=dtype)
 
     def _length_of(self, lengths: Sequence[int]) -> int:

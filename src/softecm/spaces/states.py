@@ -86,7 +86,7 @@ class States(TimeSeries):
         """Which states there are, what they cost for each other, and the prototypes' length."""
         states = _known_states(X)
         costs = _costs(X, states, self.substitution == TRANSITIONS, self._triples)
-        length = check_count("length", self._length_of([len(row) for row in X]), hint="Or say 'median' or 'max'.")
+        length = check_count("length", self._length_of([len(row) for row in X]), hint="Or use 'median' or 'max'.")
         flat = tuple(costs.ravel().tolist())
         fitted = replace(self, length=max(length, 2), n_channels=len(states), dtype=dtype, states=states, costs=flat)
         fitted._warn_of_other_costs()
@@ -121,8 +121,8 @@ class States(TimeSeries):
             return
         a, b = np.unravel_index(int(off.argmax()), off.shape)
         warn(
-            f"no points in space are as far from each other as the substitution costs say; the nearest that are differ by "
-            f"up to {off.max():.2g}: {self.states[a]!r} for {self.states[b]!r} costs {used[a, b]:.3g} instead of "
+            f"no points in space are as far from each other as the substitution costs say; the nearest that are differ "
+            f"by up to {off.max():.2g}: {self.states[a]!r} for {self.states[b]!r} costs {used[a, b]:.3g} instead of "
             f"{self._cost_matrix[a, b]:.3g}. Use metric='precomputed' for the costs as they are.",
             UserWarning,
         )
@@ -145,8 +145,8 @@ class States(TimeSeries):
         if unseen:
             shown = ", ".join(repr(state)[:40] for state, _ in unseen.most_common(3))
             warn(
-                f"{sum(unseen.values())} steps hold a state that the fit never saw ({shown}): it lies in the middle of all "
-                "that it saw.",
+                f"{sum(unseen.values())} steps hold a state that the fit never saw ({shown}): it lies in the middle of "
+                "all that it saw.",
                 UnseenCategoryWarning,
             )
         return drawn
@@ -201,20 +201,20 @@ def to_sequences(X: object) -> list[Steps]:
 
     Parameters
     ----------
-    X : list of sequences, array (n, steps) or data frame, a row a sequence
+    X : list of sequences, array (n, steps) or data frame, one row per sequence
     """
     raw = raw_data(X)
     X = raw.value if raw.frame is None else list(raw.frame.iter_rows())
     if isinstance(X, np.ndarray):
         if X.ndim != 2 and X.dtype != object:
             raise ValueError(
-                f"X must hold a sequence of states a row; got an array of {X.ndim} dimensions. Give (n, steps), or a list "
-                "of sequences."
+                f"X must hold one sequence of states per row; got an array of {X.ndim} dimensions. Give (n, steps), or "
+                "a list of sequences."
             )
         X = X.tolist()
     if not _is_sequence(X):
         raise TypeError(
-            f"X must be a list of sequences, an array or a data frame, a row a sequence; got {type(X).__name__}."
+            f"X must be a list of sequences, an array or a data frame, one row per sequence; got {type(X).__name__}."
         )
     rows = [_sequence(one, i) for i, one in enumerate(X)]
     if not rows:
@@ -248,8 +248,8 @@ def _state(value: object, i: int) -> State | None:
         return int(value)  # as pandas has whole numbers in a column with gaps
     if not isinstance(value, str | int):
         raise TypeError(
-            f"X must hold states as text or whole numbers; got {value!r} in {place('sequence', i)}. For numbers that are "
-            "measured use a metric of series."
+            f"X must hold states as text or whole numbers; got {value!r} in {place('sequence', i)}. For numbers that "
+            "are measured use a metric of series."
         )
     return value
 

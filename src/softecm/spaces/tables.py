@@ -292,7 +292,7 @@ class Table(Space):
             raise ValueError(
                 f"X must have at least one value in every row; got {len(rows)} empty, the first is "
                 f"{place('row', int(rows[0]))}. "
-                "Leave such rows out: nothing is known of them."
+                "Leave such rows out, since nothing is known about them."
             )
         return observed, weights.sum() / (weights.sum() - lost)
 
@@ -435,7 +435,7 @@ def positions(choice: ColumnChoice, names: Sequence[Name], parameter: str) -> li
     if values and all(kind_of(v) == "boolean" for v in values):
         if len(values) != len(names):
             raise ValueError(
-                f"{parameter} must have one mark a column, {len(names)}; got {len(values)}. Or list names."
+                f"{parameter} must have one mark per column, {len(names)}; got {len(values)}. Or list names."
             )
         return [j for j, v in enumerate(values) if v]
     out = []
@@ -470,8 +470,8 @@ def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Cell, ...
     both = nominal & set(ordinal)
     if both:
         raise ValueError(
-            f"a column must be categorical or ordinal, not both; got {names[min(both)]!r} in categorical_features and in "
-            "ordinal_features. Take it out of one."
+            f"a column must be categorical or ordinal, not both; got {names[min(both)]!r} in categorical_features and "
+            "in ordinal_features. Take it out of one."
         )
     kinds: list[tuple[Cell, ...] | None] = []
     for j, cells in enumerate(table.columns):
@@ -492,8 +492,8 @@ def _natural_order(cells: Cells, kind: str) -> tuple[Cell, ...]:
     if kind in ("number", "boolean"):
         return tuple(distinct(cells, len(cells)))
     raise ValueError(
-        f"ordinal_features must give the order of {cells.label}, whose values are {kind} and have none of their own. Write "
-        f"ordinal_features={{{cells.name!r}: [lowest, ..., highest]}}, or use an ordered categorical type."
+        f"ordinal_features must give the order of {cells.label}, whose values are {kind} and have none of their own. "
+        f"Write ordinal_features={{{cells.name!r}: [lowest, ..., highest]}}, or use an ordered categorical type."
     )
 
 
@@ -508,7 +508,7 @@ def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple
     elif custom is not None:
         if len(custom) != len(names):
             raise ValueError(
-                f"weights must have one number a column, {len(names)}; got {len(custom)}. Or give a dict of column names."
+                f"weights must have one number per column, {len(names)}; got {len(custom)}. Or give a dict of column names."
             )
         weights = list(custom)
     for name, value in zip(names, weights, strict=True):

@@ -186,7 +186,7 @@ class Views(Space):
     def _checked(stub: BaseEstimator, name: str, part: object, space: Space, *, reset: bool) -> object:
         if issparse(part):
             raise TypeError(
-                f"view {name!r} must not be sparse; got a sparse matrix. Where it fits in memory, use .toarray()."
+                f"view {name!r} must not be sparse; got a sparse matrix. If it fits in memory, use .toarray()."
             )
         try:
             return space.check(stub, part, reset=reset)
@@ -211,8 +211,8 @@ class Views(Space):
         if all(isinstance(space, TimeSeries) for space in self.spaces):
             return dict.fromkeys(self.views, X)
         raise ValueError(
-            f"X must be a dict from the views' names to their data, {', '.join(map(repr, self.views))}, or a data frame; "
-            f"got {type(X).__name__}."
+            f"X must be a dict from the views' names to their data, {', '.join(map(repr, self.views))}, or a data "
+            f"frame; got {type(X).__name__}."
         )
 
     def _by_column(self, frame: nw.DataFrame[object]) -> dict[str, object]:
@@ -222,8 +222,8 @@ class Views(Space):
         if len(rest) > 1 or (rest and not others):
             raise ValueError(
                 f"a view must be a column of the data frame, and one may have all columns that are no view; got "
-                f"{', '.join(map(repr, rest[:SHOWN]))}, none of {', '.join(map(repr, frame.columns[:SHOWN]))}. Give a dict "
-                "of views, or name them after their columns."
+                f"{', '.join(map(repr, rest[:SHOWN]))}, none of {', '.join(map(repr, frame.columns[:SHOWN]))}. Give a "
+                "dict of views, or name them after their columns."
             )
         return {
             name: frame.select(others).to_native() if name in rest else of_column(frame, name) for name in self.views
@@ -516,13 +516,13 @@ def refuse_names(given: Mapping[object, object], views: Sequence[str], what: str
     strange = [name for name in given if name not in views]
     if absent:
         raise ValueError(
-            f"{what} must have every view of the metric, {', '.join(map(repr, views))}; {absent[0]!r} is missing. Where "
-            "single objects lack a view, put None in their place."
+            f"{what} must have every view of the metric, {', '.join(map(repr, views))}; {absent[0]!r} is missing. "
+            "If single objects lack a view, put None in their place."
         )
     if strange:
         raise ValueError(
-            f"{what} must have the views of the metric, {', '.join(map(repr, views))}; got {strange[0]!r}, which is none of "
-            "them. Leave it out, or give the metric one for it."
+            f"{what} must have the views of the metric, {', '.join(map(repr, views))}; got {strange[0]!r}, which is "
+            "none of them. Leave it out, or give the metric one for it."
         )
 
 
@@ -531,7 +531,7 @@ def refuse_unequal(sizes: Mapping[str, int], what: str = "X", of: str = "objects
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
         raise ValueError(
-            f"the views of {what} must have the same {of}, in the same order; {listed}. Where single objects lack a view, "
+            f"the views of {what} must have the same {of}, in the same order; {listed}. If single objects lack a view, "
             "put None in their place."
         )
 
@@ -547,5 +547,5 @@ def refuse_missing(present: NDArray[np.bool_], views: Sequence[str], *, fit: boo
     if nothing.any():
         raise ValueError(
             f"every object must have at least one view; {place('object', int(nothing.argmax()))} has none, and "
-            f"{int(nothing.sum())} in all. Leave such objects out: nothing is known of them."
+            f"{int(nothing.sum())} in all. Leave such objects out, since nothing is known about them."
         )

@@ -72,7 +72,7 @@ def _gradient_at_equality(trial: Trial) -> str:
     (gradient,) = torch.autograd.grad(trial.metric.pairwise(trial.v.detach(), leaf).sum(), leaf)
     if bool(torch.isfinite(gradient).all()):
         return ""
-    return "not finite where a prototype sits on an object: round the root off"
+    return "not finite where a prototype sits on an object: smooth the root"
 
 
 def _paired(trial: Trial) -> str:

@@ -15,7 +15,7 @@ def kept(path: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        raise SweepInterrupted(f"interrupted; with journal {path} the same call goes on from there.", None) from error
+        raise SweepInterrupted(f"interrupted; with journal {path} the same call resumes.", None) from error
 
 
 @contextmanager

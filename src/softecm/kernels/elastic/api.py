@@ -204,7 +204,7 @@ def _on_cpu(
 def _say_once(channels: int) -> None:
     """That the GPU is not used, once for a number of channels."""
     logger.warning(
-        "elastic distances of %d channels are worked out on the CPU: on the GPU there is code for up to %d",
+        "elastic distances of %d channels are computed on the CPU: the GPU supports up to %d",
         channels,
         IN_REGISTERS,
     )

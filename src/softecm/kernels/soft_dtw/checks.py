@@ -93,7 +93,7 @@ def check_weights(weights: Tensor, x: Tensor, y: Tensor, pairs: Pairs) -> None:
     """Raise ValueError unless there is one weight for each pair."""
     shape = (len(x), len(y)) if pairs is None else tuple(pairs[0].shape)
     if tuple(weights.shape) != shape:
-        raise ValueError(f"weights must have one number a pair, shape {shape}; got {tuple(weights.shape)}.")
+        raise ValueError(f"weights must have one number per pair, shape {shape}; got {tuple(weights.shape)}.")
 
 
 def _check_bands(

@@ -123,7 +123,7 @@ class PairsOnCard:
                     raise MemoryError(
                         f"pairs of {self.y_steps} by {self.x_steps} steps need at least {each / 2**30:.1f} GiB of GPU "
                         f"memory (and their sums {beside / 2**30:.1f}), more than is free. Shorten the series "
-                        "(resample them), free memory on the card, use float32, or use device='cpu'."
+                        "(resample them), free memory on the GPU, use float32, or use device='cpu'."
                     ) from None
                 slots = (slots + 1) // 2
 
