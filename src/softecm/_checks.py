@@ -44,7 +44,7 @@ def check_number(
     low = f"greater than {above:g}" if above is not None else f"at least {least:g}" if least is not None else ""
     high = f"less than {below:g}" if below is not None else f"at most {most:g}" if most is not None else ""
     rule = " and ".join(filter(None, (low, high)))
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    number = float(value) if is_number(value) else math.nan
     outside = (
         (most is not None and number > most)
         or (below is not None and not number < below)
@@ -62,7 +62,7 @@ MOST = 10**9  # of anything that is counted
 
 def check_count(name: str, value: object, *, least: int = 1, most: int = MOST, hint: str) -> int:
     """A whole number of at least ``least``."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+    if not is_whole(value) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}. {hint}")
     number = int(value)
     if number > most:

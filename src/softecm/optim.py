@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from itertools import repeat
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import ClassVar, Protocol, Self, TypeVar, get_type_hints
 
 import numpy as np
@@ -25,17 +26,18 @@ from softecm.kernels.descent import directions
 B = TypeVar("B")
 
 
-def mapped(value: B, function: Callable[[Tensor], Tensor]) -> B:
-    """The same value with ``function`` of every tensor in it."""
+def mapped(function: Callable[..., Tensor], value: B, *others: B) -> B:
+    """The same value with ``function`` of every tensor in it, and of its place in others; what one of them lacks is None."""
+    for one in (value, *others):
+        if one is None:
+            return one
     if isinstance(value, Tensor):
-        return function(value)  # type: ignore[return-value]
+        return function(value, *others)  # type: ignore[return-value]
     if isinstance(value, tuple):
-        return tuple(map(mapped, value, repeat(function)))  # type: ignore[return-value]
-    if value is None:
-        return value
+        return tuple(map(mapped, repeat(function), value, *others))  # type: ignore[return-value, arg-type]
     parts = {}
     for part in fields(value):  # type: ignore[arg-type]
-        parts[part.name] = mapped(getattr(value, part.name), function)
+        parts[part.name] = mapped(function, *map(attrgetter(part.name), (value, *others)))
     return type(value)(**parts)
 
 
@@ -44,11 +46,11 @@ class Batch:
 
     def select(self, runs: Tensor) -> Self:
         """The same for some of the runs."""
-        return mapped(self, itemgetter(runs))
+        return mapped(itemgetter(runs), self)
 
     def merged(self, other: Self, take: Tensor) -> Self:
         """This, with the runs ``take`` (a mask) replaced by the other's."""
-        return mixed(self, other, take)
+        return mapped(partial(replaced, take), self, other)
 
 
 class PlainState(Batch):
@@ -96,28 +98,21 @@ def along(values: Tensor, like: Tensor) -> Tensor:
     return values.reshape(-1, *(1,) * (like.ndim - 1))
 
 
-def mixed(value: B, other: B, take: Tensor) -> B:
-    """``value`` with the runs ``take`` (a mask) replaced by the other's; what either lacks is None."""
-    if isinstance(value, Tensor) and isinstance(other, Tensor):
-        return torch.where(along(take.to(value.device), value), other, value)  # type: ignore[return-value]
-    if isinstance(value, tuple) and isinstance(other, tuple):
-        return tuple(mixed(a, b, take) for a, b in zip(value, other, strict=True))  # type: ignore[return-value]
-    if is_dataclass(value) and not isinstance(value, type) and type(value) is type(other):
-        parts = {f.name: mixed(getattr(value, f.name), getattr(other, f.name), take) for f in fields(value)}
-        return type(value)(**parts)  # type: ignore[return-value]
-    return None  # type: ignore[return-value]
+def replaced(take: Tensor, value: Tensor, other: Tensor) -> Tensor:
+    """A tensor with the runs ``take`` (a mask) replaced by the other's."""
+    return torch.where(along(take.to(value.device), value), other, value)
 
 
 def named_tensors(value: object, name: str) -> dict[str, Tensor]:
     """Every tensor in the value by its path, such as ``state.memory.steps.0``."""
+    if value is None:
+        return {}
     if isinstance(value, Tensor):
         return {name: value}
     if isinstance(value, tuple):
         parts = {str(i): part for i, part in enumerate(value)}
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = {f.name: getattr(value, f.name) for f in fields(value)}
     else:
-        return {}
+        parts = {f.name: getattr(value, f.name) for f in fields(value)}  # type: ignore[arg-type]
     return {path: t for key, part in parts.items() for path, t in named_tensors(part, f"{name}.{key}").items()}
 
 
@@ -213,7 +208,7 @@ def _coefficients(left: NDArray[np.float64], inner: NDArray[np.float64]) -> tupl
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Batch):
     """The minimised cost of a batch of runs at given prototypes, and its derivative there.
 
     The masses are optimal, so the derivative with the masses held fixed is the derivative of the whole (envelope
@@ -226,20 +221,6 @@ class Evaluation:
     moment: Tensor | None  # (runs, f, *shape)
     change: Tensor  # (runs,), largest change of a mass since the previous evaluation
     masses: Tensor | None  # (runs, n, f + 1), where few enough to keep
-
-    def select(self, runs: Tensor) -> Evaluation:
-        """The same for some of the runs."""
-        return Evaluation(*(None if v is None else v[runs] for v in vars(self).values()))  # type: ignore[arg-type]
-
-    def merged(self, other: Evaluation, take: Tensor) -> Evaluation:
-        """This, with the runs ``take`` (a mask) replaced by the other's."""
-
-        def pick(old: Tensor | None, new: Tensor | None) -> Tensor | None:
-            if old is None or new is None:
-                return None
-            return torch.where(along(take.to(old.device), old), new, old)
-
-        return Evaluation(*map(pick, vars(self).values(), vars(other).values()))  # type: ignore[arg-type]
 
     def plus(self, other: Evaluation) -> Evaluation:
         """The evaluation of two blocks of objects together; their masses are not kept."""
@@ -258,8 +239,7 @@ class Evaluation:
 
     def cpu(self) -> Evaluation:
         """The same in main memory, without masses."""
-        parts = {name: None if v is None else v.cpu() for name, v in vars(replace(self, masses=None)).items()}
-        return Evaluation(**parts)  # type: ignore[arg-type]
+        return mapped(Tensor.cpu, replace(self, masses=None))
 
 
 @dataclass(frozen=True)
@@ -295,7 +275,7 @@ class State(Batch):
     def merged(self, other: State, take: Tensor) -> State:
         """This, with the runs ``take`` (a mask) replaced by the other's; the memory stays."""
         nothing = Memory()
-        both = mixed(replace(self, memory=nothing), replace(other, memory=nothing), take)
+        both = super(State, replace(self, memory=nothing)).merged(replace(other, memory=nothing), take)
         return replace(both, memory=self.memory)
 
     def kept(self) -> dict[str, Tensor]:
@@ -371,7 +351,7 @@ class Accelerated:
         )
         if bool(worse.any()):
             kept = along(~worse, moved)
-            memory = mapped(memory, lambda past: torch.where(kept, past, 0.0))
+            memory = mapped(lambda past: torch.where(kept, past, 0.0), memory)
         return replace(new, memory=memory)
 
     @staticmethod

@@ -96,6 +96,9 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     converged_: bool
     labels_: NDArray[np.intp]
     outlier_scores_: NDArray[np.float64]
+    _runs: Mapping[str, NDArray[np.generic]]
+    _ids: NDArray[np.object_] | None  # what the objects of the fit are called
+    __signature__ = _OwnParameters()
 
     #: What a model file may hold of the fitted attributes; those without a line are taken as they are.
     SAVED: ClassVar[Mapping[str, Check]] = rules(
@@ -144,8 +147,6 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
             raise Misfit("delta_ is not the delta of model_")
         model.check_parts()
 
-    __signature__ = _OwnParameters()
-
     def __new__(cls, *given: object, **named: object) -> Self:
         """Refuse a parameter that there is none of by the one that is meant, where one is called nearly so."""
         known = inspect.signature(cls.__init__).parameters if named else {}
@@ -160,8 +161,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         metric = str(getattr(self, "metric", ""))
-        pairwise = self.of_dissimilarities or metric == "precomputed"
-        tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
+        tags.input_tags.pairwise = self.of_dissimilarities or metric == "precomputed"
+        tags.input_tags.positive_only = tags.input_tags.pairwise
         tags.input_tags.allow_nan = self.takes_gaps and metric in ("auto", "mixed")
         tags.input_tags.sparse = self.takes_sparse and metric != "adaptive"  # whose matrices are not sparse
         return tags
@@ -209,10 +210,6 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         return make_frame(self._runs)
 
-    _runs: Mapping[str, NDArray[np.generic]]
-
-    _ids: NDArray[np.object_] | None  # what the objects of the fit are called
-
     def _store(self, partition: CredalPartition) -> None:
         ids = getattr(self, "_ids", None)
         self.partition_ = partition if ids is None else partition._trusted(partition.masses, partition.focal_sets, ids)
@@ -256,7 +253,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
                 "Use fewer clusters, a larger delta, or more restarts (n_init).",
                 EmptyClusterWarning,
             )
-        delta, auto = getattr(self, "delta_", None), isinstance(getattr(self, "delta", None), str)
+        delta, auto = getattr(self, "delta_", None), getattr(self, "delta", None) == "auto"
         nowhere = len(self.partition_.outliers()) / len(self.partition_) if nowhere is None else nowhere
         if auto and delta is not None and nowhere > MOST:
             warn(
@@ -457,7 +454,8 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
             columns, X = Columns.of(self), without(X, getattr(self, "left_out_", None))
             return predict_scattered(self.model_, type(self).__name__, columns, X)  # type: ignore[return-value]
-        return self.model_.partition(self._encode(X)) if hasattr(self, "model_") else self._unfitted()
+        x = self._encode(X)
+        return self.model_.partition(x)
 
     def repartition(
         self, X: Any, *, alpha: float | None = None, beta: float | None = None, delta: float | str | None = "fitted"
@@ -475,10 +473,6 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         """
         x = self._encode(X)
         return self.model_.repriced(alpha, beta, delta).partition(x)
-
-    def _unfitted(self) -> CredalPartition:
-        check_is_fitted(self)
-        raise AttributeError("model_")
 
     def transform(self, X: Any) -> NDArray[np.floating]:
         """Distances to the prototypes of all sets.

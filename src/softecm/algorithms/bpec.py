@@ -261,7 +261,7 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
         self._runs = runs_table(found, 0, apart)
 
     def _outlier_distance(self, from_mean: Floats) -> float | None:
-        if not isinstance(self.delta, str):
+        if self.delta != "auto":
             return None if self.delta is None else float(self.delta)
         squared = weighted_quantile(from_mean, OUTLIERS, np.ones(len(from_mean)))
         return float(np.sqrt(squared)) if squared > 0 else 1.0

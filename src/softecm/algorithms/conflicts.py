@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from softecm._checks import is_whole
 from softecm._engine import check_memory, in_threads, threads
 from softecm.algorithms.base import EvidentialClusterer
 from softecm.algorithms.parameters import (
@@ -339,7 +340,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
             yield None
             return
         seed = self.random_state
-        if self.n_neighbors is not None and not isinstance(seed, int | np.integer):
+        if self.n_neighbors is not None and not is_whole(seed):
             raise ValueError(
                 f"random_state must be a number to resume a fit with n_neighbors; got {seed!r}. Use "
                 "random_state=0, for example, so that the same pairs are compared."
@@ -350,7 +351,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
             "n_clusters": str(focal.n_clusters),
             "focal_sets": str(focal.sets),
             "init": self.init if isinstance(self.init, str) else digest_of(starts),
-            "random_state": repr(seed) if isinstance(seed, int | np.integer) else "not fixed",
+            "random_state": repr(seed) if is_whole(seed) else "not fixed",
             "links": digest_of(np.concatenate(links)) + f" {len(links.must_link)}",
             "n_objects": str(len(d)),
             "data": digest_of(d),
@@ -362,7 +363,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
             yield checkpoints
 
     def _reference(self, d: Floats) -> float:
-        if not isinstance(self.d0, str):
+        if self.d0 != "auto":
             return float(self.d0)
         found = float(np.quantile(d[~np.eye(len(d), dtype=bool)], 0.9)) if len(d) > 1 else 0.0
         return found if found > 0 else float(d.max()) or 1.0
@@ -375,7 +376,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         """Starting masses (runs, n, f + 1)."""
         if isinstance(self.init, str):
             return rng.dirichlet(np.ones(f + 1), size=(int(self.n_init), n))
-        masses = np.asarray(self.init.masses if isinstance(self.init, CredalPartition) else self.init, dtype=np.float64)
+        masses = np.asarray(getattr(self.init, "masses", self.init), dtype=np.float64)
         if masses.shape != (n, f + 1) or (masses < 0).any() or not np.allclose(masses.sum(1), 1.0):
             raise ValueError(
                 f"init must hold masses of shape (n, f + 1), here ({n}, {f + 1}), not negative, rows adding up to 1; got "

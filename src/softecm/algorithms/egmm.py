@@ -288,7 +288,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
 
     def _counts(self) -> list[int]:
         """The numbers of clusters to try."""
-        if not isinstance(self.n_clusters, str):
+        if self.n_clusters != "auto":
             return [int(self.n_clusters)]
         if not isinstance(self.init, str):
             raise ValueError(

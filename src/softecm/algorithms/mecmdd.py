@@ -270,7 +270,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         """The price of the empty set in each view (views,)."""
         if self.delta is None:
             return np.full(len(views), np.inf)
-        if not isinstance(self.delta, str):
+        if self.delta != "auto":
             return np.full(len(views), float(self.delta) ** 2)
         found = [far_apart(view, counts) for view in views]
         return np.array([q if q > 0 else float(view.max()) or 1.0 for q, view in zip(found, views, strict=True)])

@@ -454,7 +454,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
         links = check_constraints(*by_row(X, must_link, cannot_link), n)
         rng = check_random_state(self.random_state)
         size = n if self.group_size is None and n <= ALL else min(n, self.group_size or 128)
-        d0 = None if isinstance(self.d0, str) else float(self.d0)
+        d0 = None if self.d0 == "auto" else float(self.d0)
         pairs, d0 = compared(n, size, self._distances(x, dissimilarities), d0, rng)
         inputs = (x - center) / scale
         detector = Detector.of(inputs, rng) if self.novelty else None

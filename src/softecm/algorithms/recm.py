@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, parameters
-from softecm.belief import CredalPartition, FocalSets
+from softecm.belief import FocalSets
 from softecm.distances.auto import MetricChoice
 from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.estimator_metrics import AffineDistance
@@ -192,10 +192,11 @@ class RelationalECM(Algorithm[Tensor]):
     def given(self, objects: Objects[Tensor], chosen: Settings) -> Tensor:
         """Masses given, or those of clusters that sit on given objects."""
         n, f, given = len(objects), len(chosen.focal), chosen.init.given
-        if not isinstance(given, CredalPartition) and np.ndim(given) != 2:
+        masses = getattr(given, "masses", given)
+        if np.ndim(masses) != 2:
             numbers = check_indices("init", given, n, chosen.n_clusters)
             return self._masses_of(objects, chosen, torch.as_tensor(numbers)[None])
-        masses = np.asarray(given.masses if isinstance(given, CredalPartition) else given, dtype=np.float64)
+        masses = np.asarray(masses, dtype=np.float64)
         if masses.shape != (n, f + 1):
             raise ValueError(
                 f"init must have masses of shape (n, f + 1), here ({n}, {f + 1}); got shape {masses.shape}. Give a "
@@ -326,10 +327,8 @@ class RECM(PrototypeFamily):
         given = checked(self)
         if given["focal_sets"] == "auto" and given["max_cardinality"] is None and not isinstance(given["init"], str):
             # Given starts are masses on sets, or their clusters have no neighbours yet.
-            partition = given["init"] if isinstance(given["init"], CredalPartition) else None
-            given["focal_sets"], given["max_cardinality"] = (
-                (None, 2) if partition is None else (partition.focal_sets, None)
-            )
+            sets = getattr(given["init"], "focal_sets", None)
+            given["focal_sets"], given["max_cardinality"] = sets, 2 if sets is None else None
         metric = AffineDistance(squared=self.dissimilarity == "squared")
         return settings(given, metric=metric)
 

@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._checks import is_whole
 from softecm._errors import ReadError, reason, shown
 from softecm._fingerprint import code_of
 from softecm._warnings import CheckpointWarning, warn
@@ -57,7 +58,7 @@ def identity(
         "solver": str(chosen.solver),
         "links": repr(chosen.pairs),
         "dtype": str(chosen.dtype),
-        "random_state": repr(seed) if isinstance(seed, int | np.integer) else "not fixed",
+        "random_state": repr(seed) if is_whole(seed) else "not fixed",
         "n_objects": str(n),
         "data": f"{content:016x}",
     }

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
+from softecm._checks import is_whole
 from softecm._fingerprint import warn_unseen
 from softecm._text import some_of
 from softecm.belief import CredalPartition, FocalSets
@@ -83,7 +84,7 @@ def fit_cells(
                 needed = (
                     settings.init.staged or settings.finds_delta or given
                 )  # starts, delta, or given ones' neighbours
-                if needed and (key not in stages or not isinstance(settings.random_state, int)):
+                if needed and (key not in stages or not is_whole(settings.random_state)):
                     stages[key] = first_stage(cell)
                 plan = _from_stage(cell, stages[key] if needed else None)
             groups.setdefault((plan.chosen.focal, plan.keeps, plan.chosen.relaxation), {})[i] = plan
@@ -102,7 +103,7 @@ def _from_known(fit: Fit, last: PrototypeModel | None) -> Planned | None:
         return _resumed(fit, fit.checkpoints)
     if settings.prior is not None:
         return _from_prior(fit)
-    if settings.seeds and settings.init.staged and isinstance(objects, InMemory) and not objects.metric.discrete:
+    if settings.seeds and settings.init.staged and objects.are_here and not objects.metric.discrete:
         return _from_labels(fit, objects)
     if settings.warm_start and last is not None:
         return _continued(fit, last)
@@ -172,7 +173,7 @@ def _from_prior(fit: Fit) -> Planned:
     return _after(replace(fit, settings=_measured(fit.settings, stage)), stage)
 
 
-def _from_labels(fit: Fit, objects: InMemory[Encoded]) -> Planned:
+def _from_labels(fit: Fit, objects: Objects[Encoded]) -> Planned:
     """From the means of objects with known labels, which links then hold; delta and sets are found around these."""
     settings = fit.settings
     at = [torch.as_tensor(rows, device=objects.device) for rows in settings.seeds]
@@ -241,7 +242,7 @@ def _all_at_once(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
         runs = plans[0].compared
         kept = {} if runs is None else {"runs": {name: np.asarray(column).tolist() for name, column in runs.items()}}
         fit.checkpoints.enter("sets", sets=chosen.focal.sets, delta=chosen.delta, **kept)
-    if chosen.pairs is not None and isinstance(objects, InMemory):
+    if chosen.pairs is not None and objects.are_here:
         links = chosen.pairs.links(chosen.focal, objects.counts, objects.spread, chosen.dtype)
     outcomes = fit.solve(*((plan.chosen, plan.start) for plan in plans), links=links, checkpointed=True)
     return [replace(outcome, runs=plan.compared) for outcome, plan in zip(outcomes, plans, strict=True)]

@@ -206,6 +206,8 @@ class Objects(ABC, Generic[X]):
     columns: Columns
     counts: NDArray[np.float64]  # (n,), how much each object counts; empty for blocks, which have their own
     weights: Tensor | None  # the same on the device, where not all ones; None for blocks
+    #: Whether they are in this process's memory; else they are blocks, on disk or on a cluster.
+    are_here: ClassVar[bool] = False
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -243,6 +245,10 @@ class Objects(ABC, Generic[X]):
     def content(self) -> int:
         """One number for all objects and their weights, whatever their order."""
 
+    def distinct(self, enough: int) -> int | None:
+        """How many different objects there are, where they are in memory and fewer than ``enough``."""
+        return None
+
     def quicker(self, algorithm: Preparation[object], *, rounded: bool) -> Version:
         """Objects that cost less, for deciding between starts; ``rounded``: in single precision where that will do."""
         return Version(self)
@@ -273,6 +279,7 @@ class InMemory(Objects[E]):
     """Objects in this process's memory."""
 
     distances: NDArray[np.float64]  # (n,), to the barycentre of all objects
+    are_here: ClassVar[bool] = True
 
     def __len__(self) -> int:
         return len(self.x)

@@ -79,7 +79,7 @@ class PrototypeModel(Savable):
 
     def repriced(self, alpha: float | None, beta: float | None, delta: float | str | None) -> PrototypeModel:
         """The same prototypes with other prices; None keeps alpha and beta, "fitted" delta."""
-        given = self.delta if isinstance(delta, str) and delta == "fitted" else delta
+        given = self.delta if delta == "fitted" else delta
         return replace(
             self,
             alpha=self.alpha if alpha is None else check_number("alpha", alpha, hint="1 is usual.", least=0),
@@ -290,7 +290,7 @@ def settings(checked: Mapping[str, object], **choices: Any) -> Settings:
         "lam": None if lam == "auto" else lam,
         "relaxation": RELAXATIONS.get(values["relaxation"]),
         "init": Init(init) if not isinstance(init, str) else Init(staged=True) if init == "auto" else Init(kind=init),
-        "solver": SOLVERS[solver] if isinstance(solver, str) else solver,
+        "solver": SOLVERS.get(solver, solver),
         "focal": FocalSets.up_to(c, 1) if finds else FocalSets.make(c, largest, None if auto else sets),
         "dtype": torch.float32 if values["dtype"] == "float32" else torch.float64,
         "warm_start": bool(values["warm_start"]),

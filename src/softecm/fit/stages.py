@@ -38,7 +38,7 @@ from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric, nearest_of
 from softecm.fit.algorithm import Fit, Outcome
 from softecm.fit.loop import MERGED, Runs, Solution, runs_table, stopped
-from softecm.fit.prepare import Draw, InMemory, Objects, Version
+from softecm.fit.prepare import Draw, Objects, Version
 from softecm.fit.settings import GAIN, PrototypeModel, Settings
 from softecm.objective.problem import Exact
 from softecm.optim import Accelerated, Descent, Solver
@@ -172,7 +172,7 @@ def _pulled_together(fit: Fit, start: BestStart, unit: float) -> bool:
     """Whether the clusters of a start have merged, or most of them hold next to nothing, as in many columns of noise."""
     objects, c = fit.objects, fit.settings.n_clusters
     points = fit.algorithm.adds_sets and objects.metric.is_quadratic  # whatever else prototypes are, it is as it was
-    if not isinstance(objects, InMemory) or c < 2 or not points:
+    if not objects.are_here or c < 2 or not points:
         return False
     return (start.merged or _left(objects, start.place, WIDER * unit)[1]) and objects.distinct(c) is None
 
@@ -186,7 +186,6 @@ def _with_softer_masses(fit: Fit, best: BestStart, unit: float) -> BestStart:
         fit.objects,
         WIDER * unit,
     )  # noise puts any two objects further apart than either from the barycentre
-    assert isinstance(objects, InMemory)
     left, _ = _left(objects, best.place, wide)
     for beta in SOFTER:
         softer = replace(fit.using(beta=beta), checkpoints=None)
@@ -199,7 +198,7 @@ def _with_softer_masses(fit: Fit, best: BestStart, unit: float) -> BestStart:
     return best
 
 
-def _left(objects: InMemory[Encoded], start: Tensor, cap: float) -> tuple[float, bool]:
+def _left(objects: Objects[Encoded], start: Tensor, cap: float) -> tuple[float, bool]:
     """How far all objects are from the nearest cluster, capped; whether most clusters are nearest to hardly any."""
     d, which = nearest_of(objects.metric, objects.x.cpu(), start[0].cpu())
     held = np.bincount(which.numpy(), objects.counts, len(start[0]))
@@ -413,7 +412,7 @@ def moved_clusters(compared: ComparedStarts) -> ComparedStarts:
     iterations are cheap: with an exact step, in memory.
     """
     fit, best = compared.fit, compared.best
-    exact = fit.algorithm.samples and fit.objects.metric.is_quadratic and isinstance(compared.version.objects, InMemory)
+    exact = fit.algorithm.samples and fit.objects.metric.is_quadratic and compared.version.objects.are_here
     for _ in range(MOVES if exact and fit.settings.n_clusters > 2 else 0):
         trials = _moves(fit, best)
         if trials is None:
