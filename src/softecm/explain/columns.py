@@ -43,6 +43,7 @@ class Numbers:
     name: str
     values: FloatArray
     precision: Precision
+    n_tests = 3  # comparisons of a group with the others: of values, of how near and how far they are
 
     def __len__(self) -> int:
         return len(self.values)
@@ -117,6 +118,11 @@ class Words:
     name: str
     codes: NDArray[np.int64]
     categories: tuple[object, ...]
+
+    @property
+    def n_tests(self) -> int:
+        """Comparisons of a group with the others: one a category."""
+        return len(self.categories)
 
     def __len__(self) -> int:
         return len(self.codes)

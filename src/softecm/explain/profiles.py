@@ -285,15 +285,10 @@ def _traits(
     group: str, inside: NDArray[np.bool_], measured: Sequence[Column], level: float, least: float
 ) -> list[Trait]:
     """Of one group, the strongest first."""
-    errors = quantile(level, sum(_tests(column) for column in measured))
+    errors = quantile(level, sum(column.n_tests for column in measured))
     traits = [trait for column in measured if (trait := _trait(column, group, inside, errors)) is not None]
     judged = [replace(trait, distinguishes=trait.low > 0 and trait.effect >= least) for trait in traits]
     return sorted(judged, key=lambda trait: (not trait.distinguishes, -trait.effect))
-
-
-def _tests(column: Column) -> int:
-    """How many comparisons a column makes."""
-    return 3 if isinstance(column, Numbers) else len(column.categories)
 
 
 def _trait(column: Column, group: str, inside: NDArray[np.bool_], errors: float) -> Trait | None:

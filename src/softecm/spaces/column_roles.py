@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softecm._checks import frame_of
 from softecm._text import column_label, meant
-from softecm.spaces.columns import TEMPORAL, Cell, Cells
+from softecm.spaces.columns import TEMPORAL, Cell, Cells, kind_of
 from softecm.spaces.raw import raw_data, read_table
 
 FREE, DIFFERENT = "free text", "an id: it is different in every row"
@@ -226,7 +226,7 @@ def _rows(parameter: str, pairs: Any, X: object) -> Any:
         table = np.asarray(listed)
     except ValueError:  # no pairs, which is said elsewhere
         return listed
-    if table.ndim != 2 or not any(isinstance(cell, str) for cell in table.ravel()[:2]):
+    if table.ndim != 2 or "text" not in map(kind_of, table.ravel()[:2]):
         return listed
     names = names_of(X)
     if names is None:
@@ -353,7 +353,7 @@ def stretched(X: object) -> list[Stretched]:
 def stretched_message(columns: list[Stretched], who: Callable[[int], str]) -> str:
     """What to mind about such columns, and what to do; ``who`` says what a row is called."""
     first = columns[0]
-    value = f"{first.value:g}" if isinstance(first.value, float) else str(first.value)
+    value = f"{first.value:g}" if kind_of(first.value) == "number" else str(first.value)
     others = len(columns) - 1
     more = f" (and {others} more such column{'s' if others > 1 else ''})" if others else ""
     where = column_label(first.column) + (f" of {first.view!r}" if first.view else "")

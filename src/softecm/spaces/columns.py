@@ -535,7 +535,7 @@ def distinct(cells: Cells, most: int) -> list[Cell]:
 def refuse_unwritable(values: Iterable[Cell], where: str) -> None:
     """Refuse text with half a character (a lone surrogate), which no file or page can hold."""
     for value in values:
-        if isinstance(value, str) and not is_writable(value):
+        if kind_of(value) == "text" and not is_writable(value):
             raise ValueError(
                 f"{where} must hold valid text; got {value!r}, which has a lone surrogate (half a character). "
                 "Read the file again with the right encoding, or replace it: "
