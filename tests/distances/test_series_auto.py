@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from softecm import ECMdd, SoftECM, load_model
-from softecm.distances import Combined, ConvolutionFeatures, SoftDTW, series_distances
+from softecm.distances import Combined, ConvolutionFeatures, SoftDTW, series_auto, series_distances
 from softecm.distances.auto import choose_for
 from softecm.distances.series_auto import (
     MOST,
@@ -112,6 +112,13 @@ def test_eight_are_tried_and_the_best_comes_first(rng):
     assert all(-1.0 <= value <= 1.0 for value in values)
     scaled = (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True)
     assert len(choose_series(scaled, 2).tried) == 4  # level and amplitude are gone: nothing to decide
+
+
+@pytest.mark.parametrize(("clearer", "said"), [(0.04, "which count alike"), (0.06, "slope counting four times")])
+def test_one_view_counts_more_where_groups_are_clearly_clearer_so(rng, monkeypatch, clearer, said):
+    monkeypatch.setattr(series_auto, "joint", lambda tables, option: option)
+    monkeypatch.setattr(series_auto, "clearness", lambda option, numbers: 0.5 + clearer * (option.most == "slope"))
+    assert said in choose_series(bumps(rng, amplitude=True)[0], 2).reason
 
 
 def test_long_series_have_a_band():
