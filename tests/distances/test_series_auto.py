@@ -11,6 +11,7 @@ from softecm import ECMdd, SoftECM, load_model
 from softecm.distances import Combined, ConvolutionFeatures, SoftDTW, series_auto, series_distances
 from softecm.distances.auto import choose_for
 from softecm.distances.series_auto import (
+    CLEARER,
     MOST,
     MOST_WEIGHT,
     VIEWS,
@@ -114,10 +115,10 @@ def test_eight_are_tried_and_the_best_comes_first(rng):
     assert len(choose_series(scaled, 2).tried) == 4  # level and amplitude are gone: nothing to decide
 
 
-@pytest.mark.parametrize(("clearer", "said"), [(0.04, "which count alike"), (0.06, "slope counting four times")])
+@pytest.mark.parametrize(("clearer", "said"), [(0.8, "which count alike"), (1.2, "slope counting")])
 def test_one_view_counts_more_where_groups_are_clearly_clearer_so(rng, monkeypatch, clearer, said):
     monkeypatch.setattr(series_auto, "joint", lambda tables, option: option)
-    monkeypatch.setattr(series_auto, "clearness", lambda option, numbers: 0.5 + clearer * (option.most == "slope"))
+    monkeypatch.setattr(series_auto, "clearness", lambda option, _: 0.5 + clearer * CLEARER * (option.most == "slope"))
     assert said in choose_series(bumps(rng, amplitude=True)[0], 2).reason
 
 
