@@ -1,15 +1,17 @@
-"""Encoded blocks put aside in a file and read back without a copy of it in memory."""
+"""Encoded blocks put aside in a temporary file and read back one by one, without a copy of the file in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.files.scratch import Place, ScratchFile
 from softecm.spaces.scattered import Block
 
 
@@ -18,60 +20,88 @@ class Scratch:
 
     def __init__(self) -> None:
         self._file = ScratchFile()
-        self._blocks: list[tuple[Block, list[Place]]] = []
+        self._blocks: list[Block] = []
 
     def add(self, block: Block) -> None:
         """Write the block's tensors; what else it holds stays here."""
-        tensors: list[Tensor] = []
-        shell = block._replace(objects=_emptied(block.objects, tensors), weights=_emptied(block.weights, tensors))
-        self._blocks.append((shell, [self._file.put(tensor.numpy()) for tensor in tensors]))
+        self._blocks.append(_replaced(block, lambda tensor: self._file.put(tensor.numpy())))
 
     def read(self) -> Iterator[Block]:
         """All blocks in order."""
-        for shell, kept in self._blocks:
-            tensors = iter([torch.from_numpy(self._file.get(place)) for place in kept])
-            yield shell._replace(objects=_filled(shell.objects, tensors), weights=_filled(shell.weights, tensors))
+        for block in self._blocks:
+            yield _replaced(block, lambda place: torch.from_numpy(self._file.get(place)))
 
     def close(self) -> None:
         """Give the room back."""
         self._file.close()
 
 
-class _Taken:
-    """Stands for a tensor that was written."""
+def _replaced(block: Block, swap: Callable[[Any], object]) -> Block:
+    """A block with other things in the places of its tensors: where each lies in the file, or the tensors again."""
+
+    def walk(value: object) -> Any:
+        if isinstance(value, Tensor | Place):
+            return swap(value)
+        if isinstance(value, dict):
+            return {name: walk(part) for name, part in value.items()}
+        if is_dataclass(value) and not isinstance(value, type):
+            parts = {field.name: getattr(value, field.name) for field in fields(value)}
+            if any(isinstance(part, Tensor | Place | dict) for part in parts.values()):
+                return replace(value, **{name: walk(part) for name, part in parts.items()})
+        return value
+
+    return block._replace(objects=walk(block.objects), weights=walk(block.weights))
 
 
-def _emptied(value: object, tensors: list[Tensor]) -> Any:
-    """The value with its tensors taken out, in order."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return _Taken()
-    if isinstance(value, dict):
-        return {k: _emptied(v, tensors) for k, v in value.items()}
-    if (
-        is_dataclass(value)
-        and not isinstance(value, type)
-        and any(_holds(getattr(value, f.name)) for f in fields(value))
-    ):
-        return replace(value, **{f.name: _emptied(getattr(value, f.name), tensors) for f in fields(value)})
-    return value
+class Place(NamedTuple):
+    """Where an array lies in the file."""
+
+    offset: int
+    dtype: str
+    shape: tuple[int, ...]
 
 
-def _filled(value: object, tensors: Iterator[Tensor]) -> Any:
-    """The inverse of ``_emptied``."""
-    if isinstance(value, _Taken):
-        return next(tensors)
-    if isinstance(value, dict):
-        return {k: _filled(v, tensors) for k, v in value.items()}
-    if (
-        is_dataclass(value)
-        and not isinstance(value, type)
-        and any(_holds(getattr(value, f.name)) for f in fields(value))
-    ):
-        return replace(value, **{f.name: _filled(getattr(value, f.name), tensors) for f in fields(value)})
-    return value
+class ScratchFile:
+    """A temporary file (in ``TMPDIR``) of arrays; it has no name, so that it is gone when the process is.
+
+    Examples
+    --------
+    >>> file = ScratchFile()
+    >>> place = file.put(np.array([1.0, 2.0]))
+    >>> file.get(place).tolist()
+    [1.0, 2.0]
+    >>> file.close()
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile(prefix="softecm-", buffering=0)  # noqa: SIM115 -- closed by close()
+
+    def put(self, array: NDArray[np.generic]) -> Place:
+        """Write an array at the end."""
+        array = np.asarray(array, order="C")
+        place = Place(self._file.seek(0, 2), array.dtype.str, array.shape)
+        view, done = _bytes_of(array), 0
+        while done < len(view):
+            done += self._file.write(view[done:])
+        return place
+
+    def get(self, place: Place) -> NDArray[np.generic]:
+        """Read one back, without a copy of anything else."""
+        array: NDArray[np.generic] = np.empty(place.shape, dtype=place.dtype)
+        view, done = _bytes_of(array), 0
+        self._file.seek(place.offset)
+        while done < len(view):
+            count = self._file.readinto(view[done:])
+            if not count:
+                raise OSError("the scratch file ended early: was the temporary folder emptied?")
+            done += count
+        return array
+
+    def close(self) -> None:
+        """Give the room back."""
+        self._file.close()
 
 
-def _holds(value: object) -> bool:
-    """Whether a field is, or stands for, a tensor."""
-    return isinstance(value, Tensor | _Taken | dict)
+def _bytes_of(array: NDArray[np.generic]) -> memoryview:
+    """The array's own memory."""
+    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")

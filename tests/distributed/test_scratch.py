@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softecm.files.scratch import Place, ScratchFile
+from softecm.distributed.scratch import Place, ScratchFile
 
 
 def test_arrays_come_back(rng: np.random.Generator) -> None:
