@@ -186,7 +186,7 @@ def test_a_far_value_of_the_table_is_named_beside_series_and_scaled_as_asked(fil
     assert "9000" in next(line for line in out.splitlines() if line.startswith("age"))
     code, out, err = run(*ASKED, "--scale", "none", "--dry-run", "--json")
     assert "'patients' mixed: numbers are not scaled (--scale none)" in json.loads(out)["metric_reason"]
-    assert not any("scaled to unit" in note for note in json.loads(out)["understood"]["notes"])
+    assert not any("times as far out" in note for note in json.loads(out)["understood"]["notes"])
     assert "Did you mean robust?" in run(*ASKED, "--scale", "robusst")[2]
 
 

@@ -1,4 +1,4 @@
-"""What was taken how: every column, what it was read as, how it is compared, and why."""
+"""How columns were read: every column, its kind, how it is compared, and why."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def candidates_figure(values: Mapping[int, float | None], chosen: int) -> Markup
     line = " ".join(f"{x[c]:.1f},{y[c]:.1f}" for c in known)
     below = HIGH - BOTTOM
     parts = [f'<line x1="{LEFT}" y1="{below}" x2="{WIDE - RIGHT}" y2="{below}" class="axis"/>']
-    parts += [_text(LEFT - 8, _height(v, ends) + 4, f"{v:.3g}", "end") for v in dict.fromkeys(ends)]
+    parts += [_text(LEFT - 8, _height(v, ends) + 4, as_number(v), "end") for v in dict.fromkeys(ends)]
     every = -(-len(values) // 20)
     parts += [_text(x[c], below + 18, str(c)) for i, c in enumerate(values) if i % every == 0 or c == chosen]
     parts += [_text((LEFT + WIDE - RIGHT) / 2, HIGH - 8, "number of groups")]
@@ -100,7 +100,7 @@ def _point(c: int, x: float, y: float, value: float, *, kept: bool) -> str:
     drawn = (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" class="{kind}"><title>{c} groups: {value:.4g}</title></circle>'
     )
-    return drawn + (_text(x, y - 12, f"{value:.3g}, chosen") if kept else "")
+    return drawn + (_text(x, y - 12, f"{as_number(value)}, chosen") if kept else "")
 
 
 def _cross(c: int, x: float, y: float) -> str:

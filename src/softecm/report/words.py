@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, WORDS, Decision, counts_of, nearly_between
 
 if TYPE_CHECKING:
+    from softecm.distributed import ScatteredPartition
     from softecm.report.reasons import Explanation
 
 Counts: TypeAlias = NDArray[np.int64]
@@ -19,22 +20,6 @@ NOBODY = "None lies between groups."
 FEW = 4  # name objects one by one up to this many
 MOST_NAMED = 3  # columns on each side of a sentence
 MUCH = 0.1  # of all pulls: less is not worth a word
-
-
-class Counted(Protocol):
-    """A partition of which little more than its size is known: one in blocks, say."""
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters."""
-        ...
-
-    @property
-    def focal_sets(self) -> FocalSets:
-        """The sets, and what the clusters are called."""
-        ...
-
-    def __len__(self) -> int: ...
 
 
 def three_sentences(
@@ -75,7 +60,7 @@ def three_sentences(
 
 
 def counted_sentences(
-    partition: Counted, table: Counts, *, merged: bool = False, near: int = 0
+    partition: CredalPartition | ScatteredPartition, table: Counts, *, merged: bool = False, near: int = 0
 ) -> tuple[str, str, str]:
     """The same from how many objects each word and each set has, no object named.
 
@@ -199,7 +184,7 @@ def plain(focal: FocalSets, column: int) -> str:
     return "any group" if every else in_words(focal, column)
 
 
-def _groups(partition: Counted, table: Counts, merged: bool, noun: str) -> str:
+def _groups(partition: CredalPartition | ScatteredPartition, table: Counts, merged: bool, noun: str) -> str:
     c, n = partition.n_clusters, len(partition)
     if merged:
         return (
