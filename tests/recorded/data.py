@@ -110,12 +110,6 @@ def squared() -> Floats:
 
 
 @cache
-def city_blocks() -> Floats:
-    """(45, 45) sums of absolute differences: no Euclidean distances."""
-    x = points()
-    return np.abs(x[:, None] - x).sum(-1)
-
-
 def weights(n: int) -> Floats:
     """Weights of n objects, some zero and some large."""
     drawn = np.random.RandomState(17).uniform(0.2, 3.0, size=n)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from softecm._errors import ReadError, check_there
 from softecm.readers.arrays import read_arrays
 from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet, Written, option
-from softecm.readers.columns import stripped
+from softecm.readers.columns import stripped as words_of
 from softecm.readers.delimited import read_delimited
 from softecm.readers.frames import read_arff, read_excel, read_feather, read_parquet
 from softecm.readers.rows import named_as_columns, without_rows
@@ -144,8 +144,3 @@ def check_file(path: Path) -> None:
 def understood_sample(path: Path, frame: pd.DataFrame, how: dict[str, str], options: ReadOptions) -> Loaded:
     """Some rows of a file that is too large to be read at once, understood as the whole would be."""
     return understood(path, Sheet(frame, how), options)
-
-
-def words_of(column: pd.Series) -> pd.Series:
-    """A column of categories as ``read`` gives it: text without blanks around it, gaps as they are."""
-    return stripped(column)
