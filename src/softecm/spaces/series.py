@@ -387,12 +387,16 @@ class TimeSeries(Space):
         batch, length = as_batch(x), self.length
         if not isinstance(length, int):
             return None
-        wanted = DETAIL * steps_variance(batch)
+        curves = self.curves_behind(batch)
+        wanted = DETAIL * steps_variance(curves)
         for steps in (k for k in COARSEST if length >= k * SHORTEST):
-            short = in_blocks(batch, steps)
-            if steps_variance(short) >= wanted:
-                return replace(self, length=-(-length // steps)), short
+            if steps_variance(in_blocks(curves, steps)) >= wanted:
+                return replace(self, length=-(-length // steps)), in_blocks(batch, steps)
         return None
+
+    def curves_behind(self, batch: SeriesBatch) -> SeriesBatch:
+        """The series whose detail says how coarse encoded ones may be."""
+        return batch
 
     def single(self, x: EncodedSeries) -> tuple[TimeSeries, SeriesBatch] | None:
         """Where the series' own movement is not small beside their level, nor near the ends of the range."""

@@ -99,6 +99,10 @@ class TransformedSeries(TimeSeries):
         curves = torch.nn.functional.pad(x.cumsum(-2), (0, 0, 1, 0))
         return curves - curves.mean(-2, keepdim=True)
 
+    def curves_behind(self, batch: SeriesBatch) -> SeriesBatch:
+        """Curves with these slopes: most of what slopes vary by from step to step is noise."""
+        return batch if self.of == VALUES else replace(batch, values=batch.values.cumsum(1))
+
     def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
         """Prototypes of the same transformation."""
         same = isinstance(other, TransformedSeries) and (other.of, other.znormalise) == (self.of, self.znormalise)
