@@ -370,6 +370,7 @@ class Cells:
 
 def table(cells: Cells) -> str:
     """Mean adjusted Rand index and median seconds, a row a set, a column a method; means over the sets all have."""
+    from scoreboard import ARCHIVE
 
     def line(first: str, values: list[str]) -> str:
         return "| " + " | ".join([first, *values]) + " |"
@@ -386,6 +387,9 @@ def table(cells: Cells) -> str:
     if len(sets):
         mean = dict(zip(methods, scores.mean(0), strict=True))
         out.append(line(f"mean of {len(sets)}", [f"{mean[m]:.3f}" if m in mean else "–" for m in cells.methods]))
+        if len(sets) > len(ARCHIVE) and set(ARCHIVE) <= set(sets):
+            known = [np.mean([cells.mean(s, m) for s in ARCHIVE]) for m in cells.methods]
+            out.append(line(f"mean of {len(ARCHIVE)} known", [f"{value:.3f}" for value in known]))
         out.append(times("time", cells.seconds, cells, sets, methods, line))
         out.append(times("CPU time", cells.cpu, cells, sets, methods, line))
         out.append(line("AUROC of doubt", [f"{cells.auroc(m):.3f}" for m in cells.methods]))

@@ -376,14 +376,13 @@ class ViewMeans(ClosedForm):
         found = [measured(part, own, at, bend) for part, own, at, bend in views]
 
         def sums(weights: Tensor) -> Sums:
-            each = [later(counted) for (_, later), counted in zip(found, self._weights(x, weights), strict=True)]
+            each = [later(counted) for (_, later), counted in zip(found, self._weights(present, weights), strict=True)]
             return self._joined(each, v, whole=present is None)
 
         return self.metric.summed([d for d, _ in found], present), sums
 
-    def _weights(self, x: EncodedViews | Tensor, weights: Tensor) -> list[Tensor]:
+    def _weights(self, present: Tensor | None, weights: Tensor) -> list[Tensor]:
         """Weights (n, k) as each view feels them."""
-        present = None if isinstance(x, Tensor) else x.present
         counts = self.metric.counts(present, weights)
         if counts is None:
             return [weights] * len(self.metric.parts)
@@ -467,9 +466,9 @@ class ViewPasses(CompiledPasses):
         parts, present = self.metric.views_of(x)
         if present is not None or not min(self.metric.shares) > 0:
             return None
-        key = ("rows of all views", tuple(self.metric.factors))
-        if isinstance(x, EncodedViews) and key in x.known:
-            return x.known[key]
+        key, known = ("rows of all views", tuple(self.metric.factors)), {} if isinstance(x, Tensor) else x.known
+        if key in known:
+            return known[key]
         found = []
         for part, own, shape in zip(self.metric.parts, parts, self.metric.shapes, strict=True):
             rows = part.closed_form.points(own, shape)
@@ -477,10 +476,8 @@ class ViewPasses(CompiledPasses):
                 return None
             found.append(rows.flatten(1))
         whole = torch.cat(found, 1)
-        whole = (whole * self._roots(whole)).contiguous()
-        if isinstance(x, EncodedViews):
-            x.known[key] = whole
-        return whole
+        known[key] = (whole * self._roots(whole)).contiguous()
+        return known[key]
 
     def _roots(self, like: Tensor) -> Tensor:
         """The root of each coordinate's factor (width,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
@@ -227,6 +227,12 @@ class Lengths:
     counts: dict[int, int]
     channels: int
 
+    @classmethod
+    def of(cls, rows: Sequence[Sized], channels: int) -> Lengths:
+        """Those of some series."""
+        lengths, counts = np.unique(list(map(len, rows)), return_counts=True)
+        return cls(dict(zip(lengths.tolist(), counts.tolist(), strict=True)), channels)
+
     def merge(self, other: Lengths) -> Lengths:
         """Two blocks together."""
         steps = sorted({*self.counts, *other.counts})
@@ -302,29 +308,23 @@ class TimeSeries(Space):
         """Choose the prototypes' length."""
         steps = np.concatenate(X)
         refuse_range(float(np.nanmin(steps)), float(np.nanmax(steps)), dtype)
-        lengths = [len(row) for row in X]
-        length = check_count("length", self._length_of(lengths), least=2, hint="Or use 'median' or 'max'.")
-        return replace(self, length=length, n_channels=X[0].shape[1], dtype=dtype)
+        return TimeSeries.fit_described(self, TimeSeries.describe(self, X), dtype=dtype)
 
-    def _length_of(self, lengths: Sequence[int]) -> int:
+    def describe(self, X: list[NDArray[np.float64]]) -> Lengths:
+        """How often each length comes."""
+        return Lengths.of(X, X[0].shape[1])
+
+    def fit_described(self, description: Lengths, *, dtype: torch.dtype) -> Self:
+        """Choose the prototypes' length."""
+        length = check_count("length", self._length_of(description), least=2, hint="Or use 'median' or 'max'.")
+        return replace(self, length=length, n_channels=description.channels, dtype=dtype)
+
+    def _length_of(self, lengths: Lengths) -> int:
         """The prototypes' length, for objects of such lengths."""
         if not isinstance(self.length, str):
             return self.length
         check_choice("length", self.length, ("median", "max"), "Or give a number of steps.")
-        return int(np.median(lengths)) if self.length == "median" else max(lengths)
-
-    def describe(self, X: list[NDArray[np.float64]]) -> Lengths:
-        """How often each length comes."""
-        lengths, counts = np.unique([len(row) for row in X], return_counts=True)
-        return Lengths(dict(zip(lengths.tolist(), counts.tolist(), strict=True)), X[0].shape[1])
-
-    def fit_described(self, description: Lengths, *, dtype: torch.dtype) -> Self:
-        """Choose the prototypes' length."""
-        length = self.length
-        if isinstance(length, str):
-            check_choice("length", length, ("median", "max"), "Or give a number of steps.")
-            length = description.median() if length == "median" else max(description.counts)
-        return replace(self, length=length, n_channels=description.channels, dtype=dtype)
+        return lengths.median() if self.length == "median" else max(lengths.counts)
 
     def encode(self, X: list[NDArray[np.float64]]) -> SeriesBatch:
         """Pad to the longest, fill gaps."""

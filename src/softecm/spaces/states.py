@@ -20,7 +20,7 @@ from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.files.expected import NOT_NEGATIVE, Misfit, count, either, listed, number, numeric_type, plain, rules, text
 from softecm.spaces.columns import is_missing, kind_of, plain_value, refuse_unwritable
 from softecm.spaces.raw import raw_data
-from softecm.spaces.series import SeriesBatch, TimeSeries
+from softecm.spaces.series import Lengths, SeriesBatch, TimeSeries
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -86,7 +86,7 @@ class States(TimeSeries):
         """Which states there are, what they cost for each other, and the prototypes' length."""
         states = _known_states(X)
         costs = _costs(X, states, self.substitution == TRANSITIONS, self._triples)
-        length = check_count("length", self._length_of([len(row) for row in X]), hint="Or use 'median' or 'max'.")
+        length = check_count("length", self._length_of(Lengths.of(X, len(states))), hint="Or use 'median' or 'max'.")
         flat = tuple(costs.ravel().tolist())
         fitted = replace(self, length=max(length, 2), n_channels=len(states), dtype=dtype, states=states, costs=flat)
         fitted._warn_of_other_costs()
