@@ -30,7 +30,7 @@ from softecm.algorithms.parameters import (
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
-from softecm.fit.loop import Asked, Callback, Progress, stopped
+from softecm.fit.loop import Callback, Progress, StopSignal, stopped
 from softecm.fit.prepare import Draw, check_weights, seed
 from softecm.spaces.base import SQUARABLE, check_enough
 from softecm.spaces.real import RealVectors
@@ -269,7 +269,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         self
         """
         callback = self._open(X)
-        ask, counts = None if callback is None else Asked(callback), self._counts()
+        ask, counts = None if callback is None else StopSignal(callback), self._counts()
         x = checked_rows(self, X, reset=True)
         weights = np.ones(len(x)) if sample_weight is None else check_weights(sample_weight, X)
         if self.n_clusters != "auto":

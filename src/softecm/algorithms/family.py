@@ -241,8 +241,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         with ExitStack() as blocks:
 
             def enter(metric: object) -> tuple[Algorithm[Any], InBlocks]:
-                asked = replace(chosen, metric=metric)
-                return blocks.enter_context(opened(self._algorithm, asked, owner, source, sample_weight))
+                resolved = replace(chosen, metric=metric)
+                return blocks.enter_context(opened(self._algorithm, resolved, owner, source, sample_weight))
 
             algorithm, objects = enter(choice.metric)
             shape = (
@@ -253,14 +253,19 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
                 if choice.metric != before:
                     blocks.close()
                     algorithm, objects = enter(choice.metric)
-            asked = replace(chosen, metric=choice.metric)
+            resolved = replace(chosen, metric=choice.metric)
             (outcome,) = fit_cells(
-                algorithm, objects, [asked], owner=owner, last=getattr(self, "model_", None), callback=asked.callback
+                algorithm,
+                objects,
+                [resolved],
+                owner=owner,
+                last=getattr(self, "model_", None),
+                callback=resolved.callback,
             )
-            model = Fit(algorithm, objects, asked).model_of(outcome)
+            model = Fit(algorithm, objects, resolved).model_of(outcome)
             if shape is not None and shape.shape in OWN:
-                model = group_shapes.own_model(objects, shape, asked, numbered=chosen.prior is not None)
-                outcome = _outcome(outcome, asked, model, group_shapes.objective(objects, model))
+                model = group_shapes.own_model(objects, shape, resolved, numbered=chosen.prior is not None)
+                outcome = _outcome(outcome, resolved, model, group_shapes.objective(objects, model))
             partition = objects.partition(model)
             totals = partition.totals()
         self._adopt(objects, model, outcome, choice)
@@ -501,12 +506,12 @@ class LinkableFamily(PrototypeFamily):
             objects = self._batch(chosen, X, sample_weight)
             past = past.faded(keep)
             outcome = learning.next_batch(algorithm, objects, chosen, model, past)
-            found = Fit(algorithm, objects, chosen).model_of(outcome)
-            found = replace(found, focal=found.focal.renamed(model.focal.names))
-            partition = found.partition(objects.x.cpu())
+            new = Fit(algorithm, objects, chosen).model_of(outcome)
+            new = replace(new, focal=new.focal.renamed(model.focal.names))
+            partition = new.partition(objects.x.cpu())
             jump = learning.jump(objects, partition, model, past)
-            past = past.plus(learning.past_of(algorithm, objects, chosen, found))
-        self._adopt(objects, found, outcome)
+            past = past.plus(learning.past_of(algorithm, objects, chosen, new))
+        self._adopt(objects, new, outcome)
         self._ids = ids_of(X, getattr(self, "left_out_", None))
         self._store(partition)
         self._warn_if_unconverged()
@@ -536,10 +541,10 @@ class LinkableFamily(PrototypeFamily):
         self._past, self.drift_ = past, past.drift(self.model_)
         unsure, names = past.unsure(), self.focal_sets_.cluster_names
         steps = [np.floor((drift - unsure).clip(0.0) / FAR) for drift in (before, self.drift_) if len(drift)]
-        told = []
+        messages = []
         if steps[-1].max(initial=0.0) > (steps[0].max(initial=0.0) if len(steps) > 1 else 0.0):
             furthest = int((self.drift_ - unsure).argmax())
-            told.append(
+            messages.append(
                 f"cluster {names[furthest]} has moved by {self.drift_[furthest]:.2g} times the usual distance of "
                 "an object to its cluster since the first batch (drift_): earlier statements about it may no "
                 "longer hold. Refit to measure from here."
@@ -547,10 +552,10 @@ class LinkableFamily(PrototypeFamily):
         if jump is not None:
             called = self.model_.space.number_names
             column = called[jump.coordinate] if called else f"coordinate {jump.coordinate}"
-            told.append(
+            messages.append(
                 f"this batch's objects of cluster {names[jump.cluster]} lie {jump.spreads:.2g} of their own "
                 f"spreads from the cluster's earlier place, in {column}: check whether they are still the same "
                 "group."
             )
-        if told:
-            warn(" ".join(told), DriftWarning)
+        if messages:
+            warn(" ".join(messages), DriftWarning)

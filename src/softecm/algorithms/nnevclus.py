@@ -35,7 +35,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints
 from softecm.files import expected
 from softecm.files.values import anything
-from softecm.fit.loop import Asked, Callback, Progress, stopped
+from softecm.fit.loop import Callback, Progress, StopSignal, stopped
 from softecm.spaces.base import LARGEST, SQUARABLE, check_enough, symmetric
 from softecm.spaces.column_roles import by_row
 
@@ -471,7 +471,9 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
             link_weight=float(self.link_weight) if len(must) + len(cannot) else 0.0,
         )
         with threads(self.n_jobs):
-            runs, best = self._train(loss, len(focal) + 1, rng, device, None if callback is None else Asked(callback))
+            runs, best = self._train(
+                loss, len(focal) + 1, rng, device, None if callback is None else StopSignal(callback)
+            )
         self.d0_, self.diverged_ = d0, any(run.wild for run in runs)
         self._input = (center, scale)
         self._detector: tuple[Any, ...] | None = None if detector is None else tuple(detector)

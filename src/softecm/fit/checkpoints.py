@@ -27,7 +27,7 @@ from softecm._warnings import CheckpointWarning, warn
 from softecm.distances.base import SemiMetric
 from softecm.files.expected import Misfit
 from softecm.files.tensors import read_description, tensor_file
-from softecm.fit.kept import check_kept, check_state
+from softecm.fit.checkpoint_checks import check_contents, check_state
 from softecm.fit.loop import Problem, Rounds, S, Solution
 from softecm.fit.settings import Plan, Settings
 from softecm.spaces.base import Encoded, Space
@@ -114,7 +114,7 @@ class Checkpoints:
         description, arrays = read_description(plan.path, FORMAT, FORMAT_VERSION, "checkpoint")
         with _whole(plan.path):
             _check_same(plan.path, description.get("who"), who)
-            check_kept(description, arrays, int(who["n_clusters"]))
+            check_contents(description, arrays, int(who["n_clusters"]))
             tensors = {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
             return cls(plan, who, Kept(description, tensors), device)
 

@@ -25,7 +25,7 @@ from softecm.distances.mixed import Mixed
 from softecm.files.lock import locked
 from softecm.fit.algorithm import Algorithm, Fit, Outcome, Prices
 from softecm.fit.checkpoints import Checkpoints, identity
-from softecm.fit.loop import Asked, Callback, Runs, Solution, stopped
+from softecm.fit.loop import Callback, Runs, Solution, StopSignal, stopped
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import PrototypeModel, Settings
 from softecm.fit.stages import BETA, Stage, first_stage, known_stage, quicker
@@ -72,7 +72,7 @@ def fit_cells(
             warn_unseen(objects.metric, f"checkpoint {first.plan.path}")
             held.enter_context(locked(first.plan.path))
             checkpoints = Checkpoints.open(first.plan, who, objects.device)
-        fit = Fit(algorithm, objects, first, None if callback is None else Asked(callback), checkpoints)
+        fit = Fit(algorithm, objects, first, None if callback is None else StopSignal(callback), checkpoints)
         stages: dict[str, Stage] = {}
         groups: dict[object, dict[int, Planned]] = {}  # cells that can be solved together: same sets, same way
         for i, settings in enumerate(cells):

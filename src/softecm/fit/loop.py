@@ -391,16 +391,16 @@ def iterate(
 
 
 @dataclass
-class Asked:
-    """A callback of a fit of several loops: once it has said stop, none of them goes on."""
+class StopSignal:
+    """A callback of a fit of several loops: once it has asked to stop, none of them continues."""
 
     callback: Callback
-    said: bool = False
+    stopped: bool = False
 
     def __call__(self, progress: Progress) -> bool:
-        """Ask, unless the answer is known."""
-        self.said = self.said or bool(self.callback(progress))
-        return self.said
+        """Call it, unless it has asked to stop."""
+        self.stopped = self.stopped or bool(self.callback(progress))
+        return self.stopped
 
 
 class Run(Protocol):
@@ -426,7 +426,7 @@ def after_runs(callback: Callback | None, runs: int) -> Callable[[Sequence[Run]]
 
 def stopped(callback: Callback | None) -> bool:
     """Whether a fit was asked to stop in an earlier loop."""
-    return isinstance(callback, Asked) and callback.said
+    return isinstance(callback, StopSignal) and callback.stopped
 
 
 def without_rises(moved: S, before: S) -> tuple[S, Tensor]:

@@ -1,7 +1,7 @@
 """What a checkpoint must hold before a fit goes on from it.
 
-``check_kept`` looks at the file alone: its description, and arrays that agree about runs and rounds. ``check_state`` looks
-at what the algorithm has put there, beside a state of the same problem that was begun afresh.
+``check_contents`` looks at the file alone: its description, and arrays that agree about runs and rounds. ``check_state``
+looks at what the algorithm has put there, beside a state of the same problem that was begun afresh.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ GROWING = ("state.seen", "state.memory.")  # longer with every round
 TOLERANCE = 1e-5  # by which masses may miss 1
 
 
-def check_kept(description: Mapping[str, object], arrays: Arrays, n_clusters: int) -> None:
+def check_contents(description: Mapping[str, object], arrays: Arrays, n_clusters: int) -> None:
     """A checkpoint's description, and the arrays that all of them have."""
     phase, facts, iteration = (description.get(key) for key in ("phase", "facts", "iteration"))
     if phase not in PHASES:
