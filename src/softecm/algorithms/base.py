@@ -421,8 +421,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     @property
     def feature_weights_(self) -> Any:
         """For tables whose columns are weighed by a rule (metric Mixed), how much each column counts; adds up to 1."""
-        rule = "tables with weighted columns, Mixed(weights='auto')."
-        return self._learned("feature_weights", rule)
+        return self._learned("feature_weights", "tables with weighted columns, Mixed(weights='auto').")
 
     def _learned(self, name: str, of: str) -> Any:
         """What the metric has learned; ``of`` says where it does."""
