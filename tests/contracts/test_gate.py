@@ -136,7 +136,11 @@ def damaged(form):
     elif form == "coo":
         for row, column in ((-1, 0), (10**6, 0), (0, -1), (0, 10**6)):
             matrix = made()
-            matrix.coords = (np.append(matrix.row[1:], row), np.append(matrix.col[1:], column))
+            places = np.append(matrix.row[1:], row), np.append(matrix.col[1:], column)
+            if hasattr(matrix, "coords"):
+                matrix.coords = places
+            else:  # SciPy before 1.13
+                matrix.row, matrix.col = places
             yield matrix
     elif form == "lil":
         longer = made()
@@ -147,7 +151,7 @@ def damaged(form):
         yield outside
     elif form == "dok":
         matrix = made()
-        matrix._dict[(99, 99)] = 1.0
+        dict.__setitem__(getattr(matrix, "_dict", matrix), (99, 99), 1.0)  # before SciPy 1.13 it is a dict itself
         yield matrix
     elif form == "dia":
         matrix = made()

@@ -343,10 +343,10 @@ class ECMdd(PrototypeFamily):
     labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_ : as for :class:`SoftECM`
     runs_, n_iter_, converged_, separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
 
-    The objective may rise between iterations; ``objective_`` is the smallest value in ``history_``.
-
     Notes
     -----
+    The objective may rise between iterations; ``objective_`` is the smallest value in ``history_``.
+
     Another order of the rows gives the same masses in that order. Where several objects would do as a medoid equally well,
     the one with the least sum of dissimilarities to all objects is taken, then the one nearest to the clusters' medoids in
     their order (:class:`~softecm.algorithms.ecmdd.Ranking`). Only objects that are mirror images of each other can't

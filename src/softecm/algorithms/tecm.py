@@ -194,8 +194,8 @@ class TECM(PrototypeFamily):
         robustly (:mod:`softecm.fit.stages`).
     n_init : int, default=10
         Number of starts where they are drawn; the lowest objective is kept.
-    alpha, max_cardinality, max_iter, tol, device, dtype, n_jobs, warm_start, callback, random_state, verbose : as
-    for :class:`SoftECM`
+    alpha, max_cardinality, max_iter, tol, device, dtype, n_jobs : as for :class:`SoftECM`
+    warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
