@@ -143,3 +143,17 @@ def test_start_may_be_given():
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         CatECM(**parameters).fit(load_diamond().data)
+
+
+def test_runs_that_had_ended_are_gone_on_from(tmp_path):
+    """A checkpoint of a loop whose runs have all ended: no run has a state any longer."""
+    x, _ = groups(0, n=30, p=3)
+
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    model = CatECM(2, n_init=2, random_state=0, callback=stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x, checkpoint=tmp_path / "fit.checkpoint")
+    found = CatECM(2, n_init=2, random_state=0).fit(x, resume=tmp_path / "fit.checkpoint")
+    np.testing.assert_array_equal(found.partition_.masses, CatECM(2, n_init=2, random_state=0).fit(x).partition_.masses)

@@ -73,6 +73,9 @@ def _check_facts(phase: str, facts: Mapping[str, object], n_clusters: int) -> No
     delta = facts.get({"clusters": "close", "sets": "delta"}.get(phase, ""))
     if delta is not None and (not is_number(delta) or not 0 < delta < 1e300):
         raise Misfit("its delta should be a positive number")
+    beta = facts.get("beta", 2.0)
+    if not is_number(beta) or not 1.0 < beta < 1e300:
+        raise Misfit("its beta should be a number above 1")
     if phase == "sets":
         sets = facts.get("sets")
         if not isinstance(sets, list) or not all(isinstance(members, list) for members in sets):

@@ -232,7 +232,7 @@ def _rounds(problem: Problem[S], kept: Kept, device: torch.device) -> Rounds:
         found={name: parts[f"found.{name}"].to(device) for name in kept.description["found"]},
     )
     active = parts["active"]
-    if 0 < len(active) < len(ended.objective):
+    if len(active) < len(ended.objective):
         problem = problem.select(active.to(device))
     state = problem.resumed({k: v.to(device) for k, v in parts.items() if k.startswith("state.")})
     if set(ended.found) != set(state.found):
