@@ -218,7 +218,7 @@ def _number(context: FileContext, column: pd.Series, described: Column, *, may_b
 def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
     """The numbers of a column with a few gaps, where all of them are whole; else none."""
     numbers = values[~np.isnan(values)] if values.dtype.kind == "f" else values[:0]
-    return numbers.astype(np.int64) if (numbers % 1 == 0).all() and (np.abs(numbers) < EXACT).all() else values[:0]
+    return numbers.astype(np.int64) if (np.abs(numbers) < EXACT).all() and (numbers % 1 == 0).all() else values[:0]
 
 
 def _date(name: str, dates: Dates) -> Understood:
@@ -411,7 +411,7 @@ def stripped(column: pd.Series) -> pd.Series:
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
     filled = column.dropna()
-    if pd.api.types.is_float_dtype(column.dtype) and ((filled % 1 == 0) & (filled.abs() < EXACT)).all():
+    if pd.api.types.is_float_dtype(column.dtype) and (filled.abs() < EXACT).all() and (filled % 1 == 0).all():
         column = column.astype("Int64")  # codes read as 1.0 because some are missing
     words = column.astype("str").str.strip().astype(object)
     return words.where(column.notna() & (words != ""), None)
