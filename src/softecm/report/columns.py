@@ -228,7 +228,7 @@ def _shown_names(keys: list[str], names: Sequence[str] | None) -> list[str]:
         return keys
     shown = [str(name) for name in names]
     if len(shown) != len(keys):
-        raise ValueError(f"feature_names must have one name a column, {len(keys)}; got {len(shown)}.")
+        raise ValueError(f"feature_names must have one name per column, {len(keys)}; got {len(shown)}.")
     return shown
 
 
