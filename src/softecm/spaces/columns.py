@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias, TypeVar
 
 import narwhals.stable.v1 as nw
@@ -232,8 +232,13 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (  # in this order: a truth i
 
 def kind_of(value: object) -> str:
     """The kind of one Python value, in words."""
-    kind = next((kind for types, kind in _KINDS if isinstance(value, types)), "other")
+    kind = _kind_of_type(type(value))
     return kind + WITH_ZONE if kind == "datetime" and getattr(value, "tzinfo", None) is not None else kind
+
+
+@lru_cache(maxsize=256)
+def _kind_of_type(kind: type) -> str:
+    return next((name for types, name in _KINDS if issubclass(kind, types)), "other")
 
 
 def plain_value(value: Cell) -> Cell:
@@ -245,16 +250,16 @@ def plain_value(value: Cell) -> Cell:
 def to_float(value: Cell) -> float:
     """A number, or the microseconds of a date or a duration."""
     kind = kind_of(value)
+    if kind == "number":
+        try:
+            return float(value)
+        except OverflowError:  # a whole number of more than 308 digits: refused by its size
+            return math.inf
     if kind.endswith(WITH_ZONE):
         value, kind = value - EPOCH, "duration"
     if kind == "duration":
         return float(np.timedelta64(value, "us").astype(np.int64))
-    if kind in TEMPORAL:
-        return float(np.datetime64(value, "us").astype(np.int64))
-    try:
-        return float(value)
-    except OverflowError:  # a whole number of more than 308 digits: refused by its size
-        return math.inf
+    return float(np.datetime64(value, "us").astype(np.int64)) if kind in TEMPORAL else float(value)
 
 
 class Positions(dict[Any, int]):
