@@ -232,7 +232,8 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (  # in this order: a truth i
 
 def kind_of(value: object) -> str:
     """The kind of one Python value, in words."""
-    kind = _kind_of_type(type(value))
+    cls: Any = type(value)
+    kind = _kind_of_type(cls)
     return kind + WITH_ZONE if kind == "datetime" and getattr(value, "tzinfo", None) is not None else kind
 
 
