@@ -72,7 +72,7 @@ def test_a_rule_that_is_gone_is_refused_where_it_would_be_used():
 
 def test_weights_need_a_rule():
     model = SoftECM(3, metric=Mixed(weights=None), random_state=0, n_init=2).fit(table())
-    with pytest.raises(AttributeError, match="weighed by what they say"):
+    with pytest.raises(AttributeError, match="tables with weighted columns"):
         _ = model.feature_weights_
     with pytest.raises(ValueError, match="weights must be one of 'auto', 'equal'"):
         Mixed(weights="best")
