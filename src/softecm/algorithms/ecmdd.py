@@ -331,8 +331,8 @@ class ECMdd(PrototypeFamily):
         "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
     warm_start : bool, default=False
         Start from the objects nearest to the last fit's medoids.
-    alpha, max_cardinality, focal_sets, n_init, max_iter, n_jobs, callback, random_state, verbose : as for
-    :class:`SoftECM`
+    alpha, max_cardinality, focal_sets, n_init, max_iter, n_jobs : as for :class:`SoftECM`
+    callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
