@@ -18,7 +18,7 @@ from selenium.webdriver.chrome.service import Service
 from smaller import FIGURES, smaller
 
 NAMES = "young,affluent,middle,senior"
-WIDTH, HEIGHT = 760, 1400  # of the browser window
+WIDTH, HEIGHT = 760, 2600  # of the browser window: all parts fit in it
 PLAIN = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
 
