@@ -115,7 +115,7 @@ def test_eight_are_tried_and_the_best_comes_first(rng):
     assert len(choose_series(scaled, 2).tried) == 4  # level and amplitude are gone: nothing to decide
 
 
-@pytest.mark.parametrize(("clearer", "said"), [(0.8, "which count alike"), (1.2, "slope counting")])
+@pytest.mark.parametrize(("clearer", "said"), [(0.8, "which count alike"), (1.2, "of which slope counts")])
 def test_one_view_counts_more_where_groups_are_clearly_clearer_so(rng, monkeypatch, clearer, said):
     monkeypatch.setattr(series_auto, "joint", lambda tables, option: option)
     monkeypatch.setattr(series_auto, "clearness", lambda option, _: 0.5 + clearer * CLEARER * (option.most == "slope"))

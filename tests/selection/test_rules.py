@@ -7,6 +7,7 @@ import pytest
 
 from softecm import ECM, CredalPartition, FocalSets, SoftECM
 from softecm.datasets import make_blobs
+from softecm.distances import SoftDTW, SquaredEuclidean
 from softecm.scores.valleys import Geometry, groups_apart, silhouette, valleys
 from softecm.selection import RULES, sweep
 from softecm.selection.measures import xie_beni
@@ -118,14 +119,26 @@ def test_a_mean_is_that_of_the_others(rng):
     x, labels = rng.normal(size=(30, 4)), np.repeat([0, 1], [10, 20])
     means = np.stack([x[labels == k].mean(0) for k in (0, 1)])
     far = np.square(x[:, None] - means).sum(-1)
-    found = Geometry(far, np.zeros((2, 2)), of_means=True).without_itself(labels, np.ones(30)).to_clusters
+    found = Geometry(far, np.zeros((2, 2)), degree=2.0).without_itself(labels, np.ones(30)).to_clusters
     for i in range(30):
         others = np.delete(np.arange(30), i)
         own = x[others][labels[others] == labels[i]].mean(0)
         assert found[i, labels[i]] == pytest.approx(np.square(x[i] - own).sum())
         assert found[i, 1 - labels[i]] == far[i, 1 - labels[i]]
+    true_metric = Geometry(np.sqrt(far), np.zeros((2, 2)), degree=1.0).without_itself(labels, np.ones(30)).to_clusters
+    np.testing.assert_allclose(true_metric, np.sqrt(found))
     medoids = Geometry(far, np.zeros((2, 2)))
     assert medoids.without_itself(labels, np.ones(30)) is medoids
+
+
+def test_prototypes_that_are_no_means_need_a_deeper_valley(rng):
+    x = np.concatenate([rng.normal(0, 1, 200), rng.normal(3.6, 1, 200)])
+    labels, means = on_a_line(x, [0, 3.6])
+    apart = []
+    for metric in (SquaredEuclidean(), SoftDTW()):
+        geometry = Geometry.of_prototypes(metric, means.to_clusters, means.between)
+        apart.append(groups_apart(labels, geometry, np.ones(400)))
+    assert apart == [2, 1]
 
 
 def test_a_weight_of_two_is_a_doubled_row_in_a_valley(rng):

@@ -311,7 +311,7 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     labels = partition.labels()[rows]
     weights = (1.0 - partition.masses[rows, 0]) * counts
     far = np.asarray(model.distances(x), dtype=np.float64)[:, :c]
-    geometry = Geometry(far, np.zeros((c, c)), of_means=model.metric.is_quadratic).without_itself(labels, weights)
+    geometry = Geometry(far, np.zeros((c, c)), degree=model.metric.degree).without_itself(labels, weights)
     joined = joined_clusters(labels, geometry, weights)
     groups = int(connected_components(joined, directed=False)[0])
     if groups < c:
@@ -371,5 +371,5 @@ def _falls_into_two(x: Floats, weights: Floats) -> bool:
         or weights[parts == 1].sum() > (1 - LEAST_PART) * weights.sum()
     ):
         return False
-    geometry = Geometry(far, np.zeros((2, 2)), of_means=True).without_itself(parts, weights)
+    geometry = Geometry(far, np.zeros((2, 2)), degree=2.0).without_itself(parts, weights)
     return groups_apart(parts, geometry, weights) == 2

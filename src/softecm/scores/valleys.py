@@ -7,6 +7,7 @@ where the cut is.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,24 @@ Floats = NDArray[np.float64]
 # Tuned on planted problems of two seeds and judged on others (docs/how_to_choose.md); neighbouring values do as well.
 WINDOW = 0.5  # half width of a window, as a part of the way from the cut to a cluster's median
 DEEP = 0.7  # a valley holds at most this part of the objects of the lower hill
+DEEPER = 0.5  # the same where prototypes are no means: what their own objects have drawn them by is known roughly
 FEW = 4.0  # objects added to every window, so that a handful is no evidence
 SMALL = (
     0.05  # with less than this part of an equal share, or FEW objects, clusters are no group but outliers that flock
 )
 A_GROUP = 0.05  # what a group that stands apart is worth, in units of the silhouette
+
+
+class Measure(Protocol):
+    """What a metric says of its prototypes."""
+
+    @property
+    def degree(self) -> float:
+        """2 where a distance is a square, 1 for a true metric."""
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Whether prototypes are means."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +45,26 @@ class Geometry:
 
     to_clusters: Floats  # (n, c)
     between: Floats  # (c, c)
-    of_means: bool = False  # squared distances to means, each of which its own objects have drawn nearer
+    degree: float = 0.0  # of the distances, where prototypes follow their own objects; 0 where they don't
+    deep: float = DEEP  # how deep a valley must be
+
+    @staticmethod
+    def of_prototypes(metric: Measure, to_clusters: Floats, between: Floats) -> Geometry:
+        """Of prototypes that follow their objects."""
+        return Geometry(to_clusters, between, metric.degree, DEEP if metric.is_quadratic else DEEPER)
 
     def without_itself(self, labels: NDArray[np.intp], weights: Floats) -> Geometry:
-        r"""Each object's distance to its own cluster as if the object had no part in its mean.
+        r"""Each object's distance to its own cluster as if the object had no part in its prototype.
 
-        Of m objects with the mean v, those other than x have a mean at :math:`\left(\frac m{m-1}\right)^2 \|x - v\|^2`. With
-        few objects in many columns this is what tells a group from a heap that was cut in two.
+        Of m objects with the mean v, the others have a mean at :math:`\left(\frac m{m-1}\right)^2 \|x - v\|^2`; other
+        barycentres are taken to move alike. With few objects in many columns or steps this is what tells a group from a
+        heap that was cut in two.
         """
-        if not self.of_means:
+        if not self.degree:
             return self
         held = np.maximum(np.bincount(labels, weights, minlength=self.to_clusters.shape[1]), 2.0)
         far = self.to_clusters.copy()
-        far[np.arange(len(far)), labels] *= np.square(held / (held - 1.0))[labels]
+        far[np.arange(len(far)), labels] *= ((held / (held - 1.0)) ** self.degree)[labels]
         return replace(self, to_clusters=far)
 
 
@@ -116,15 +137,15 @@ def _has_valley(a: int, b: int, labels: NDArray[np.intp], geometry: Geometry, we
     if not first.any() or first.all():
         return False
     far = geometry.to_clusters[rows]
-    return has_valley(far[:, b] - far[:, a], first, weights[rows])
+    return has_valley(far[:, b] - far[:, a], first, weights[rows], geometry.deep)
 
 
-def has_valley(place: Floats, first: NDArray[np.bool_], held: Floats) -> bool:
+def has_valley(place: Floats, first: NDArray[np.bool_], held: Floats, deep: float = DEEP) -> bool:
     """Whether few objects lie at the cut between two clusters: at place 0, above on the side of the first."""
     hills = np.array([0.0, _median(place[first], held[first]), _median(place[~first], held[~first])])
     width = WINDOW * np.abs(hills[1:]).min()
     at_cut, *on_hills = FEW + (np.abs(place - hills[:, None]) < width) @ held
-    return bool(at_cut < DEEP * min(on_hills))
+    return bool(at_cut < deep * min(on_hills))
 
 
 def _median(values: Floats, weights: Floats) -> float:

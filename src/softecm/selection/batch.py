@@ -92,7 +92,7 @@ def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: object) -> l
         model = Fit(ready.algorithm, ready.objects, outcome.chosen).model_of(outcome)
         partition, far = model.to(ready.objects.device).measured(x)
         between = ready.algorithm.between(ready.objects, best, c)[0]
-        found.append((partition, Geometry(far[:, :c], between, of_means=model.metric.is_quadratic)))
+        found.append((partition, Geometry.of_prototypes(model.metric, far[:, :c], between)))
     return found
 
 
@@ -183,7 +183,7 @@ def _geometry(fitted: PrototypeModel, far: NDArray[np.float64]) -> Geometry:
     with torch.no_grad():
         # Sets may measure each in its own way: all of them at once, then the clusters'.
         between = fitted.metric.pairwise(own, fitted.prototypes).clamp_min(0.0)[:, : len(own)].double().numpy()
-    return Geometry(far[:, : len(own)], between, of_means=fitted.metric.is_quadratic)
+    return Geometry.of_prototypes(fitted.metric, far[:, : len(own)], between)
 
 
 def takes_dissimilarities(model: object) -> bool:
