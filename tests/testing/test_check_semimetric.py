@@ -136,7 +136,7 @@ def test_tables_pass_in_their_own_form(metric, gaps, rng):
 def test_precomputed_says_what_holds_and_what_does_not_apply():
     report = check_semimetric("precomputed")
     assert report
-    assert {c.name for c in report.checks if not c.skipped} == {
+    assert {c.name for c in report.checks if not c.skipped} - {"same on a GPU"} == {
         "shape", "finite", "symmetric", "never negative", "zero at equality",
     }  # fmt: skip
     assert "skipped  prototypes are objects" in str(report)
