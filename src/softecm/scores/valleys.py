@@ -27,7 +27,7 @@ SMALL = (
 A_GROUP = 0.05  # what a group that stands apart is worth, in units of the silhouette
 
 
-class Measure(Protocol):
+class PrototypeMetric(Protocol):
     """What a metric says of its prototypes."""
 
     @property
@@ -49,7 +49,7 @@ class Geometry:
     deep: float = DEEP  # how deep a valley must be
 
     @staticmethod
-    def of_prototypes(metric: Measure, to_clusters: Floats, between: Floats) -> Geometry:
+    def of_prototypes(metric: PrototypeMetric, to_clusters: Floats, between: Floats) -> Geometry:
         """Of prototypes that follow their objects."""
         return Geometry(to_clusters, between, metric.degree, DEEP if metric.is_quadratic else DEEPER)
 

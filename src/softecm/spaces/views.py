@@ -43,7 +43,7 @@ def view_class() -> type[BaseEstimator]:
 
 
 @dataclass(frozen=True)
-class RawViews:
+class CheckedViews:
     """The views of some objects as they came, checked; where an object lacks a view another's stands in for it."""
 
     parts: tuple[Any, ...]
@@ -149,7 +149,7 @@ class Views(Space):
         for part, points in zip(self.spaces, self.split(prototypes), strict=True):
             part.check_prototypes(points)
 
-    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawViews:
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> CheckedViews:
         """Every view by its own space's rules; an object must have at least one of them."""
         if self.shown is not None:
             return self._check_shared(estimator, X, reset=reset)
@@ -170,9 +170,9 @@ class Views(Space):
             estimator.n_features_in_ = len(self.views)
             if hasattr(estimator, "feature_names_in_"):
                 del estimator.feature_names_in_
-        return RawViews(tuple(parts), present, tuple(checked))
+        return CheckedViews(tuple(parts), present, tuple(checked))
 
-    def _check_shared(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawViews:
+    def _check_shared(self, estimator: BaseEstimator, X: object, *, reset: bool) -> CheckedViews:
         """One set of objects that every view has, by the rules of the view that is shown."""
         stub = view_class()() if reset else self._stub(self.views.index(str(self.shown)))
         rows = self.visible.check(stub, X, reset=reset)
@@ -180,7 +180,7 @@ class Views(Space):
         if reset and hasattr(estimator, "feature_names_in_"):
             del estimator.feature_names_in_
         count = len(self.views)
-        return RawViews((rows,) * count, np.ones((len(rows), count), dtype=bool), (stub,) * count)
+        return CheckedViews((rows,) * count, np.ones((len(rows), count), dtype=bool), (stub,) * count)
 
     @staticmethod
     def _checked(stub: BaseEstimator, name: str, part: object, space: Space, *, reset: bool) -> object:
@@ -233,7 +233,7 @@ class Views(Space):
         """Every view will count each object so often."""
         return replace(self, sample_weight=weights)
 
-    def fit(self, X: RawViews, *, dtype: torch.dtype) -> Views:
+    def fit(self, X: CheckedViews, *, dtype: torch.dtype) -> Views:
         """Each view's space, on the objects that have it."""
         fitted = []
         for j, (space, part) in enumerate(zip(self.spaces, X.parts, strict=True)):
@@ -250,7 +250,7 @@ class Views(Space):
         counts = tuple(int(view.n_features_in_) for view in X.checked)
         return replace(self, spaces=tuple(fitted), n_features=counts, feature_names=names, sample_weight=None)
 
-    def describe(self, X: RawViews) -> ViewsDescribed:
+    def describe(self, X: CheckedViews) -> ViewsDescribed:
         """What each view must know; objects that lack one would leave it without."""
         if not X.present.all():
             raise ValueError(IN_BLOCKS)
@@ -266,7 +266,7 @@ class Views(Space):
         counts, names = description.n_features, description.feature_names
         return replace(self, spaces=fitted, n_features=counts, feature_names=names, sample_weight=None)
 
-    def encode(self, X: RawViews) -> Encoded:
+    def encode(self, X: CheckedViews) -> Encoded:
         """View by view; of one view alone, what its own space makes of it."""
         parts: list[Encoded] = [
             space.encode(part) if part is not None else torch.zeros((len(X), *space.shape), dtype=space.dtype)
