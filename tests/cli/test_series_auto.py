@@ -1,10 +1,14 @@
 """Series on the command line: how their views count is shown, and the rest goes its usual way."""
 
+import html
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tests.cli.conftest import Run
+
+from softecm import load_model
 
 
 def waves(rng: np.random.Generator) -> None:
@@ -45,6 +49,18 @@ def test_channels_and_times_keep_their_names(run: Run, rng: np.random.Generator)
     assert "pulse at 0%–12% of the time" in page
     assert "channel 1" not in page
     assert run("predict", "found", "long.csv", *where, "-o", "new.csv", "-q")[0] == 0
+
+
+def test_the_code_in_the_report_runs_and_fits_the_same(run: Run, rng: np.random.Generator) -> None:
+    waves(rng)
+    code, _, err = run("cluster", "waves.npy", "-c", "2-3", "-o", "found", "--n-init", 2, "--seed", 0)
+    assert code == 0, err
+    page = Path("found/report.html").read_text()
+    snippet = page.split("<h3>Reproduce it in Python</h3>")[1].split("<code")[1].split(">", 1)[1].split("</code>")[0]
+    assert "..." not in html.unescape(snippet)
+    names: dict[str, Any] = {}
+    exec(html.unescape(snippet).split("# or, without fitting again")[0], names)
+    np.testing.assert_allclose(names["model"].partition_.masses, load_model("found").partition_.masses, atol=1e-9)
 
 
 def test_a_sweep_takes_it_too(run: Run, rng: np.random.Generator) -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
 from softecm.belief import CredalPartition
-from softecm.distances import SEMI_METRICS
+from softecm.distances import SEMI_METRICS, SemiMetric
 from softecm.distances.auto import AUTO, SERIES_AUTO
 from softecm.report.columns import missing
 from softecm.report.inputs import FittedModel, comparing, merged, pairwise
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 UNTOLD = ("callback", "verbose", "warm_start")
 LONGEST = 120  # signs of a parameter; what is longer is data rather than a setting
+LONGEST_METRIC = 500
 
 
 def parameters(model: FittedModel) -> dict[str, str]:
@@ -121,13 +127,16 @@ def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = No
     name = type(model).__name__
     loading = ["", "# or, without fitting again:", f"model = load_model({saved!r})"] if saved is not None else []
     imports = [line for line in reading if line.startswith(("import", "from"))]
+    metrics = sorted({type(metric).__name__ for metric in _metrics(_changed(model).get("metric"))})
+    unwritten = [k for k, v in _changed(model).items() if _written(v) is None]
     return "\n".join(
         [
             *imports,
             f"from softecm import {name}, load_model" if loading else f"from softecm import {name}",
-            *_metric_imports(model),
+            *([f"from softecm.distances import {', '.join(metrics)}"] if metrics else []),
             "",
             *[line for line in reading if line not in imports],
+            *([f"# give these as in the fit, too long to show here: {', '.join(unwritten)}"] if unwritten else []),
             f"model = {name}({arguments(model)}).fit(X)",
             'model.partition_.to_parquet("partition.parquet")' if streamed else "model.partition_.to_frame()",
             *loading,
@@ -135,18 +144,50 @@ def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = No
     )
 
 
-def _metric_imports(model: FittedModel) -> list[str]:
-    """The line that a metric of ours in the arguments needs."""
-    kind = type(model.get_params(deep=False).get("metric"))
-    return [f"from softecm.distances import {kind.__name__}"] if kind.__module__.startswith("softecm.distances") else []
-
-
 def arguments(model: FittedModel, without: Sequence[str] = ()) -> str:
-    """The parameters that are not the usual ones, as they are written in Python."""
+    """The parameters that are not the usual ones, as they are written in Python; data among them are left out."""
+    written = {k: _written(v) for k, v in _changed(model).items() if k not in without}
+    return ", ".join(f"{k}={text}" for k, text in written.items() if text is not None)
+
+
+def _changed(model: FittedModel) -> dict[str, object]:
+    """The parameters that are not the usual ones."""
     usual: Mapping[str, object] = type(model)().get_params(deep=False)
-    params = {k: v for k, v in model.get_params(deep=False).items() if k not in ("callback", *without)}
-    changed = {k: v for k, v in params.items() if not _same(v, usual.get(k))}
-    return ", ".join(f"{k}={v!r}" if len(repr(v)) <= LONGEST else f"{k}=..." for k, v in changed.items())
+    params = model.get_params(deep=False)
+    return {k: v for k, v in params.items() if k != "callback" and not _same(v, usual.get(k))}
+
+
+def _written(value: object) -> str | None:
+    """A parameter in Python; None for data, and for what has no such form."""
+    text = _without_defaults(value)
+    longest = LONGEST_METRIC if isinstance(value, SemiMetric) else LONGEST
+    return None if len(text) > longest or "<" in text or "tensor(" in text else text
+
+
+def _without_defaults(value: object) -> str:
+    """A metric, or a dict of them, without the parameters that have their usual value; anything else as it is."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{k!r}: {_without_defaults(v)}' for k, v in value.items())}}}"
+    given = (f"{name}={_without_defaults(one)}" for name, one in _given(value).items())
+    return f"{type(value).__name__}({', '.join(given)})" if _is_ours(value) else repr(value)
+
+
+def _metrics(value: object) -> Iterator[object]:
+    """Metrics of ours: this one and those it is made of."""
+    if _is_ours(value):
+        yield value
+    for one in (value if isinstance(value, Mapping) else _given(value)).values():
+        yield from _metrics(one)
+
+
+def _given(metric: object) -> dict[str, object]:
+    """The parameters of a metric of ours that are not the usual ones."""
+    own = [one for one in fields(metric) if one.repr] if _is_ours(metric) else []
+    return {one.name: value for one in own if not _same(value := getattr(metric, one.name), one.default)}
+
+
+def _is_ours(value: object) -> TypeGuard[DataclassInstance]:
+    return is_dataclass(value) and type(value).__module__.startswith("softecm.distances")
 
 
 def _same(value: object, usual: object) -> bool:
