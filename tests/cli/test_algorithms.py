@@ -107,7 +107,8 @@ def test_links_come_from_a_file(run, files, name):
     ]
     code, out, err = run("cluster", f"{kind}.csv", "-c", 2, *options)
     assert code == 0, err
-    assert "2 of 2 links in links.csv are satisfied." in json.loads(out)["warnings"]
+    assert json.loads(out)["links"] == "All 2 links in links.csv are satisfied."
+    assert not any("satisfied" in warning for warning in json.loads(out)["warnings"])
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ def test_remedies_are_options() -> None:
     assert in_options(text) == (
         "With --relaxation penalty a large lam pulls, and --lam 20 is large: use --relaxation gap or --lam 5, --clusters 3."
     )
+    apart = "Use SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS for these"
+    assert in_options(apart) == "Use --metric precomputed, or --algorithm RECM, ECMdd or EVCLUS for these"
     assert in_options("the alpha of 'a column' must be read") == "the alpha of 'a column' must be read"
     seen = "2 of 3 objects have a category that the fit never saw: column 'code' in 2 ('7', None)."
     assert in_options(seen) == seen

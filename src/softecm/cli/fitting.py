@@ -57,6 +57,7 @@ class FittedFile:
     seconds: float
     seconds_per_iteration: float | None = None  # the median; None for fewer than two rounds
     checkpoints_saved: bool = True  # whether every checkpoint could be written
+    links: str = ""  # that all links are satisfied, where they are
 
 
 class Measure(NamedTuple):

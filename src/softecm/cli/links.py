@@ -119,9 +119,12 @@ def muted_link_log() -> Iterator[None]:
 
 
 def with_satisfied_count(fitted: FittedFile, file: Path, links: Constraints) -> FittedFile:
-    """The fit with a sentence on how many links it keeps."""
+    """The fit with a sentence on how many links it satisfies: a warning unless all are."""
     count = sum(map(len, links))
     obeyed = round(kept(fitted.model.labels_, *links) * count)
-    more = "" if obeyed == count else " A larger --link-weight satisfies more."
-    sentence = f"{obeyed} of {count} links in {file.name} are satisfied.{more}"
+    if obeyed == count:
+        every = f"The link in {file.name} is" if count == 1 else f"All {count} links in {file.name} are"
+        return replace(fitted, links=f"{every} satisfied.")
+    some = f"The link in {file.name} is not" if count == 1 else f"{obeyed} of {count} links in {file.name} are"
+    sentence = f"{some} satisfied. A larger --link-weight satisfies more."
     return replace(fitted, warnings=(*fitted.warnings, sentence))

@@ -59,6 +59,7 @@ def summary(
         "parameters": params,
         "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
         "warnings": messages,
+        **({"links": fitted.links} if fitted.links else {}),
         "interrupted": fitted.interrupted,
         "command": _again(model, source.file) if values else "",
         "seconds": round(fitted.seconds, 3),
@@ -114,6 +115,7 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     """What to mind, what was found, and where to look."""
     out.print()
     remarks(out, summary["warnings"])
+    lines(out, [summary["links"]] if "links" in summary else [])
     if summary["clusters_chosen"]:
         out.print(candidates_table(summary["candidates"], totals.focal.n_clusters))
         out.print(Text(summary["clusters_chosen"] + "."))

@@ -18,6 +18,8 @@ AS_OPTIONS = {
     ", a list of tuples or FocalSets": "",
     "Leave it None": "Leave it out",
     "leave that column out": "leave it out with --drop",
+    "SoftECM(metric='precomputed'), RECM,": "--metric precomputed, or --algorithm RECM,",
+    "or a dict for some of them": "or name some of them with softecm rename DIR 'ω2=calm'",
     "metric=Mixed(scaling='robust')": "--scale robust",
     "Mixed(scaling='robust') for that view": "--scale robust",
     "Leave it out, give it a smaller weight, or try weights='agreement'.": "Leave it out if it should not count.",
