@@ -56,6 +56,22 @@ def test_the_sentence_of_each_group_is_on_the_screen_and_on_the_page_and_takes_n
     assert after["ω1"] == told["ω2"].replace("ω2", "ω1", 1)
 
 
+def test_outliers_keep_their_order(run: Run, two_groups: Path) -> None:
+    """Far ones all have 1.000000 on the empty set in partition.csv."""
+    with two_groups.open("a", encoding="utf-8") as file:
+        places = ((-50, 0), (0, 60), (70, 0), (0, -80), (-90, 0))
+        file.writelines(f"out{k};{x},0;{y},0;blue\n" for k, (x, y) in enumerate(places))
+    found = ("cluster", two_groups, "-c", 2, "-q", "--metric", "sqeuclidean", "--drop", "colour")
+    assert run(*found, "--delta", 5, "--seed", 0, "-o", "found")[0] == 0
+    told = json.loads(texts("found")["summary.json"])["sentences"][2]
+    assert "farthest out: out4, out3 and " in told
+    assert run("report", "found", "-q")[0] == 0
+    assert told in texts("found")["report.html"]
+    assert run("rename", "found", "a,b", "-q")[0] == 0
+    assert told in texts("found")["report.html"]
+    assert json.loads(texts("found")["summary.json"])["sentences"][2] == told
+
+
 def test_one_of_them_is_named_and_the_names_change_again(run: Run, two_groups: Path) -> None:
     assert run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "-q")[0] == 0
     before = texts("found")

@@ -1,6 +1,7 @@
 """Choosing the number of clusters."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,20 @@ def test_clear_groups_are_counted(groups):
     ax = choice.plot()
     assert ax.get_xlabel() == "number of clusters"
     assert ax.get_ylabel()
+
+
+def test_dissimilarities_need_an_estimator_that_takes_them(rng):
+    D = np.abs(rng.normal(size=(12, 1)) - rng.normal(size=12))
+    D = D + D.T - np.diag(2 * np.diag(D))
+    remedy = re.escape("estimator=SoftECM(metric='precomputed')")
+    with pytest.raises(TypeError, match=remedy):
+        choose_n_clusters(D, metric="precomputed")
+    with pytest.raises(ValueError, match=remedy):
+        choose_n_clusters(D)
+    with pytest.raises(ValueError, match=remedy):
+        choose_n_clusters(pd.DataFrame(D))
+    with pytest.raises(TypeError, match=r"argument 'candidate'\.$"):
+        choose_n_clusters(D, candidate=3)
 
 
 @pytest.mark.filterwarnings("ignore::softecm.CollapseWarning")

@@ -51,7 +51,7 @@ def rename(path: Path, names: Sequence[str]) -> None:
     with mendable(ValueError):
         model.rename(_new_names(names, old.cluster_names))
         new = old.renamed(list(model.focal_sets_.names))
-        partition = before.partition.rename(list(new.names))
+        partition = before.unrounded.rename(list(new.names))
     after = ResultFolder(path, _renamed_summary(before.summary, old, new))
     after = after.holding(model, before.source, partition, before.ids)
     noun, merged = "series" if of_series(model) else "object", after.summary.get("collapsed", False)

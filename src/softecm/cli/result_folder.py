@@ -149,6 +149,14 @@ class ResultFolder:
         return self._table[0]
 
     @property
+    def unrounded(self) -> CredalPartition:
+        """The same as the model has it, if it does: of masses of six decimals, those of far outliers are all alike."""
+        fitted, written = getattr(self.model, "partition_", None), self.partition
+        if not isinstance(fitted, CredalPartition) or fitted.masses.shape != written.masses.shape:
+            return written
+        return fitted if np.allclose(fitted.masses, written.masses, rtol=0, atol=1e-5) else written
+
+    @property
     def ids(self) -> list[str]:
         """What the objects are called in partition.csv."""
         return self._table[1]
@@ -215,7 +223,7 @@ class ResultFolder:
                 None if loaded is None else model.as_shown(loaded.data),
                 names=self.ids if loaded is None else loaded.names,
                 title=Path(summary.get("file", self.path.name)).name + (" (sample)" if streamed else ""),
-                partition=self.partition,
+                partition=self.unrounded,
                 parameters=summary.get("parameters", {}),
                 scores=summary.get("scores", {}),
                 warnings=summary.get("warnings", []),

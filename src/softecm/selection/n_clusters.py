@@ -12,7 +12,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from sklearn.base import clone
@@ -28,6 +28,7 @@ from softecm.selection.mixtures import AS_FAR, MixtureEvidence
 from softecm.selection.rules import RULES, SelectionRule, pick_rule
 from softecm.selection.stability import part_of, run_stability
 from softecm.selection.twins import twins, twins_remark
+from softecm.spaces.base import refuse_dissimilarities
 from softecm.spaces.views import n_objects
 
 FIRST_LOOK, MOST_CLUSTERS = 8, 30
@@ -136,6 +137,7 @@ def choose_n_clusters(
     random_state: int | None = None,
     fit: Callable[[Any, Any], Any] | None = None,
     callback: Callable[[int, Any, float], bool | None] | None = None,
+    **unknown: Never,
 ) -> Choice:
     """The number of clusters that a rule prefers, or 1 where no groups stand apart.
 
@@ -186,6 +188,15 @@ def choose_n_clusters(
     """
     from softecm import SoftECM
 
+    for name in unknown:
+        own = (
+            f": give it to the estimator, estimator=SoftECM({name}={unknown[name]!r})"
+            if hasattr(SoftECM(), name)
+            else ""
+        )
+        raise TypeError(f"choose_n_clusters() got an unexpected keyword argument {name!r}{own}.")
+    if estimator is None and kind_of(X) == "numbers":
+        refuse_dissimilarities(np.asarray(X), "estimator=SoftECM(metric='precomputed')")
     pick_rule(DEFAULT if rule == "auto" else rule)
     numbers = None if candidates is None else _checked(list(candidates))
     base, why = _with_metric(SoftECM() if estimator is None else estimator, X)

@@ -72,7 +72,7 @@ def refuse_not_square(d: NDArray[np.floating]) -> None:
         )
 
 
-def refuse_dissimilarities(rows: object) -> None:
+def refuse_dissimilarities(rows: object, use: str = "SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS") -> None:
     """The reverse: dissimilarities given where objects are due, as far as that can be seen."""
     if not isinstance(rows, np.ndarray) or rows.ndim != 2 or len(rows) < 3 or rows.shape[0] != rows.shape[1]:
         return
@@ -81,8 +81,7 @@ def refuse_dissimilarities(rows: object) -> None:
     if alike and np.abs(rows - rows.T).max() <= ROUNDING * largest:
         raise ValueError(
             f"X must hold one object a row; got a symmetric {rows.shape} matrix with zeros on its diagonal, which "
-            "looks like dissimilarities. Use SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS for these; if "
-            "columns really are attributes, standardise them first."
+            f"looks like dissimilarities. Use {use} for these; if columns really are attributes, standardise them first."
         )
 
 
