@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from tests.cli.conftest import Run
 
 from softecm import load_model
@@ -48,7 +49,24 @@ def test_channels_and_times_keep_their_names(run: Run, rng: np.random.Generator)
     assert "day, 2024-01-01 to 2024-01-08" in page
     assert "pulse at 0%–12% of the time" in page
     assert "channel 1" not in page
-    assert run("predict", "found", "long.csv", *where, "-o", "new.csv", "-q")[0] == 0
+
+
+def test_new_series_are_read_as_the_first_were(run: Run, rng: np.random.Generator) -> None:
+    who, day = np.repeat([f"p{i}" for i in range(12)], 8), np.tile(np.arange(8), 12)
+    group = np.repeat(np.arange(12) % 2, 8)
+    pulse, heat = np.sin(day + 2 * group) + 0.1 * rng.normal(size=96), group + 0.1 * rng.normal(size=96)
+    frame = pd.DataFrame({"who": who, "day": day, "pulse": pulse, "heat": heat})
+    frame.to_csv("long.csv", index=False)
+    where = ("--id", "who", "--time", "day", "--value")
+    assert run("cluster", "long.csv", *where, "3,4", "-c", 2, "-o", "found", "--n-init", 2, "-q")[0] == 0
+    frame[["who", "day", "heat", "pulse"]].to_csv("swapped.csv", index=False)
+    frame.rename(columns={"who": "patient"}).to_csv("renamed.csv", index=False)
+    for file, said in (("long", (*where, "pulse,heat")), ("swapped", ()), ("renamed", ("--id", "patient"))):
+        code, _, err = run("predict", "found", f"{file}.csv", *said, "-o", f"{file}-new.csv", "-q")
+        assert code == 0, err
+        assert Path(f"{file}-new.csv").read_text() == Path("long-new.csv").read_text()
+    code, _, err = run("predict", "found/model.safetensors", "long.csv", "-o", "no.csv")
+    assert (code, "long.csv was read as a table: say --id, --time and --value" in " ".join(err.split())) == (2, True)
 
 
 def test_the_code_in_the_report_runs_and_fits_the_same(run: Run, rng: np.random.Generator) -> None:

@@ -46,12 +46,18 @@ def test_a_table_series_and_an_embedding(files, run):
 
 
 def test_new_objects_of_several_files(files, run):
-    assert run(*ASKED, "-o", "out")[0] == 0
+    assert run(*ASKED, "--time", "hour", "--value", "pulse", "-o", "out")[0] == 0
     fitted = pd.read_csv("out/partition.csv")
-    for old, new in (("patients.csv", "people.csv"), ("vitals.csv", "pulses.csv")):
-        pd.read_csv(old).to_csv(new, index=False)
+    pd.read_csv("patients.csv").to_csv("people.csv", index=False)
+    pd.read_csv("vitals.csv")[["patient", "pulse", "hour"]].to_csv("pulses.csv", index=False)
     np.save("words.npy", np.load("notes.npy"))
-    asked = ["predict", "out", "people.csv", "--series", "pulses.csv"]  # the column of ids as in the fit
+    asked = [
+        "predict",
+        "out",
+        "people.csv",
+        "--series",
+        "pulses.csv",
+    ]  # the columns of ids, times and values as in the fit
     code, _, err = run(*asked, "--embedding", "words.npy", "-o", "new.csv")
     assert code == 0, err
     again = pd.read_csv("new.csv")
@@ -105,8 +111,9 @@ def test_sequences_of_states(tmp_path, run, shape):
     wide = pd.DataFrame(rows, columns=["d1", "d2", "d3", "d4"])
     if shape == "wide":
         wide.insert(0, "patient", IDS)
+        wide["kind"] = np.where(np.arange(len(wide)) % 2, "a", "b")
         wide.to_csv("paths.csv", index=False)
-        how = []
+        how = ["--drop", "kind"]
     else:
         long = [(who, day, state) for who, row in zip(IDS, rows, strict=True) for day, state in enumerate(row)]
         pd.DataFrame(long, columns=["patient", "day", "state"]).to_csv("paths.csv", index=False)
@@ -118,9 +125,13 @@ def test_sequences_of_states(tmp_path, run, shape):
     assert partition["id"].tolist() == IDS
     assert len(set(zip(partition["label"], GROUPS, strict=True))) == 2
     assert load_model("out").metric_.name == "states"
-    code, _, err = run("predict", "out", "paths.csv", *how, "-o", "new.csv")
-    assert code == 0, err
-    pd.testing.assert_frame_equal(pd.read_csv("new.csv"), partition, atol=1e-9)
+    lines = (tmp_path / "paths.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "one.csv").write_text("".join(lines[: 2 if shape == "wide" else 5]))
+    for file in ("one", "paths"):
+        code, _, err = run("predict", "out", f"{file}.csv", "-o", f"new-{file}.csv")  # columns as in the fit
+        assert code == 0, err
+        new = pd.read_csv(f"new-{file}.csv")
+        pd.testing.assert_frame_equal(new, partition[: len(new)], atol=1e-9, check_dtype=False)
     assert run("report", "out")[0] == 0
 
 

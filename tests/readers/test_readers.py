@@ -82,9 +82,16 @@ def test_steps_of_series_in_no_order_are_asked_about(tmp_path: Path) -> None:
 
 
 def test_two_values_at_one_time_are_refused(tmp_path: Path) -> None:
-    pd.DataFrame({"s": ["a", "a"], "t": [1, 1], "v": [1.0, 2.0]}).to_csv(tmp_path / "long.csv", index=False)
-    with pytest.raises(ReadError, match="two values for series a at time 1"):
-        read(tmp_path / "long.csv", ReadOptions(series_id="s", time="t", value=("v",)))
+    frame = pd.DataFrame({"s": ["a"] * 4, "t": [1, 1, 2, 2], "v": [1.0, 2.0, 3.0, 4.0]})
+    pivot = r" If c says .* pivot the table so that each channel is a column of its own, .* in (--value|values)\."
+    for channels, remedy in (("xyxy", pivot), ("xxxx", "")):
+        long = frame.assign(c=list(channels))
+        long.to_csv(tmp_path / "long.csv", index=False)
+        said = rf"two values for series a at time 1: keep one row for each series and time\.{remedy}$"
+        with pytest.raises(ReadError, match=said):
+            read(tmp_path / "long.csv", ReadOptions(series_id="s", time="t", value=("v",)))
+        with pytest.raises(ValueError, match=said):
+            from_long(long, id="s", time="t", values="v")
 
 
 def test_ids_constants_dates_and_free_text_are_told_from_attributes(tmp_path: Path) -> None:

@@ -82,6 +82,9 @@ def test_long_tables_become_series() -> None:
     series = read_table(frame, series_id="who", time="t", value="v", decimal=",")
     assert series.shape == "series"
     assert np.asarray(series.data)[:, :, 0].tolist() == [[1.5, 2.5], [3.0, 4.5]]
+    again = read_table(frame, like=series)
+    np.testing.assert_array_equal(again.data, series.data)
+    assert again.names == series.names
 
 
 def test_errors_speak_python() -> None:

@@ -25,6 +25,7 @@ from softecm.cli.source import columns_beside
 from softecm.files import check_file, check_replaced, to_file
 from softecm.readers import Beside, Expected, Loaded, ReadOptions, read
 from softecm.report import three_sentences
+from softecm.report.inputs import of_series
 from softecm.report.words import five_counts
 from softecm.spaces import States, Table, TimeSeries
 from softecm.spaces.views import Views
@@ -56,6 +57,8 @@ def run(
     _check_views(estimator, model, views)
     with err.status(f"reading {file}"):
         loaded = as_views(estimator, read(file, _as_trained(estimator, model, options), views))
+    if of_series(estimator) and loaded.shape == "table":
+        raise Problem(f"{model} compares series, and {file} was read as a table: say --id, --time and --value.")
     joined = columns_beside(loaded, beside)
     with mendable(ValueError, TypeError), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -130,6 +133,13 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
     space = estimator.model_.space if hasattr(estimator, "model_") else None
     if views is not None:  # the first file is the table
         space, names = views.spaces[0], views.feature_names[0] or None
+    folder = ResultFolder.open(model) if (model / "summary.json").is_file() else None
+    known, first = (
+        (folder.columns if folder else None) or [],
+        (folder.read_options if folder else None) or ReadOptions(),
+    )
+    if views is None and (first.long or first.states):
+        return options.like_series(first, known)
     if isinstance(space, States):
         return replace(options, states=True)
     kinds = () if space is None else tuple(space.kinds)
@@ -137,17 +147,20 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
     if not kinds or (named is not None and len(named) != len(kinds)):
         return options
     expected = Expected(kinds, names=named, gaps=isinstance(space, Table))
-    if not (model / "summary.json").is_file():
+    if folder is None:
         return replace(options, expected=expected)
-    folder = ResultFolder.open(model)
-    known, first = folder.columns or [], folder.read_options or ReadOptions()
     ids = [column.name for column in known if column.kind == "id"]
     written = {column.name: column.written for column in known if column.written}
     expected = replace(
         expected, id_column=ids[0] if ids else None, written=written, known=tuple(column.name for column in known)
     )
     return replace(
-        options, missing=options.missing or first.missing, names=options.names or first.names, expected=expected
+        options,
+        missing=options.missing or first.missing,
+        names=options.names or first.names,
+        time=options.time or first.time,  # of the series beside a table
+        value=options.value or first.value,
+        expected=expected,
     )
 
 

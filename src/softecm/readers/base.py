@@ -7,7 +7,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -28,6 +28,8 @@ ATTRIBUTES = ("number", "category", "date")  # the kinds of columns that are clu
 UNPACKED, RATIO = 1 << 30, 200  # an archive beyond both is taken for one that is meant to fill the memory
 MOST_SHOWN = 40  # columns, in a notebook
 Names = NDArray[np.object_]
+#: What is said of one file of series and holds for the next; its columns of ids and values are found by name.
+REUSED = ("names", "missing", "decimal", "thousands", "header", "array", "states", "time", "value", "id_column")
 EMPTY = " Where that is not known, an empty column of the name will do: rows are then compared in the others."
 
 
@@ -107,6 +109,19 @@ class ReadOptions:
     def long(self) -> bool:
         """Whether the table holds one time step of one series a row."""
         return bool(self.series_id or self.time or self.value)
+
+    def like_series(self, first: ReadOptions, columns: Sequence[Column]) -> ReadOptions:
+        """For another file of series or states: what is not said anew is as for the first, which had these columns."""
+        channels = tuple(c.name for c in columns if c.kind == "number")
+        if first.long:
+            first = replace(first, id_column=first.series_id or first.id_column, value=channels or first.value)
+        unsaid = {name: getattr(first, name) for name in REUSED if getattr(self, name) in (None, ())}
+        options = replace(self, **unsaid)
+        if options.long:
+            return options
+        key = next((c.name for c in columns if c.kind == "id"), first.id_column)
+        aside = tuple(c.name for c in columns if c.kind not in ATTRIBUTES)
+        return replace(options, id_column=self.id_column, expected=Expected((), id_column=key, known=aside))
 
 
 @dataclass(frozen=True)

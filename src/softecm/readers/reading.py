@@ -40,7 +40,7 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
     source : path, or data frame of any kind narwhals knows
     like : Loaded, optional
         What another file was read as: the same columns are then taken, each as it was there, with the same ``missing`` and
-        ``names`` unless others are given.
+        ``names`` unless others are given; for series also ``id_column``, ``time`` and ``value``.
     id : str, optional
         The column that names the objects, as ``--id``; ``id_column`` says the same.
     **options
@@ -112,6 +112,8 @@ def _options(options: dict[str, Any]) -> ReadOptions:
 
 def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
     """What the user says now, with the columns of an earlier reading and what was said of their file."""
+    if like.shape == "series":
+        return options.like_series(like.options, like.columns)
     attributes = [c for c in like.columns if c.kind in ATTRIBUTES]
     kinds: dict[str, ColumnKind] = {c.name: c.kind for c in attributes}  # type: ignore[misc]
     kinds |= {name: "duration" for name in kinds if like.data[name].dtype.kind == "m"}

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from softecm._text import some_of
 from softecm.readers.base import (
     Column,
+    Expected,
+    Kind,
     Loaded,
     Names,
     ReadError,
@@ -103,6 +105,11 @@ def from_long(
     series : list of (steps, channels) arrays, in the order in which ids first appear
     ids : list
 
+    Raises
+    ------
+    ValueError
+        Where a column is not there or does not hold what it must, and where a series has two rows at one time.
+
     Examples
     --------
     >>> import pandas as pd
@@ -124,6 +131,7 @@ def from_long(
         raise ValueError(
             f"column {id!r} must name a series in every row; some cells are missing. Leave those rows out."
         )
+    _check_once("the table", table, [id, time], channels, "values")
     numbers = np.column_stack([_channel(table[c], c) for c in channels])
     return cut(table[id].to_list(), time_order(table[time]), numbers)
 
@@ -135,6 +143,26 @@ def _channel(column: nw.Series[Any], name: str) -> NDArray[np.float64]:
         raise ValueError(
             f"column {name!r} must hold numbers; got {column.dtype}. Turn it into floats, or leave it out of values."
         ) from error
+
+
+def _check_once(
+    where: object, table: nw.DataFrame[Any], key: list[str], channels: Sequence[str], argument: str
+) -> None:
+    """Refuse two rows of a series at one time; where another column tells them apart, it may name channels."""
+    repeated = table.filter(table.select(key).is_duplicated())
+    if not len(repeated):
+        return
+    series, time = (short(repeated[name][0]) for name in key)
+    others = [c for c in table.columns if c not in (*key, *channels) and 2 * table[c].n_unique() <= len(table)]
+    apart = next((c for c in others if not repeated.select([*key, c]).is_duplicated().any()), None)
+    pivot = (
+        f" If {apart} says which channel a row is of, pivot the table so that each channel is a column of its own, and "
+        f"list these columns in {argument}."
+    )
+    raise ReadError(
+        f"{where} has two values for series {series} at time {time}: keep one row for each series and time."
+        f"{pivot if apart else ''}"
+    )
 
 
 def time_order(times: nw.Series[Any]) -> NDArray[np.intp]:
@@ -194,15 +222,17 @@ def _order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[np.
 
 def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptions:
     """The options with their columns by name; refuse series without a name and two values at one time."""
-    key = options.series_id or options.id_column
-    if not (key and options.time and options.value):
+    import narwhals.stable.v1 as nw
+
+    own = options.series_id or options.id_column
+    if not (own and options.time and options.value):
         raise ReadError(
             f"a long table of series needs all of {option('id_column')}, {option('time')} and {option('value')}."
         )
     columns = list(frame.columns)
     options = replace(
         options,
-        series_id=existing(path, columns, key),
+        series_id=existing(path, columns, own),
         time=existing(path, columns, options.time),
         value=tuple(existing(path, columns, name) for name in options.value),
         label_column=existing(path, columns, options.label_column) if options.label_column else None,
@@ -211,10 +241,8 @@ def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptio
         raise ReadError(
             f"column {options.series_id} of {path} must name a series in every row; some cells are missing."
         )
-    duplicates = frame[frame.duplicated([options.series_id, options.time])]
-    if len(duplicates):
-        series, time = (short(duplicates[name].iloc[0]) for name in (options.series_id, options.time))
-        raise ReadError(f"{path} has two values for series {series} at time {time}: keep one.")
+    key = [str(options.series_id), str(options.time)]
+    _check_once(path, nw.from_native(frame, eager_only=True), key, options.value, option("value"))
     if options.states and len(options.value) != 1:
         raise ReadError(f"a sequence has one state per step: give {option('value')} one column of {path}.")
     return options
@@ -223,9 +251,12 @@ def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptio
 def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """Sequences of states, one per row, with a column for each step."""
     frame, columns = sheet.frame, list(sheet.frame.columns)
-    key = existing(path, columns, options.id_column) if options.id_column else _unique_first_column(frame)
+    first = options.expected or Expected(())
+    known = first.id_column if first.id_column in columns else None
+    asked = existing(path, columns, options.id_column) if options.id_column else known
+    key = asked or _unique_first_column(frame)
     label = existing(path, columns, options.label_column) if options.label_column else None
-    others = {key, label, *(existing(path, columns, name) for name in options.drop)}
+    others = {key, label, *first.known, *(existing(path, columns, name) for name in options.drop)}
     steps = [name for name in columns if name not in others]
     if len(steps) < 2:
         raise ReadError(
@@ -236,8 +267,11 @@ def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     ids = None if key is None else words(frame[key])
     labels = None if label is None else words(frame[label])
     loaded = _loaded_states(cells.tolist(), ids, labels, sheet)
+    kinds: dict[str | None, Kind] = {label: "label", key: "id"}
+    aside = [Column(c, kinds.get(c, "left out"), "no step of a sequence") for c in columns if c in others]
     note = f"{key} names the sequences; {option('id_column')} says otherwise."
-    return loaded if key is None or options.id_column else replace(loaded, notes=(*loaded.notes, note))
+    notes = loaded.notes if key == asked else (*loaded.notes, note)
+    return replace(loaded, columns=(*loaded.columns, *aside), notes=notes)
 
 
 def _unique_first_column(frame: pd.DataFrame) -> str | None:
