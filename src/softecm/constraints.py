@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softecm._checks import check_count, check_number
+from softecm._warnings import warn
 
 __all__ = [
     "Constraints",
@@ -319,60 +320,74 @@ def sample_constraints(
     return Constraints(pairs[agree], pairs[~agree])
 
 
-def groups_of_labels(y: ArrayLike | None, n_clusters: int) -> tuple[Pairs, ...]:
-    """The objects of each known label, in the order of labels, where all clusters have one; empty else.
+def partial_labels(y: object, n_clusters: int) -> Pairs | None:
+    """The numbers of the labels (n,), in their order, -1 where one is not known; None where ``y`` is ignored.
+
+    Not known are -1, "-1" and missing values. ``y`` without any of them is ignored: scikit-learn hands complete labels to
+    clusterers, which have to ignore them.
 
     Examples
     --------
-    >>> [rows.tolist() for rows in groups_of_labels([1, -1, 0, 1], 2)]
-    [[2], [0, 3]]
-    """
-    given = np.asarray(y)
-    known = None if y is None else partial_labels(given)
-    names = np.empty(0) if known is None else np.unique(given[known])
-    return tuple(np.flatnonzero(given == name) for name in names) if len(names) == n_clusters else ()
-
-
-def links_of_labels(
-    y: ArrayLike | None, must_link: ArrayLike | None, cannot_link: ArrayLike | None, n_clusters: int
-) -> tuple[ArrayLike | None, ArrayLike | None]:
-    """Links with those that partial labels add: each known object with the next of its label and one of every other.
-
-    ``y`` without a -1 adds nothing: scikit-learn hands complete labels to clusterers, which have to ignore them.
-
-    Examples
-    --------
-    >>> must, cannot = links_of_labels([0, -1, 0, 1], None, None, 2)
-    >>> must.tolist(), cannot.tolist()
-    ([[0, 2]], [[0, 3], [2, 3]])
+    >>> partial_labels(["b", None, "a", "b"], 2).tolist()
+    [1, -1, 0, 1]
+    >>> partial_labels(["b", "a"], 2) is None
+    True
     """
     if y is None:
-        return must_link, cannot_link
-    given = np.asarray(y)
-    known = partial_labels(given)
-    if known is None:
-        return must_link, cannot_link
-    names = np.unique(given[known])
+        return None
+    import pandas as pd
+
+    given = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+    given = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
+    marked = given == -1 if given.dtype.kind in "biuf" else np.isin(given.astype(str), ["-1", "-1.0", "nan"])
+    unknown = np.asarray(pd.isna(given)) | marked  # numpy writes NaN among words as "nan"
+    if not unknown.any():
+        return None
+    if given.ndim != 1 or unknown.all():
+        why = f"has shape {given.shape}" if given.ndim != 1 else "has no known label"
+        warn(f"y must hold one label per object, some of them known; it {why} and is ignored. Give a list of labels.")
+        return None
+    known = given[~unknown]
+    try:
+        names, numbers = np.unique(known, return_inverse=True)
+    except TypeError:  # numbers and words
+        names, numbers = np.unique(known.astype(str), return_inverse=True)
     if len(names) > n_clusters:
         raise ValueError(
             f"y must name at most n_clusters={n_clusters} different groups; got {len(names)}: "
             f"{', '.join(map(str, names[:10]))}. Ask for as many clusters, or write -1 where a label is not known."
         )
-    groups = [known[given[known] == name] for name in names]
+    labels = np.full(len(given), -1, dtype=np.int64)
+    labels[~unknown] = numbers
+    return labels
+
+
+def groups_of_labels(labels: Pairs) -> list[Pairs]:
+    """The objects of each label that :func:`partial_labels` has numbered.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in groups_of_labels(np.array([1, -1, 0, 1]))]
+    [[2], [0, 3]]
+    """
+    return [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
+
+
+def links_of_labels(labels: Pairs, must_link: ArrayLike | None, cannot_link: ArrayLike | None) -> tuple[Pairs, Pairs]:
+    """Links with those that partial labels add: each known object with the next of its label and one of every other.
+
+    Examples
+    --------
+    >>> must, cannot = links_of_labels(np.array([0, -1, 0, 1]), None, None)
+    >>> must.tolist(), cannot.tolist()
+    ([[0, 2]], [[0, 3], [2, 3]])
+    """
+    groups = groups_of_labels(labels)
     together = [np.stack([rows, np.roll(rows, -1)], 1) for rows in groups if len(rows) > 1]
     apart = [np.stack([a, np.resize(b, len(a))], 1) for a in groups for b in groups if a is not b]
-    n = len(given)
-    must = [_pairs("must_link", must_link, n), *together]
-    cannot = [_pairs("cannot_link", cannot_link, n), *apart]
+    must = [_pairs("must_link", must_link, len(labels)), *together]
+    cannot = [_pairs("cannot_link", cannot_link, len(labels)), *apart]
     return _distinct(must), _distinct(cannot)
-
-
-def partial_labels(y: NDArray[np.generic]) -> Pairs | None:
-    """The objects whose label is known, where some are marked -1, "not known"; None where none is so marked."""
-    if y.ndim != 1 or y.dtype.kind not in "iuf":
-        return None
-    unknown = y == -1
-    return np.flatnonzero(~unknown) if unknown.any() else None
 
 
 def kept(labels: ArrayLike, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None) -> float:

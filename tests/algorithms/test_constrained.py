@@ -1,6 +1,7 @@
 """Must-links and cannot-links in Soft-ECM, for any metric."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -106,8 +107,66 @@ def test_the_objective_is_that_of_the_masses(rng):
     d = np.column_stack([np.full(25, model.delta_**2), focal.cardinalities * model.transform(X)])
     spread = ((X - X.mean(0)) ** 2).sum(1).mean()
     together = m[0] @ focal.intersects @ m[7]
-    apart = sum((1 - m[i, 0]) * (1 - m[j, 0]) - m[i, 1:3] @ m[j, 1:3] for i, j in pairs.must_link)
+    apart = sum(1 - m[i, 1:3] @ m[j, 1:3] for i, j in pairs.must_link)
     assert model.objective_ == pytest.approx((m**1.5 * d).sum() + 0.7 * spread * (together + apart), rel=1e-9)
+
+
+def between_two_groups():
+    """Two groups of 30, and an object halfway."""
+    X = np.random.default_rng(0).normal(size=(61, 2))
+    X[:30, 0] -= 6
+    X[30:60, 0] += 6
+    X[60] = 0
+    return X
+
+
+def test_an_object_between_two_groups_goes_to_its_partners_not_nowhere():
+    X = between_two_groups()
+    model = SoftECM(2, random_state=0)
+    assert model.fit(X).decisions()[60].word == "between"
+    model.fit(X, must_link=[(60, 0)], constraint_weight=2.0)
+    assert model.decisions()[60].word == "clearly"
+    assert model.labels_[60] == model.labels_[0]
+    assert "clearly belongs" in str(model.explain_object(X, 60))  # what partition_ says, not what is predicted
+    assert "lies between" in str(model.explain_object(X[30:], 30))  # others: as predicted
+
+
+LABELS = np.r_[np.repeat([1, -1], [3, 27]), np.repeat([0, -1], [3, 27]), -1]
+WORDS = np.array(["b" if k == 1 else "a" if k == 0 else None for k in LABELS], dtype=object)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.where(LABELS < 0, np.nan, LABELS),
+        pd.Series(LABELS, dtype="Int64").replace(-1, pd.NA),
+        WORDS,
+        WORDS.tolist(),
+        [np.nan if word is None else word for word in WORDS],
+        pd.Categorical(WORDS),
+        np.where(LABELS < 0, "-1", WORDS.astype(str)),
+        np.array([-1 if word is None else word for word in WORDS], dtype=object),
+        LABELS[:, None],
+    ],
+)
+def test_unknown_labels_may_be_written_in_many_ways(y):
+    X = between_two_groups()
+    wanted = SoftECM(2, random_state=0).fit(X, LABELS)
+    assert wanted.labels_[[0, 30]].tolist() == [1, 0]
+    np.testing.assert_array_equal(SoftECM(2, random_state=0).fit(X, y).partition_.masses, wanted.partition_.masses)
+
+
+@pytest.mark.parametrize("y", [np.where(LABELS < 0, "c", WORDS.astype(str)), LABELS + 1.0])
+def test_complete_labels_are_ignored(y):
+    X = between_two_groups()
+    free = SoftECM(2, random_state=0).fit(X).partition_.masses
+    np.testing.assert_array_equal(SoftECM(2, random_state=0).fit(X, y).partition_.masses, free)
+
+
+@pytest.mark.parametrize("y", [np.full(61, np.nan), np.column_stack([LABELS, LABELS])])
+def test_labels_that_cannot_be_used_are_warned_of(y):
+    with pytest.warns(UserWarning, match="y must hold one label per object, some of them known; it has"):
+        SoftECM(2, random_state=0).fit(between_two_groups(), y)
 
 
 def test_every_object_may_be_linked_and_weights_count():

@@ -53,6 +53,15 @@ def test_a_file_that_is_gone_is_asked_for(run: Run, two_groups: Path) -> None:
     assert "give a table of the same objects" in " ".join(err.split())
 
 
+def test_an_object_that_a_link_has_moved_is_explained_where_it_is(run: Run, two_groups: Path) -> None:
+    Path("links.csv").write_text("far,n0,together\n", encoding="utf-8")
+    made = run("cluster", two_groups, "-c", 2, "-o", "found", "-q", "--links", "links.csv", "--link-weight", 1000)
+    assert made[0] == 0, made[2]
+    (row,) = re.findall('"far".*', Path("found/partition.csv").read_text(encoding="utf-8"))
+    assert '"clearly"' in row
+    assert "far clearly belongs to" in run("explain", "found", "--object", "far")[1]
+
+
 def test_one_object_is_explained(run: Run, two_groups: Path) -> None:
     assert run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "-q")[0] == 0
     code, out, err = run("explain", "found", "--object", "far")

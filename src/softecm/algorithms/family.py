@@ -367,14 +367,17 @@ class LinkableFamily(PrototypeFamily):
     ) -> Self:
         r"""Find the prototypes and the credal partition, heeding what is known beforehand.
 
-        Links add to the objective what they add in CECM, for any metric and any beta:
+        Links add to the objective nearly what they add in CECM, for any metric and any beta:
 
-        .. math:: \kappa \Big[\sum_{(i,j) \in ML} \mathrm{pl}_{ij}(\text{apart})
+        .. math:: \kappa \Big[\sum_{(i,j) \in ML} \big(1 - \mathrm{bel}_{ij}(\text{together})\big)
             + \sum_{(i,j) \in CL} \mathrm{pl}_{ij}(\text{together})\Big]
+
+        CECM forgives a broken must-link to the share of an object that is on the empty set, so that an object between two
+        clusters would leave both to please its link; here that share breaks the link as well.
 
         The masses of linked objects are then found exactly, object by object, in place of eq. 7; the objective still
         never rises. They are in ``partition_``; ``predict_partition`` knows nothing of links, so that the two differ for
-        linked objects. A link is soft: where the data speak more strongly it is broken, and an object whose links
+        linked objects. A link is soft: where the data speak more strongly it is broken, and an object whose cannot-links
         contradict its place may also go to the empty set (``delta=None`` leaves it no such way).
 
         Parameters
@@ -384,10 +387,10 @@ class LinkableFamily(PrototypeFamily):
             or data frame, a list of delayed blocks (of series, say), or :class:`softecm.distributed.ParquetBlocks`. Links
             and labels then must be left out.
         y : array-like of shape (n,), optional
-            Known labels of some objects, -1 where it is not known: objects of one label are linked as belonging together,
-            objects of different labels as apart. Where all ``n_clusters`` labels are there, the fit starts at the
-            means of their objects, and cluster k is the k-th label's. Without a -1 it is ignored, as all of
-            scikit-learn's clusterers do.
+            Known labels of some objects, numbers or words; -1, "-1", None or NaN where it is not known. Objects of one
+            label are linked as belonging together, objects of different labels as apart. Where all ``n_clusters`` labels
+            are there, the fit starts at the means of their objects, and cluster k is the k-th label's. Where every label
+            is known it is ignored, as all of scikit-learn's clusterers do.
         sample_weight : array-like of shape (n,), optional
             How often each object counts; 2 is the same as giving it twice.
         must_link, cannot_link : array-like of shape (m, 2), optional
@@ -421,12 +424,14 @@ class LinkableFamily(PrototypeFamily):
             )
         seeds: tuple[NDArray[np.int64], ...] = ()
         pairs = None
-        if y is not None or must_link is not None or cannot_link is not None:
-            if y is not None and partial_labels(np.asarray(y)) is not None:
-                check_consistent_length(X, y)
-            seeds = groups_of_labels(y, self.n_clusters)
+        labels = partial_labels(y, self.n_clusters)
+        if labels is not None or must_link is not None or cannot_link is not None:
             must_link, cannot_link = by_row(X, must_link, cannot_link)
-            must_link, cannot_link = links_of_labels(y, must_link, cannot_link, self.n_clusters)
+            if labels is not None:
+                check_consistent_length(X, labels)
+                groups = groups_of_labels(labels)
+                seeds = tuple(groups) if len(groups) == self.n_clusters else ()
+                must_link, cannot_link = links_of_labels(labels, must_link, cannot_link)
             pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
         for name in ("_past", "drift_"):
             self.__dict__.pop(name, None)

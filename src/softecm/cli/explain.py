@@ -67,7 +67,7 @@ def run_object(path: Path, name: str) -> None:
         loaded = folder.objects("reasons need its objects")
     number = _number(name, loaded, path)
     with mendable(ValueError, TypeError, IndexError):
-        explanation = explain_object(model, loaded.data, number, loaded.names, folder.clear)
+        explanation = explain_object(model, loaded.data, number, loaded.names, folder.clear, folder.partition)
     out.print(Text(explanation.sentence))
     rows = explanation.to_frame("pandas")
     if len(rows) > 1:

@@ -245,11 +245,11 @@ class WeightedPairs:
         return (self.must_link is not None or self.cannot_link is not None) and self.weight != 0
 
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
-        """Priced in the unit of the distances."""
+        """Priced in the unit of the distances; mass on the empty set breaks a must-link like mass on another cluster."""
         hint = "1 prices a broken link like an object at the average distance from the centre of all; 0 ignores links."
         price = spread * check_number("constraint_weight", self.weight, least=0, hint=hint)
         constraints = check_constraints(self.must_link, self.cannot_link, len(counts))
-        return Links.make(constraints, focal, price, price, dtype=dtype)
+        return Links.make(constraints, focal, price, price, empty=0.0, dtype=dtype)
 
 
 def with_linked(partition: CredalPartition, links: Links, masses: Tensor, run: int) -> CredalPartition:

@@ -79,8 +79,8 @@ def simplex_power(a: Tensor, b: Tensor, beta: Tensor, *, steps: int = 100) -> Te
 class Links:
     """Linked objects, their partners, and what a broken link costs.
 
-    ``empty`` is None where the empty set counts as in the formula above; a number prices the mass of must-linked objects
-    on the empty set instead (evclust's variant).
+    ``empty`` is None where the empty set counts as in the formula above, which forgives a broken must-link to mass there.
+    With a number it forgives nothing, and costs so much besides: 0 in Soft-ECM, more in evclust's variant.
     """
 
     rows: Tensor  # (m,), the linked objects

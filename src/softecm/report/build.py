@@ -20,13 +20,12 @@ from softecm.report.inputs import (
     Data,
     FittedModel,
     comparing,
-    every,
     history,
     merged,
     names_of,
     pairwise,
     restarts,
-    take,
+    same_masses,
 )
 from softecm.report.live import live_of
 from softecm.report.no_values import hidden
@@ -37,9 +36,6 @@ from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
     from softecm.calibration import Calibration
-
-COMPARED = 200  # objects by which those of the fit are told from others
-SAME = 1e-3
 
 
 def build(
@@ -202,9 +198,7 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
         )
     if pairwise(model):
         return fitted if is_square(np.asarray(X, dtype=np.float64)) else model.predict_partition(X)
-    rows = every(count, COMPARED)
-    differences = np.abs(model.predict_partition(take(X, rows)).masses - fitted.masses[rows]).max(1)
-    if np.median(differences) > SAME:
+    if not same_masses(model, X, fitted):
         raise ValueError(
             f"X has as many objects as the fit ({len(fitted)}) but other masses: they are other objects, or links changed "
             "their masses. Choose what to show: partition=model.predict_partition(X) or partition=model.partition_."

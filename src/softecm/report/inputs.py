@@ -97,6 +97,8 @@ def restarts(model: FittedModel) -> dict[str, Sequence[object]]:
 
 MOST_DRAWN = 20_000
 MOST_EXPLAINED = 30  # of each kind: in doubt, typical, far out
+COMPARED = 200  # objects by which those of the fit are told from others
+SAME = 1e-3
 
 
 def noteworthy(
@@ -169,6 +171,13 @@ def take(X: Data, rows: IntArray) -> Data:
 def every(count: int, most: int) -> IntArray:
     """At most so many of the objects, evenly spread."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.intp))
+
+
+def same_masses(model: FittedModel, X: Data, fitted: CredalPartition) -> bool:
+    """Whether most of as many objects have the fit's own masses: then they are its objects, some of them linked perhaps."""
+    rows = every(len(fitted), COMPARED)
+    differences = np.abs(model.predict_partition(take(X, rows)).masses - fitted.masses[rows]).max(1)
+    return bool(np.median(differences) <= SAME)
 
 
 def series_of(model: Comparing, some: Data) -> tuple[list[FloatArray], list[FloatArray]]:

@@ -15,7 +15,19 @@ from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, Decision
 from softecm.report.columns import TableColumns, columns_of, thin_columns
-from softecm.report.inputs import Comparing, Data, FloatArray, every, in_views, names_of, of_series, pairwise, take
+from softecm.report.inputs import (
+    SAME,
+    Comparing,
+    Data,
+    FloatArray,
+    every,
+    in_views,
+    names_of,
+    of_series,
+    pairwise,
+    same_masses,
+    take,
+)
 from softecm.report.reasons import (
     Attributes,
     Explanation,
@@ -97,9 +109,14 @@ class ObjectExplanation:
 
 
 def explain_object(
-    model: Comparing, X: Data, i: int | str, ids: Iterable[object] | None = None, clear: float = CLEAR
+    model: Comparing,
+    X: Data,
+    i: int | str,
+    ids: Iterable[object] | None = None,
+    clear: float = CLEAR,
+    partition: CredalPartition | None = None,
 ) -> ObjectExplanation:
-    """Explain object ``i`` of ``X``, counted from 0, or of that name."""
+    """Explain object ``i`` of ``X``, counted from 0, or of that name; by its masses in ``partition``, where it is given."""
     count = n_objects(X)
     names = names_of(X, count, ids)
     if isinstance(i, str) and i in names:
@@ -112,7 +129,7 @@ def explain_object(
         )
     row = int(i) % count
     one = take(X, np.array([row]))
-    partition = model.predict_partition(one)
+    partition = _masses(model, X, row) if partition is None else partition[row]
     columns = _columns(model, X, row)
     noise = None if columns is None else noise_of(model, X)
     terms = None if noise is None else terms_of(model, one)
@@ -130,6 +147,15 @@ def explain_object(
     near = _neighbours(model, one, row, names)
     text = sentence(who, decision, explanation, partition.focal_sets, noun) + named_nearest(near)
     return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), pulls, text, near)
+
+
+def _masses(model: Comparing, X: Data, row: int) -> CredalPartition:
+    """The object's masses: the fit's own, which links may have changed, where ``X`` is what was fitted."""
+    predicted, fitted = model.predict_partition(take(X, np.array([row]))), model.partition_
+    if not isinstance(fitted, CredalPartition) or len(fitted) != n_objects(X) or pairwise(model):
+        return predicted
+    moved = np.abs(predicted.masses - fitted.masses[row]).max() > SAME
+    return fitted[row] if moved and same_masses(model, X, fitted) else predicted
 
 
 def _neighbours(model: Comparing, one: Data, row: int, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
