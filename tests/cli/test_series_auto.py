@@ -49,6 +49,9 @@ def test_channels_and_times_keep_their_names(run: Run, rng: np.random.Generator)
     assert "day, 2024-01-01 to 2024-01-08" in page
     assert "pulse at 0%–12% of the time" in page
     assert "channel 1" not in page
+    rules = run("explain", "found")[1]
+    assert "channel" not in rules
+    assert "heat at " in rules or "pulse at " in rules
 
 
 def test_new_series_are_read_as_the_first_were(run: Run, rng: np.random.Generator) -> None:

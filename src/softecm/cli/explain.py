@@ -7,8 +7,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.table import Table
 from rich.text import Text
 
@@ -42,7 +43,9 @@ def run(path: Path, table: Path | None, output: Path | None, *, lam: float, forc
             f"{path} was written with --no-values, and rules quote cells: run softecm cluster without it, or give a TABLE."
         )
     with err.status("finding rules"), mendable(ValueError, TypeError):
-        tree = ExplanationTree(lam).fit(folder.partition, _data(folder, table))
+        data = _data(folder, table)
+        names = _channels(folder, data) if table is None else None
+        tree = ExplanationTree(lam).fit(folder.partition, data, columns=names)
     for rule in tree.rules():
         out.print(Text(rule))
     out.print(Text(tree.summary(), style="dim"))
@@ -81,6 +84,8 @@ def run_object(path: Path, name: str) -> None:
         more = f"; {len(rows) - SHOWN} more: --json" if len(rows) > SHOWN else ""
         what = "view" if in_views(model) else "stretch" if of_series(model) else "column"
         out.print(Text(f"to: how much closer the {what} puts it to that group{at}{more}", style="dim"))
+        if "noise" in rows.columns:
+            out.print(Text(f"noise: True where the {what} pulls no more than chance would", style="dim"))
     print_json({"object": explanation.name, "sentence": explanation.sentence, "columns": rows.to_dict("records")})
 
 
@@ -131,6 +136,14 @@ def _data(folder: ResultFolder, table: Path | None) -> object:
     data = next(iter(loaded.data.values())) if isinstance(loaded.data, Mapping) else loaded.data  # the table
     unused = [name for name in columns_set_aside(folder.model) if name in getattr(data, "columns", ())]
     return data.drop(columns=unused) if unused else data
+
+
+def _channels(folder: ResultFolder, data: Any) -> list[str] | None:
+    """What the channels of series are called in the file; None where they have no names, or objects are no series."""
+    names = [column.name for column in folder.columns or [] if column.kind == "number"]
+    if not of_series(folder.model) or hasattr(data, "columns") or names == ["channel 1"]:
+        return None
+    return names if np.shape(data[0])[1:] == (len(names),) else None
 
 
 def _check_output(output: Path, *, force: bool) -> None:
