@@ -299,7 +299,7 @@ def profiles() -> Any:
     """What tells the groups of diaries apart."""
     names = page("how_sure")
     features, sure = names["features"], names["sure"]
-    means = features[sure].groupby(names["groups"].labels_[sure]).mean()
+    means = features[sure].groupby(names["kinds"].labels_[sure]).mean()
     telling = ((means - features[sure].mean()) / features[sure].std()).round(1)  # in standard deviations from the whole
     figure, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
     drawn = ax.imshow(telling, cmap="RdBu_r", vmin=-1.6, vmax=1.6, aspect="auto")
