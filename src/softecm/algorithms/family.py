@@ -424,7 +424,7 @@ class LinkableFamily(PrototypeFamily):
             )
         seeds: tuple[NDArray[np.int64], ...] = ()
         pairs = None
-        labels = partial_labels(y, self.n_clusters)
+        labels = None if y is None else partial_labels(y, self.n_clusters)
         if labels is not None or must_link is not None or cannot_link is not None:
             must_link, cannot_link = by_row(X, must_link, cannot_link)
             if labels is not None:
