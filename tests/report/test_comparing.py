@@ -18,10 +18,48 @@ def test_the_same_under_other_numbers_is_the_same():
     assert len(found.moved) == 0
     assert found.sentences() == [
         "Of 60 objects, 0 (0 %) are in another set in B.",
-        "No group is split, and none are merged.",
+        "Groups have other names in B: ω1 of A is ω2 of B, ω2 of A is ω3 of B and ω3 of A is ω1 of B.",
+        "No group is split, merged, new or gone.",
     ]
     assert all(score == pytest.approx((1.0, 1.0, 1.0)) for score in found.scores.values())
     assert "Nobody" in found.html
+    own, matched = (found.to_frame("pandas")[name].tolist() for name in ("after", "matched"))
+    assert own == [f"ω{k + 1}" for k in (THREE + 1) % 3]
+    assert matched == [f"ω{k + 1}" for k in THREE]
+
+
+def test_a_new_group_is_named_and_outliers_are_in_no_group():
+    """The second calls the groups differently, gathers a tenth of each in a fourth, and loses an outlier to it."""
+    later = np.where(np.arange(60) % 10 == 0, 0, 3 - THREE)
+    masses = np.eye(5)[later + 1]
+    masses[[5, 45]] = np.eye(5)[0]
+    before = np.eye(4)[THREE + 1]
+    before[[5, 50]] = np.eye(4)[0]
+    found = compare(
+        CredalPartition(before, FocalSets(3, ((0,), (1,), (2,)))),
+        CredalPartition(masses, FocalSets(4, ((0,), (1,), (2,), (3,)))),
+        names=("May", "June"),
+    )
+    assert found.sentences()[1:] == [
+        "Groups have other names in June: ω1 of May is ω4 of June, ω2 of May is ω3 of June and ω3 of May is ω2 of June.",
+        "ω1 is new in June: of its 6 objects 2 are in ω1, 2 are in ω2, 1 is in ω3 and 1 is in no group in May.",
+        "Outliers: 2 in May, 2 in June, 1 in both.",
+    ]
+    assert found.table.tolist() == [[17, 0, 0, 2, 0], [0, 18, 0, 2, 0], [0, 0, 17, 1, 1], [0, 0, 0, 1, 1]]
+    assert found.facts["appeared"].keys() == {"ω1"}
+    assert "ω3 (ω2 of May)" not in found.html  # whoever stayed is not listed
+    gone = compare(found.second, found.first)
+    assert [sentence for sentence in gone.sentences() if "gone" in sentence] == [
+        "ω1 of A is gone in B: of its 6 objects 2 are in ω1, 2 are in ω2, 1 is in ω3 and 1 is in no group there."
+    ]
+
+
+def test_a_move_is_shown_under_the_names_of_both():
+    moved = (THREE + 1) % 3
+    moved[0] = 2
+    found = compare(CredalPartition.from_hard(THREE), CredalPartition.from_hard(moved))
+    assert "ω3 (ω2 of A)" in found.html
+    assert "<td>ω3 (ω2 of A)</td>" in found._repr_html_()
 
 
 def test_splits_merges_and_who_moved():

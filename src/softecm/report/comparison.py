@@ -15,7 +15,8 @@ from softecm._atomic import write_text
 from softecm._checks import make_frame
 from softecm._version import __version__
 from softecm.belief import CredalPartition
-from softecm.belief.combination import renumbered
+from softecm.belief.assignments import Decisions
+from softecm.belief.combination import matching, renumbered
 from softecm.figures.colours import set_colors
 from softecm.report.group_changes import GroupChanges, group_changes
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
@@ -37,7 +38,7 @@ class Comparison:
     Attributes
     ----------
     first, second : CredalPartition
-        The second has its clusters numbered as those of the first that they are most like.
+        The clusters of the second are in the order of those of the first that they are most like, and keep their own names.
     ids : sequence of str
     names : tuple of str
         What the two are called.
@@ -70,36 +71,59 @@ class Comparison:
 
     @cached_property
     def table(self) -> IntArray:
-        """Objects by cluster in the first (rows) and in the second (columns), by likeliest cluster."""
-        counts = np.zeros((self.first.n_clusters, self.second.n_clusters), dtype=np.intp)
-        np.add.at(counts, (self.first.labels(), self.second.labels()), 1)
+        """Objects by likeliest cluster in the first (rows) and in the second (columns); outliers come last in both."""
+        counts = np.zeros((self.first.n_clusters + 1, self.second.n_clusters + 1), dtype=np.intp)
+        np.add.at(counts, (self.first.labels(outliers=-1), self.second.labels(outliers=-1)), 1)
         return counts
+
+    @cached_property
+    def matches(self) -> dict[str, str]:
+        """Groups of the first and the group of the second that each is: they share half of the objects of one of them."""
+        ours, theirs = self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names
+        smaller = np.minimum(self.table.sum(1)[: len(ours)], self.table.sum(0)[: len(ours)])
+        shared = self.table.diagonal()[: len(ours)]
+        same = np.flatnonzero((shared > 0) & (2 * shared >= smaller))
+        return {ours[k]: theirs[k] for k in same}
 
     @property
     def splits(self) -> dict[str, list[str]]:
         """Groups of the first whose objects are in several groups of the second, a fifth or more in each."""
-        return _parts(self.table, self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names)
+        ours, theirs = self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names
+        shares = _shares(self.table)[:-1, :-1]
+        parts = {ours[j]: [theirs[k] for k in np.flatnonzero(shares[j] >= PART)] for j in range(len(ours))}
+        return {name: several for name, several in parts.items() if len(several) > 1}
 
     @property
     def merges(self) -> dict[str, list[str]]:
-        """Groups of the second that hold a fifth or more of several groups of the first."""
-        shares = self.table / np.maximum(self.table.sum(1, keepdims=True), 1)
+        """Groups of the second that hold half or more of several groups of the first."""
         ours, theirs = self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names
-        whole = shares >= 0.5  # most of a group went there
+        whole = _shares(self.table)[:-1, :-1] >= 0.5
         origins = {theirs[k]: [ours[j] for j in np.flatnonzero(whole[:, k])] for k in range(len(theirs))}
         return {name: groups for name, groups in origins.items() if len(groups) > 1}
+
+    @property
+    def appeared(self) -> dict[str, str]:
+        """Groups of the second that are none of the first's, and where their objects were."""
+        known = {*self.matches.values(), *(name for parts in self.splits.values() for name in parts)}
+        return _from_where(self.table.T, self.second, self.first, known)
+
+    @property
+    def vanished(self) -> dict[str, str]:
+        """Groups of the first that the second does not have, and where their objects are."""
+        known = {*self.matches, *(name for groups in self.merges.values() for name in groups)}
+        return _from_where(self.table, self.first, self.second, known)
 
     @cached_property
     def scores(self) -> dict[str, tuple[float, float, float]]:
         """How alike they are, each with an interval of 95 % over resamples of the objects.
 
         ``same set``: the part of the objects said to be in the same set. ``adjusted Rand index``: of the likeliest
-        clusters. ``credal Rand index``: of what is said of pairs, on a sample of many objects.
+        clusters, outliers apart. ``credal Rand index``: of what is said of pairs, on a sample of many objects.
         """
         rng = np.random.default_rng(0)
         same = (self.first.sets() == self.second.sets()).astype(np.float64)
         some = np.sort(rng.permutation(len(self))[:COMPARED])
-        mine, theirs = self.first.labels(), self.second.labels()
+        mine, theirs = self.first.labels(outliers=-1), self.second.labels(outliers=-1)
         return {
             "same set": _interval(lambda rows: float(same[rows].mean()), np.arange(len(self)), rng),
             "adjusted Rand index": _interval(
@@ -112,31 +136,43 @@ class Comparison:
 
     def sentences(self) -> list[str]:
         """What differs, in a few sentences."""
+        a, b = self.names
         n, m = len(self), len(self.moved)
         there = "is" if m == 1 else "are"
         both = " in both" if any(self.alone) else ""
-        lines = [
-            f"Of {grouped(n)} objects{both}, {grouped(m)} ({share_of(m, n)}) {there} in another set in {self.names[1]}."
-        ]
+        lines = [f"Of {grouped(n)} objects{both}, {grouped(m)} ({share_of(m, n)}) {there} in another set in {b}."]
         if any(self.alone):
             gone, new = (f"{grouped(k)} {'is' if k == 1 else 'are'}" for k in self.alone)
-            lines.append(f"{gone} only in {self.names[0]} and {new} new in {self.names[1]}: they are not compared.")
-        for name, parts in self.splits.items():
-            lines.append(f"{name} of {self.names[0]} is split into {listed(parts, 'and')}.")
+            lines.append(f"{gone} only in {a} and {new} new in {b}: they are not compared.")
+        if other := [f"{ours} of {a} is {theirs} of {b}" for ours, theirs in self.matches.items() if ours != theirs]:
+            lines.append(f"Groups have other names in {b}: {listed(other, 'and')}.")
+        lines += [f"{name} of {a} is split into {listed(parts, 'and')} of {b}." for name, parts in self.splits.items()]
         for name, groups in self.merges.items():
-            lines.append(f"{listed(groups, 'and')} of {self.names[0]} are together in {name} of {self.names[1]}.")
-        if not self.splits and not self.merges:
-            lines.append("No group is split, and none are merged.")
+            lines.append(f"{listed(groups, 'and')} of {a} are together in {name} of {b}.")
+        lines += [f"{name} is new in {b}: {origin} in {a}." for name, origin in self.appeared.items()]
+        lines += [f"{name} of {a} is gone in {b}: {now} there." for name, now in self.vanished.items()]
+        if len(lines) == 1 + any(self.alone) + bool(other):
+            lines.append("No group is split, merged, new or gone.")
+        before, after = self.table[-1].sum(), self.table[:, -1].sum()
+        if before or after:
+            lines.append(
+                f"Outliers: {grouped(before)} in {a}, {grouped(after)} in {b}, {grouped(self.table[-1, -1])} in both."
+            )
         return lines
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame, a row an object: what each says of it, whether it moved, how far its masses differ."""
+        """A data frame, a row an object: what each says of it, whether it moved, how far its masses differ.
+
+        ``after`` has the names of the second, ``matched`` those of the groups of the first that they are.
+        """
+        in_first = np.array(self.second.focal_sets.labels(self._names_in_first), dtype=object)
         before, after = self.first.decisions(), self.second.decisions()
         return make_frame(
             {
                 "id": list(self.ids),
                 "before": [one.set for one in before],
                 "after": [one.set for one in after],
+                "matched": in_first[after.columns],
                 "said before": before.words.tolist(),
                 "said after": after.words.tolist(),
                 "moved": self.first.sets() != self.second.sets(),
@@ -155,8 +191,11 @@ class Comparison:
             "n_new": self.alone[1],
             "sentences": self.sentences(),
             "moved": [str(self.ids[i]) for i in self.moved],
+            "matches": self.matches,
             "splits": self.splits,
             "merges": self.merges,
+            "appeared": self.appeared,
+            "vanished": self.vanished,
             "scores": {name: {"value": v, "interval": [low, high]} for name, (v, low, high) in self.scores.items()},
             "table": self.table.tolist(),
         }
@@ -164,23 +203,40 @@ class Comparison:
     @property
     def html(self) -> str:
         """One self-contained page."""
-        ours, theirs = self.first.focal_sets, self.second.focal_sets
-        there = np.flatnonzero(self.table.sum(0) > 0).tolist()
-        most = np.maximum(self.table.sum(1), 1).tolist()
-        parts = [
-            [(n, f"{100 * n / whole:.0f}") for n in row]
-            for row, whole in zip(self.table[:, there].tolist(), most, strict=True)
-        ]
+        here, there = (np.flatnonzero(self.table.sum(axis) > 0) for axis in (1, 0))
+        counts, parts = (whole[np.ix_(here, there)].tolist() for whole in (self.table, 100 * _shares(self.table)))
+        cells = [list(zip(*rows, strict=True)) for rows in zip(counts, parts, strict=True)]
+        ours, theirs = (
+            [(*one.focal_sets.cluster_names, "no group")[k] for k in some.tolist()]
+            for one, some in ((self.first, here), (self.second, there))
+        )
+        colors = set_colors(self.first.focal_sets)
         before, after = self.first.decisions(), self.second.decisions()
+        shown = self._after(after)
         return render_page(
             "comparison.html",
             data=self,
             title=f"{self.names[0]} and {self.names[1]}",
             made_by=f"softecm {__version__}",
-            theirs=[theirs.cluster_names[k] for k in there],
-            crossed=list(zip(ours.cluster_names, set_colors(ours)[1:], parts, strict=False)),
-            movers=[(self.ids[i], (before[i], after[i]), self.apart[i]) for i in self.moved[:MOST_LISTED].tolist()],
+            theirs=theirs,
+            crossed=list(zip(ours, (colors[(k + 1) % (self.first.n_clusters + 1)] for k in here), cells, strict=True)),
+            movers=[
+                (self.ids[i], ((before[i].set, before[i].word), (shown[i], after[i].word)), self.apart[i])
+                for i in self.moved[:MOST_LISTED].tolist()
+            ],
         )
+
+    def _after(self, decisions: Decisions) -> list[str]:
+        """The set of each object in the second, with its name in the first where that is another."""
+        own, as_first = self.second.focal_sets.labels(), self.second.focal_sets.labels(self._names_in_first)
+        sets = [a if a == b else f"{a} ({b} of {self.names[0]})" for a, b in zip(own, as_first, strict=True)]
+        return [sets[column] for column in decisions.columns]
+
+    @property
+    def _names_in_first(self) -> list[str]:
+        """What the clusters of the second are called in the first; those that it does not have keep their names."""
+        own = self.second.focal_sets.cluster_names
+        return [*self.first.focal_sets.cluster_names, *own[self.first.n_clusters :]]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page; it appears whole or not at all, and an existing file is replaced."""
@@ -189,8 +245,8 @@ class Comparison:
     def _repr_html_(self) -> str:
         """The sentences, then the first of those who moved; for notebooks."""
         paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
-        before, after = self.first.decisions(), self.second.decisions()
-        rows = [(self.ids[i], before[i].set, after[i].set) for i in self.moved[:FIRST].tolist()]
+        before, after = self.first.decisions(), self._after(self.second.decisions())
+        rows = [(self.ids[i], before[i].set, after[i]) for i in self.moved[:FIRST].tolist()]
         lines = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
         heads = "".join(f"<th>{escape(name)}</th>" for name in ("object", *self.names))
         table = f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>" if rows else ""
@@ -291,7 +347,7 @@ def compare(
     called = [str(i + 1) for i in range(len(first))] if known is None else [str(name) for name in known]
     if len(called) != len(first):
         raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(called)}.")
-    return Comparison(first, second.match(first), called, called_so, alone)
+    return Comparison(first, _own_names(second, first), called, called_so, alone)
 
 
 def _of_models(
@@ -322,10 +378,31 @@ def _places(partition: CredalPartition) -> dict[str, int]:
     return {} if partition.ids is None else {str(name): i for i, name in enumerate(partition.ids)}
 
 
-def _parts(counts: IntArray, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, list[str]]:
-    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    destinations = {ours[j]: [theirs[k] for k in np.flatnonzero(shares[j] >= PART)] for j in range(len(ours))}
-    return {name: parts for name, parts in destinations.items() if len(parts) > 1}
+def _own_names(second: CredalPartition, first: CredalPartition) -> CredalPartition:
+    """The second, its clusters in the order of those of the first that they are most like, under their own names."""
+    matched, own = second.match(first), second.focal_sets.cluster_names
+    into = matching(second.pignistic(), first.pignistic()).tolist()
+    places = dict(zip(into, own, strict=True))
+    return matched.rename([places.get(k, f"no group {k + 1}") for k in range(matched.n_clusters)])
+
+
+def _shares(counts: IntArray) -> FloatArray:
+    shares: FloatArray = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    return shares
+
+
+def _from_where(counts: IntArray, of: CredalPartition, other: CredalPartition, known: set[str]) -> dict[str, str]:
+    """Groups that have objects and are not known, and in which groups of the other partition these are."""
+    names, places = of.focal_sets.cluster_names, (*other.focal_sets.cluster_names, "no group")
+    rows = {name: row for name, row in zip(names, counts.tolist(), strict=False) if name not in known and any(row)}
+    return {name: _in_groups(row, places) for name, row in rows.items()}
+
+
+def _in_groups(counts: Sequence[int], places: Sequence[str]) -> str:
+    """How many objects are where, those of most first."""
+    most = sorted((k for k, count in enumerate(counts) if count), key=lambda k: -counts[k])
+    parts = [f"{grouped(counts[k])} {'is' if counts[k] == 1 else 'are'} in {places[k]}" for k in most]
+    return f"of its {grouped(sum(counts))} objects {listed(parts, 'and')}"
 
 
 def _interval(
