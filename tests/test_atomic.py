@@ -2,10 +2,12 @@
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from problems import DEEP
 from softecm.files import WriteError, replaced, whole_folder, write_bytes, write_text, written, written_text
 
 
@@ -134,3 +136,25 @@ def test_nothing_in_the_library_renames_files_but_the_writer() -> None:
         "folders.py",
         "build.py",
     }  # the last puts a library that it compiled into its place
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_programs_that_write_a_folder_at_once_leave_the_files_of_one(tmp_path, there):
+    """In threads, whose locks exclude each other as those of processes do."""
+    names = "abcdef"
+
+    def write(who, target):
+        with whole_folder(target, force=True) as work:
+            for name in names:
+                write_text(work / name, who)
+
+    for k in range(20 if DEEP else 5):
+        target = tmp_path / f"results {k}"
+        if there:
+            target.mkdir()
+        with ThreadPoolExecutor(6) as pool:
+            for end in [pool.submit(write, f"writer {i}", target) for i in range(6)]:
+                end.result()
+        assert sorted(path.name for path in target.iterdir()) == list(names)
+        assert len({(target / name).read_text() for name in names}) == 1
+        assert not [path for path in tmp_path.iterdir() if path.name.startswith(".softecm")]

@@ -7,12 +7,13 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from softecm._atomic import beside, file_to_disk, folder_to_disk, is_unfinished, reached, replaced, tidied
 from softecm._errors import Mendable, WriteError, disk, reason
+from softecm.files.lock import locked_folder
 from softecm.files.places import check_folder, check_replaced, real_folder
 
 WHOLE = ".softecm-whole-"
@@ -21,11 +22,14 @@ GONE = ".gone"  # ends the name of an empty file that stands for the removal of 
 
 def check_free(target: Path, *, force: bool) -> None:
     """Refuse a folder that holds something, unless told to replace it, and a place that can't be written."""
-    check_folder(target)
-    if not target.is_dir():
-        return
+    with locked_folder(target):
+        check_folder(target)
     completed(target)
-    if not force and any(not is_unfinished(path) for path in target.iterdir()):
+    _refuse_filled(target, force=force)
+
+
+def _refuse_filled(target: Path, *, force: bool) -> None:
+    if not force and target.is_dir() and any(not is_unfinished(path) for path in target.iterdir()):
         raise WriteError(
             f"{target} exists and is not empty: give another folder with -o, or --force to replace its results."
         )
@@ -42,10 +46,10 @@ def whole_folder(target: Path, *, force: bool, instead_of: Iterable[str] = ()) -
     check_free(target, force=force)
     with disk(f"writing to {target}"):
         place = real_folder(target)
-        there = place.is_dir()
-        if not there:
+        inside = place.is_dir()
+        if not inside:
             place.parent.mkdir(parents=True, exist_ok=True)
-        work = beside(place / "work" if there else place)
+        work = beside(place / "work" if inside else place)
         work.mkdir()
     try:
         with disk(f"writing to {target}"):
@@ -61,27 +65,35 @@ def whole_folder(target: Path, *, force: bool, instead_of: Iterable[str] = ()) -
                 if file.is_file():
                     file_to_disk(file)
             folder_to_disk(work)
-            reached("folder: before replace")
-            os.replace(work, place / f"{WHOLE}{secrets.token_hex(6)}" if there else place)
-            folder_to_disk(place if there else place.parent)
-            reached("folder: after replace")
-        completed(target)
+            with locked_folder(place):
+                if not inside:
+                    _refuse_filled(target, force=force)  # another program may have written it meanwhile
+                reached("folder: before replace")
+                there = place.is_dir()
+                os.replace(work, place / f"{WHOLE}{secrets.token_hex(6)}" if there else place)
+                folder_to_disk(place if there else place.parent)
+                reached("folder: after replace")
+                _complete(place)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    tidied(place if there else place.parent)
+    tidied(work.parent)
 
 
 def completed(folder: Path) -> None:
-    """Put into place what was written whole: here a moment ago, or by a program that was stopped before it could."""
+    """Put into place what was written whole by a program that was stopped before it could, or is about to."""
+    if next(folder.glob(f"{WHOLE}*"), None) is not None:
+        with locked_folder(folder):
+            _complete(folder)
+
+
+def _complete(folder: Path) -> None:
     try:
         for whole in sorted(folder.glob(f"{WHOLE}*")):
             for file in sorted(whole.iterdir()):
-                with suppress(FileNotFoundError):  # another program does the same
-                    _put(file, folder)
+                _put(file, folder)
                 reached("folder: file replaced")
             folder_to_disk(folder)
-            with suppress(FileNotFoundError):
-                whole.rmdir()
+            whole.rmdir()
     except OSError as error:
         raise WriteError(
             f"putting new files into {folder} failed: {reason(error)}. Some of its files are new and some are not: those "

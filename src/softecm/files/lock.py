@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from softecm._errors import WriteError
 from softecm._warnings import warn
 
+PATIENCE = 60.0  # seconds; putting a folder's files into place takes a moment
 
-@contextmanager
-def locked(path: str | os.PathLike[str]) -> Iterator[None]:
+
+def locked(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
     """Nobody else may write ``path`` in here; a second writer is refused at once.
 
     The lock is on a small file beside ``path``, which itself may be replaced; it goes when the lock does. One that a killed
@@ -31,27 +34,47 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     softecm._errors.WriteError: ...journal is being written by another fit or sweep. Wait until that has ended, ...
     """
     target = Path(path).absolute()
-    beside = target.with_name(f".softecm-{hashlib.sha256(target.name.encode()).hexdigest()[:12]}.lock")
-    handle = _held(target, beside)
+    return _holding(target.with_name(f".softecm-{_digest(target.name)}.lock"), target, wait=0.0)
+
+
+def locked_folder(folder: Path) -> AbstractContextManager[None]:
+    """Nobody else on this machine may put files into ``folder`` in here; whoever comes second waits.
+
+    The folder may have to be made, so the lock lies among the system's temporary files.
+    """
+    name = f"softecm-{_digest(os.path.realpath(folder))}.lock"
+    return _holding(Path(tempfile.gettempdir()) / name, folder, wait=PATIENCE)
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(os.fsencode(name)).hexdigest()[:12]
+
+
+@contextmanager
+def _holding(lock: Path, target: Path, *, wait: float) -> Iterator[None]:
+    handle = _held(lock, target, time.monotonic() + wait)
     try:
         yield
     finally:
         if sys.platform != "win32":
-            beside.unlink(missing_ok=True)  # before the lock goes: whoever waits for this file sees that it is gone
+            lock.unlink(missing_ok=True)  # before the lock goes: whoever waits for this file sees that it is gone
         os.close(handle)
         if sys.platform == "win32":
             with suppress(OSError):
-                beside.unlink()
+                lock.unlink()
 
 
-def _held(target: Path, beside: Path) -> int:
+def _held(lock: Path, target: Path, deadline: float) -> int:
     """The open and locked file; opened again where an earlier holder has removed it meanwhile."""
     while True:
-        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             _lock(handle)
         except (BlockingIOError, PermissionError):
             os.close(handle)
+            if time.monotonic() < deadline:
+                time.sleep(0.01)
+                continue
             raise WriteError(
                 f"{target} is being written by another fit or sweep. Wait until that has ended, or give another name."
             ) from None
@@ -59,7 +82,7 @@ def _held(target: Path, beside: Path) -> int:
             warn(f"{target} can't be locked here ({error}): make sure that nothing else writes to it.")
             return handle
         with suppress(OSError):
-            if os.path.samestat(os.fstat(handle), os.stat(beside)):
+            if os.path.samestat(os.fstat(handle), os.stat(lock)):
                 return handle
         os.close(handle)
 
