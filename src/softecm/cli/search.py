@@ -101,7 +101,7 @@ def fit_auto(
     return replace(fitted, warnings=(*remarks, *mind, *fitted.warnings)), _search(choice)
 
 
-def _search(choice: Choice) -> Search:
+def _search(choice: Choice[SoftECM]) -> Search:
     values = {c: float(v) if math.isfinite(v) else None for c, v in choice.values.items()}
     if choice.n_clusters == 1:
         return Search("No number of groups gave separate groups", choice.rule, values)
@@ -112,7 +112,7 @@ def _search(choice: Choice) -> Search:
     return Search(text, choice.rule, values)
 
 
-def _remarks(choice: Choice, cut_short: Sequence[int], candidates: Sequence[int] | None) -> list[str]:
+def _remarks(choice: Choice[SoftECM], cut_short: Sequence[int], candidates: Sequence[int] | None) -> list[str]:
     """What to mind about a search."""
     from softecm.selection.n_clusters import MOST_CLUSTERS, edge_remark
 

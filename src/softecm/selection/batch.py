@@ -6,11 +6,11 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import get_tags
 
 from softecm._engine import threads
@@ -24,9 +24,13 @@ from softecm.fit.prepare import InMemory, in_memory
 from softecm.fit.settings import PrototypeModel, Settings
 from softecm.scores.valleys import Geometry
 from softecm.selection.grid import Cell
-from softecm.selection.measures import measures
+from softecm.selection.measures import Value, against_labels, measures
 from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import without
+
+if TYPE_CHECKING:
+    from softecm.algorithms.base import EvidentialClusterer
+    from softecm.algorithms.family import PrototypeFamily
 
 CPU_WORK, GPU_WORK = 3e9, 1e12  # multiplications of a batch in a round: what a kill may cost, and what fills a device
 KEPT = 4  # prepared data sets held by a process
@@ -36,9 +40,9 @@ KEPT = 4  # prepared data sets held by a process
 class Data:
     """One data set as a sweep gets it; ``token`` tells it from others."""
 
-    X: Any
-    y: Any
-    sample_weight: Any
+    X: object
+    y: ArrayLike | None
+    sample_weight: ArrayLike | None
     token: str
 
 
@@ -47,14 +51,14 @@ class PreparedRuns:
     """One data set prepared for the cells of one batch."""
 
     choice: MetricChoice
-    algorithm: Algorithm[Any]
+    algorithm: Algorithm[object]
     objects: InMemory[Encoded]
 
 
 _prepared: dict[str, PreparedRuns] = {}
 
 
-def is_batchable(model: object) -> bool:
+def is_batchable(model: EvidentialClusterer) -> TypeGuard[PrototypeFamily]:
     """Whether cells of this estimator are solved together."""
     return bool(getattr(model, "batches", False)) and not getattr(model, "warm_start", False)
 
@@ -96,7 +100,7 @@ def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: object) -> l
     return found
 
 
-def run_cells(cells: Sequence[Cell], data: Data, report: Callback | None = None) -> list[dict[str, Any]]:
+def run_cells(cells: Sequence[Cell], data: Data, report: Callback | None = None) -> list[dict[str, Value]]:
     """One row a cell, equal to what the cell's estimator finds when it is fitted alone."""
     if not is_batchable(cells[0].model):
         return [fit_alone(cell.model, data) for cell in cells]
@@ -109,7 +113,7 @@ def run_cells(cells: Sequence[Cell], data: Data, report: Callback | None = None)
         found = partitions(ready, outcomes, ready.objects.x)
         measured = [_measured(ready, data, *cell) for cell in zip(cells, settings, outcomes, found, strict=True)]
     seconds = (time.perf_counter() - began) / len(cells)
-    return [_row_of(outcome, values, seconds) for outcome, values in measured]
+    return [{**row, "seconds": seconds} for row in measured]
 
 
 def _measured(
@@ -119,7 +123,7 @@ def _measured(
     chosen: Settings,
     outcome: Outcome,
     found: tuple[CredalPartition, Geometry],
-) -> tuple[Outcome, dict[str, Any]]:
+) -> dict[str, Value]:
     """Where a cell ended, in units of its groups if it is to be measured so, and how good its partition is."""
     partition, geometry = found
     model = Fit(ready.algorithm, ready.objects, outcome.chosen).model_of(outcome)
@@ -129,42 +133,48 @@ def _measured(
         far = fitted.model.distances(fitted.objects.x.cpu())
         partition, geometry = fitted.partition, _geometry(fitted.model, np.asarray(far, dtype=np.float64))
     weighted = None if ready.objects.weights is None else ready.objects.counts
-    return fitted.outcome, measures(partition, geometry, weighted, data.y)
+    ended, worth = fitted.outcome, measures(partition, geometry, weighted)
+    run, solution = ended.best, ended.solution
+    return {
+        "objective": float(solution.objective[run]),
+        **_separation(float(ended.apart[run])),
+        **worth.row(),
+        **against_labels(partition, data.y),
+        "delta_found": _or_nan(ended.chosen.delta),
+        "n_iter": int(solution.n_iter[run]),
+        "converged": bool(solution.converged[run]),
+    }
 
 
-def _row_of(outcome: Outcome, measured: dict[str, object], seconds: float) -> dict[str, Any]:
-    run, solution, delta = outcome.best, outcome.solution, outcome.chosen.delta
-    return _row(
-        float(solution.objective[run]),
-        float(outcome.apart[run]),
-        int(solution.n_iter[run]),
-        bool(solution.converged[run]),
-        delta,
-        measured,
-        seconds,
-    )
-
-
-def fit_alone(model: Any, data: Data) -> dict[str, Any]:
+def fit_alone(model: EvidentialClusterer, data: Data) -> dict[str, Value]:
     """The row of a cell whose estimator is fitted in its own way."""
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         options = {} if data.sample_weight is None else {"sample_weight": data.sample_weight}
         model.fit(data.X, **options)
-    measured = measures(model.partition_, geometry_of(model, data.X), data.sample_weight, data.y)
-    return _row(
-        float(model.objective_),
-        float(getattr(model, "separation_", np.nan)),
-        int(model.n_iter_),
-        bool(model.converged_),
-        getattr(model, "delta_", None),
-        measured,
-        time.perf_counter() - began,
-    )
+    weights = None if data.sample_weight is None else np.asarray(data.sample_weight, dtype=np.float64)
+    return {
+        "objective": float(model.objective_),
+        **_separation(float(getattr(model, "separation_", np.nan))),
+        **measures(model.partition_, geometry_of(model, data.X), weights).row(),
+        **against_labels(model.partition_, data.y),
+        "delta_found": _or_nan(getattr(model, "delta_", None)),
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "seconds": time.perf_counter() - began,
+    }
 
 
-def geometry_of(model: Any, X: object) -> Geometry | None:
+def _separation(apart: float) -> dict[str, Value]:
+    return {"separation": apart, "collapsed": apart < MERGED}
+
+
+def _or_nan(delta: float | None) -> float:
+    return float("nan") if delta is None else float(delta)
+
+
+def geometry_of(model: EvidentialClusterer, X: object) -> Geometry | None:
     """Distances to and between the clusters' prototypes of a fitted estimator, where it has prototypes of its own."""
     fitted = getattr(model, "model_", None)
     if not isinstance(fitted, PrototypeModel):
@@ -189,24 +199,3 @@ def _geometry(fitted: PrototypeModel, far: NDArray[np.float64]) -> Geometry:
 def takes_dissimilarities(model: object) -> bool:
     """Whether an estimator reads a square matrix of dissimilarities."""
     return bool(get_tags(model).input_tags.pairwise)
-
-
-def _row(
-    objective: float,
-    separation: float,
-    n_iter: int,
-    converged: bool,
-    delta: float | None,
-    measured: dict[str, object],
-    seconds: float,
-) -> dict[str, Any]:
-    return {
-        "objective": objective,
-        "separation": separation,
-        "collapsed": separation < MERGED,
-        **measured,
-        "delta_found": float("nan") if delta is None else float(delta),
-        "n_iter": n_iter,
-        "converged": converged,
-        "seconds": seconds,
-    }

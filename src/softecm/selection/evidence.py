@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,8 +22,15 @@ from softecm.spaces.column_roles import without
 from softecm.spaces.raw import numbers_of
 from softecm.spaces.views import n_objects
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def mixture_evidence(estimator: Any, X: Any, numbers: Iterable[int], most: int) -> MixtureEvidence | None:
+    from softecm.algorithms.base import EvidentialClusterer
+
+
+def mixture_evidence(
+    estimator: EvidentialClusterer, X: object, numbers: Iterable[int], most: int
+) -> MixtureEvidence | None:
     """What a mixture says about these numbers of groups, and on to twice the best; None for objects without a mixture.
 
     Parameters
@@ -44,7 +51,7 @@ def mixture_evidence(estimator: Any, X: Any, numbers: Iterable[int], most: int) 
     return None if rows is None else table_evidence(rows, numbers, most)
 
 
-def _measurements(estimator: Any, choice: MetricChoice, X: Any) -> list[Floats] | None:
+def _measurements(estimator: EvidentialClusterer, choice: MetricChoice, X: object) -> list[Floats] | None:
     """Columns (n,) of numbers whose groups may have any shape, rows with codes for missing cells left out; else None."""
     if not is_auto(choice.asked) or choice.reason not in (ALIKE, UNITS):
         return None
@@ -59,7 +66,7 @@ def _measurements(estimator: Any, choice: MetricChoice, X: Any) -> list[Floats] 
     return [np.asarray(column, dtype=np.float64)[sound] for column in columns]
 
 
-def _weighed_rows(estimator: Any, choice: MetricChoice, X: Any) -> TableSample | None:
+def _weighed_rows(estimator: EvidentialClusterer, choice: MetricChoice, X: object) -> TableSample | None:
     """Rows of a table whose columns are weighed by what they say about groups; None for other objects."""
     if choice.metric is None or (isinstance(choice.metric, str) and choice.metric == "precomputed"):
         return None
@@ -71,16 +78,17 @@ def _weighed_rows(estimator: Any, choice: MetricChoice, X: Any) -> TableSample |
     return TableSample.of(space.fit(raw, dtype=torch.float64).encode(raw), None).ordered()
 
 
-def _without_codes(metric: Mixed, X: Any) -> Any:
+def _without_codes(metric: Mixed, X: object) -> object:
     """A pandas table with gaps for what looks like codes for missing cells: a code is asked about, and makes no group."""
     if not hasattr(X, "assign"):
         return X
+    table: pd.DataFrame = X
     for code, _ in rows_of_codes(metric, X):
-        X = X.assign(**{str(name): X[name].mask(X[name] == code.value) for name in code.columns})
-    return X
+        table = table.assign(**{str(name): table[name].mask(table[name] == code.value) for name in code.columns})
+    return table
 
 
-def mixture_column(fits: Sequence[tuple[Any, Any]]) -> Floats | None:
+def mixture_column(fits: Sequence[tuple[object, EvidentialClusterer]]) -> Floats | None:
     """For each pair of data and an estimator: ICL of its number of clusters less that of one group; None without.
 
     Where no groups stand apart, less that of the best mixture, so that none is below 0.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -16,6 +16,13 @@ from sklearn.base import clone
 from softecm._fingerprint import Fingerprint, code_of
 from softecm.distances.base import SemiMetric
 
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+    from softecm.algorithms.base import EvidentialClusterer
+
+#: Names of parameters and the values to try; several of them are their union.
+Grid: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]]
 FREE = ("alpha", "beta", "delta", "lam", "random_state")  # may differ between the runs of one batch
 METRIC = "metric__"
 
@@ -28,7 +35,7 @@ class Cell:
     combination: int  # the same for all seeds of the same values
     data: str
     params: Mapping[str, object]
-    model: Any  # not fitted
+    model: EvidentialClusterer  # not fitted
     key: str  # what cells of one batch have in common
 
 
@@ -46,7 +53,7 @@ class Task:
         return self.cells[0].data
 
 
-def combinations(grid: Mapping[str, object] | Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
+def combinations(grid: Grid) -> list[dict[str, object]]:
     """Every combination of the grid's values, the last name changing fastest; a list of grids is their union."""
     found: list[dict[str, object]] = []
     for part in [grid] if isinstance(grid, Mapping) else list(grid):
@@ -59,17 +66,19 @@ def combinations(grid: Mapping[str, object] | Sequence[Mapping[str, object]]) ->
     return found
 
 
-def _values(name: str, given: Any) -> list[object]:
-    single = isinstance(given, str | bytes) or not isinstance(given, Iterable) or isinstance(given, Mapping)
-    values = [given] if single else list(given)
+def _values(name: str, given: object) -> list[object]:
+    values = [given] if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable) else list(given)
     if not values:
         raise ValueError(f"grid must give every parameter at least one value; got none for {name!r}.")
-    return [v.item() if isinstance(v, np.generic) else v for v in values]
+    return [plain(value) for value in values]
 
 
-def make_cells(
-    estimators: Mapping[str, object], grid: Mapping[str, object] | Sequence[Mapping[str, object]], seeds: Sequence[int]
-) -> list[Cell]:
+def plain(value: object) -> object:
+    """A value of NumPy as one of Python; any other as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def make_cells(estimators: Mapping[str, EvidentialClusterer], grid: Grid, seeds: Sequence[int]) -> list[Cell]:
     """All cells, checked before anything runs; an error names its cell."""
     chosen = combinations(grid)
     cells: list[Cell] = []
@@ -111,7 +120,9 @@ def _options(own: Mapping[str, object], params: Mapping[str, object]) -> dict[st
     return options
 
 
-def _model(kind: type[object], options: Mapping[str, object], params: Mapping[str, object]) -> object:
+def _model(
+    kind: type[EvidentialClusterer], options: Mapping[str, object], params: Mapping[str, object]
+) -> EvidentialClusterer:
     """An estimator with a cell's values, its own checks passed."""
     model = kind(**options)
     settings = getattr(model, "_settings", None)
@@ -197,7 +208,7 @@ def digest(*values: object) -> str:
     return total.hexdigest()[:16]
 
 
-def _feed(total: Any, value: object) -> None:
+def _feed(total: _Hash, value: object) -> None:
     if isinstance(value, Mapping):
         value = [part for pair in value.items() for part in pair]
     if isinstance(value, list | tuple):

@@ -5,9 +5,10 @@ Valleys (:mod:`softecm.scores.valleys`) tell a number of clusters that is too la
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from softecm import scores
 from softecm.belief import CredalPartition
@@ -31,27 +32,50 @@ def xie_beni(probabilities: Floats, geometry: Geometry, counts: Floats | None = 
     return inside / least if least > 0 else float("inf")
 
 
-def measures(
-    partition: CredalPartition, geometry: Geometry | None, counts: Floats | None = None, labels_true: Any = None
-) -> dict[str, Any]:
+#: What a table of results can hold in a cell; a list is that of the clusters' sizes.
+Value: TypeAlias = bool | int | float | str | list[int] | None
+
+
+class Measures(NamedTuple):
     """The columns of a sweep that depend on the partition alone."""
+
+    nonspecificity: float
+    guarded_nonspecificity: float
+    empty: float  # mean mass on the empty set
+    found: int  # clusters that hold objects
+    sizes: list[int]
+    xie_beni: float
+    silhouette: float
+    valleys: float
+    apart: int  # clusters that stand apart
+
+    def row(self) -> dict[str, Value]:
+        """Them by name."""
+        return self._asdict()
+
+
+def measures(partition: CredalPartition, geometry: Geometry | None, counts: Floats | None = None) -> Measures:
+    """What a partition is worth, without labels; nan for what needs prototypes, where there are none."""
     labels = partition.labels()
     inside = 1.0 - partition.masses[:, 0]
     held = np.bincount(labels, minlength=partition.n_clusters)
-    row: dict[str, Any] = {
-        "nonspecificity": partition.nonspecificity(),
-        "guarded_nonspecificity": partition.nonspecificity(empty=True),
-        "empty": float(np.average(partition.masses[:, 0], weights=counts)),
-        "found": int((held > 0).sum()),
-        "sizes": held.tolist(),
-        "xie_beni": float("nan") if geometry is None else xie_beni(partition.pignistic(), geometry, counts),
-        "silhouette": float("nan") if geometry is None else silhouette(labels, geometry, counts),
-        "valleys": float("nan") if geometry is None else valleys(labels, geometry, inside, counts),
-        "apart": 0 if geometry is None else standing_apart(labels, geometry, inside, counts),
-    }
-    if labels_true is not None:
-        row["rand_index"] = scores.rand_index(labels_true, labels)
-        row["adjusted_rand_index"] = scores.adjusted_rand_index(labels_true, labels)
-        row["accuracy"] = scores.accuracy(labels_true, labels)
-        row["purity"] = scores.purity(labels_true, labels)
-    return row
+    nan = float("nan")
+    return Measures(
+        partition.nonspecificity(),
+        partition.nonspecificity(empty=True),
+        float(np.average(partition.masses[:, 0], weights=counts)),
+        int((held > 0).sum()),
+        held.tolist(),
+        nan if geometry is None else xie_beni(partition.pignistic(), geometry, counts),
+        nan if geometry is None else silhouette(labels, geometry, counts),
+        nan if geometry is None else valleys(labels, geometry, inside, counts),
+        0 if geometry is None else standing_apart(labels, geometry, inside, counts),
+    )
+
+
+def against_labels(partition: CredalPartition, labels_true: ArrayLike | None) -> dict[str, Value]:
+    """How well the clusters meet known classes; empty without any."""
+    if labels_true is None:
+        return {}
+    names = ("rand_index", "adjusted_rand_index", "accuracy", "purity")
+    return {name: float(getattr(scores, name)(labels_true, partition.labels())) for name in names}

@@ -25,16 +25,10 @@ class MixtureEvidence:
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class MixtureSearch:
-    """The criterion of every number that was tried, and the best of them."""
-
-    values: Mapping[int, float]
-    best: int
-
-
-def searched(criterion: Callable[[int], tuple[float, bool]], numbers: Iterable[int], most: int) -> MixtureSearch:
-    """The least value of 1, these numbers of groups, and on to twice the best.
+def searched(
+    criterion: Callable[[int], tuple[float, bool]], numbers: Iterable[int], most: int
+) -> tuple[dict[int, float], int]:
+    """The values of 1, of these numbers of groups, and on to twice the best; and the number with the least.
 
     Parameters
     ----------
@@ -52,4 +46,4 @@ def searched(criterion: Callable[[int], tuple[float, bool]], numbers: Iterable[i
         best = min(values, key=lambda c: values[c])
         if not queue and c < min(most, AS_FAR * best):
             queue.append(c + 1)
-    return MixtureSearch(values, best)
+    return values, best

@@ -12,7 +12,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -23,14 +23,22 @@ from softecm.distances.auto import choose_for, is_auto, is_series_auto, kind_of
 from softecm.selection.batch import Data, geometry_of, takes_dissimilarities
 from softecm.selection.evidence import mixture_evidence
 from softecm.selection.grid import digest, make_cells
-from softecm.selection.measures import measures
+from softecm.selection.measures import Measures, measures
 from softecm.selection.mixtures import AS_FAR, MixtureEvidence
-from softecm.selection.rules import RULES, SelectionRule, pick_rule
+from softecm.selection.rules import RULES, pick_rule
 from softecm.selection.stability import part_of, run_stability
 from softecm.selection.twins import twins, twins_remark
 from softecm.spaces.base import refuse_dissimilarities
 from softecm.spaces.views import n_objects
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from softecm.algorithms.base import EvidentialClusterer
+
+#: The estimator that is searched with.
+Model = TypeVar("Model", bound="EvidentialClusterer")
+Warned = list[warnings.WarningMessage]
 FIRST_LOOK, MOST_CLUSTERS = 8, 30
 RESAMPLES = 10
 DEFAULT = "valleys"
@@ -38,7 +46,7 @@ LARGE, SAMPLE, RESTARTS = 5000, 1000, 3  # of more objects, so many are searched
 NEAR = 6.0  # ICL, twice a logarithm of likelihoods: less is no evidence to speak of
 
 
-def guarded_nonspecificity(model: Any) -> float:
+def guarded_nonspecificity(model: EvidentialClusterer) -> float:
     """What a fitted partition leaves unsaid, from 0 to 1; inf where clusters have merged or stand empty.
 
     The paper's N* with the empty set counted as log2 c, so that calling everything an outlier gains nothing.
@@ -51,7 +59,7 @@ def guarded_nonspecificity(model: Any) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class Choice(Generic[Model]):
     """A chosen number of clusters, the model that goes with it, and what was compared.
 
     Attributes
@@ -67,7 +75,7 @@ class Choice:
     """
 
     n_clusters: int
-    model: Any
+    model: Model
     values: Mapping[int, float]
     rule: str = "nonspecificity"
     no_groups: bool = False
@@ -104,7 +112,7 @@ class Choice:
         """The comparison as a data frame."""
         return make_frame({"n_clusters": list(self.values), self.rule: list(self.values.values())}, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the comparison on Matplotlib axes; candidates that merged are left out."""
         import matplotlib.pyplot as plt
 
@@ -131,14 +139,14 @@ def most_clusters(n_objects: int) -> int:
 def choose_n_clusters(
     X: object,
     *,
-    estimator: object = None,
+    estimator: Model | None = None,
     candidates: Iterable[int] | None = None,
     rule: str = "auto",
     random_state: int | None = None,
-    fit: Callable[[Any, Any], Any] | None = None,
-    callback: Callable[[int, Any, float], bool | None] | None = None,
+    fit: Callable[[Model, object], Model | None] | None = None,
+    callback: Callable[[int, Model, float], bool | None] | None = None,
     **unknown: Never,
-) -> Choice:
+) -> Choice[Model]:
     """The number of clusters that a rule prefers, or 1 where no groups stand apart.
 
     Mixtures are fitted to a sample, and one fit of all objects has the number that was chosen. Other rules compare a fit for
@@ -221,7 +229,7 @@ def choose_n_clusters(
     return choice
 
 
-def _warn_of(choice: Choice, X: Any) -> None:
+def _warn_of(choice: Choice[Model], X: object) -> None:
     """What to mind about a choice."""
     if choice.no_groups:
         warn(no_groups_remark(choice), NoGroupsWarning)
@@ -233,7 +241,7 @@ def _warn_of(choice: Choice, X: Any) -> None:
         warn(edge_remark(choice), SearchEdgeWarning)
 
 
-def no_groups_remark(choice: Choice) -> str:
+def no_groups_remark(choice: Choice[Model]) -> str:
     """That there are no groups, why, and what to do."""
     instead = "one group is taken" if choice.n_clusters == 1 else f"{choice.n_clusters} are the best of those tried"
     return (
@@ -243,14 +251,14 @@ def no_groups_remark(choice: Choice) -> str:
 
 
 @dataclass(frozen=True)
-class _Task:
+class _Task(Generic[Model]):
     """What is asked of a search."""
 
-    X: Any
-    base: Any
+    X: object
+    base: Model
     numbers: list[int] | None
-    fit: Callable[[Any, Any], Any] | None
-    callback: Callable[[int, Any, float], bool | None] | None
+    fit: Callable[[Model, object], Model | None] | None
+    callback: Callable[[int, Model, float], bool | None] | None
 
     @property
     def may_be_one(self) -> bool:
@@ -263,7 +271,7 @@ class _Task:
         most = most_clusters(n) if self.numbers is None else max(self.numbers)
         return mixture_evidence(self.base, self.X, self.numbers or default_candidates(n), most)
 
-    def fitted(self, c: int, X: Any) -> tuple[Any, list[warnings.WarningMessage]]:
+    def fitted(self, c: int, X: object) -> tuple[Model | None, Warned]:
         """The model with so many clusters, None for one that was cut short, and what its fit warned of."""
         model = clone(self.base).set_params(n_clusters=c)
         with warnings.catch_warnings(record=True) as said:
@@ -271,7 +279,7 @@ class _Task:
             found = model.fit(X) if self.fit is None else self.fit(model, X)
         return found, [one for one in said if not issubclass(one.category, NumberOfGroupsWarning)]
 
-    def final(self, c: int) -> tuple[Any, list[warnings.WarningMessage]]:
+    def final(self, c: int) -> tuple[Model, Warned]:
         """The model of all objects with the number that was chosen."""
         model, said = self.fitted(c, self.X)
         if model is None:
@@ -279,7 +287,7 @@ class _Task:
         return model, said
 
 
-def _by_mixture(task: _Task, evidence: MixtureEvidence) -> tuple[Choice, list[warnings.WarningMessage]]:
+def _by_mixture(task: _Task[Model], evidence: MixtureEvidence) -> tuple[Choice[Model], Warned]:
     """The number of groups that a mixture of all columns, or of those that count, supports best."""
     values = {c: v for c, v in evidence.values.items() if c in (task.numbers or evidence.values)}
     number = 1 if evidence.no_groups and task.may_be_one else min(values, key=lambda c: values[c])
@@ -299,13 +307,13 @@ def _by_mixture(task: _Task, evidence: MixtureEvidence) -> tuple[Choice, list[wa
     return choice, said
 
 
-def _by_fits(task: _Task, rule: str | None, seed: int) -> tuple[Choice, list[warnings.WarningMessage]]:
+def _by_fits(task: _Task[Model], rule: str | None, seed: int) -> tuple[Choice[Model], Warned]:
     """One fit for each number, of a sample if there are many objects, and the best of them by a rule."""
     X, n, searched = task.X, n_objects(task.X), task
     if n > LARGE and hasattr(task.base, "n_init") and not takes_dissimilarities(task.base):
         X = part_of(X, np.sort(np.random.RandomState(seed).permutation(n)[:SAMPLE]), None)
         searched = replace(task, base=clone(task.base).set_params(n_init=min(task.base.n_init, RESTARTS)))
-    search = _Search(X, rule)
+    search = _Search[Model](X, rule)
     for c in _numbers(task.numbers, n, search):
         model, said = searched.fitted(c, X)
         if model is None:
@@ -315,15 +323,14 @@ def _by_fits(task: _Task, rule: str | None, seed: int) -> tuple[Choice, list[war
             break
     if task.may_be_one and (search.best == 0 or search.no_groups):
         model, said = task.final(1)
-        return replace(search.choice(1), model=model), said
-    choice = search.choice(search.best)
-    if X is task.X:
-        return choice, search.said
-    model, said = task.final(choice.n_clusters)
-    return replace(choice, model=model), said
+        return search.choice(1, model), said
+    model, said = search.best_model(), search.said
+    if X is not task.X:
+        model, said = task.final(search.best)
+    return search.choice(search.best, model), said
 
 
-def _with_metric(estimator: Any, X: object) -> tuple[Any, str | None]:
+def _with_metric(estimator: Model, X: object) -> tuple[Model, str | None]:
     """The estimator with one metric for all numbers of clusters, and why, where it was to find one for each."""
     metric = estimator.get_params(deep=False).get("metric")
     if not (is_series_auto(metric) or (is_auto(metric) and kind_of(X) == "series")):
@@ -332,7 +339,7 @@ def _with_metric(estimator: Any, X: object) -> tuple[Any, str | None]:
     return clone(estimator).set_params(metric=chosen.metric), chosen.reason
 
 
-def edge_remark(choice: Choice) -> str:
+def edge_remark(choice: Choice[Model]) -> str:
     """That the chosen number is the last that was tried, and what to do."""
     more = "more" if choice.edge == "largest" else "fewer"
     return (
@@ -341,29 +348,30 @@ def edge_remark(choice: Choice) -> str:
     )
 
 
-class _Search:
+class _Search(Generic[Model]):
     """The candidates tried so far; of their models, and what these warned of, only the best is kept."""
 
     def __init__(self, X: object, rule: str | None) -> None:
         self.X, self.rule = X, rule
         self.values: dict[int, float] = {}
         self.silhouettes: dict[int, float] = {}
-        self.best, self.model = 0, None
+        self.best = 0
+        self.model: Model | None = None
         self.apart: int | None = None  # groups of the best that stand apart
-        self.said: list[warnings.WarningMessage] = []
+        self.said: Warned = []
 
-    def add(self, c: int, model: Any, said: list[warnings.WarningMessage]) -> float:
+    def add(self, c: int, model: Model, said: Warned) -> float:
         """Note a candidate's value; the first one settles what "auto" means."""
         geometry = geometry_of(model, self.X)
         if self.rule is None:
             self.rule = "nonspecificity" if geometry is None else DEFAULT
         measured = measures(model.partition_, geometry)
-        value = self.values[c] = _value(RULES[self.rule], self.rule, model, measured, self.X)
+        value = self.values[c] = _value(self.rule, model, measured, self.X)
         if math.isfinite(value) and geometry is not None:
-            self.silhouettes[c] = measured["silhouette"]
+            self.silhouettes[c] = measured.silhouette
         smaller = RULES[self.rule].smaller
         if self.model is None or (value < self.values[self.best] if smaller else value > self.values[self.best]):
-            self.best, self.model, self.said, self.apart = c, model, said, measured["apart"]
+            self.best, self.model, self.said, self.apart = c, model, said, measured.apart
         return value
 
     @property
@@ -376,20 +384,22 @@ class _Search:
         """Whether the best clusters have no valley between them; other rules than valleys are not asked."""
         return self.rule == "valleys" and (self.apart == 1 or not self.is_sound)
 
-    def choice(self, number: int) -> Choice:
-        """The best of them, or "no groups"; an error where none is to be trusted."""
-        if self.rule is None:
-            if number == 1:
-                return Choice(1, None, {}, DEFAULT)
+    def best_model(self) -> Model:
+        """The model of the best of them; an error where none is to be trusted."""
+        if self.model is None:
             raise ValueError("no number of clusters was tried to the end: the first fit was interrupted.")
-        if number > 1 and not self.is_sound:
+        if not self.is_sound:
             raise ValueError(
                 f"no number of clusters among {list(self.values)} gave groups that stand apart: all merged or are "
                 "empty. Try relaxation='gap', a beta nearer to 1, or other candidates."
             )
-        return Choice(
-            number, self.model, self.values, self.rule, self.no_groups, self._evidence(), self._others(number)
-        )
+        return self.model
+
+    def choice(self, number: int, model: Model) -> Choice[Model]:
+        """What was compared, with the number that was chosen; 1 is "no groups"."""
+        if self.rule is None:
+            return Choice(number, model, {}, DEFAULT)
+        return Choice(number, model, self.values, self.rule, self.no_groups, self._evidence(), self._others(number))
 
     def _evidence(self) -> str:
         if self.rule != "valleys":
@@ -409,7 +419,7 @@ class _Search:
         return {} if best == number else {"silhouette": best}
 
 
-def _numbers(candidates: list[int] | None, n_objects: int, search: _Search) -> Iterator[int]:
+def _numbers(candidates: list[int] | None, n_objects: int, search: _Search[Model]) -> Iterator[int]:
     """The numbers that were asked for but 1, which needs no search; else from 2 to 8, and on to twice the best so far."""
     if candidates is not None:
         yield from (c for c in candidates if c > 1)
@@ -430,18 +440,18 @@ def _checked(numbers: list[int]) -> list[int]:
     return numbers
 
 
-def _value(wanted: SelectionRule, rule: str, model: Any, measured: Mapping[str, Any], X: object) -> float:
+def _value(rule: str, model: EvidentialClusterer, measured: Measures, X: object) -> float:
     """The rule's value for a fitted model; infinitely bad where clusters merged or are empty."""
     if math.isinf(guarded_nonspecificity(model)):
-        return math.inf if wanted.smaller else -math.inf
+        return math.inf if RULES[rule].smaller else -math.inf
     if rule == "nonspecificity":
         return guarded_nonspecificity(model)
     if rule == "stability":
         data = Data(X, None, None, digest(X))
         params = {"n_clusters": model.n_clusters}
         (cell,) = make_cells({"": model}, params, [0])
-        return float(run_stability([cell], data, RESAMPLES)[0]["stability"])
-    value = float(measured[wanted.column])
+        return run_stability([cell], data, RESAMPLES)[0].stability
+    value = float(getattr(measured, RULES[rule].column))
     if math.isnan(value):
         raise ValueError(
             f"rule {rule!r} needs prototypes that objects can be compared with; {type(model).__name__} has none. Use "

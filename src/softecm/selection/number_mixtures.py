@@ -46,8 +46,8 @@ MORE_BRANCHES = 3  # times the number of groups: so many branches of a tree are 
 
 def number_evidence(sample: NumberSample, numbers: Iterable[int], most: int) -> MixtureEvidence:
     """ICL of mixtures with these numbers of groups, and on to twice the best."""
-    search = searched(NumberTrees.of(sample).criterion, numbers, most)
-    return MixtureEvidence(search.values, search.best == 1)
+    values, best = searched(NumberTrees.of(sample).criterion, numbers, most)
+    return MixtureEvidence(values, best == 1)
 
 
 def sample_of_numbers(columns: Sequence[Floats]) -> NumberSample | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,13 @@ from sklearn.base import clone
 
 from softecm._checks import is_number, make_frame
 from softecm._warnings import NoGroupsWarning, warn
-from softecm.selection.rules import RULES, cheapest, finds_no_groups, is_sound, pick_rule, usual_rule
+from softecm.selection.grid import plain
+from softecm.selection.rules import RULES, Columns, cheapest, finds_no_groups, is_sound, pick_rule, usual_rule
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from softecm.algorithms.base import EvidentialClusterer
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +39,7 @@ class Best:
     value: float
     rows: NDArray[np.int64]
     row: int
-    estimator: Any
+    estimator: EvidentialClusterer
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +52,9 @@ class Sweep:
     parameters : tuple of str, the columns that the grid varied
     """
 
-    columns: Mapping[str, NDArray[Any]]
+    columns: Columns
     parameters: tuple[str, ...]
-    _models: tuple[object, ...]
+    _models: tuple[EvidentialClusterer, ...]
     _combination: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -125,7 +131,7 @@ class Sweep:
                 f"no groups stand apart by the rule {rule!r}: the best run only cuts one group into parts.",
                 NoGroupsWarning,
             )
-        params = {name: _plain(self.columns[name][row]) for name in self.parameters if name != "random_state"}
+        params = {name: plain(self.columns[name][row]) for name in self.parameters if name != "random_state"}
         return Best(params, cost if chosen.smaller else -cost, rows, row, clone(self._models[row]))
 
     @property
@@ -140,7 +146,9 @@ class Sweep:
             f"of {len(self)} runs {merged} have merged clusters and {unfinished} have not converged, others empty ones"
         )
 
-    def heatmap(self, x: str = "beta", y: str = "lam", value: str = "guarded_nonspecificity", ax: Any = None) -> Any:
+    def heatmap(
+        self, x: str = "beta", y: str = "lam", value: str = "guarded_nonspecificity", ax: Axes | None = None
+    ) -> Axes:
         """Draw a column's mean over two parameters; cells where half of the runs or more are not sound are hatched.
 
         Parameters
@@ -182,11 +190,7 @@ class Sweep:
         return f"Sweep of {len(self)} cells over {', '.join(self.parameters)}; rules: {', '.join(RULES)}"
 
 
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _levels(values: NDArray[Any]) -> list[object]:
+def _levels(values: NDArray[np.generic]) -> list[object]:
     """The distinct values in the order of the grid, numbers sorted."""
     seen = list(dict.fromkeys(values.tolist()))
     numbers = all(map(is_number, seen))

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -40,9 +40,14 @@ def agreement(p: CredalPartition, q: CredalPartition, rng: np.random.RandomState
     return (together - by_chance) / (1.0 - by_chance) if by_chance < 1.0 - 1e-12 else 0.0
 
 
-def run_stability(
-    cells: Sequence[Cell], data: Data, resamples: int, report: Callback | None = None
-) -> list[dict[str, Any]]:
+class Stability(NamedTuple):
+    """How far the groups of a combination of parameters are found again, and what it cost."""
+
+    stability: float
+    stability_seconds: float
+
+
+def run_stability(cells: Sequence[Cell], data: Data, resamples: int, report: Callback | None = None) -> list[Stability]:
     """The stability of each cell's parameters: mean agreement of the partitions found on resamples, taken in a ring.
 
     Every resample holds four fifths of the objects, lambda is scaled with their number, and the partitions are compared
@@ -61,7 +66,7 @@ def run_stability(
             for kept, partition in zip(per_cell, refit(cells, data, rows, compared, number, report), strict=True):
                 kept.append(partition)
     seconds = (time.perf_counter() - began) / len(cells)
-    return [{"stability": ring(found), "stability_seconds": seconds} for found in per_cell]
+    return [Stability(ring(found), seconds) for found in per_cell]
 
 
 def _are_alike(cell: Cell, data: Data) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm._checks import check_count, is_number
 from softecm._errors import reason
@@ -23,29 +24,25 @@ from softecm.files.journal import Journal
 from softecm.fit.loop import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
 from softecm.selection.evidence import mixture_column
-from softecm.selection.grid import Cell, Task, describe, digest, make_cells, make_tasks
+from softecm.selection.grid import Cell, Grid, Task, describe, digest, make_cells, make_tasks
+from softecm.selection.measures import Measures, Value
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
 from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
 
-Rows = list[dict[str, Any]]
+    from softecm.algorithms.base import EvidentialClusterer
+
+Row = dict[str, Value]
 WITHOUT_EFFECT = ("callback", "device", "n_jobs", "verbose")  # on the numbers
 #: Columns of a row that hold numbers; the first is always there.
-NUMBERS: tuple[str, ...] = (
-    "objective",
-    "separation",
-    "collapsed",
-    "n_iter",
-    "converged",
-    "delta_found",
-    "seconds",
-    "xie_beni",
+NUMBERS = (
+    *("objective", "separation", "collapsed", "n_iter", "converged", "delta_found", "seconds"),
+    *(name for name in Measures._fields if name not in ("sizes", "apart")),
 )
-NUMBERS += ("nonspecificity", "guarded_nonspecificity", "empty", "found", "silhouette", "valleys")
+PLAIN = (bool, int, float, str, type(None))
 
 
 class SweepInterrupted(KeyboardInterrupt):
@@ -58,7 +55,7 @@ class SweepInterrupted(KeyboardInterrupt):
 
 def sweep(
     X: object,
-    grid: Mapping[str, object] | Sequence[Mapping[str, object]],
+    grid: Grid,
     *,
     estimator: object = None,
     y: object = None,
@@ -119,11 +116,10 @@ def sweep(
     datasets, estimators = _datasets(X, y, sample_weight, estimator)
     numbers = list(range(check_count("seeds", seeds, hint="10 is usual."))) if isinstance(seeds, int) else list(seeds)
     cells = make_cells(estimators, grid, numbers)
-    if journal is None:
-        return _judged(_solved(cells, datasets, resamples, None, _Options(progress, n_jobs, client)), cells, datasets)
-    for model in {id(cell.model): cell.model for cell in cells}.values():
+    for model in () if journal is None else (cell.model for cell in cells):
         warn_unseen(getattr(model, "metric", None), f"journal {journal}")
-    with Journal(journal, _work(cells, datasets, resamples), _is_row) as book:
+    kept = nullcontext() if journal is None else Journal(journal, _work(cells, datasets, resamples), _is_row)
+    with kept as book:
         return _judged(_solved(cells, datasets, resamples, book, _Options(progress, n_jobs, client)), cells, datasets)
 
 
@@ -132,19 +128,23 @@ class _Options(NamedTuple):
 
     progress: bool
     n_jobs: int | None
-    client: Any
+    client: object
 
 
 def _solved(
     cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int, book: Journal | None, how: _Options
 ) -> Sweep:
     """What the journal does not have yet is run, batch by batch."""
-    done: dict[str, dict[str, Any]] = {} if book is None else {item: dict(row) for item, row in book.done.items()}
+    done: dict[str, Row] = {} if book is None else {item: dict(row) for item, row in book.done.items()}
     tasks = _tasks(cells, datasets, resamples, done)
     finished = 0
-    with _bar(how.progress, tasks, len(cells) - sum(len(t.cells) for t in tasks if t.kind == "cells")) as bar:
+    with counting() if how.progress else nullcontext() as rich:
+        before = len(cells) - sum(len(t.cells) for t in tasks if t.kind == "cells")
+        if rich is not None:
+            rich.add_task("sweep", total=before + sum(len(task.cells) for task in tasks), completed=before)
+        bar = _Bar(rich)
         try:
-            for task, rows in _run(tasks, datasets, resamples, how.n_jobs, how.client, bar):
+            for task, rows in _run(tasks, datasets, resamples, how, bar):
                 items = [_item(task.kind, cell) for cell in task.cells]
                 done.update(zip(items, rows, strict=True))
                 if book is not None:
@@ -178,35 +178,32 @@ def _is_row(item: str, row: Mapping[str, object]) -> bool:
     numbers = ("stability",) if item.startswith("stability") else NUMBERS
     if not all(isinstance(row.get(name, 0.0), bool | int | float) for name in numbers) or numbers[0] not in row:
         return False
-    plain = (bool, int, float, str, type(None))
     return all(
-        isinstance(part, plain) for value in row.values() for part in (value if isinstance(value, list) else [value])
+        isinstance(part, PLAIN) for value in row.values() for part in (value if isinstance(value, list) else [value])
     )
 
 
-def _datasets(X: Any, y: object, sample_weight: Any, estimator: object) -> tuple[dict[str, Data], dict[str, Any]]:
+def _datasets(
+    X: object, y: object, sample_weight: object, estimator: object
+) -> tuple[dict[str, Data], dict[str, EvidentialClusterer]]:
     from softecm import SoftECM
 
-    views = estimator is not None and isinstance(getattr(estimator, "metric", None), Combined)
-    several = isinstance(X, Mapping) and not views
-    names = list(X) if several else [""]
-    if not names:
+    several = isinstance(X, Mapping) and not isinstance(getattr(estimator, "metric", None), Combined)
+    parts = cast("Mapping[str, object]", X) if several else {"": X}
+    if not parts:
         raise ValueError("X must hold at least one data set; got an empty dict.")
 
     def of(value: Any, name: str) -> Any:
         return value.get(name) if several and isinstance(value, Mapping) else value
 
     datasets, estimators = {}, {}
-    for name in names:
-        data = X[name] if several else X
+    for name, data in parts.items():
         labels, weights = of(y, name), of(sample_weight, name)
-        if labels is not None and len(labels) != n_objects(data):
-            raise ValueError(f"y must have one label per object; got {len(labels)} for {n_objects(data)} objects.")
-        model = of(estimator, name)
-        estimators[name] = SoftECM() if model is None else model
-        datasets[name] = Data(
-            data, None if labels is None else np.asarray(labels), weights, digest(data, labels, weights)
-        )
+        known = None if labels is None else np.asarray(labels)
+        if known is not None and len(known) != n_objects(data):
+            raise ValueError(f"y must have one label per object; got {len(known)} for {n_objects(data)} objects.")
+        estimators[name] = of(estimator, name) or SoftECM()
+        datasets[name] = Data(data, known, weights, digest(data, labels, weights))
     return datasets, estimators
 
 
@@ -226,7 +223,7 @@ def _tasks(
     return tasks + make_tasks(todo["stability"], sizes, "stability", len(tasks))
 
 
-def _work(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -> dict[str, Any]:
+def _work(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -> dict[str, str]:
     """What a journal must agree on before it is gone on with: what changes the numbers, and nothing else."""
     grid = [
         (c.data, type(c.model).__name__, _described(c.params), _described(c.model.get_params(False))) for c in cells
@@ -242,7 +239,7 @@ def _described(params: Mapping[str, object]) -> list[tuple[str, str]]:
     return sorted((name, describe(value)) for name, value in params.items() if name not in WITHOUT_EFFECT)
 
 
-def _noted(book: Journal, items: Sequence[str], rows: Rows) -> Journal | None:
+def _noted(book: Journal, items: Sequence[str], rows: list[Row]) -> Journal | None:
     """The journal with more items; one that takes no more is gone on with elsewhere, so that nothing is lost."""
     wanted = book.path
     try:
@@ -254,41 +251,36 @@ def _noted(book: Journal, items: Sequence[str], rows: Rows) -> Journal | None:
         return book if book.path != wanted else None
 
 
-def run_task(task: Task, data: Data, resamples: int, report: Callable[[Progress], object] | None = None) -> Rows:
+def run_task(task: Task, data: Data, resamples: int, report: Callable[[Progress], object] | None = None) -> list[Row]:
     """The rows of a task's cells; a plain function, so that other processes can run it."""
     if task.kind == "stability":
-        return run_stability(task.cells, data, resamples, report)
+        return [one._asdict() for one in run_stability(task.cells, data, resamples, report)]
     return run_cells(task.cells, data, report)
 
 
 def _run(
-    tasks: Sequence[Task],
-    datasets: Mapping[str, Data],
-    resamples: int,
-    n_jobs: int | None,
-    client: object,
-    bar: _Bar,
-) -> Iterator[tuple[Task, Rows]]:
+    tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int, how: _Options, bar: _Bar
+) -> Iterator[tuple[Task, list[Row]]]:
     """Tasks and their rows as they are finished: here, in other processes, or on a cluster."""
-    if client is not None:
-        yield from _on_cluster(tasks, datasets, resamples, client)
-    elif n_jobs is None or n_jobs == 1 or len(tasks) < 2:
+    if how.client is not None:
+        yield from _on_cluster(tasks, datasets, resamples, how.client)
+    elif how.n_jobs is None or how.n_jobs == 1 or len(tasks) < 2:
         for task in tasks:
             yield task, run_task(task, datasets[task.data], resamples, bar.report(task))
     else:
         from joblib import Parallel, delayed
 
-        pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        pool = Parallel(n_jobs=how.n_jobs, return_as="generator_unordered")
         yield from pool(delayed(_numbered)(task, datasets[task.data], resamples) for task in tasks)
 
 
-def _numbered(task: Task, data: Data, resamples: int) -> tuple[Task, Rows]:
+def _numbered(task: Task, data: Data, resamples: int) -> tuple[Task, list[Row]]:
     return task, run_task(task, data, resamples)
 
 
 def _on_cluster(
     tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int, client: Any
-) -> Iterator[tuple[Task, Rows]]:
+) -> Iterator[tuple[Task, list[Row]]]:
     from softecm.distributed.waiting import as_done
 
     names = {task.data for task in tasks}
@@ -300,7 +292,7 @@ def _on_cluster(
         client.cancel(futures)
 
 
-def _table(cells: Sequence[Cell], done: Mapping[str, dict[str, object]], partial: bool = False) -> Sweep | None:
+def _table(cells: Sequence[Cell], done: Mapping[str, Row], partial: bool = False) -> Sweep | None:
     rows = {cell.index: done[item] for cell in cells if (item := _item("cells", cell)) in done}
     stable = {c.combination: done[item]["stability"] for c in cells if (item := _item("stability", c)) in done}
     kept = [cell for cell in cells if cell.index in rows]
@@ -308,7 +300,7 @@ def _table(cells: Sequence[Cell], done: Mapping[str, dict[str, object]], partial
         return None
     several = len({cell.data for cell in cells}) > 1 or cells[0].data != ""
     parameters = tuple(dict.fromkeys(name for cell in cells for name in cell.params))
-    columns: dict[str, list[Any]] = {"data": [cell.data for cell in kept]} if several else {}
+    columns: dict[str, list[Value]] = {"data": [cell.data for cell in kept]} if several else {}
     for name in parameters:
         columns[name] = [_shown(cell.params.get(name)) for cell in kept]
     for name in dict.fromkeys(name for cell in kept for name in rows[cell.index]):
@@ -321,12 +313,12 @@ def _table(cells: Sequence[Cell], done: Mapping[str, dict[str, object]], partial
     return Sweep({name: _column(values) for name, values in columns.items()}, named, models, combination)
 
 
-def _shown(value: object) -> Any:
+def _shown(value: object) -> Value:
     """A parameter as a table can hold it."""
-    return value if value is None or isinstance(value, bool | int | float | str) else describe(value)
+    return value if isinstance(value, PLAIN) else describe(value)
 
 
-def _column(values: list[object]) -> Any:
+def _column(values: list[Value]) -> NDArray[np.generic]:
     simple = all(isinstance(v, bool) for v in values) or all(map(is_number, values))
     if simple:
         return np.asarray(values)
@@ -335,36 +327,25 @@ def _column(values: list[object]) -> Any:
     return column
 
 
+@dataclass(frozen=True)
 class _Bar:
-    """Where progress is told; this one says nothing."""
+    """Where progress is shown; nowhere without Rich's bar."""
 
-    def report(self, task: Task) -> Callable[[Progress], Any] | None:
-        return None
+    rich: RichProgress | None
 
-    def finished(self, task: Task) -> None:
-        pass
+    def report(self, task: Task) -> Callable[[Progress], object] | None:
+        """What is called after every iteration of a task."""
+        rich = self.rich
+        if rich is None:
+            return None
 
-
-class _RichBar(_Bar):
-    def __init__(self, bar: RichProgress, number: TaskID) -> None:
-        self.bar, self.number = bar, number
-
-    def report(self, task: Task) -> Callable[[Progress], Any]:
         def told(progress: Progress) -> None:
             moving = f"round {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs moving"
-            self.bar.update(self.number, description=f"{task.data or 'sweep'}: {moving}")
+            rich.update(rich.task_ids[0], description=f"{task.data or 'sweep'}: {moving}")
 
         return told
 
     def finished(self, task: Task) -> None:
-        self.bar.advance(self.number, len(task.cells))
-
-
-@contextmanager
-def _bar(shown: bool, tasks: Sequence[Task], before: int) -> Iterator[_Bar]:
-    if not shown:
-        yield _Bar()
-        return
-    with counting() as bar:
-        total = before + sum(len(task.cells) for task in tasks)
-        yield _RichBar(bar, bar.add_task("sweep", total=total, completed=before))
+        """Count a task."""
+        if self.rich is not None:
+            self.rich.advance(self.rich.task_ids[0], len(task.cells))

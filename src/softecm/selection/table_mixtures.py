@@ -95,11 +95,10 @@ def _search(mixture: TableMixture, numbers: list[int], most: int) -> _TableSearc
         value, groups[c] = _criterion(mixture, c)
         return value, c == 1 or _are_groups(mixture, groups[c])
 
-    found, on = searched(criterion, numbers, most), np.ones((1, mixture.n_columns), dtype=bool)
-    if found.best == 1:
-        return _TableSearch(found.values, 1, 1, on[0])
-    best = groups[found.best]
-    return _TableSearch(found.values, found.best, _apart(mixture, best), mixture.gains(best, on)[0] > 0)
+    (values, best), on = searched(criterion, numbers, most), np.ones((1, mixture.n_columns), dtype=bool)
+    if best == 1:
+        return _TableSearch(values, 1, 1, on[0])
+    return _TableSearch(values, best, _apart(mixture, groups[best]), mixture.gains(groups[best], on)[0] > 0)
 
 
 def _apart(mixture: TableMixture, groups: Floats) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from softecm.fit.settings import PrototypeModel
 from softecm.selection.stability import part_of
 
+if TYPE_CHECKING:
+    from softecm.algorithms.base import EvidentialClusterer
+
 FEWEST = 4  # clusters: of fewer, twins are all there is
 ALONE = 0.8  # part of the difference from its twin that a column makes up
 MOST = 1 << 20  # terms that are looked at
 
 
-def twins(model: Any, X: object) -> str | None:
+def twins(model: EvidentialClusterer, X: object) -> str | None:
     """The column in which alone every cluster differs from the one it is most like; None where there is no such column.
 
     A column of coin tosses beside three groups makes six clusters: three pairs of twins.
