@@ -1,5 +1,6 @@
 """``softecm.read_table``: from Python what the command line reads, and a warning where a frame needs it."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -186,3 +187,32 @@ def test_sheets_of_a_workbook_are_named(tmp_path: Path) -> None:
     assert not any("sheet" in note for note in read_table(path, sheet="Data").notes)
     with pytest.raises(ReadError, match="no sheet 'Nope': give one of Info, Data"):
         read_table(path, sheet="Nope")
+
+
+@pytest.mark.parametrize(
+    ("spend", "share", "said"),
+    [
+        (["£10", "£30"], ["46%", "8 %"], []),
+        (["GBP 10", "30"], ["46", "8"], []),  # the same money, and signs left out
+        (["$10", "$30"], ["46%", "8 %"], ["column spend is in $ here and was in £ in the fit: convert it to £ first"]),
+        (["£10", "£30"], [".46", ".08"], ["column share was in % in the fit and has no number above 1 here"]),
+        (["£10", "£30"], [0.46, 0.08], ["if 0.12 means 12 %, multiply it by 100 first"]),
+        (["£10", "£30"], ["46‰", "8‰"], ["column share is in ‰ here and was in % in the fit"]),
+    ],
+)
+def test_another_unit_than_in_the_fit_is_asked_about(spend: list, share: list, said: list[str]) -> None:
+    first = read_table(pd.DataFrame({"spend": ["£10", "£20", "£30"], "share": ["46 %", "8%", "12%"]}))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        again = read_table(pd.DataFrame({"spend": spend, "share": share}), like=first)
+    assert [str(one.message) for one in caught] == list(again.notes)
+    assert [one for one, part in zip(again.notes, said, strict=True) if part not in one] == []
+    assert again.data["spend"].tolist() == [10, 30]
+
+
+def test_percent_where_the_fit_had_parts_of_one_is_asked_about() -> None:
+    first = read_table(pd.DataFrame({"share": [0.46, 0.08, 0.12]}))
+    with pytest.warns(
+        ReadingWarning, match="in % here and had no unit in the fit: if 12 % was 0.12 there, divide it by 100"
+    ):
+        read_table(pd.DataFrame({"share": ["46%", "8 %"]}), like=first)

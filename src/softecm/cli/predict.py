@@ -73,11 +73,11 @@ def run(
         to_file(target, lambda path: write_csv(table, path))
     noun = "series" if loaded.shape == "series" else "object"
     sentences = three_sentences(partition, loaded.names, noun=noun, clear=clear)
+    remarks(out, messages)  # before the result, which may be wrong because of them
     lines(out, sentences)
     totals = PartitionTotals.of(partition, clear)
     out.print(counts_table(totals.focal, totals.objects.tolist()))
     out.print(Text(five_counts(totals.decisions(), clear)))
-    remarks(out, messages)
     out.print(Text(f"Written to {target}"))
     facts = {
         "file": None if to_stdout else str(target),

@@ -34,6 +34,7 @@ from softecm.readers.numbers import (
     how_written,
     read_numbers,
     signs,
+    unit_remark,
 )
 
 if TYPE_CHECKING:
@@ -463,7 +464,10 @@ def _numbers(
         )
     numbers = numbers.astype("float64")
     check_finite(context.path, name, numbers)
-    return numbers, tuple(parsed.remarks(name)) if parsed is not None and written is not None else ()
+    if written is None:
+        return numbers, ()
+    unit = unit_remark(name, "" if parsed is None else parsed.written.unit, written.unit, numbers)
+    return numbers, (*([unit] if unit else []), *([] if parsed is None else parsed.remarks(name)))
 
 
 def check_finite(path: Path, name: str, column: pd.Series) -> None:

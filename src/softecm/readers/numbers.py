@@ -31,7 +31,19 @@ GROUPED = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*|(?:\.
 CODE = r"0\d+"  # of a post office, say: without its first digit it would be another
 INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
 FEW, PART, SAME = 2, 0.1, 0.5  # odd cells that count as gaps: so many, such a part, such a part where all are one word
-PERCENT = ("%", "‰")
+PERCENT = {"%": 100, "‰": 1000}
+SAME_MONEY = {
+    "US$": "$",
+    "USD": "$",
+    "EUR": "€",
+    "GBP": "£",
+    "INR": "₹",
+    "Rs": "₹",
+    "Rs.": "₹",
+    "kr.": "kr",
+    "PLN": "zł",
+    "CZK": "Kč",
+}
 ZERO_WORDS = ("", "-", "--", "–", "—")  # in a column of numbers a dash is an empty cell, however many there are
 
 
@@ -243,6 +255,35 @@ def _units(name: str, filled: pd.Series, parts: dict[str, Spelled], own: pd.Seri
     beside = called or (money if len(money) == 1 else set())
     units = {most, "", "inf"} | (beside if not most else set())
     return most, units - set(PERCENT) if len(own) and own.abs().max() <= 1 else units
+
+
+def unit_remark(name: str, unit: str, before: str, values: pd.Series) -> str:
+    """What to check where a column is in another unit than in the fit; empty where it is the same or just not written.
+
+    Examples
+    --------
+    >>> unit_remark("spend", "$", "£", None)
+    'column spend is in $ here and was in £ in the fit: convert it to £ first, because the numbers are used as they are.'
+    >>> unit_remark("spend", "EUR", "€", None), unit_remark("spend", "", "€", None)
+    ('', '')
+    """
+    if before in PERCENT and not unit and values.abs().max() <= 1:
+        factor = PERCENT[before]
+        return (
+            f"column {short(name)} was in {before} in the fit and has no number above 1 here: if {12 / factor:g} means "
+            f"12 {before}, multiply it by {factor} first, because the numbers are used as they are."
+        )
+    if unit in PERCENT and not before:
+        return (
+            f"column {short(name)} is in {unit} here and had no unit in the fit: if 12 {unit} was {12 / PERCENT[unit]:g} "
+            f"there, divide it by {PERCENT[unit]} first, because the numbers are used as they are."
+        )
+    if not unit or not before or SAME_MONEY.get(unit, unit) == SAME_MONEY.get(before, before):
+        return ""
+    return (
+        f"column {short(name)} is in {unit} here and was in {before} in the fit: convert it to {before} first, because the "
+        "numbers are used as they are."
+    )
 
 
 def _is_called(unit: str, name: str) -> bool:
