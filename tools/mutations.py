@@ -2,6 +2,7 @@
 
     python tools/mutations.py            # all of them, with a table
     python tools/mutations.py tecm       # those whose name holds a word
+    python tools/mutations.py --workers 4
 
 A mutation that nothing notices is printed as "survived", and one whose text is gone from the source as "stale"; both end the
 program with 1, as do tests that fail without a mistake.
@@ -9,12 +10,14 @@ program with 1, as do tests that fail without a mistake.
 
 from __future__ import annotations
 
+import argparse
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,7 +95,7 @@ MUTATIONS = [
     Mutation(
         "lock on a removed file",
         "files/lock.py",
-        "            if os.path.samestat(os.fstat(handle), os.stat(beside)):\n",
+        "            if os.path.samestat(os.fstat(handle), os.stat(lock)):\n",
         "            if True:\n",
         "tests/contracts/test_glue.py",
     ),
@@ -120,8 +123,8 @@ MUTATIONS = [
     Mutation(
         "warnings leak cells under --no-values",
         "report/no_values.py",
-        "    return [*own, *remarks_left_out(",
-        "    return [*told, *remarks_left_out(",
+        "    return [*own, *hidden_warnings(",
+        "    return [*messages, *hidden_warnings(",
         "tests/contracts/test_no_values.py",
     ),
     Mutation(
@@ -268,7 +271,7 @@ MUTATIONS = [
     Mutation(
         "solver lost",
         "fit/settings.py",
-        '"solver": SOLVERS[solver] if isinstance(solver, str) else solver,',
+        '"solver": SOLVERS.get(solver, solver),',
         '"solver": SOLVERS["auto"],',
         reach("SoftECM-solver"),
     ),
@@ -537,7 +540,7 @@ MUTATIONS = [
     Mutation(
         "groups far apart are matched",
         "report/group_changes.py",
-        "if apart[i, j] <= MATCHED}",
+        "if distances[i, j] <= MATCHED}",
         "}",
         "tests/report/test_comparing.py",
     ),
@@ -551,27 +554,21 @@ MUTATIONS = [
 ]
 
 
-@cache
-def ended(tests: str, copy: Path) -> int:
-    """What the tests end with where nothing is changed."""
-    return tried(tests, copy)
-
-
 def tried(tests: str, copy: Path) -> int:
     """What pytest ends with in a copy of the tree."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests.split()]
-    path = os.pathsep.join(str(copy / part) for part in ("src", "paper/src", "tests"))
-    env = os.environ | {"PYTHONPATH": path}
+    own = [str(copy / part) for part in ("src", "paper/src", "tests")]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([*own, os.environ.get("PYTHONPATH", "")])}
     return subprocess.run(command, cwd=copy, env=env, capture_output=True, check=False).returncode
 
 
 def outcome(mutation: Mutation, copy: Path) -> str:
     """Whether the tests, which pass without it, notice the mistake in a copy of the tree."""
     target = copy / "src/softecm" / mutation.file
-    source = target.read_text(encoding="utf-8")
-    if source.count(mutation.old) < 1:
+    source = target.read_text(encoding="utf-8") if target.exists() else ""
+    if mutation.old not in source:
         return "stale"
-    if ended(mutation.tests, copy) != 0:
+    if tried(mutation.tests, copy) != 0:
         return "tests fail without it"
     target.write_text(source.replace(mutation.old, mutation.new, 1), encoding="utf-8")
     try:
@@ -581,17 +578,30 @@ def outcome(mutation: Mutation, copy: Path) -> str:
     return {0: "survived", 1: "killed"}.get(code, f"pytest ended with {code}")
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Try the mutations whose names hold one of the words, or all; print a table."""
-    chosen = [m for m in MUTATIONS if not words or any(word in m.name for word in words)]
-    results = []
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "tree"
-        shutil.copytree(TOP, copy, ignore=shutil.ignore_patterns(".git", ".venv", "docs", "__pycache__", "out"))
-        for mutation in chosen:
-            results.append(outcome(mutation, copy))
-            print(f"{results[-1]:10s} {mutation.name:45s} {mutation.file}", flush=True)
-    killed = results.count("killed")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--workers", type=int, default=1, help="mutations tried at once")
+    options = parser.parse_args(arguments)
+    chosen = [m for m in MUTATIONS if not options.words or any(word in m.name for word in options.words)]
+    copies = queue.SimpleQueue[Path]()
+
+    def in_a_copy(mutation: Mutation) -> str:
+        copy = copies.get()
+        try:
+            result = outcome(mutation, copy)
+        finally:
+            copies.put(copy)
+        print(f"{result:10s} {mutation.name:45s} {mutation.file}", flush=True)
+        return result
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.workers) as pool:
+        for k in range(options.workers):
+            copy = Path(folder) / str(k)
+            shutil.copytree(TOP, copy, ignore=shutil.ignore_patterns(".git", ".venv", "docs", "__pycache__", "out"))
+            copies.put(copy)
+        killed = list(pool.map(in_a_copy, chosen)).count("killed")
     print(f"{killed} of {len(chosen)} killed")
     return 0 if killed == len(chosen) else 1
 
