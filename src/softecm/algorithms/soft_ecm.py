@@ -41,7 +41,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     ) -> Solution:
         """A set's prototype is the barycentre of its clusters', whatever the metric."""
         places = clusters = singles.prototypes[:, : chosen.n_clusters]
-        if objects.space.wide:
+        if objects.space.sparse:
             return extended(singles, clusters, self._wide_cost(objects, chosen, prices, clusters))
         if len(chosen.focal) > chosen.n_clusters:
             near = clusters.to(self.device_of_runs(objects, clusters, None))

@@ -342,7 +342,7 @@ class SemiMetric(Savable, ABC):
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
         """Refuse a metric out of a file that does not know what it learns in a fit, or that does not fit space and sets."""
-        if space.wide and not self.sparse:
+        if space.sparse and not self.sparse:
             raise Misfit(f"the metric {type(self).__name__} does not measure sparse rows")
 
     def parameters(self) -> dict[str, object]:

@@ -449,7 +449,7 @@ class Fit:
         """The model of a cell's best run: what prediction needs."""
         chosen, run, solution = outcome.chosen, outcome.best, outcome.solution
         prototypes = self.algorithm.prototypes_of(self.objects, solution, run)
-        if self.objects.space.wide and chosen.relaxation in (None, Exact):  # sets follow from their clusters
+        if self.objects.space.sparse and chosen.relaxation in (None, Exact):  # sets follow from their clusters
             prototypes = prototypes[: chosen.n_clusters]
         return PrototypeModel(
             self.algorithm.metric_of(self.objects, chosen, solution, run),

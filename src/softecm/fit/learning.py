@@ -118,7 +118,7 @@ class Jump(NamedTuple):
 
 def jump(objects: InMemory[Encoded], partition: CredalPartition, last: PrototypeModel, past: Past) -> Jump | None:
     """The largest there is, of clusters with some objects in the batch; None where chance may have made it."""
-    if objects.space.wide:
+    if objects.space.sparse:
         return None
     place = last.prototypes[: partition.n_clusters].flatten(1).double().numpy()
     known = past.curvature.flatten(1).amax(1).double().numpy()

@@ -476,7 +476,7 @@ def _device(
     algorithm: Preparation[object], chosen: Settings, metric: SemiMetric, space: Space, x: Encoded, runs: int
 ) -> torch.device:
     cpu_only = algorithm.cpu_only or ("" if metric.gpu else f"metric {metric.name or type(metric).__name__}")
-    cpu_only = "sparse rows" if space.wide else cpu_only
+    cpu_only = "sparse rows" if space.sparse else cpu_only
     each = metric.cost_of_distance(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
     return choose_device(chosen.device, float(len(x)) * chosen.n_sets * runs * each, cpu_only)
 

@@ -65,7 +65,7 @@ class PrototypeModel(Savable):
     def check_parts(self) -> None:
         """Refuse parts out of a file that have nothing to do with each other."""
         sets, clusters = len(self.focal), self.focal.n_clusters
-        if len(self.prototypes) not in ((clusters, sets) if self.space.wide else (sets,)):
+        if len(self.prototypes) not in ((clusters, sets) if self.space.sparse else (sets,)):
             raise Misfit(f"model_.prototypes are {len(self.prototypes)}, for {sets} focal sets")
         if (self.prototypes.ndim == 1) != self.metric.discrete:
             raise Misfit("model_.prototypes are not what the metric measures to")

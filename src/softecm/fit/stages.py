@@ -299,7 +299,7 @@ def quicker(objects: Objects[object], settings: Settings) -> Solver | None:
     if settings.solver is not None:
         return settings.solver
     if objects.metric.is_quadratic:
-        return None if objects.space.wide else Accelerated()  # wide iterations are not remembered
+        return None if objects.space.sparse else Accelerated()  # wide iterations are not remembered
     return Descent(stiff=True, least=settings.gain) if settings.gain > 0.0 else None
 
 

@@ -184,7 +184,7 @@ def _star_places(model: FittedModel, focal: FocalSets) -> FloatArray:
     if fitted is not None and fitted.model_.prototypes.ndim > 1 and len(fitted.model_.space.attributes):
         metric, prototypes = fitted.model_.metric, fitted.model_.prototypes
         with torch.no_grad():
-            if fitted.model_.space.wide:
+            if fitted.model_.space.sparse:
                 between = distances_of(metric, prototypes, prototypes).double().numpy()
             else:
                 between = _between_objects(metric, prototypes, vectors=prototypes.ndim == 2)[1]

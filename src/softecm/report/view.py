@@ -143,7 +143,7 @@ def _without_objects(
     """What can be drawn without the objects: the sets, and places guessed from masses."""
     fitted = comparing(model)
     drawn = guessed_map(model, partition[rows])._replace(note=GONE)
-    if fitted is None or pairwise(model) or fitted.model_.space.wide:
+    if fitted is None or pairwise(model) or fitted.model_.space.sparse:
         return View(rows, drawn)
     if of_series(model):
         return View(rows, drawn, prototype_series=prototype_series(fitted), channels=channels_of(fitted))

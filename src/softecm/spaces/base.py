@@ -213,6 +213,7 @@ class Space(Savable, ABC):
     """
 
     dtype: torch.dtype = torch.float64  # of what it encodes, once it is fitted
+    sparse: bool = False  # whether objects are sparse rows: prototypes are much wider, those of sets not written down
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> Any:
         """Refuse what can't be encoded, with the remedy; sets the estimator's ``n_features_in_`` where ``reset``."""
@@ -295,11 +296,6 @@ class Space(Savable, ABC):
     def visible_part(self, prototypes: Tensor) -> Tensor:
         """What of prototypes (k, *shape) lies in ``visible``."""
         return prototypes
-
-    @property
-    def wide(self) -> bool:
-        """Whether prototypes are so much wider than the objects that those of sets are not written down."""
-        return False
 
     @property
     def step(self) -> float:

@@ -94,11 +94,6 @@ class RealVectors(Space):
         return (self.n_features,)
 
     @property
-    def wide(self) -> bool:
-        """Where rows are sparse."""
-        return self.sparse
-
-    @property
     def kinds(self) -> Sequence[ColumnKind]:
         """Numbers."""
         return ["number"] * self.n_features
