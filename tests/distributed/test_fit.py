@@ -14,7 +14,7 @@ from softecm import ECM, FCM, RECM, ECMPlus, SoftECM, load_model  # noqa: E402
 from softecm.datasets import make_blobs  # noqa: E402
 from softecm.distances import DTW, Learner, Mixed, SemiMetric, SoftDTW  # noqa: E402
 from softecm.distributed import ParquetBlocks  # noqa: E402
-from softecm.spaces.raw import in_blocks  # noqa: E402
+from softecm.spaces.raw import raw_data  # noqa: E402
 
 X = make_blobs(600, between=20, outliers=10, random_state=0).data
 START = X[[0, 200, 400]]
@@ -298,5 +298,5 @@ def test_a_parquet_file_gives_the_fit_of_its_rows(tmp_path):
 
 def test_a_frame_of_the_package_that_dask_had_for_frames_is_in_blocks():
     """Until 2025 the frames of ``dask.dataframe`` came from ``dask_expr``."""
-    assert in_blocks(type("DataFrame", (), {"__module__": "dask_expr._collection"})())
-    assert not in_blocks(pd.DataFrame())
+    assert raw_data(type("DataFrame", (), {"__module__": "dask_expr._collection"})()).in_blocks
+    assert not raw_data(pd.DataFrame()).in_blocks

@@ -17,6 +17,7 @@ from softecm.fit.prepare import in_memory
 from softecm.objective import evaluate, mass_cost
 from softecm.objective.problem import Exact, SoftECMProblem
 from softecm.optim import Descent
+from softecm.spaces.raw import raw_data
 from softecm.spaces.series import SeriesBatch, TimeSeries
 
 
@@ -62,7 +63,7 @@ def test_draws_do_not_follow_the_last_digits_of_single_precision():
 
 def in_memory_objects(X: np.ndarray, **options):
     estimator = SoftECM(2, metric="softdtw", **options)
-    return in_memory(SoftECMAlgorithm(), estimator._settings(), SoftDTW(), estimator, X, None, runs=1)
+    return in_memory(SoftECMAlgorithm(), estimator._settings(), SoftDTW(), estimator, raw_data(X), None, runs=1)
 
 
 def test_coarser_and_rounded_series_know_their_own_terms():

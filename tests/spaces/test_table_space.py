@@ -11,7 +11,7 @@ import torch
 
 from softecm import SoftECM, load_model
 from softecm.distances import Hamming, Mixed
-from softecm.spaces.columns import Cells
+from softecm.spaces.columns import ArrayCells
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.raw import read_table
 
@@ -325,10 +325,10 @@ def test_cells_know_their_kind():
     }
     for kind, arrays in kinds.items():
         for array in arrays:
-            assert Cells.of("c", array).kind == kind
+            assert ArrayCells("c", array).kind == kind
     assert (
-        Cells.of("c", kinds["datetime"][0]).numbers("datetime")[0]
-        == Cells.of("c", kinds["datetime"][1]).numbers("datetime")[0]
+        ArrayCells("c", kinds["datetime"][0]).numbers("datetime")[0]
+        == ArrayCells("c", kinds["datetime"][1]).numbers("datetime")[0]
     )
     assert read_table([[1, "a"], [2, "b"]]).columns[1].kind == "text"
     assert read_table([[1, 2.0], [2, None]]).columns[1].kind == "number"

@@ -49,8 +49,7 @@ from softecm.fit.loop import MERGED, Callback, Run
 from softecm.fit.prepare import Columns, check_weights
 from softecm.fit.settings import PrototypeModel, logged
 from softecm.spaces.base import refuse_dissimilarities
-from softecm.spaces.column_roles import ids_of, without
-from softecm.spaces.raw import as_plain, in_blocks
+from softecm.spaces.raw import ids_of, raw_data, without
 from softecm.spaces.real import RealVectors
 
 if TYPE_CHECKING:
@@ -374,8 +373,8 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
     def _encode(self, X: object) -> Any:
         check_is_fitted(self)
-        X = without(as_plain(X), getattr(self, "left_out_", None))
-        return self.model_.space.encode(self.model_.space.check(self, X, reset=False))
+        raw = raw_data(X).without(getattr(self, "left_out_", None))
+        return self.model_.space.encode(self.model_.space.check(self, raw, reset=False))
 
     @property
     def metric_(self) -> SemiMetric:
@@ -448,12 +447,13 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
             For data in blocks (Dask, Parquet) a :class:`softecm.distributed.ScatteredPartition`, computed block by block
             when it is asked for.
         """
-        if in_blocks(X) and hasattr(self, "model_"):
+        raw = raw_data(X)
+        if raw.in_blocks and hasattr(self, "model_"):
             from softecm.distributed import predict_scattered
 
-            columns, X = Columns.of(self), without(X, getattr(self, "left_out_", None))
-            return predict_scattered(self.model_, type(self).__name__, columns, X)  # type: ignore[return-value]
-        x = self._encode(X)
+            columns, lazy = Columns.of(self), raw.without(getattr(self, "left_out_", None)).value
+            return predict_scattered(self.model_, type(self).__name__, columns, lazy)  # type: ignore[return-value]
+        x = self._encode(raw)
         return self.model_.partition(x)
 
     def repartition(
@@ -594,7 +594,7 @@ def checked_rows(estimator: EvidentialClusterer, X: ArrayLike, *, reset: bool) -
 
 def refuse_blocks(X: object, owner: str) -> None:
     """Where an algorithm needs all objects in memory: loading them is the user's to say."""
-    if in_blocks(X):
+    if raw_data(X).in_blocks:
         from softecm.distributed.objects import needs_memory
 
         raise TypeError(needs_memory(owner))

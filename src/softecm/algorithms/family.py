@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -38,9 +37,8 @@ from softecm.fit.shape_mixture import OWN, Floats
 from softecm.fit.stages import sample_size
 from softecm.objective.linked import WeightedPairs, say_broken, with_linked
 from softecm.objective.problem import Penalty
-from softecm.spaces.column_roles import by_row, ids_of, without
-from softecm.spaces.raw import as_plain, in_blocks, raw_data
-from softecm.spaces.views import IN_BLOCKS
+from softecm.spaces.column_roles import by_row
+from softecm.spaces.raw import RawArray, RawData, ids_of, raw_data
 
 LOOKED_AT = 2000  # objects by which a metric judges the clusters
 
@@ -121,19 +119,17 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
 
     def _fit_to(self, chosen: Settings, X: object, sample_weight: object) -> Self:
-        X = as_plain(X)
-        if isinstance(X, Mapping) and any(map(in_blocks, X.values())):
-            raise TypeError(IN_BLOCKS)
-        if in_blocks(X):
-            return self._fit_blocks(chosen, X, sample_weight)
+        raw = raw_data(X)
+        if raw.in_blocks:
+            return self._fit_blocks(chosen, raw.value, sample_weight)
         with threads(chosen.n_jobs):
-            chosen, choice = self._continuing(chosen, choose_for(chosen.metric, X, chosen.n_clusters))
-            fitted = self.in_shape(self._fitted(choice, chosen, X, sample_weight), chosen, X, sample_weight)
+            chosen, choice = self._continuing(chosen, choose_for(chosen.metric, raw, chosen.n_clusters))
+            fitted = self.in_shape(self._fitted(choice, chosen, raw, sample_weight), chosen, raw, sample_weight)
         objects, outcome, partition = fitted.objects, fitted.outcome, fitted.partition
         if outcome.links is not None:
-            say_broken(partition, outcome.links.pairs(), self.weight_of_links, X)
+            say_broken(partition, outcome.links.pairs(), self.weight_of_links, raw)
         self._adopt(objects, fitted.model, outcome, fitted.choice)
-        self._ids = ids_of(X, fitted.choice.left_out)
+        self._ids = raw.ids(fitted.choice.left_out)
         self._store(partition)
         self._warn_if_unconverged()
         if self.collapsed_:
@@ -152,12 +148,12 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             warn(doubt, ViewWarning)
         return self
 
-    def _fitted(self, choice: MetricChoice, chosen: Settings, X: object, sample_weight: object) -> Fitted:
+    def _fitted(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:
         """One fit with a metric."""
         metric = resolve_metric(choice.metric, None)
         algorithm = self._algorithm(metric)
         objects = in_memory(
-            algorithm, chosen, metric, self, without(X, choice.left_out), sample_weight, runs=chosen.n_init
+            algorithm, chosen, metric, self, raw.without(choice.left_out), sample_weight, runs=chosen.n_init
         )
         (outcome,) = fit_cells(
             algorithm,
@@ -183,7 +179,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             chosen = replace(chosen, prior=Prior(last, 0.0))
         return chosen, _as_earlier(choice, earlier)
 
-    def in_shape(self, fitted: Fitted, chosen: Settings, X: object, sample_weight: object) -> Fitted:
+    def in_shape(self, fitted: Fitted, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:
         """The fit in units of its groups, where the evidence is for another shape than equal spheres.
 
         Every fit in memory ends here: alone, as a cell of a sweep, with links, after a checkpoint.
@@ -191,7 +187,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         earlier = chosen.prior if fitted.choice.reason == group_shapes.EARLIER else None
         shapes = earlier is not None or group_shapes.may_be_shaped(chosen, fitted.choice)
         converged = fitted.outcome.solution.converged[fitted.outcome.best]  # not stopped on its way
-        numbers = raw_data(without(X, fitted.choice.left_out)).numbers() if shapes and converged else None
+        numbers = raw.without(fitted.choice.left_out).numbers() if shapes and converged else None
         if numbers is None:
             return fitted
         columns = list(numbers.values())
@@ -200,21 +196,23 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         else:
             pull = earlier.weight / chosen.n_clusters
             shape = group_shapes.of_earlier(earlier.model, columns, fitted.partition, fitted.objects, pull)
-        return fitted if shape is None else self._shaped(fitted, shape, chosen, X, sample_weight)
+        return fitted if shape is None else self._shaped(fitted, shape, chosen, raw, sample_weight)
 
     def _labels_by_spheres(self, chosen: Settings, x: Floats, counts: Floats) -> NDArray[np.int64]:
         """The clusters (n,) of a fit by equal spheres of columns as they are (n, p), each counted so often (n,)."""
         alone = replace(chosen, callback=None, plan=None, pairs=None, seeds=(), warm_start=False)
-        return self._fitted(MetricChoice("sqeuclidean", ""), alone, x, counts).partition.labels()
+        return self._fitted(MetricChoice("sqeuclidean", ""), alone, RawArray(x), counts).partition.labels()
 
-    def _shaped(self, fitted: Fitted, shape: GroupShape, chosen: Settings, X: object, sample_weight: object) -> Fitted:
+    def _shaped(
+        self, fitted: Fitted, shape: GroupShape, chosen: Settings, raw: RawData, sample_weight: object
+    ) -> Fitted:
         """The fit with distances measured in a shape."""
         choice = _in_shape(fitted.choice, shape).tell()
         again = replace(chosen, callback=None, plan=None)
         if shape.shape not in OWN:
-            return self._fitted(choice, again, X, sample_weight)
+            return self._fitted(choice, again, raw, sample_weight)
         if fitted.choice.reason == UNITS:
-            fitted = self._fitted(choice, again, X, sample_weight)
+            fitted = self._fitted(choice, again, raw, sample_weight)
         numbered = bool(chosen.seeds) or chosen.prior is not None
         model = group_shapes.own_model(fitted.objects, shape, chosen, numbered=numbered)
         partition, links = group_shapes.own_partition(fitted.objects, shape, model, chosen)
@@ -225,9 +223,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     def _shape_of_sample(self, objects: Objects[object], chosen: Settings, choice: MetricChoice) -> GroupShape | None:
         """The shape that the groups of objects in blocks have, from a sample of them in memory."""
         few = objects.sample(2 * sample_size(chosen.n_clusters))
-        X = objects.space.decode(few.x)
-        numbers = raw_data(X).numbers()
-        fitted = self._fitted(choice, replace(chosen, callback=None, plan=None), X, None)
+        raw = raw_data(objects.space.decode(few.x))
+        numbers = raw.numbers()
+        fitted = self._fitted(choice, replace(chosen, callback=None, plan=None), raw, None)
         if numbers is None:
             return None
         columns = list(numbers.values())
@@ -481,7 +479,7 @@ class LinkableFamily(PrototypeFamily):
             "keep", keep, above=0, most=1, hint="1 never forgets; 0.95 remembers about twenty batches."
         )
         chosen = self._settings()
-        if in_blocks(X):
+        if raw_data(X).in_blocks:
             raise TypeError("X must be in memory for partial_fit: give one block after another, or all of them to fit.")
         if not hasattr(self, "model_"):
             return self._first_batch(chosen, X, sample_weight)
@@ -498,9 +496,9 @@ class LinkableFamily(PrototypeFamily):
 
     def _batch(self, chosen: Settings, X: object, sample_weight: object) -> Any:
         """Objects like those of the first batch."""
-        model, X = self.model_, without(X, getattr(self, "left_out_", None))
+        model, raw = self.model_, raw_data(X).without(getattr(self, "left_out_", None))
         return in_memory(
-            self._algorithm(model.metric), chosen, model.metric, self, X, sample_weight, runs=1, known=model.space
+            self._algorithm(model.metric), chosen, model.metric, self, raw, sample_weight, runs=1, known=model.space
         )
 
     def _next_batch(self, chosen: Settings, X: object, sample_weight: object, keep: float) -> None:

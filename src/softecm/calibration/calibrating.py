@@ -30,7 +30,7 @@ from softecm.calibration.intervals import (
 )
 from softecm.calibration.refitting import Refitting, Resample, refits
 from softecm.selection.stability import COMPARED, ring
-from softecm.spaces.raw import in_blocks
+from softecm.spaces.raw import raw_data
 from softecm.spaces.views import n_objects
 
 ALL_PAIRS = 1_000  # objects of which every pair is looked at
@@ -270,7 +270,7 @@ def _checked(model: object, X: object, n_boot: object, level: object, pairs: obj
     least = int(np.ceil(2.0 / (1.0 - share) - 1.0 - 1e-9))
     hint = f"An interval of {share:g} needs at least that many refits; 100 are usual."
     check_count("n_boot", n_boot, least=max(least, 2), hint=hint)
-    if in_blocks(X) or not isinstance(model.partition_, CredalPartition):
+    if raw_data(X).in_blocks or not isinstance(model.partition_, CredalPartition):
         raise TypeError("X must be in memory for calibrate; got blocks. Calibrate on a sample of the objects.")
     n = n_objects(X)
     if n != len(model.partition_):

@@ -42,7 +42,7 @@ from softecm.selection.batch import takes_dissimilarities
 from softecm.selection.grid import describe, digest
 from softecm.selection.stability import part_of
 from softecm.spaces.base import Encoded
-from softecm.spaces.column_roles import without
+from softecm.spaces.raw import raw_data
 
 FloatArray = NDArray[np.float64]
 Resample: TypeAlias = Literal["auto", "bootstrap", "half"]
@@ -205,12 +205,13 @@ def _weighable(model: object) -> bool:
 
 def _ready(model: Any, X: object) -> EncodedModel:
     chosen = model._settings()
-    choice = choose_for(chosen.metric, X, chosen.n_clusters)
+    raw = raw_data(X)
+    choice = choose_for(chosen.metric, raw, chosen.n_clusters)
     metric, own = resolve_metric(choice.metric, None), model.model_
     if type(metric.make_space()) is not type(own.space):  # the evidence of the fit was for other units of the columns
         metric = SquaredEuclidean() if isinstance(own.metric, SetQuadratic) else own.metric
     algorithm = model._algorithm(metric)
-    objects = in_memory(algorithm, chosen, metric, model, without(X, choice.left_out), None, runs=1)
+    objects = in_memory(algorithm, chosen, metric, model, raw.without(choice.left_out), None, runs=1)
     inside, x = 1.0 - model.partition_.masses[:, 0], objects.x.cpu()
     distances = np.asarray(model.model_.distances(x), dtype=np.float64)[:, : chosen.n_clusters]
     start, learned = from_distances(distances, inside), inside

@@ -30,10 +30,9 @@ from softecm.spaces.column_roles import (
     reasons_against,
     stretched,
     stretched_message,
-    without,
 )
-from softecm.spaces.raw import Kind, raw_data, read_table, refuse_columns
-from softecm.spaces.views import filled, present_rows
+from softecm.spaces.columns import Name
+from softecm.spaces.raw import Kind, RawData, raw_data, refuse_columns
 
 logger = logging.getLogger("softecm")
 
@@ -100,14 +99,15 @@ class Look:
     def of(X: object) -> Look:
         """Of objects in memory."""
         raw = raw_data(X)
-        columns = raw.numbers() if raw.kind == "numbers" else None
+        kind = raw.kind
+        columns = raw.numbers() if kind == "numbers" else None
         if columns is None:
-            return Look(raw.kind)
+            return Look(kind)
         low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
         for j, column in enumerate(columns.values()):
             if len(column):
                 low[j], high[j] = column.min(), column.max()  # NaN comes through
-        return Look(raw.kind, bool(np.isnan(low).any()), low, high)
+        return Look(kind, bool(np.isnan(low).any()), low, high)
 
     def merge(self, other: Look) -> Look:
         """Two blocks together; that their columns differ is said elsewhere."""
@@ -148,13 +148,13 @@ def choose(X: object, n_clusters: int | None = None) -> MetricChoice:
     raw = raw_data(X)
     if raw.views is not None:
         refuse_columns(raw.views)
-        return choose_views(raw.views)
+        return choose_views(raw)
     if raw.is_sparse:
         return MetricChoice("sqeuclidean", SPARSE)
     away = {} if raw.frame is None else _columns_left_out(raw.frame)
-    look = Look.of(without(raw.value, away) if away else raw.value)
+    look = Look.of(raw.without(away))
     if look.kind == "series":
-        return series_choice(raw.value, n_clusters, AUTO)
+        return series_choice(raw, n_clusters, AUTO)
     return replace(look.choice(), left_out=away)
 
 
@@ -200,22 +200,23 @@ def _warn_of_text(X: object, away: Mapping[str, str]) -> None:
     )
 
 
-def choose_views(X: Mapping[Any, Any], chosen: Mapping[str, MetricChoice] | None = None) -> MetricChoice:
+def choose_views(X: object, chosen: Mapping[str, MetricChoice] | None = None) -> MetricChoice:
     """Of several views, the metric that suits each, all counting alike; for some it may be chosen already."""
     from softecm.distances.views import Combined
 
-    if not X or not all(isinstance(name, str) for name in X):
+    views = raw_data(X).views or {}
+    if not views or not all(isinstance(name, str) for name in views):
         raise ValueError(
-            f"X must have a name for each view; got {list(X)!r}. Write {{'vitals': series, 'patient': table}}."
+            f"X must have a name for each view; got {list(views)!r}. Write {{'vitals': series, 'patient': table}}."
         )
     known = chosen or {}
-    choices = {name: known.get(name) or _one_view(filled(part, present_rows(part, name))) for name, part in X.items()}
+    choices = {name: known.get(name) or _one_view(part.filled(part.present(name))) for name, part in views.items()}
     listed = "; ".join(f"{name!r} {choice.name}: {choice.reason}" for name, choice in choices.items())
     away = {column: reason for choice in choices.values() for column, reason in choice.left_out.items()}
     return MetricChoice(Combined({name: choice.metric for name, choice in choices.items()}), f"{VIEWS}: {listed}", away)
 
 
-def _one_view(part: Any) -> MetricChoice:
+def _one_view(part: RawData) -> MetricChoice:
     """What suits one view of several; series are compared in one way there."""
     return Look("series").choice() if kind_of(part) == "series" else choose(part)
 
@@ -223,8 +224,9 @@ def _one_view(part: Any) -> MetricChoice:
 def choose_for(metric: object, X: object, n_clusters: int | None) -> MetricChoice:
     """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
     if is_auto(metric):
-        choice = choose(X, n_clusters).tell()
-        for mind in far_values(choice.metric, without(X, choice.left_out), lambda row: place("row", row)):
+        raw = raw_data(X)
+        choice = choose(raw, n_clusters).tell()
+        for mind in far_values(choice.metric, raw.without(choice.left_out), lambda row: place("row", row)):
             warn(mind, ReadingWarning)
         return choice
     return series_choice(X, n_clusters).tell() if is_series_auto(metric) else MetricChoice(metric, ASKED)
@@ -256,7 +258,7 @@ def series_choice(X: Any, n_clusters: int | None, asked: str = SERIES_AUTO) -> M
             f"metric='{SERIES_AUTO}' must have series, (n, steps, channels) or a list; got a table. Use metric='{AUTO}', "
             "or give X.to_numpy() if each row is a series."
         )
-    best = choose_series(X, n_clusters)
+    best = choose_series(raw.value, n_clusters)
     return MetricChoice(best.metric, best.reason, asked=asked, tried=best.tried)
 
 
@@ -298,8 +300,11 @@ def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, 
     >>> far_values("mixed", X, "row {}".format)[0][:36], far_values(Mixed(scaling="robust"), X, str)
     ('row 40 has 700 in column 1 (X[:, 0])', ())
     """
-    parts = raw_data(X).views
-    views = [("", metric, X)] if parts is None else [(name, part, parts[name]) for name, part in metric.metrics.items()]
+    raw = raw_data(X)
+    parts = raw.views
+    views = (
+        [("", metric, raw)] if parts is None else [(name, part, parts[name]) for name, part in metric.metrics.items()]
+    )
     codes: list[Code] = []
     far: list[Stretched] = []
     for name, part, data in views:
@@ -315,17 +320,17 @@ def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, 
 
 def rows_of_codes(metric: Any, X: object) -> list[tuple[Code, NDArray[np.bool_]]]:
     """What looks like codes for missing cells in a table, each with the rows that hold it."""
-    table = _numbers(metric, X)
+    table = _numbers(metric, raw_data(X))
     return [(code, np.any([table[name] == code.value for name in code.columns], axis=0)) for code in codes_in(table)]
 
 
-def _numbers(metric: object, data: object) -> dict[str | int, NDArray[Any]]:
+def _numbers(metric: object, data: RawData) -> dict[Name, NDArray[Any]]:
     """The columns of numbers of a table, by name; none of what is no table."""
     if metric == SquaredEuclidean.name:
-        return raw_data(data).numbers() or {}
+        return data.numbers() or {}
     if metric != Mixed.name and not isinstance(metric, Mixed):
         return {}
-    return {cells.name: cells.numbers("number") for cells in read_table(data).columns if cells.kind == "number"}
+    return {cells.name: cells.numbers("number") for cells in data.table().columns if cells.kind == "number"}
 
 
 IN_TORCH = (

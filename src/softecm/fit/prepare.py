@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
 
@@ -23,7 +22,7 @@ from softecm.fit.settings import PrototypeModel, Settings, check_size
 from softecm.objective.problem import has_barycenters
 from softecm.spaces.base import LARGEST, Encoded, Space, check_enough, refuse_dissimilarities, systematic
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.raw import as_plain
+from softecm.spaces.raw import RawData, as_plain
 from softecm.spaces.real import RealVectors
 from softecm.spaces.sparse import WholeRows
 
@@ -398,7 +397,7 @@ def in_memory(
     chosen: Settings,
     metric: SemiMetric,
     owner: object,
-    X: object,
+    raw: RawData,
     sample_weight: object,
     *,
     runs: int,
@@ -408,17 +407,17 @@ def in_memory(
 
     ``known`` is the space of an earlier batch, whose columns these objects must have; they may then be few.
     """
-    space = space_for(algorithm, metric, X) if known is None else known
+    space = space_for(algorithm, metric, raw) if known is None else known
     checked = object.__new__(type(owner))
     vars(checked).update(vars(owner))
-    raw = space.check(checked, X, reset=known is None)
+    rows = space.check(checked, raw, reset=known is None)
     if not isinstance(space, Dissimilarities):
-        refuse_dissimilarities(raw)
+        refuse_dissimilarities(rows)
     columns = Columns.of(checked)
-    given = None if sample_weight is None else check_weights(sample_weight, raw)
+    given = None if sample_weight is None else check_weights(sample_weight, rows)
     if known is None:
-        space = fitted_space(space, raw, columns.names, chosen.dtype, given)
-    x = space.encode(raw)
+        space = fitted_space(space, rows, columns.names, chosen.dtype, given)
+    x = space.encode(rows)
     try_metric(metric, space, x)
     n = len(x)
     if known is None:
@@ -452,7 +451,7 @@ def device_of_fewer(metric: SemiMetric, space: Space, x: Encoded, device: torch.
     return device if work >= LARGE_WORK else torch.device("cpu")
 
 
-def space_for(algorithm: Preparation[object], metric: SemiMetric, X: object) -> Space:
+def space_for(algorithm: Preparation[object], metric: SemiMetric, raw: RawData) -> Space:
     """The metric's space, not yet fitted; sparse rows are refused where they would have to be written out."""
     if metric.weighing is not None and not algorithm.weighs:
         raise ValueError(
@@ -461,7 +460,7 @@ def space_for(algorithm: Preparation[object], metric: SemiMetric, X: object) -> 
             "'agreement'."
         )
     space = metric.make_space()
-    if not issparse(X):
+    if not raw.is_sparse:
         return space
     if not (metric.sparse and algorithm.takes_sparse and isinstance(space, RealVectors)):
         name, whose = metric.name or type(metric).__name__, type(algorithm).__name__.removesuffix("Algorithm")

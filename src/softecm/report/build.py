@@ -31,7 +31,7 @@ from softecm.report.live import live_of
 from softecm.report.no_values import hidden
 from softecm.report.reasons import columns_set_aside
 from softecm.report.view import is_square, look, to_nearest
-from softecm.spaces.column_roles import ids_of, without
+from softecm.spaces.raw import ids_of, without
 from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:

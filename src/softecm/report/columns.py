@@ -181,7 +181,7 @@ def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping
         if not named:
             continue
         view = _OneView(replace(model.model_, space=own), model.prototypes_[name], model.partition_)
-        part = columns_of(view, views[name], None, units)  # type: ignore[arg-type]
+        part = columns_of(view, views[name].value, None, units)  # type: ignore[arg-type]
         if part is None:
             continue
         keys += [named.get(key, f"{name}: {key}") for key in part.keys]

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from softecm._checks import frame_of
 from softecm.belief import CredalPartition
 from softecm.spaces import TimeSeries
-from softecm.spaces.column_roles import ids_of
+from softecm.spaces.raw import ids_of
 
 if TYPE_CHECKING:
     from softecm.fit.settings import PrototypeModel

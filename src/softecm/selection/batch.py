@@ -26,7 +26,7 @@ from softecm.scores.valleys import Geometry
 from softecm.selection.grid import Cell
 from softecm.selection.measures import Value, against_labels, measures
 from softecm.spaces.base import Encoded
-from softecm.spaces.column_roles import without
+from softecm.spaces.raw import raw_data
 
 if TYPE_CHECKING:
     from softecm.algorithms.base import EvidentialClusterer
@@ -70,10 +70,11 @@ def prepared(cell: Cell, data: Data) -> PreparedRuns:
         while len(_prepared) >= KEPT:
             del _prepared[next(iter(_prepared))]
         chosen = model._settings()
-        choice = choose_for(chosen.metric, data.X, chosen.n_clusters)
-        metric, X = resolve_metric(choice.metric, None), without(data.X, choice.left_out)
+        given = raw_data(data.X)
+        choice = choose_for(chosen.metric, given, chosen.n_clusters)
+        metric, raw = resolve_metric(choice.metric, None), given.without(choice.left_out)
         algorithm = model._algorithm(metric)
-        objects = in_memory(algorithm, chosen, metric, model, X, data.sample_weight, runs=100 * chosen.n_init)
+        objects = in_memory(algorithm, chosen, metric, model, raw, data.sample_weight, runs=100 * chosen.n_init)
         _prepared[key] = PreparedRuns(choice, algorithm, objects)
     return _prepared[key]
 
@@ -128,7 +129,7 @@ def _measured(
     partition, geometry = found
     model = Fit(ready.algorithm, ready.objects, outcome.chosen).model_of(outcome)
     spheres = Fitted(ready.choice, ready.objects, outcome, model, partition)
-    fitted = cell.model.in_shape(spheres, chosen, data.X, data.sample_weight)
+    fitted = cell.model.in_shape(spheres, chosen, raw_data(data.X), data.sample_weight)
     if fitted is not spheres:
         far = fitted.model.distances(fitted.objects.x.cpu())
         partition, geometry = fitted.partition, _geometry(fitted.model, np.asarray(far, dtype=np.float64))

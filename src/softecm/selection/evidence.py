@@ -18,8 +18,7 @@ from softecm.fit.group_shapes import may_be_shaped
 from softecm.selection.mixtures import MixtureEvidence
 from softecm.selection.number_mixtures import number_evidence, sample_of_numbers
 from softecm.selection.table_mixtures import table_evidence
-from softecm.spaces.column_roles import without
-from softecm.spaces.raw import numbers_of
+from softecm.spaces.raw import raw_data, without
 from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
@@ -56,14 +55,14 @@ def _measurements(estimator: EvidentialClusterer, choice: MetricChoice, X: objec
     if not is_auto(choice.asked) or choice.reason not in (ALIKE, UNITS):
         return None
     settings = clone(estimator).set_params(n_clusters=2)._settings()
-    X = without(X, choice.left_out)
-    columns = numbers_of(X) if may_be_shaped(settings, choice) else None
-    if columns is None:
+    raw = raw_data(X).without(choice.left_out)
+    numbers = raw.numbers() if may_be_shaped(settings, choice) else None
+    if numbers is None:
         return None
-    sound = np.ones(n_objects(X), dtype=bool)
-    for _, rows in rows_of_codes(choice.metric, X):
+    sound = np.ones(n_objects(raw.value), dtype=bool)
+    for _, rows in rows_of_codes(choice.metric, raw):
         sound &= ~rows
-    return [np.asarray(column, dtype=np.float64)[sound] for column in columns]
+    return [np.asarray(column, dtype=np.float64)[sound] for column in numbers.values()]
 
 
 def _weighed_rows(estimator: EvidentialClusterer, choice: MetricChoice, X: object) -> TableSample | None:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from softecm._checks import frame_of
 from softecm._text import column_label, meant
-from softecm.spaces.columns import TEMPORAL, Cell, Cells, kind_of
-from softecm.spaces.raw import raw_data, read_table
+from softecm.spaces.columns import TEMPORAL, Cell, Cells, SeriesCells, kind_of
+from softecm.spaces.raw import raw_data, read_table, without
 
 FREE, DIFFERENT = "free text", "an id: it is different in every row"
 COUNTS, BY_NAME = "counts the rows", "an id by its name, different in every row"
@@ -125,42 +125,6 @@ def reasons_against(X: object) -> dict[str, str]:
     return reasons
 
 
-def ids_of(X: object, left_out: Any = None) -> NDArray[np.object_] | None:
-    """What the objects of a frame are called: by the column left out as an id, else by a pandas index that is no count.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> ids_of(pd.DataFrame({"size": [1.0, 2.0]}, index=["Ann", "Bob"])).tolist()
-    ['Ann', 'Bob']
-    >>> ids_of(pd.DataFrame({"size": [1.0, 2.0]})) is None
-    True
-    """
-    frame = frame_of(X)
-    if frame is None:
-        return None
-    for name, reason in (left_out or {}).items():
-        if reason.startswith("an id") and name in frame.columns:
-            return np.array([str(cell) for cell in frame[name].to_list()], dtype=object)
-    index = getattr(X, "index", None)
-    if index is None or callable(index) or getattr(index, "start", None) is not None:
-        return None
-    return np.array([str(name) for name in index], dtype=object)
-
-
-def without(X: object, names: Any) -> Any:
-    """A data frame, in memory or of Dask, or a dict of such, without some columns; anything else as it is."""
-    if not names:
-        return X
-    if isinstance(X, Mapping):
-        return {name: without(part, names) for name, part in X.items()}
-    frame = nw.from_native(X, pass_through=True)
-    if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
-        return X
-    unwanted = {str(name) for name in names}  # a model file has names as text
-    return frame.drop([name for name in frame.collect_schema().names() if str(name) in unwanted]).to_native()
-
-
 def emptied(X: object, names: Collection[str]) -> NDArray[np.int64]:
     """The rows of a data frame that have no value once some columns are left out."""
     frame = nw.from_native(without(X, names), eager_only=True, pass_through=True)
@@ -184,7 +148,7 @@ def _reason(column: Any, *, may_be_id: bool, gaps: bool, first: bool) -> str:
             return "an id: it counts the rows" if named == COUNTS else named
         distinct = column.n_unique() if gaps and not empty and n > 1 else n
         return "always the same" if distinct == 1 else ""
-    if Cells.of(column.name, column).kind not in ("text", "ordered", "boolean"):
+    if SeriesCells(column.name, column).kind not in ("text", "ordered", "boolean"):
         return ""  # dates
     distinct = len(set(column.drop_nulls().to_list()))  # n_unique of pandas reads freed memory at a lone surrogate
     if may_be_id and names_rows(distinct, n):
@@ -253,9 +217,9 @@ def _row(parameter: str, name: str, rows: Mapping[str, list[int]]) -> int:
 
 def names_of(X: object) -> NDArray[np.object_] | None:
     """What objects are called; of several views, as the first says that does."""
-    views = raw_data(X).views
-    parts = [X] if views is None else list(views.values())
-    names_by_view = (ids_of(part, left_out(part)) for part in parts)
+    raw = raw_data(X)
+    parts = [raw] if raw.views is None else list(raw.views.values())
+    names_by_view = (part.ids(left_out(part.value)) for part in parts)
     return next((names for names in names_by_view if names is not None), None)
 
 

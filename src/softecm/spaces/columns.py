@@ -45,11 +45,6 @@ class Cells(ABC):
     name: Name
     values: Column
 
-    @staticmethod
-    def of(name: Name, values: Column) -> Cells:
-        """Of a 1-D array or a narwhals series."""
-        return ArrayCells(name, values) if isinstance(values, np.ndarray) else SeriesCells(name, values)
-
     def __len__(self) -> int:
         return len(self.values)
 
@@ -177,7 +172,7 @@ class ArrayCells(Cells):
 class SeriesCells(Cells):
     """A column of a data frame."""
 
-    values: nw.Series[Any]
+    values: Column
 
     @property
     def kind_by_type(self) -> str:
@@ -209,7 +204,7 @@ class SeriesCells(Cells):
             values = values.dt.total_microseconds()
         elif kind in TEMPORAL:
             values = values.cast(nw.Datetime("us", getattr(values.dtype, "time_zone", None))).dt.timestamp("us")
-        return (values if values.dtype == nw.Float64 else values.cast(nw.Float64)).to_numpy()
+        return np.asarray((values if values.dtype == nw.Float64 else values.cast(nw.Float64)).to_numpy())
 
 
 def is_missing(value: object) -> bool:
@@ -383,7 +378,7 @@ class NumberColumn(Savable):
     def converted(self, other: NumberColumn, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coordinates in another table's column as those of this one."""
         if self.kind == "ordinal" and self.levels != other.levels:
-            return self.encode(Cells.of(self.name, np.array(other.decode(coordinates), dtype=object)))
+            return self.encode(ArrayCells(self.name, np.array(other.decode(coordinates), dtype=object)))
         return self.coordinates(other.numbers(coordinates))
 
     def _check_kind(self, cells: Cells, kind: str) -> None:

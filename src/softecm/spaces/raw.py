@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from numbers import Real
 from os import PathLike, fspath
@@ -15,17 +15,22 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import torch
 from narwhals.stable.v1 import selectors as cs
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from softecm._checks import frame_of
 from softecm._text import place, visible
 from softecm.spaces.base import LARGEST
-from softecm.spaces.columns import Array, Cells, Name, kind_of, refuse_unwritable
+from softecm.spaces.columns import Array, ArrayCells, Cells, Name, SeriesCells, kind_of, refuse_unwritable
 from softecm.spaces.sparse import sound_rows
 
 Frame: TypeAlias = nw.DataFrame[Any]
-Views: TypeAlias = Mapping[Any, Any]
 Kind: TypeAlias = Literal["series", "categories", "numbers"]
+IN_BLOCKS = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: frames until Dask 2025
+VIEWS_IN_BLOCKS = (
+    "views in blocks must come as one list of delayed dicts, each with every view of its objects; got others. Or fit "
+    "a sample of them, .compute()d, and give the rest to predict_partition piece by piece."
+)
 OTHER_TYPES = {"date": "dates", "datetime": "dates", "duration": "durations"}  # of columns that can't be numbers
 
 
@@ -35,13 +40,51 @@ class RawData:
 
     value: Any  # arrays, frames, lists and sound sparse rows
     frame: Frame | None = None  # a data frame, as narwhals has it
-    views: Views | None = None  # several descriptions of the same objects, by name
+    views: Mapping[Any, RawData] | None = None  # several descriptions of the same objects, by name
     is_sparse: ClassVar[bool] = False
 
     @property
     def kind(self) -> Kind:
         """What the objects are, by types and shapes alone: nothing is computed or loaded."""
         return "series" if getattr(self.value, "ndim", 2) == 3 else "numbers"
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether they are a Dask value, a list of such, or a source of blocks; by types only, nothing is loaded."""
+        return type(self.value).__module__.startswith(IN_BLOCKS)
+
+    def without(self, names: Collection[str] | None) -> RawData:
+        """A data frame, in memory or of Dask, or views, without some columns; anything else as it is."""
+        if not names:
+            return self
+        frame = nw.from_native(self.value, pass_through=True)
+        return raw_data(_dropped(frame, names).to_native()) if isinstance(frame, nw.LazyFrame) else self
+
+    def ids(self, left_out: Mapping[str, str] | None = None) -> NDArray[np.object_] | None:
+        """What the objects of a frame are called: by the column left out as an id, else by an index that is no count."""
+        return None
+
+    def present(self, view: str) -> NDArray[np.bool_]:
+        """Which objects (n,) have this view: None, NaN alone, or an empty row of a table say that one has not."""
+        rows = np.asarray(self.value)
+        if rows.ndim == 0:
+            raise ValueError(f"view {view!r} must hold an entry for each object; got {type(self.value).__name__}.")
+        if rows.dtype.kind == "O":
+            return RawList(list(rows)).present(view)
+        missing: NDArray[np.bool_] = (
+            np.isnan(rows).all(tuple(range(1, rows.ndim))) if rows.dtype.kind == "f" else np.zeros(len(rows), bool)
+        )
+        return ~missing
+
+    def filled(self, present: NDArray[np.bool_]) -> RawData:
+        """With the first object that is present standing in for those that are not."""
+        if present.all() or not present.any():
+            return self
+        return self.rows(np.where(present, np.arange(len(present)), int(present.argmax())))
+
+    def rows(self, index: NDArray[np.int64]) -> RawData:
+        """Some of the objects, each as often as it is named."""
+        return RawArray(np.asarray(self.value)[index])
 
     def series(self) -> list[Array] | None:
         """Series (steps, channels), where the data are an array or a list of such; None for anything else."""
@@ -72,7 +115,7 @@ class RawData:
     def columns(self) -> tuple[Cells, ...]:
         """The columns of a table; none of what has not two dimensions."""
         array = self.array()
-        return tuple(Cells.of(j, array[:, j]) for j in range(array.shape[1])) if array.ndim == 2 else ()
+        return tuple(ArrayCells(j, array[:, j]) for j in range(array.shape[1])) if array.ndim == 2 else ()
 
     def numbers(self) -> dict[Name, Array] | None:
         """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
@@ -110,6 +153,7 @@ class RawArray(RawData):
     """An array, once without its mask or its gradients."""
 
     value: Array
+    in_blocks = False
 
     @property
     def kind(self) -> Kind:
@@ -140,6 +184,10 @@ class RawSparse(RawData):
 
     is_sparse: ClassVar[bool] = True
 
+    def present(self, view: str) -> NDArray[np.bool_]:
+        """All of them."""
+        return np.ones(self.value.shape[0], dtype=np.bool_)
+
     def _instead_of_table(self, name: str) -> str:
         return ""
 
@@ -158,6 +206,34 @@ class RawFrame(RawData):
         """By the columns' types."""
         return "categories" if len(self.frame.select(~cs.numeric()).columns) else "numbers"
 
+    def without(self, names: Collection[str] | None) -> RawData:
+        """Without some columns."""
+        if not names:
+            return self
+        frame = _dropped(self.frame, names)
+        return RawFrame(frame.to_native(), frame)
+
+    def ids(self, left_out: Mapping[str, str] | None = None) -> NDArray[np.object_] | None:
+        """By the column left out as an id, else by a pandas index that is no count."""
+        for name, reason in (left_out or {}).items():
+            if reason.startswith("an id") and name in self.frame.columns:
+                return np.array([str(cell) for cell in self.frame[name].to_list()], dtype=object)
+        index = getattr(self.value, "index", None)
+        if index is None or callable(index) or getattr(index, "start", None) is not None:
+            return None
+        return np.array([str(name) for name in index], dtype=object)
+
+    def present(self, view: str) -> NDArray[np.bool_]:
+        """Rows with a cell that is not empty."""
+        columns = [column.to_list() for column in self.frame.iter_columns()]
+        empty = [np.asarray([value is None or value != value for value in cells]) for cells in columns]
+        return ~np.logical_and.reduce(empty) if empty else np.ones(len(self.frame), dtype=bool)
+
+    def rows(self, index: NDArray[np.int64]) -> RawData:
+        """Some of the rows."""
+        frame = self.frame[index.tolist()]
+        return RawFrame(frame.to_native(), frame)
+
     def refuse_no_table(self, name: str = "X", *, of_numbers: bool = False) -> None:
         """A frame without columns, or with some of dates."""
         if not self.frame.columns:
@@ -169,7 +245,7 @@ class RawFrame(RawData):
 
     def columns(self) -> tuple[Cells, ...]:
         """The frame's."""
-        return tuple(Cells.of(column.name, column) for column in self.frame.iter_columns())
+        return tuple(SeriesCells(column.name, column) for column in self.frame.iter_columns())
 
     def numbers(self) -> dict[Name, Array]:
         """By the names of columns."""
@@ -191,6 +267,19 @@ class RawList(RawData):
             return "series"
         nested = bool(rows) and all(isinstance(row, list | tuple) for row in rows)
         return "categories" if nested and any(map(_holds_words, rows)) else "numbers"
+
+    @property
+    def in_blocks(self) -> bool:
+        """Where the first entry is."""
+        return bool(self.value) and RawData(self.value[0]).in_blocks
+
+    def present(self, view: str) -> NDArray[np.bool_]:
+        """Entries that are not empty."""
+        return np.array([not _is_empty(one) for one in self.value], dtype=bool)
+
+    def rows(self, index: NDArray[np.int64]) -> RawData:
+        """Some of the entries."""
+        return RawList([self.value[i] for i in index.tolist()])
 
     def _is_ragged(self) -> bool:
         flat = all(getattr(r, "ndim", 1) == 1 and hasattr(r, "__len__") and kind_of(r) != "text" for r in self.value)
@@ -225,6 +314,18 @@ class RawList(RawData):
 class RawViews(RawData):
     """A dict, whose values are views of the same objects."""
 
+    views: Mapping[Any, RawData] = field(default_factory=dict)
+    in_blocks = False
+
+    @staticmethod
+    def of(views: Mapping[Any, RawData]) -> RawViews:
+        """Of several views."""
+        return RawViews({name: part.value for name, part in views.items()}, views=views)
+
+    def without(self, names: Collection[str] | None) -> RawData:
+        """Each without some columns."""
+        return RawViews.of({name: part.without(names) for name, part in self.views.items()}) if names else self
+
     def _instead_of_table(self, name: str) -> str:
         return "a dict. pandas.DataFrame(X) makes a table of its columns"
 
@@ -256,6 +357,8 @@ def raw_data(X: Any, name: str = "X") -> RawData:
     A masked cell is a missing cell: NaN among numbers, None elsewhere. Tensors leave their gradients behind. A damaged
     sparse matrix and columns of the same name are refused.
     """
+    if isinstance(X, RawData):
+        return X
     if issparse(X):  # SciPy has one that is a dict, too
         return RawSparse(sound_rows(X, name))
     if isinstance(X, np.ma.MaskedArray):
@@ -265,8 +368,10 @@ def raw_data(X: Any, name: str = "X") -> RawData:
     if isinstance(X, np.ndarray):
         return RawArray(X)
     if isinstance(X, Mapping):
-        views = {key: as_plain(part, name) for key, part in X.items()}
-        return RawViews(views, views=views)
+        views = {key: raw_data(part, name) for key, part in X.items()}
+        if any(part.in_blocks for part in views.values()):
+            raise TypeError(VIEWS_IN_BLOCKS)
+        return RawViews.of(views)
     if isinstance(X, list | tuple):
         special = any(isinstance(row, np.ma.MaskedArray | torch.Tensor) for row in X)
         return RawList([as_plain(row, name) for row in X] if special else X)
@@ -286,10 +391,38 @@ def read_table(X: object, name: str = "X") -> RawTable:
     return X if isinstance(X, RawTable) else raw_data(X, name).table(name)
 
 
-def numbers_of(X: object) -> list[Array] | None:
-    """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
-    numbers = raw_data(X).numbers()
-    return None if numbers is None else list(numbers.values())
+def without(X: object, names: Collection[str] | None) -> Any:
+    """A data frame, in memory or of Dask, or a dict of such, without some columns; anything else as it is."""
+    return raw_data(X).without(names).value if names else X
+
+
+def ids_of(X: object, left_out: Mapping[str, str] | None = None) -> NDArray[np.object_] | None:
+    """What the objects of a frame are called: by the column left out as an id, else by a pandas index that is no count.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> ids_of(pd.DataFrame({"size": [1.0, 2.0]}, index=["Ann", "Bob"])).tolist()
+    ['Ann', 'Bob']
+    >>> ids_of(pd.DataFrame({"size": [1.0, 2.0]})) is None
+    True
+    """
+    return raw_data(X).ids(left_out)
+
+
+def _dropped(frame: Any, names: Collection[str]) -> Any:
+    """A frame, in memory or not, without some columns."""
+    unwanted = {str(name) for name in names}  # a model file has names as text
+    return frame.drop([name for name in frame.collect_schema().names() if str(name) in unwanted])
+
+
+def _is_empty(value: object) -> bool:
+    """None, NaN, or nothing but these."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return bool(np.isnan(value).all())
+    return isinstance(value, list | tuple | np.ndarray) and len(value) > 0 and all(map(_is_empty, value))
 
 
 def _refuse_names(columns: Iterable[Any], name: str) -> None:
@@ -346,9 +479,9 @@ def _is_column(part: object) -> bool:
     return not hasattr(part, "columns") and len(part) > 0 and np.isscalar(next(iter(part)))
 
 
-def refuse_columns(views: Views) -> None:
+def refuse_columns(views: Mapping[Any, RawData]) -> None:
     """Refuse a dict of columns: the values of a dict are views, tables of their own."""
-    if views and all(map(_is_column, views.values())):
+    if views and all(_is_column(part.value) for part in views.values()):
         raise TypeError(
             "X must be an array, a data frame or a list of rows; got a dict of columns. pandas.DataFrame(X) makes a table "
             "of them; in a dict of views each is a table of its own."
@@ -407,10 +540,3 @@ def refuse_other_order(parts: Mapping[str, Any]) -> None:
                     f"X[{name!r}].loc[X[{other!r}].index]; if rows go together as they stand, use reset_index(drop=True)."
                 )
         known[name] = labels
-
-
-def in_blocks(X: object) -> bool:
-    """Whether ``X`` is a Dask value, a list of them, or a source of blocks; looks at types only, loads nothing."""
-    first = X[0] if isinstance(X, list | tuple) and len(X) else X
-    homes = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: frames until Dask 2025
-    return type(first).__module__.startswith(homes)

@@ -279,6 +279,7 @@ class TimeSeries(Space):
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[NDArray[np.float64]]:
         """Series as a list of (steps, channels)."""
+        X = as_plain(X)
         rows = to_list(X, self.layout)
         self._check_table(X, reset=reset)
         if reset:

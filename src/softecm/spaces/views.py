@@ -8,19 +8,17 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import narwhals.stable.v1 as nw
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from torch import Tensor
 
-from softecm._checks import frame_of
 from softecm._text import place
 from softecm.files.expected import Misfit, array, count, listed, maybe, rules, text
 from softecm.files.values import by_itself, own
 from softecm.spaces.base import Encoded, Space
-from softecm.spaces.raw import refuse_other_order
+from softecm.spaces.raw import VIEWS_IN_BLOCKS, Frame, RawData, RawFrame, raw_data, refuse_other_order
 from softecm.spaces.series import TimeSeries
 
 if TYPE_CHECKING:
@@ -28,10 +26,6 @@ if TYPE_CHECKING:
 
 MIX = np.uint64(0x94D049BB133111EB)
 SHOWN = 5  # names in a message
-IN_BLOCKS = (
-    "views in blocks must come as one list of delayed dicts, each with every view of its objects; got others. Or fit "
-    "a sample of them, .compute()d, and give the rest to predict_partition piece by piece."
-)
 
 
 @cache
@@ -154,9 +148,9 @@ class Views(Space):
         if self.shown is not None:
             return self._check_shared(estimator, X, reset=reset)
         given = self.by_name(X)
-        marks = {name: present_rows(part, name) for name, part in given.items()}
+        marks = {name: part.present(name) for name, part in given.items()}
         refuse_unequal({name: len(mark) for name, mark in marks.items()})
-        refuse_other_order(given)
+        refuse_other_order({name: part.value for name, part in given.items()})
         present = np.stack(list(marks.values()), 1)
         refuse_missing(present, self.views, fit=reset)
         parts, checked = [], []
@@ -164,7 +158,7 @@ class Views(Space):
             stub = view_class()() if reset else self._stub(j)
             there = present[:, j]
             known = reset or there.any()
-            parts.append(self._checked(stub, name, filled(part, there), self.spaces[j], reset=reset) if known else None)
+            parts.append(self._checked(stub, name, part.filled(there), self.spaces[j], reset=reset) if known else None)
             checked.append(stub)
         if reset:
             estimator.n_features_in_ = len(self.views)
@@ -183,8 +177,8 @@ class Views(Space):
         return CheckedViews((rows,) * count, np.ones((len(rows), count), dtype=bool), (stub,) * count)
 
     @staticmethod
-    def _checked(stub: BaseEstimator, name: str, part: object, space: Space, *, reset: bool) -> object:
-        if issparse(part):
+    def _checked(stub: BaseEstimator, name: str, part: RawData, space: Space, *, reset: bool) -> object:
+        if part.is_sparse:
             raise TypeError(
                 f"view {name!r} must not be sparse; got a sparse matrix. If it fits in memory, use .toarray()."
             )
@@ -200,22 +194,22 @@ class Views(Space):
             stub.feature_names_in_ = np.array(self.feature_names[j], dtype=object)
         return stub
 
-    def by_name(self, X: object) -> dict[str, object]:
+    def by_name(self, X: object) -> dict[str, RawData]:
         """The data of each view, in the metric's order."""
-        if isinstance(X, Mapping):
-            refuse_names(X, self.views)
-            return {name: X[name] for name in self.views}
-        frame = frame_of(X)
-        if frame is not None:
-            return self._by_column(frame)
+        raw = raw_data(X)
+        if raw.views is not None:
+            refuse_names(raw.views, self.views)
+            return {name: raw.views[name] for name in self.views}
+        if raw.frame is not None:
+            return self._by_column(raw.frame)
         if all(isinstance(space, TimeSeries) for space in self.spaces):
-            return dict.fromkeys(self.views, X)
+            return dict.fromkeys(self.views, raw)
         raise ValueError(
             f"X must be a dict from the views' names to their data, {', '.join(map(repr, self.views))}, or a data "
-            f"frame; got {type(X).__name__}."
+            f"frame; got {type(raw.value).__name__}."
         )
 
-    def _by_column(self, frame: nw.DataFrame[object]) -> dict[str, object]:
+    def _by_column(self, frame: Frame) -> dict[str, RawData]:
         """Views that are columns, and one that has all other columns."""
         rest = [name for name in self.views if name not in frame.columns]
         others = [column for column in frame.columns if column not in self.views]
@@ -225,9 +219,7 @@ class Views(Space):
                 f"{', '.join(map(repr, rest[:SHOWN]))}, none of {', '.join(map(repr, frame.columns[:SHOWN]))}. Give a "
                 "dict of views, or name them after their columns."
             )
-        return {
-            name: frame.select(others).to_native() if name in rest else of_column(frame, name) for name in self.views
-        }
+        return {name: _selected(frame, others) if name in rest else of_column(frame, name) for name in self.views}
 
     def weighted(self, weights: NDArray[np.float64] | None) -> Views:
         """Every view will count each object so often."""
@@ -253,7 +245,7 @@ class Views(Space):
     def describe(self, X: CheckedViews) -> ViewsDescribed:
         """What each view must know; objects that lack one would leave it without."""
         if not X.present.all():
-            raise ValueError(IN_BLOCKS)
+            raise ValueError(VIEWS_IN_BLOCKS)
         parts = zip(self.spaces, X.parts, strict=True)
         described = tuple(space.weighted(self.sample_weight).describe(part) for space, part in parts)
         names = tuple(tuple(map(str, getattr(view, "feature_names_in_", ()))) for view in X.checked)
@@ -460,57 +452,20 @@ def _named(space: Space, names: tuple[str, ...]) -> Space:
     return replace(space, names=names) if names and hasattr(space, "names") else space  # type: ignore[type-var]
 
 
-def of_column(frame: nw.DataFrame[object], name: str) -> object:
+def of_column(frame: Frame, name: str) -> RawData:
     """A column of a data frame as the data of a view: what it holds where that is arrays, else a table of one column."""
     values = frame[name].to_list()
     if any(isinstance(value, list | tuple | np.ndarray) for value in values):
-        return values
-    return frame.select(name).to_native()
+        return raw_data(values)
+    return _selected(frame, [name])
 
 
-def present_rows(part: object, name: str) -> NDArray[np.bool_]:
-    """Which objects (n,) have a view: None, NaN alone, or an empty row of a table say that one has not."""
-    frame = frame_of(part)
-    if frame is not None:
-        empty = [
-            np.asarray([value is None or value != value for value in column.to_list()])
-            for column in frame.iter_columns()
-        ]
-        return ~np.logical_and.reduce(empty) if empty else np.ones(len(frame), dtype=bool)
-    if issparse(part):
-        return np.ones(part.shape[0], dtype=np.bool_)  # type: ignore[attr-defined]
-    if isinstance(part, list | tuple) or (isinstance(part, np.ndarray) and part.dtype.kind == "O"):
-        return np.array([not _is_empty(one) for one in part], dtype=bool)
-    rows = np.asarray(part)
-    if rows.ndim == 0:
-        raise ValueError(f"view {name!r} must hold an entry for each object; got {type(part).__name__}.")
-    if rows.dtype.kind != "f":
-        return np.ones(len(rows), dtype=bool)
-    there: NDArray[np.bool_] = ~np.isnan(rows).all(axis=tuple(range(1, rows.ndim)))
-    return there
+def _selected(frame: Frame, names: Sequence[str]) -> RawData:
+    part = frame.select(names)
+    return RawFrame(part.to_native(), part)
 
 
-def _is_empty(value: object) -> bool:
-    """None, NaN, or nothing but these."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return True
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return bool(np.isnan(value).all())
-    return isinstance(value, list | tuple | np.ndarray) and len(value) > 0 and all(map(_is_empty, value))
-
-
-def filled(part: object, present: NDArray[np.bool_]) -> Any:
-    """The view with its first object standing in for those that lack it."""
-    if present.all() or not present.any():
-        return part
-    rows = np.where(present, np.arange(len(present)), int(present.argmax()))
-    frame = frame_of(part)
-    if frame is not None:
-        return frame[rows.tolist()].to_native()
-    return [part[int(i)] for i in rows] if isinstance(part, list | tuple) else np.asarray(part)[rows]
-
-
-def refuse_names(given: Mapping[object, object], views: Sequence[str], what: str = "X") -> None:
+def refuse_names(given: Mapping[Any, object], views: Sequence[str], what: str = "X") -> None:
     """Views that are not there, or not asked for."""
     absent = [name for name in views if name not in given]
     strange = [name for name in given if name not in views]
