@@ -1,5 +1,7 @@
 """Distances between series and clustering with them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,8 @@ from references import soft_dtw as reference
 from softecm import SoftECM, load_model
 from softecm.datasets import make_bell_funnel_mixture, make_cbf
 from softecm.distances import DTW, SeriesEuclidean, SoftDTW, SquaredEuclidean
+from softecm.kernels.soft_dtw import soft_dtw
+from softecm.spaces.series import SeriesBatch
 
 
 def waves(n=8, length=40, seed=0):
@@ -186,3 +190,21 @@ def test_made_series_have_their_shapes():
 def test_bad_options(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_distances_to_recent_prototypes_are_not_measured_twice(monkeypatch):
+    from softecm.distances import soft_dtw as module
+
+    rng = torch.Generator().manual_seed(0)
+    x, v = (torch.randn((n, 9, 2), generator=rng, dtype=torch.float64) for n in (5, 4))
+    metric, batch = SoftDTW(gamma=0.5), SeriesBatch(x)
+    first = metric.pairwise(batch, v[:3])
+    assert torch.equal(first, metric.pairwise(x, v[:3]))
+    measured = []
+    monkeypatch.setattr(module, "soft_dtw", lambda x, y, **how: measured.append(len(y)) or soft_dtw(x, y, **how))
+    again = metric.pairwise(batch[:5], v[[2, 3, 0]])
+    assert measured == [1]  # the one that is new
+    assert torch.equal(again[:, [2, 0]], first[:, [0, 2]])
+    metric.pairwise(batch[:4], v)  # other series
+    replace(metric, gamma=1.0).pairwise(batch, v)  # another distance
+    assert measured == [1, 4, 4]

@@ -84,20 +84,6 @@ def test_no_other_masses_are_cheaper(d, other):
     assert best <= (FOCAL.cardinalities * m[1:] ** 1.7 * d[0]).sum() + m[0] ** 1.7 + 1e-12
 
 
-def test_masses_of_a_few_objects_at_a_time_are_those_of_all(monkeypatch):
-    from importlib import import_module
-
-    evaluating = import_module("softecm.objective.equations")
-    distances = torch.from_numpy(np.random.default_rng(0).uniform(0.0, 5.0, (50, 2 * len(FOCAL))))
-    distances[7, 1] = 0.0
-    cost = mass_cost(FOCAL, 1.0, [1.2, 2.0], [1.0, 3.0], like=distances, runs=2)
-    places = torch.zeros(2, len(FOCAL), 4, dtype=torch.float64)
-    whole = evaluating._shares(distances, places, cost)
-    monkeypatch.setattr(evaluating, "SHARED_CELLS", 40)
-    for a, b in zip(evaluating._shares(distances, places, cost), whole, strict=True):
-        assert torch.equal(a, b)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_objects_on_a_device_are_evaluated_as_those_in_memory(weighted):
     """Prototypes stay in main memory; the masses of the last iteration, where kept, stay with the objects."""

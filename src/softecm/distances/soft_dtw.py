@@ -23,6 +23,7 @@ from softecm.spaces.transformed import FACES, VALUES, series_space
 RAW = "False takes the raw value, which may be below 0."
 T = TypeVar("T")
 STIFF_CELLS = 1 << 22  # numbers in matrices of curvature, one a prototype: 32 MB
+RECENT = 64  # prototypes whose distances a batch remembers
 LEAST_STIFF = 0.05  # of the bound's curvature
 
 
@@ -145,8 +146,20 @@ class SoftDTW(SemiMetric):
         return GammaLearner(self)
 
     def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """Divergences of all pairs."""
-        batch = as_batch(x)
+        """Divergences of all pairs; those of a batch to recent prototypes are remembered."""
+        if not isinstance(x, SeriesBatch) or v.is_cuda or v.requires_grad or len(v) > RECENT:
+            return self._pairwise(as_batch(x), v)
+        keys = [(self, row.tobytes()) for row in v.detach().numpy()]
+        new = [j for j, key in enumerate(keys) if key not in x.recent]
+        if new:
+            columns = self._pairwise(x, v[new] if len(new) < len(v) else v).T
+            x.recent.update(zip([keys[j] for j in new], columns, strict=True))
+        found = torch.stack([x.recent[key] for key in keys], 1)
+        while len(x.recent) > RECENT:
+            del x.recent[next(iter(x.recent))]
+        return found
+
+    def _pairwise(self, batch: SeriesBatch, v: Tensor) -> Tensor:
         raw = soft_dtw(batch.values, v, x_lengths=batch.lengths, **self.options())
         return self.corrected(raw, batch, self.selves(as_batch(v))) if self.divergence else raw
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import RoundCost, RunCost, SemiMetric, Sums, blocks, check_distances
 from softecm.files.values import Savable
+from softecm.kernels.shares import SharedMasses, share_masses
 from softecm.optim import Evaluation
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Block, OnDevice, Scattered
@@ -197,7 +198,6 @@ def inertia(metric: SemiMetric, prototypes: Tensor, clusters: Tensor, sets: Tens
     return metric.paired(*ends).clamp_min(0.0).reshape(runs, -1).sum(1)
 
 
-SHARED_CELLS = 1 << 17  # masses found at once on a CPU: 1 MB
 KEPT_CELLS = 1 << 23  # masses of the last round kept for comparison: 64 MB; beyond that they are computed again
 
 
@@ -316,17 +316,18 @@ def evaluate_in_blocks(
         block = x[rows]
         distances, derivative = measured(metric, block, flat) if sums else (_values(metric, block, flat), None)
         check_distances(metric, distances, len(block), runs * f, rows.start)
-        shares = _shares(distances, prototypes, cost)
-        w = None if cost.weights is None else cost.weights[rows, None]
-        totals.cost += (shares.cost if w is None else shares.cost * w).sum(0)
-        if derivative is not None:
-            totals.add(derivative((shares.weights if w is None else shares.weights * w[..., None]).flatten(1)))
+        before = None
         # Masses that are not kept are computed again only until each run is known to move: then it goes on anyway.
         if previous is not None and (previous.masses is not None or bool((totals.change <= tol).any())):
             before = _masses_before(metric, block, rows, previous, cost)
-            totals.change = torch.maximum(totals.change, (shares.masses - before).abs().amax((0, 2)))
+        shares = _shared(distances, cost, None if cost.weights is None else cost.weights[rows], before)
+        totals.cost += shares.cost
+        if derivative is not None:
+            totals.add(derivative(shares.weights))
+        if shares.change is not None:
+            totals.change = torch.maximum(totals.change, shares.change)
         if keep:
-            totals.masses.append(shares.masses.transpose(0, 1))
+            totals.masses.append(shares.masses)
     return totals.evaluation(metric, prototypes)
 
 
@@ -365,29 +366,22 @@ def _finite(metric: SemiMetric, gradient: Tensor) -> Tensor:
     )
 
 
-def _shares(distances: Tensor, prototypes: Tensor, cost: MassCost) -> Shares:
-    """Masses for the distances (n, runs * f) of a block to prototypes (runs, f, *shape)."""
-    seen = distances.detach().reshape(-1, *prototypes.shape[:2])
-    runs, f = prototypes.shape[:2]
-    size = max(1, SHARED_CELLS // max(1, runs * f))
-    if seen.is_cuda or len(seen) <= size:
-        return cost.shares(seen.clamp_min(0.0))
-    n = len(seen)  # a few objects at a time: what is computed on the way is ten times as large as they are
-    found = Shares(seen.new_empty(n, runs, f + 1), seen.new_empty(n, runs, f), seen.new_empty(n, runs))
-    for first in range(0, n, size):
-        rows = slice(first, first + size)
-        part = cost.shares(seen[rows].clamp_min(0.0))
-        for whole, some in zip(found, part, strict=True):
-            whole[rows] = some
-    return found
+def _shared(distances: Tensor, cost: MassCost, counts: Tensor | None, before: Tensor | None) -> SharedMasses:
+    """Masses for the distances (n, runs * f) of a block, and how far they are from those ``before`` (runs, n, f + 1)."""
+    if cost.rule.is_power and not distances.is_cuda:
+        return share_masses(distances, cost.factors, cost.beta, cost.delta2, counts, before)
+    seen = distances.detach().reshape(-1, *cost.factors.shape)
+    found = replace(cost, weights=counts).counted(seen.clamp_min(0.0))
+    masses = found.masses.transpose(0, 1)
+    change = None if before is None else (masses - before).abs().amax((1, 2))
+    return SharedMasses(masses, found.weights.flatten(1), found.cost.sum(0), change)
 
 
 def _masses_before(metric: SemiMetric, block: Encoded, rows: slice, previous: Previous, cost: MassCost) -> Tensor:
-    """The last round's masses (n, runs, f + 1) of a block: kept, or computed again."""
+    """The last round's masses (runs, n, f + 1) of a block: kept, or computed again."""
     if previous.masses is not None:
-        return previous.masses[:, rows].transpose(0, 1)
-    at = previous.prototypes
-    return _shares(metric.pairwise(block, at.flatten(0, 1)), at, cost).masses
+        return previous.masses[:, rows]
+    return _shared(metric.pairwise(block, previous.prototypes.flatten(0, 1)), cost, None, None).masses
 
 
 @dataclass

@@ -35,18 +35,23 @@ DETAIL = 0.75  # of the variance that remains
 class SeriesBatch:
     """Series as the distances see them: padded values, lengths, which cells were observed, and what is known of each.
 
-    ``known`` holds numbers a metric has computed for each series once (its Soft-DTW with itself, say).
+    ``known`` holds numbers a metric has computed for each series once (its Soft-DTW with itself, say), ``recent`` its
+    distances to a few prototypes, by the metric and the bytes of the prototype.
     """
 
     values: Tensor  # (n, L, d), zeros beyond the end
     lengths: Tensor | None = None  # (n,), None where all are L
     observed: Tensor | None = None  # (n, L, d) bool, None where every cell within the lengths was
     known: dict[Hashable, Tensor] = field(default_factory=dict)
+    recent: dict[Hashable, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, rows: slice | Tensor) -> SeriesBatch:
+        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
+            return self
+
         def cut(value: Tensor | None) -> Tensor | None:
             return None if value is None else value[rows]
 
@@ -55,6 +60,8 @@ class SeriesBatch:
 
     def to(self, device: torch.device) -> SeriesBatch:
         """The same on another device."""
+        if self.values.device == device:
+            return self
 
         def move(value: Tensor | None) -> Tensor | None:
             return None if value is None else value.to(device)

@@ -1,0 +1,60 @@
+"""Masses from distances on the CPU, with what an iteration sums up of them, in one call (``native/shares.c``)."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softecm.native.library import Tasks, function, share_out, status
+
+_ADDRESSES = ("distances", "factors", "beta", "delta2", "counts", "before", "masses", "weights", "costs", "changes")
+_CHUNK, _PARALLEL = 256, 1 << 15  # objects of a task, as in C; masses from which a second thread pays
+
+
+class _Job(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in _ADDRESSES),
+        *((name, ctypes.c_int64) for name in ("n", "runs", "f", "kind")),
+    )
+
+
+_share_masses = function("share_masses", Tasks, ctypes.POINTER(_Job), result=status)
+
+
+class SharedMasses(NamedTuple):
+    """Masses of some objects, run by run, with what follows from them."""
+
+    masses: Tensor  # (runs, n, f + 1)
+    weights: Tensor  # (n, runs * f): |A|^alpha m^beta, times how often each object counts
+    cost: Tensor  # (runs,)
+    change: Tensor | None  # (runs,), of the masses, where those of the last iteration are known
+
+
+def share_masses(
+    distances: Tensor, factors: Tensor, beta: Tensor, delta2: Tensor, counts: Tensor | None, before: Tensor | None
+) -> SharedMasses:
+    """Eq. 7 for distances (n, runs * f) in float32 or float64, computed in float64.
+
+    Parameters
+    ----------
+    factors, beta, delta2 : Tensor (runs, f), (runs,), (runs,)
+    counts : Tensor (n,) or None
+    before : Tensor (runs, n, f + 1) or None
+        The masses of the last iteration.
+    """
+    (runs, f), n, dtype = factors.shape, len(distances), distances.dtype
+    masses, weights = torch.empty((runs, n, f + 1), dtype=dtype), torch.empty((n, runs * f), dtype=dtype)
+    if distances.shape != weights.shape or (before is not None and before.shape != masses.shape):
+        raise ValueError(f"distances must be (n, {runs * f}), one for each run and set; got {tuple(distances.shape)}.")
+    prices = [price.double().contiguous() for price in (factors, beta, delta2)]
+    inputs = [None if t is None else t.to(dtype).contiguous() for t in (distances.detach(), counts, before)]
+    totals = torch.from_numpy(np.empty((2, -(-n // _CHUNK), runs)))
+    tensors = [inputs[0], *prices, *inputs[1:], masses, weights, *totals]
+    job = _Job(*(None if t is None else t.data_ptr() for t in tensors), n, runs, f, distances.element_size())
+    share_out(_share_masses, masses.numel() > _PARALLEL, job)
+    change = None if before is None else totals[1].amax(0).to(dtype) if n else totals.new_zeros(runs, dtype=dtype)
+    return SharedMasses(masses, weights, totals[0].sum(0).to(dtype), change)
