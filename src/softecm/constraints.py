@@ -335,12 +335,7 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
     """
     if y is None:
         return None
-    import pandas as pd
-
-    given = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
-    given = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
-    marked = given == -1 if given.dtype.kind in "biuf" else np.isin(given.astype(str), ["-1", "-1.0", "nan"])
-    unknown = np.asarray(pd.isna(given)) | marked  # numpy writes NaN among words as "nan"
+    given, unknown = _unknown(y)
     if not unknown.any():
         return None
     if given.ndim != 1 or unknown.all():
@@ -360,6 +355,28 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
     labels = np.full(len(given), -1, dtype=np.int64)
     labels[~unknown] = numbers
     return labels
+
+
+def _unknown(y: object) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
+    """Labels as an array, and which are not known."""
+    import pandas as pd
+
+    given = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+    given = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
+    marked = given == -1 if given.dtype.kind in "biuf" else np.isin(given.astype(str), ["-1", "-1.0", "nan"])
+    return given, np.asarray(pd.isna(given)) | marked  # numpy writes NaN among words as "nan"
+
+
+def warn_of_labels(y: object, name: str) -> None:
+    """Warn where an estimator ignores labels that only some objects have: they must have been meant to count."""
+    if y is None:
+        return
+    unknown = _unknown(y)[1]
+    if unknown.any() and not unknown.all():
+        warn(
+            f"{name} ignores y, in which only some labels are known. SoftECM, ECM and FCM use such labels; CECM, CEVCLUS "
+            "and NNEVCLUS take must_link and cannot_link instead."
+        )
 
 
 def groups_of_labels(labels: Pairs) -> list[Pairs]:

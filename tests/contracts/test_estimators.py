@@ -136,6 +136,21 @@ def test_a_parameter_that_is_none_is_told_by_the_one_that_is_meant(name):
         kind(zzz=3)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_of_some_objects_count_or_are_warned_of(name):
+    """Complete labels are ignored without a word, as by all of scikit-learn's clusterers."""
+    y = np.where(np.arange(len(POINTS)) < 40, -1, 0)
+    x = DATA[KINDS[name]]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        quick(name).fit(x, np.abs(y))
+        assert not [one for one in caught if "ignores y" in str(one.message)]
+        quick(name).fit(x, y)
+    said = [str(one.message) for one in caught if "ignores y" in str(one.message)]
+    assert len(said) == (name not in ("SoftECM", "ECM", "FCM"))
+    assert all(sentence.startswith(f"{name} ignores y") for sentence in said)
+
+
 def test_the_list_is_whole():
     assert len(NAMES) >= 12
     assert set(KINDS) == set(NAMES)

@@ -490,9 +490,10 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     def score(self, X: object, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the objective per object at the fitted prototypes; on the training data, ``-objective_ / n``.
 
-        Comparable between fits with the same ``alpha``, ``beta``, ``delta``, number of clusters and metric: the
-        objective falls with every set, cluster or larger beta that is allowed, whether or not the partition is better.
-        For choosing those, see :mod:`softecm.selection`.
+        Like that of ``KMeans`` it grows with the number of clusters, whether or not the partition is better, and also with
+        the focal sets and with ``beta``: ``GridSearchCV`` over ``n_clusters`` would take the largest. Choose the number
+        with :func:`softecm.choose_n_clusters`, and the others with :func:`softecm.selection.sweep`. Comparable between
+        fits with the same ``alpha``, ``beta``, ``delta``, number of clusters and metric.
 
         Parameters
         ----------

@@ -27,6 +27,7 @@ from softecm.algorithms.parameters import (
     sets_asked_for,
 )
 from softecm.belief import FocalSets
+from softecm.constraints import warn_of_labels
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
 from softecm.fit.loop import MERGED, Solution, iterate, runs_table, separation
@@ -203,12 +204,13 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
         Parameters
         ----------
         X : array-like of shape (n, p)
-        y : ignored
+        y : ignored; a warning says so where it has known and unknown labels
 
         Returns
         -------
         self
         """
+        warn_of_labels(y, type(self).__name__)
         self._open(X)
         space = RealVectors()
         rows = space.check(self, X, reset=True)

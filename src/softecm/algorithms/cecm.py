@@ -15,7 +15,7 @@ from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import FilePath, checked, choice, number, parameters
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.belief.focal import FocalSets
-from softecm.constraints import Constraints, check_constraints
+from softecm.constraints import Constraints, check_constraints, warn_of_labels
 from softecm.distances.base import SemiMetric
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.settings import Plan, Settings, settings
@@ -161,7 +161,7 @@ class CECM(PrototypeFamily):
         Parameters
         ----------
         X : array-like of shape (n, p)
-        y : ignored
+        y : ignored; a warning says so where it has known and unknown labels
         sample_weight : array-like of shape (n,), optional
             How often each object counts; links count once.
         must_link, cannot_link : array-like of shape (m, 2), optional
@@ -173,6 +173,7 @@ class CECM(PrototypeFamily):
         -------
         self
         """
+        warn_of_labels(y, type(self).__name__)
         chosen = self._settings()
         pairs = CECMPairs(*by_row(X, must_link, cannot_link), float(self.xi), self.variant)
         plan = Plan.of(checkpoint, checkpoint_every, resume)

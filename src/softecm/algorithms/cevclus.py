@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from softecm.algorithms.conflicts import ConflictClusterer, Linked
 from softecm.algorithms.parameters import FilePath, choice, number, parameters
-from softecm.constraints import Constraints
+from softecm.constraints import Constraints, warn_of_labels
 from softecm.fit.settings import Plan
 
 #: What a link of cost 1 adds to the stress, times the number of links over xi.
@@ -118,7 +118,7 @@ class CEVCLUS(ConflictClusterer):
         Parameters
         ----------
         X : array-like of shape (n, n), dissimilarities
-        y : ignored
+        y : ignored; a warning says so where it has known and unknown labels
         must_link, cannot_link : array-like of shape (m, 2), optional
             Pairs of objects known to be together or apart: rows of ``X``, counted from 0, or names in a data frame's index.
             :mod:`softecm.constraints` samples such pairs from labels, completes and spreads them.
@@ -128,6 +128,7 @@ class CEVCLUS(ConflictClusterer):
         -------
         self
         """
+        warn_of_labels(y, type(self).__name__)
         return self._fit_to(X, Plan.of(checkpoint, checkpoint_every, resume), must_link, cannot_link)
 
     def _linked(self, links: Constraints) -> Linked:

@@ -28,6 +28,7 @@ from softecm.algorithms.parameters import (
     sets_asked_for,
 )
 from softecm.belief import CredalPartition, FocalSets
+from softecm.constraints import warn_of_labels
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
 from softecm.fit.loop import Callback, Progress, StopSignal, stopped
@@ -260,7 +261,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         Parameters
         ----------
         X : array-like of shape (n, p)
-        y : ignored
+        y : ignored; a warning says so where it has known and unknown labels
         sample_weight : array-like of shape (n,), optional
             How often each object counts; 2 is the same as giving it twice.
 
@@ -268,6 +269,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         -------
         self
         """
+        warn_of_labels(y, type(self).__name__)
         callback = self._open(X)
         ask, counts = None if callback is None else StopSignal(callback), self._counts()
         x = checked_rows(self, X, reset=True)

@@ -20,6 +20,7 @@ from softecm._text import shown_size
 from softecm.algorithms.base import EvidentialClusterer, checked_rows
 from softecm.algorithms.parameters import Restarts, checked, choice, count, number, parameters
 from softecm.belief import CredalPartition, FocalSets
+from softecm.constraints import warn_of_labels
 from softecm.files import expected
 from softecm.fit.loop import after_runs
 from softecm.kernels.votes import backwards, between, sweep, tally
@@ -319,12 +320,13 @@ class EKNNClus(Restarts, EvidentialClusterer):
         Parameters
         ----------
         X : array-like of shape (n, p), or (n, n) dissimilarities
-        y : ignored
+        y : ignored; a warning says so where it has known and unknown labels
 
         Returns
         -------
         self
         """
+        warn_of_labels(y, type(self).__name__)
         callback = self._open(X)
         x = self._checked(X, reset=True)
         n = len(x)

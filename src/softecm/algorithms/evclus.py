@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from softecm.algorithms.conflicts import ConflictClusterer
 from softecm.algorithms.parameters import FilePath, parameters
+from softecm.constraints import warn_of_labels
 from softecm.fit.settings import Plan
 
 
@@ -98,11 +99,12 @@ class EVCLUS(ConflictClusterer):
         Parameters
         ----------
         X : array-like of shape (n, n), dissimilarities
-        y : ignored
+        y : ignored; a warning says so where it has known and unknown labels
         checkpoint, checkpoint_every, resume : as for :class:`SoftECM`
 
         Returns
         -------
         self
         """
+        warn_of_labels(y, type(self).__name__)
         return self._fit_to(X, Plan.of(checkpoint, checkpoint_every, resume))

@@ -18,7 +18,7 @@ from softecm._warnings import DriftWarning, NumberOfGroupsWarning, ViewWarning, 
 from softecm.algorithms.base import PrototypeClusterer
 from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.belief import CredalPartition
-from softecm.constraints import groups_of_labels, links_of_labels, partial_labels
+from softecm.constraints import groups_of_labels, links_of_labels, partial_labels, warn_of_labels
 from softecm.distances.auto import UNITS, MetricChoice, choose_for, resolve_metric, with_finding
 from softecm.distances.base import SemiMetric
 from softecm.distances.mahalanobis import Mahalanobis
@@ -102,7 +102,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         Parameters
         ----------
         X : array-like of shape (n, p), or what the metric's space reads
-        y : ignored
+        y : ignored; a warning says so where it has known and unknown labels
         sample_weight : array-like of shape (n,), optional
             How often each object counts; 2 is the same as giving it twice.
         checkpoint : path, optional
@@ -115,6 +115,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         -------
         self
         """
+        warn_of_labels(y, type(self).__name__)
         plan = Plan.of(checkpoint, checkpoint_every, resume)
         return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
 

@@ -39,6 +39,7 @@ from softecm.algorithms.view_medoids import (
     shared,
 )
 from softecm.belief import CredalPartition, FocalSets
+from softecm.constraints import warn_of_labels
 from softecm.distances.estimator_metrics import mixed_with_clusters
 from softecm.distances.precomputed import Precomputed
 from softecm.distances.weighted_parts import ALL, PRODUCT, SET, SUM, Weighing
@@ -223,7 +224,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         ----------
         X : array-like of shape (views, n, n), list of n x n matrices, or dict of them by name
             Dissimilarities of the same objects in the same order; a single n x n matrix is one view.
-        y : ignored
+        y : ignored; a warning says so where it has known and unknown labels
         sample_weight : array-like of shape (n,), optional
             How much each object counts, not negative.
 
@@ -231,6 +232,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         -------
         self
         """
+        warn_of_labels(y, type(self).__name__)
         callback, c = self._open(X), int(self.n_clusters)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
         names, given = named_views(X)

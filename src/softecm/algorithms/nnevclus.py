@@ -32,7 +32,7 @@ from softecm.algorithms.parameters import (
     sets_asked_for,
 )
 from softecm.belief import CredalPartition, FocalSets
-from softecm.constraints import check_constraints
+from softecm.constraints import check_constraints, warn_of_labels
 from softecm.files import expected
 from softecm.files.values import anything
 from softecm.fit.loop import Callback, Progress, StopSignal, stopped
@@ -436,7 +436,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
         ----------
         X : array-like of shape (n, p)
             What the network sees.
-        y : ignored
+        y : ignored; a warning says so where it has known and unknown labels
         must_link, cannot_link : array-like of shape (m, 2), optional
             Pairs of objects known to be together or apart: rows of ``X``, counted from 0, or names in a data frame's index.
         dissimilarities : array-like of shape (n, n), optional
@@ -446,6 +446,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
         -------
         self
         """
+        warn_of_labels(y, type(self).__name__)
         callback, c = self._open(X), int(self.n_clusters)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
         x, center, scale = self._rows(X)

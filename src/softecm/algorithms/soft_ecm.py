@@ -145,6 +145,7 @@ class SoftECM(LinkableFamily):
     Parameters
     ----------
     n_clusters : int, default=2
+        :func:`softecm.choose_n_clusters` finds it; ``score`` does not, because it grows with it.
     metric : str, SemiMetric or callable, default="auto"
         "auto" infers it from the data, as the command line does; ``metric_reason_`` reports the choice. Series are
         compared by shape, slope and texture combined (``prototypes_`` are series, ``explain`` is (n, f, views)).
